@@ -1,0 +1,10 @@
+// Package crdhandler serves custom resources, and the CustomResourceDefinitions that define them, over
+// HTTP as kube-apiserver does.
+//
+// Begin at handler.go: crdHandler takes every request below /apis, finds the CRD in the table of served
+// resources and, in info.go, the crdInfo that holds a storage and request scopes for each of its
+// versions; serveResource, serveStatus and serveScale choose the verb. A verb is a method of
+// requestScope in the file of its name (get.go, list.go, watch.go, create.go, update.go, patch.go,
+// delete.go, deletecollection.go). storage.go is the way to etcd; customresource.go says what is particular to custom
+// resources, definition.go what is particular to CustomResourceDefinitions, and the verbs know neither.
+package crdhandler
