@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+const (
+	// upstream is the module whose suite is run; go.mod says at which version.
+	upstream = "k8s.io/apiextensions-apiserver"
+	// replacedFile is the only file of the copy that is ours.
+	replacedFile = "pkg/cmd/server/testing/testserver.go"
+)
+
+// leftOut are the tests that ask for emulation of Kubernetes 1.31 or 1.32,
+// which is below what a 1.37 server emulates. Nothing else is left out.
+var leftOut = regexp.MustCompile(`^(TestFieldSelectorDropFields|TestFieldSelectorDisablement|TestRatchetingDropFields)$`)
+
+// Package is one compiled test package of the suite.
+type Package struct {
+	// Name is its folder below test, such as "integration/conversion".
+	Name string
+	// Dir is where its tests must run: they open files relative to it.
+	Dir string
+	// Binary is the compiled test.
+	Binary string
+	// Tests are its top-level tests, without those left out.
+	Tests []string
+}
+
+// Suite builds the test packages.
+type Suite struct {
+	// Module is the folder of this command, where its go.mod is.
+	Module string
+	// Build is the folder that everything is written to.
+	Build string
+}
+
+// Prepare copies upstream's module, with our file in it, and compiles the
+// packages. The name of a binary matters: the suite's root package must run as
+// integration.test, since a test expects the field manager derived from it.
+func (s Suite) Prepare(ctx context.Context, names []string) ([]*Package, error) {
+	source, err := s.copyUpstream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	modfile, err := s.writeModfile(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	var packages []*Package
+	for _, name := range names {
+		p := &Package{
+			Name:   name,
+			Dir:    filepath.Join(source, "test", name),
+			Binary: filepath.Join(s.Build, filepath.Base(name)+".test"),
+		}
+		if _, err := s.goCommand(ctx, "test", "-c", "-modfile", modfile, "-o", p.Binary, upstream+"/test/"+name); err != nil {
+			return nil, fmt.Errorf("compile %s: %w", name, err)
+		}
+		if p.Tests, err = listTests(ctx, p); err != nil {
+			return nil, err
+		}
+		packages = append(packages, p)
+	}
+	return packages, nil
+}
+
+// copyUpstream makes a fresh copy of the module and puts our file into it.
+func (s Suite) copyUpstream(ctx context.Context) (string, error) {
+	listed, err := s.goCommand(ctx, "mod", "download", "-json", upstream)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", upstream, err)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(listed, &module); err != nil {
+		return "", fmt.Errorf("find %s: %w", upstream, err)
+	}
+	target := filepath.Join(s.Build, "apiextensions-apiserver")
+	if err := os.RemoveAll(target); err != nil {
+		return "", err
+	}
+	if err := copyTree(module.Dir, target); err != nil {
+		return "", fmt.Errorf("copy %s: %w", upstream, err)
+	}
+	ours, err := os.ReadFile(filepath.Join(s.Module, "testserver.go.txt"))
+	if err != nil {
+		return "", err
+	}
+	replaced := filepath.Join(target, filepath.FromSlash(replacedFile))
+	if _, err := os.Stat(replaced); err != nil {
+		return "", fmt.Errorf("upstream has moved its test server: %w", err)
+	}
+	return target, os.WriteFile(replaced, ours, 0o644)
+}
+
+// copyTree copies files only, writable: the module cache is read-only, and so
+// would be what os.CopyFS makes of it.
+func copyTree(from, to string) error {
+	root := os.DirFS(from)
+	return fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, filepath.FromSlash(path))
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		content, err := fs.ReadFile(root, path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o644)
+	})
+}
+
+// writeModfile writes go.mod and go.sum of this module into the build folder,
+// with upstream replaced by the copy; the module's own files stay untouched.
+func (s Suite) writeModfile(ctx context.Context, source string) (string, error) {
+	modfile := filepath.Join(s.Build, "go.mod")
+	for _, name := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(s.Module, name))
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(s.Build, name), content, 0o644); err != nil {
+			return "", err
+		}
+	}
+	_, err := s.goCommand(ctx, "mod", "edit", "-replace", upstream+"="+source, modfile)
+	return modfile, err
+}
+
+// goCommand runs go in this module and returns what it prints.
+func (s Suite) goCommand(ctx context.Context, args ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = s.Module
+	printed, err := command.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return nil, fmt.Errorf("go %s: %w\n%s%s", strings.Join(args, " "), err, printed, failed.Stderr)
+	}
+	return printed, err
+}
+
+// listTests asks a test binary for its top-level tests.
+func listTests(ctx context.Context, p *Package) ([]string, error) {
+	command := exec.CommandContext(ctx, p.Binary, "-test.list", "^Test")
+	command.Dir = p.Dir
+	printed, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the tests of %s: %w", p.Name, err)
+	}
+	var tests []string
+	for line := range bytes.Lines(printed) {
+		name := strings.TrimSpace(string(line))
+		if strings.HasPrefix(name, "Test") && !leftOut.MatchString(name) {
+			tests = append(tests, name)
+		}
+	}
+	if len(tests) == 0 {
+		return nil, fmt.Errorf("%s has no tests", p.Name)
+	}
+	return tests, nil
+}
