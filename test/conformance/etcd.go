@@ -24,7 +24,7 @@ func StartEtcd(ctx context.Context, dir string) (*Etcd, error) {
 	config := embed.NewConfig()
 	config.Dir = dir
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop()) // it logs its own closing as errors
-	config.UnsafeNoFsync = true // nothing here has to survive
+	config.UnsafeNoFsync = true                                       // nothing here has to survive
 	config.TickMs, config.ElectionMs = 10, 100
 	anyPort := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	config.ListenClientUrls, config.AdvertiseClientUrls = anyPort, anyPort
