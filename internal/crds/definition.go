@@ -1,0 +1,68 @@
+package crds
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
+)
+
+// GroupName and Plural are where CRDs themselves are stored.
+const (
+	GroupName = apiextensions.GroupName
+	Plural    = "customresourcedefinitions"
+)
+
+// storageCodec writes JSON in v1beta1, as upstream does: that form keeps what versions share in one place, so it is
+// never larger than v1. It reads every version in every encoding an API server may have written; CBOR is
+// recognised by its self-describing prefix, though clients cannot ask for it (R10).
+var storageCodec = serializer.NewCodecFactory(Scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).
+	LegacyCodec(v1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
+
+// DecodeDefinition decodes a stored CRD to the internal version, with the defaults of the version it was stored in.
+// The result belongs to the caller.
+func DecodeDefinition(value []byte, revision int64) (*apiextensions.CustomResourceDefinition, error) {
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := runtime.DecodeInto(storageCodec, value, crd); err != nil {
+		return nil, fmt.Errorf("decoding CustomResourceDefinition: %w", err)
+	}
+	crd.ResourceVersion = strconv.FormatInt(revision, 10)
+	return crd, nil
+}
+
+// EncodeDefinition is the value to store for a CRD: what upstream would write, without a resourceVersion. The
+// object is not changed.
+func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, error) {
+	stored := *crd
+	stored.ResourceVersion = ""
+	stored.SelfLink = ""
+	value, err := runtime.Encode(storageCodec, &stored)
+	if err != nil {
+		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
+	}
+	return value, nil
+}
+
+// ToV1 is the served form of a CRD. It may share memory with the internal one.
+func ToV1(crd *apiextensions.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+	out := &apiextensionsv1.CustomResourceDefinition{}
+	if err := Scheme.Convert(crd, out, nil); err != nil {
+		return nil, fmt.Errorf("converting CustomResourceDefinition %s to v1: %w", crd.Name, err)
+	}
+	Scheme.Default(out)
+	return out, nil
+}
+
+// FromV1 is the internal form of a CRD. It may share memory with the v1 one.
+func FromV1(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
+	out := &apiextensions.CustomResourceDefinition{}
+	if err := Scheme.Convert(crd, out, nil); err != nil {
+		return nil, fmt.Errorf("converting CustomResourceDefinition %s from v1: %w", crd.Name, err)
+	}
+	return out, nil
+}

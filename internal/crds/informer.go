@@ -1,0 +1,114 @@
+package crds
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// NewInformer returns an informer of *Record that lists and watches the store itself. Whoever runs it stops it.
+//
+// Its lister hands over finished records; no transform is needed to keep it small, and a CRD that cannot be read is
+// logged and left out without stopping the others.
+func NewInformer(store *dynamicstorage.Store) cache.SharedIndexInformer {
+	source := &source{resource: store.Resource(GroupName, Plural)}
+	return cache.NewSharedIndexInformer(source, &Record{}, 0, cache.Indexers{})
+}
+
+// source is the list and the watch behind the informer.
+type source struct {
+	resource *dynamicstorage.Resource
+}
+
+var (
+	_ cache.ListerWatcher            = &source{}
+	_ cache.ListerWatcherWithContext = &source{}
+)
+
+// IsWatchListSemanticsUnSupported makes the reflector list and then watch: a list in the same process costs nothing
+// that a stream of initial events would save.
+func (s *source) IsWatchListSemanticsUnSupported() bool { return true }
+
+// List is for callers without a context.
+func (s *source) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+// Watch is for callers without a context.
+func (s *source) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+// ListWithContext returns all records of one revision, whatever the limit: "" is the newest revision, "0" any,
+// another one at least that.
+func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	at, err := readAt(options.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.resource.Snapshot(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("listing CustomResourceDefinitions: %w", err)
+	}
+	list := &recordList{}
+	list.ResourceVersion = strconv.FormatInt(snapshot.Revision, 10)
+	for entry, err := range snapshot.Ascend(ctx, "", "") {
+		if err != nil {
+			return nil, fmt.Errorf("listing CustomResourceDefinitions: %w", err)
+		}
+		if record := recordOf(ctx, entry); record != nil {
+			record.listed = true
+			list.Items = append(list.Items, record)
+		}
+	}
+	return list, nil
+}
+
+func readAt(resourceVersion string) (dynamicstorage.ReadAt, error) {
+	switch resourceVersion {
+	case "":
+		return dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent}, nil
+	case "0":
+		return dynamicstorage.ReadAt{Mode: dynamicstorage.Any}, nil
+	}
+	revision, err := strconv.ParseInt(resourceVersion, 10, 64)
+	if err != nil {
+		return dynamicstorage.ReadAt{}, fmt.Errorf("listing CustomResourceDefinitions at %q: %w", resourceVersion, err)
+	}
+	return dynamicstorage.ReadAt{Mode: dynamicstorage.NotOlderThan, Revision: revision}, nil
+}
+
+// recordOf returns nil for an entry that is no CRD this server can read; nothing can be served of it.
+func recordOf(ctx context.Context, entry *dynamicstorage.Entry) *Record {
+	record, err := NewRecord(entry)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Skipping a CustomResourceDefinition that cannot be read", "name", entry.Key, "revision", entry.Revision)
+		return nil
+	}
+	return record
+}
+
+// recordList is the list type of Record, as far as a reflector needs one.
+type recordList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*Record
+}
+
+// GetObjectKind makes the list an object.
+func (l *recordList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject returns a shallow copy: records are immutable.
+func (l *recordList) DeepCopyObject() runtime.Object {
+	c := *l
+	return &c
+}

@@ -1,0 +1,32 @@
+package crds
+
+import (
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+)
+
+// Scheme knows the group apiextensions.k8s.io (internal, v1 and v1beta1, with conversion and defaulting) and the
+// unversioned meta types every answer may consist of.
+var Scheme = newScheme()
+
+// Codecs are the serializers clients may ask for in the group apiextensions.k8s.io: JSON, YAML and protobuf.
+var Codecs = serializer.NewCodecFactory(Scheme)
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	unversioned := schema.GroupVersion{Version: "v1"}
+	metav1.AddToGroupVersion(scheme, unversioned)
+	scheme.AddUnversionedTypes(unversioned,
+		&metav1.Status{},
+		&metav1.WatchEvent{},
+		&metav1.APIVersions{},
+		&metav1.APIGroupList{},
+		&metav1.APIGroup{},
+		&metav1.APIResourceList{},
+	)
+	return scheme
+}
