@@ -1,0 +1,103 @@
+package crdhandler
+
+import (
+	"context"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/util/apihelpers"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/wire"
+)
+
+// result is what a verb answers with: a stored entry, or an object where nothing is stored.
+type result struct {
+	// entry is what is stored now; nil in a dry run.
+	entry *dynamicstorage.Entry
+	// obj is set in a dry run, in the hub version (or the part of it the endpoint serves), and by delete for a Status.
+	obj runtime.Object
+}
+
+// respond answers a request with one object. JSON of stored objects is copied from their view; every other format is
+// encoded from the decoded object.
+func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, res result) {
+	options, err := tableOptions(mediaType, req)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	if res.entry != nil && s.fromBytes(mediaType) && !logsResponseObject(req.Context()) {
+		s.respondBytes(w, req, code, mediaType.Pretty, res.entry)
+		return
+	}
+	obj, err := s.served(req.Context(), res)
+	if err == nil {
+		obj, err = s.transformer(mediaType.Convert, options).transform(req.Context(), obj)
+	}
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	s.writeObject(w, req, code, mediaType, obj)
+}
+
+// respondBytes answers with the bytes of an entry's view.
+func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, code int, pretty bool, entry *dynamicstorage.Entry) {
+	view, err := s.view(req.Context(), entry)
+	if err != nil {
+		s.err(s.storageError(err, nameOfKey(entry.Key)), w, req)
+		return
+	}
+	object := wireObject(view, entry.Revision)
+	buffer := objectBuffers.Get().(*[]byte)
+	defer objectBuffers.Put(buffer)
+	body, err := object.Encode((*buffer)[:0], pretty)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	if cap(body) <= maxPooledObject {
+		*buffer = body
+	}
+	if err := wire.WriteBody(w, req, code, wire.JSON, body); err != nil {
+		klog.FromContext(req.Context()).V(4).Info("Client went away during an answer", "err", err)
+	}
+}
+
+// served returns the object an answer is made of, in the hub version, or the part of it that the endpoint serves.
+func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, error) {
+	obj := res.obj
+	if res.entry != nil {
+		var err error
+		if obj, err = s.decoded(ctx, res.entry); err != nil {
+			return nil, s.storageError(err, nameOfKey(res.entry.Key))
+		}
+	}
+	// What a part belongs to is always unstructured, the part itself and a Status never are.
+	if parent, ok := obj.(*unstructured.Unstructured); ok && s.part != nil {
+		return s.part.read(parent)
+	}
+	return obj, nil
+}
+
+// writeObject encodes an object, transformed already, in the format negotiated.
+func (s *requestScope) writeObject(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, obj runtime.Object) {
+	gv, serializer := s.kind.GroupVersion(), s.serializer
+	if target := mediaType.Convert; target != nil {
+		gv, serializer = target.GroupVersion(), apihelpers.GetMetaInternalVersionCodecs()
+	}
+	responsewriters.WriteObjectNegotiated(serializer, s, gv, w, req, code, obj, false)
+}
+
+// logsResponseObject says that the audit policy wants the answer as an object.
+func logsResponseObject(ctx context.Context) bool {
+	log := audit.AuditContextFrom(ctx)
+	return log != nil && !log.GetEventLevel().Less(auditinternal.LevelRequestResponse)
+}

@@ -1,0 +1,106 @@
+package crdhandler
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/util/apihelpers"
+)
+
+// transformer makes of objects what a client has asked for instead: a Table or their metadata.
+type transformer struct {
+	scope *requestScope
+	// target is the kind asked for; nil: objects as they are.
+	target *schema.GroupVersionKind
+	// options are set for a Table.
+	options *metav1.TableOptions
+}
+
+func (s *requestScope) transformer(target *schema.GroupVersionKind, options *metav1.TableOptions) transformer {
+	return transformer{scope: s, target: target, options: options}
+}
+
+// transform returns what is to be encoded for obj, an object or a list. A Status stays a Status.
+func (t transformer) transform(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	if _, isStatus := obj.(*metav1.Status); isStatus || t.target == nil {
+		return obj, nil
+	}
+	switch t.target.Kind {
+	case "Table":
+		return t.table(ctx, obj)
+	case "PartialObjectMetadata":
+		return t.metadata(obj)
+	case "PartialObjectMetadataList":
+		return t.metadataList(obj)
+	}
+	accepted, _ := negotiation.MediaTypesForSerializer(apihelpers.GetMetaInternalVersionCodecs())
+	return nil, negotiation.NewNotAcceptableError(accepted)
+}
+
+func (t transformer) metadata(obj runtime.Object) (runtime.Object, error) {
+	if meta.IsListType(obj) {
+		return nil, notAcceptable("you requested PartialObjectMetadata, but the requested object is a list (%T)", obj)
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	return partialMetadata(m, t.target.GroupVersion()), nil
+}
+
+func partialMetadata(m metav1.Object, gv schema.GroupVersion) *metav1.PartialObjectMetadata {
+	partial := meta.AsPartialObjectMetadata(m)
+	partial.SetGroupVersionKind(gv.WithKind("PartialObjectMetadata"))
+	return partial
+}
+
+func (t transformer) metadataList(obj runtime.Object) (runtime.Object, error) {
+	list, ok := obj.(metav1.ListInterface)
+	if !ok {
+		return nil, notAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list (%T)", obj)
+	}
+	var items []metav1.PartialObjectMetadata
+	err := meta.EachListItem(obj, func(item runtime.Object) error {
+		m, err := meta.Accessor(item)
+		if err != nil {
+			return err
+		}
+		items = append(items, *partialMetadata(m, t.target.GroupVersion()))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return partialList(items, list, t.target.GroupVersion()), nil
+}
+
+// partialList returns a PartialObjectMetadataList of the version asked for.
+func partialList(items []metav1.PartialObjectMetadata, list metav1.ListInterface, gv schema.GroupVersion) runtime.Object {
+	listMeta := metav1.ListMeta{
+		ResourceVersion:    list.GetResourceVersion(),
+		Continue:           list.GetContinue(),
+		RemainingItemCount: list.GetRemainingItemCount(),
+	}
+	if gv == metav1beta1.SchemeGroupVersion {
+		return &metav1beta1.PartialObjectMetadataList{ListMeta: listMeta, Items: items}
+	}
+	return &metav1.PartialObjectMetadataList{ListMeta: listMeta, Items: items}
+}
+
+// notAcceptable is the answer to a transformation that does not fit the endpoint.
+func notAcceptable(format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusNotAcceptable,
+		Reason:  metav1.StatusReasonNotAcceptable,
+		Message: fmt.Sprintf(format, args...),
+	}}
+}

@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// Object is an object as it is served: JSON that is complete but for the resourceVersion, which belongs at At.
+// The bytes are shared and never modified.
+type Object struct {
+	JSON     []byte
+	At       int
+	Revision int64
+}
+
+const (
+	revisionOpen  = `"resourceVersion":"`
+	revisionClose = `",`
+)
+
+// Append appends the complete JSON of the object to dst, without a newline.
+func (o Object) Append(dst []byte) []byte {
+	tail := bytes.TrimSuffix(o.JSON[o.At:], newline)
+	dst = append(dst, o.JSON[:o.At]...)
+	dst = append(dst, revisionOpen...)
+	dst = strconv.AppendInt(dst, o.Revision, 10)
+	dst = append(dst, revisionClose...)
+	return append(dst, tail...)
+}
+
+// size is an upper bound of the length that Append adds.
+func (o Object) size() int {
+	return len(o.JSON) + len(revisionOpen) + len(revisionClose) + 20
+}
+
+// without returns the object with prefix cut from the members it begins with.
+func (o Object) without(prefix []byte) Object {
+	if len(prefix) == 0 || o.At < 1+len(prefix) || !bytes.HasPrefix(o.JSON[1:], prefix) {
+		return o
+	}
+	rest := make([]byte, 0, len(o.JSON)-len(prefix))
+	rest = append(append(rest, '{'), o.JSON[1+len(prefix):]...)
+	return Object{JSON: rest, At: o.At - len(prefix), Revision: o.Revision}
+}
+
+// Encode returns the body of an answer that is this object alone: followed by a newline, or indented and without one,
+// as runtime's JSON encoders do it.
+func (o Object) Encode(dst []byte, pretty bool) ([]byte, error) {
+	start := len(dst)
+	dst = o.Append(dst)
+	if !pretty {
+		return append(dst, '\n'), nil
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, dst[start:], "", indent); err != nil {
+		return nil, fmt.Errorf("indenting object: %w", err)
+	}
+	return append(dst[:start], indented.Bytes()...), nil
+}
+
+const indent = "  "
+
+var newline = []byte{'\n'}
