@@ -1,0 +1,32 @@
+package controllers
+
+import (
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// approved returns the condition about API review that CRDs of the community's own groups carry, nil for all others.
+func approved(crd *apiextensionsv1.CustomResourceDefinition) *condition {
+	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
+		return nil
+	}
+	state, message := apihelpers.GetAPIApprovalState(crd.Annotations)
+	c := &condition{
+		Type:    apiextensionsv1.KubernetesAPIApprovalPolicyConformant,
+		Status:  apiextensionsv1.ConditionFalse,
+		Message: message,
+	}
+	switch state {
+	case apihelpers.APIApproved:
+		c.Status, c.Reason = apiextensionsv1.ConditionTrue, "ApprovedAnnotation"
+	case apihelpers.APIApprovalBypassed:
+		c.Reason = "UnapprovedAnnotation"
+	case apihelpers.APIApprovalMissing:
+		c.Reason = "MissingAnnotation"
+	case apihelpers.APIApprovalInvalid:
+		c.Reason = "InvalidAnnotation"
+	default:
+		c.Status, c.Reason = apiextensionsv1.ConditionUnknown, "UnknownAnnotation"
+	}
+	return c
+}

@@ -1,0 +1,139 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// patience is how long objects may be left before a CRD says that something keeps them.
+const patience = time.Minute
+
+// ListError is an error of DeleteInstances: the objects could not be listed.
+type ListError struct{ Err error }
+
+func (e *ListError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *ListError) Unwrap() error { return e.Err }
+
+// finalize goes on with the deletion of a CRD: its objects first, then our finalizer, and with the last finalizer the
+// CRD itself. Objects with finalizers of their own may take any time, so it never waits but asks to be called again.
+func (l *Lifecycle) finalize(ctx context.Context, name string) error {
+	record, ok := l.config.Table.Get(name)
+	if !ok || !dying(record) {
+		return nil
+	}
+	switch {
+	case builtIn(record):
+		return l.drop(ctx, record, terminated("OverlappingBuiltInResource", "instances overlap with built-in resources in storage"))
+	case !record.Established:
+		return l.drop(ctx, record, terminated("NeverEstablished", "resource was never established"))
+	}
+	if err := l.mark(ctx, record, terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress")); err != nil {
+		return err
+	}
+	remaining, err := l.config.DeleteInstances(ctx, record)
+	switch {
+	case err != nil:
+		return errors.Join(err, l.mark(ctx, record, deletionFailed(err)))
+	case remaining > 0:
+		return l.wait(ctx, record)
+	}
+	l.remaining.Delete(name)
+	return l.drop(ctx, record, terminated("InstanceDeletionCompleted", "removed all instances"))
+}
+
+// builtIn says that the resource lies where the server keeps objects of its own, which are not to be deleted.
+func builtIn(record *crds.Record) bool {
+	switch record.Names.Plural + "." + record.Group {
+	case "apiservices.apiregistration.k8s.io", crds.Plural + "." + crds.GroupName:
+		return true
+	}
+	return false
+}
+
+func terminating(reason, message string) condition {
+	return condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: reason, Message: message}
+}
+
+func terminated(reason, message string) condition {
+	return condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionFalse, Reason: reason, Message: message}
+}
+
+func deletionFailed(err error) condition {
+	var list *ListError
+	if errors.As(err, &list) {
+		return terminating("InstanceDeletionFailed", fmt.Sprintf("could not list instances: %v", err))
+	}
+	return terminating("InstanceDeletionFailed", fmt.Sprintf("could not issue all deletes: %v", err))
+}
+
+// wait asks for another try, and after a while says so in the CRD.
+func (l *Lifecycle) wait(ctx context.Context, record *crds.Record) error {
+	now := l.config.Clock.Now()
+	since, _ := l.remaining.LoadOrStore(record.Name, now)
+	if now.Sub(since.(time.Time)) < patience {
+		return errRetry
+	}
+	check := fmt.Sprintf("could not confirm zero CustomResources remaining: %v", context.DeadlineExceeded)
+	if err := l.mark(ctx, record, terminating("InstanceDeletionCheck", check)); err != nil {
+		return err
+	}
+	return errRetry
+}
+
+// mark writes a condition Terminating. That the deletion is in progress is no news once something is in its way.
+func (l *Lifecycle) mark(ctx context.Context, record *crds.Record, c condition) error {
+	return l.update(ctx, record, func(internal *apiextensions.CustomResourceDefinition, crd *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error) {
+		old := apihelpers.FindCRDCondition(crd, c.Type)
+		stuck := old != nil && (old.Reason == "InstanceDeletionFailed" || old.Reason == "InstanceDeletionCheck")
+		if apihelpers.IsCRDConditionEquivalent(old, &c) || stuck && c.Reason == "InstanceDeletionInProgress" {
+			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+		}
+		setCondition(&crd.Status, c, l.config.Clock.Now())
+		return withStatus(internal, &crd.Status)
+	})
+}
+
+// drop takes away our finalizer, and the CRD with it if that was the last one. Where others are left, the condition
+// tells that the objects are gone.
+func (l *Lifecycle) drop(ctx context.Context, record *crds.Record, c condition) error {
+	return l.update(ctx, record, func(internal *apiextensions.CustomResourceDefinition, crd *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error) {
+		apiextensions.CRDRemoveFinalizer(internal, apiextensions.CustomResourceCleanupFinalizer)
+		if len(internal.Finalizers) == 0 {
+			return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
+		}
+		setCondition(&crd.Status, c, l.config.Clock.Now())
+		return withStatus(internal, &crd.Status)
+	})
+}
+
+// update changes a CRD as long as it is the one of the record and still waiting for us.
+func (l *Lifecycle) update(ctx context.Context, record *crds.Record, change func(*apiextensions.CustomResourceDefinition, *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error)) error {
+	_, err := l.definitions.Update(ctx, record.Name, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		if current == nil {
+			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+		}
+		internal, crd, err := decode(current)
+		if err != nil {
+			return dynamicstorage.Change{}, err
+		}
+		if crd.UID != record.UID || !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
+			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+		}
+		return change(internal, crd)
+	}, dynamicstorage.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("finalizing CustomResourceDefinition %s: %w", record.Name, err)
+	}
+	return nil
+}

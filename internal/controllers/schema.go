@@ -1,0 +1,59 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// nonStructural returns the condition of a CRD with a schema that is not structural, nil for all others. Only CRDs
+// from before v1 can be like that.
+func nonStructural(crd *apiextensionsv1.CustomResourceDefinition) *condition {
+	var errs field.ErrorList
+	if crd.Spec.PreserveUnknownFields {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "preserveUnknownFields"), true, "must be false"))
+	}
+	for n := range crd.Spec.Versions {
+		version := &crd.Spec.Versions[n]
+		schema, err := structural(version)
+		if err != nil {
+			return &condition{
+				Type:    apiextensionsv1.NonStructuralSchema,
+				Status:  apiextensionsv1.ConditionUnknown,
+				Reason:  "StructuralError",
+				Message: fmt.Sprintf("failed to check validation schema for version %s: %v", version.Name, err),
+			}
+		}
+		if schema != nil {
+			path := field.NewPath("spec", "versions").Index(n).Child("schema", "openAPIV3Schema")
+			errs = append(errs, structuralschema.ValidateStructural(path, schema)...)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	// They are found in the order of a map. The message must not change from one look to the next.
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
+	return &condition{
+		Type:    apiextensionsv1.NonStructuralSchema,
+		Status:  apiextensionsv1.ConditionTrue,
+		Reason:  "Violations",
+		Message: errs.ToAggregate().Error(),
+	}
+}
+
+func structural(version *apiextensionsv1.CustomResourceDefinitionVersion) (*structuralschema.Structural, error) {
+	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+		return nil, nil
+	}
+	internal := &apiextensions.CustomResourceValidation{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(version.Schema, internal, nil); err != nil {
+		return nil, err
+	}
+	return structuralschema.NewStructural(internal.OpenAPIV3Schema)
+}

@@ -1,0 +1,101 @@
+package controllers
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/util/webhook"
+)
+
+type condition = apiextensionsv1.CustomResourceDefinitionCondition
+
+// settled is the status a CRD should have. Everything in it that is not decided here is left as it is. The claims
+// are those of the other CRDs of the group.
+func settled(crd *apiextensionsv1.CustomResourceDefinition, others *claims, now time.Time) *apiextensionsv1.CustomResourceDefinitionStatus {
+	status := crd.Status.DeepCopy()
+	others.add(&status.AcceptedNames)
+	names, conflict := others.accept(&crd.Spec.Names, status.AcceptedNames)
+	status.AcceptedNames = names
+
+	accepted := namesAccepted(conflict)
+	setCondition(status, accepted, now)
+	setCondition(status, established(crd, accepted.Status), now)
+	if violations := nonStructural(crd); violations != nil {
+		setCondition(status, *violations, now)
+	} else {
+		removeCondition(status, apiextensionsv1.NonStructuralSchema)
+	}
+	if approval := approved(crd); approval != nil {
+		setCondition(status, *approval, now)
+	}
+	return status
+}
+
+func namesAccepted(conflict *conflict) condition {
+	if conflict != nil {
+		return condition{
+			Type:    apiextensionsv1.NamesAccepted,
+			Status:  apiextensionsv1.ConditionFalse,
+			Reason:  conflict.reason,
+			Message: conflict.message,
+		}
+	}
+	return condition{
+		Type:    apiextensionsv1.NamesAccepted,
+		Status:  apiextensionsv1.ConditionTrue,
+		Reason:  "NoConflicts",
+		Message: "no conflicts found",
+	}
+}
+
+// established follows the names, but once a CRD is established it stays so, whatever becomes of its names.
+func established(crd *apiextensionsv1.CustomResourceDefinition, namesAccepted apiextensionsv1.ConditionStatus) condition {
+	old := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
+	c := condition{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionFalse}
+	switch {
+	case old != nil && old.Status == apiextensionsv1.ConditionTrue:
+		return *old
+	case namesAccepted == apiextensionsv1.ConditionTrue && !validCABundle(crd.Spec.Conversion):
+		c.Reason, c.Message = "InvalidCABundle", "The conversion webhook CABundle is invalid"
+	case namesAccepted == apiextensionsv1.ConditionTrue:
+		c.Status = apiextensionsv1.ConditionTrue
+		c.Reason, c.Message = "InitialNamesAccepted", "the initial names have been accepted"
+	case old != nil:
+		return *old
+	default:
+		c.Reason, c.Message = "NotAccepted", "not all names are accepted"
+	}
+	return c
+}
+
+func validCABundle(conversion *apiextensionsv1.CustomResourceConversion) bool {
+	if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil {
+		return true
+	}
+	return len(webhook.ValidateCABundle(field.NewPath(""), conversion.Webhook.ClientConfig.CABundle)) == 0
+}
+
+// setCondition puts a condition in its place. Its time moves only when its status does.
+func setCondition(status *apiextensionsv1.CustomResourceDefinitionStatus, c condition, now time.Time) {
+	for n := range status.Conditions {
+		old := &status.Conditions[n]
+		if old.Type != c.Type {
+			continue
+		}
+		if old.Status != c.Status || old.LastTransitionTime.IsZero() {
+			old.LastTransitionTime = metav1.NewTime(now)
+		}
+		old.Status, old.Reason, old.Message = c.Status, c.Reason, c.Message
+		return
+	}
+	c.LastTransitionTime = metav1.NewTime(now)
+	status.Conditions = append(status.Conditions, c)
+}
+
+func removeCondition(status *apiextensionsv1.CustomResourceDefinitionStatus, kind apiextensionsv1.CustomResourceDefinitionConditionType) {
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c condition) bool { return c.Type == kind })
+}
