@@ -1,0 +1,171 @@
+package crdhandler
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// errTerminating is why a terminating CustomResourceDefinition takes no new objects (R4).
+var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
+
+// admitter asks admission about one request.
+type admitter struct {
+	scope           *requestScope
+	namespace, name string
+	dryRun          bool
+	user            user.Info
+	// terminating forbids creation, at the point where admission would have its first say.
+	terminating bool
+
+	// mutating and validating are nil where there is nobody to ask.
+	mutating   admission.MutationInterface
+	validating admission.ValidationInterface
+}
+
+// target is the object a request is about.
+type target struct {
+	namespace, name string
+	dryRun          bool
+	terminating     bool
+}
+
+// admitter returns who is to be asked about a request.
+func (s *requestScope) admitter(ctx context.Context, t target) *admitter {
+	a := &admitter{scope: s, namespace: t.namespace, name: t.name, dryRun: t.dryRun, terminating: t.terminating}
+	a.user, _ = request.UserFrom(ctx)
+	if s.config.Admission != nil {
+		chain := fieldmanager.NewManagedFieldsValidatingAdmissionController(admission.WithAudit(s.config.Admission))
+		a.mutating, _ = chain.(admission.MutationInterface)
+		a.validating, _ = chain.(admission.ValidationInterface)
+	}
+	return a
+}
+
+// event is one question to admission. obj is nil for a deletion, old for a creation.
+type event struct {
+	operation admission.Operation
+	obj, old  runtime.Object
+	options   runtime.Object
+}
+
+func (a *admitter) attributes(e event) admission.Attributes {
+	name := a.name
+	if name == "" && e.obj != nil {
+		name = accessor(e.obj).GetName() // generated meanwhile
+	}
+	s := a.scope
+	return admission.NewAttributesRecord(e.obj, e.old, s.kind, a.namespace, name, s.resource, s.subresource,
+		e.operation, e.options, a.dryRun, a.user)
+}
+
+// admit lets mutating admission change e.obj.
+func (a *admitter) admit(ctx context.Context, e event) error {
+	if a.terminating && e.operation == admission.Create {
+		return apierrors.NewForbidden(a.scope.resource.GroupResource(), a.name, errTerminating)
+	}
+	if a.mutating == nil || !a.mutating.Handles(e.operation) {
+		return nil
+	}
+	s := a.scope
+	attributes := admission.NewAttributesRecord(e.obj, e.old, s.kind, a.namespace, a.name, s.resource, s.subresource,
+		e.operation, e.options, a.dryRun, a.user)
+	return a.mutating.Admit(ctx, attributes, s.objects)
+}
+
+// validate asks validating admission about copies of the objects, which are final.
+func (a *admitter) validate(ctx context.Context, e event) error {
+	if a.validating == nil || !a.validating.Handles(e.operation) {
+		return nil
+	}
+	if e.obj != nil {
+		e.obj = e.obj.DeepCopyObject()
+	}
+	if e.old != nil {
+		e.old = e.old.DeepCopyObject()
+	}
+	return a.validating.Validate(ctx, a.attributes(e), a.scope.objects)
+}
+
+// admitDelete asks all of admission whether old may be deleted.
+func (a *admitter) admitDelete(ctx context.Context, old, options runtime.Object) error {
+	mutating := a.mutating != nil && a.mutating.Handles(admission.Delete)
+	validating := a.validating != nil && a.validating.Handles(admission.Delete)
+	if !mutating && !validating {
+		return nil
+	}
+	attributes := a.attributes(event{operation: admission.Delete, old: old.DeepCopyObject(), options: options})
+	if mutating {
+		if err := a.mutating.Admit(ctx, attributes, a.scope.objects); err != nil {
+			return err
+		}
+	}
+	if validating {
+		return a.validating.Validate(ctx, attributes, a.scope.objects)
+	}
+	return nil
+}
+
+// authorizeCreate returns a function that says whether the user may create the object of a request that was
+// authorized as something else: an apply that creates (W7). The authorizer is asked once.
+func (a *admitter) authorizeCreate(path string) func(ctx context.Context) error {
+	s := a.scope
+	if s.config.Authorizer == nil {
+		return func(context.Context) error { return nil }
+	}
+	attributes := authorizer.AttributesRecord{
+		User:            a.user,
+		ResourceRequest: true,
+		Path:            path,
+		Verb:            "create",
+		APIGroup:        s.resource.Group,
+		APIVersion:      s.resource.Version,
+		Resource:        s.resource.Resource,
+		Subresource:     s.subresource,
+		Namespace:       a.namespace,
+		Name:            a.name,
+	}
+	var once sync.Once
+	var answer error
+	return func(ctx context.Context) error {
+		once.Do(func() {
+			decision, reason, err := s.config.Authorizer.Authorize(ctx, attributes)
+			switch {
+			case decision == authorizer.DecisionAllow: // even with an error: others of a union may have failed
+			case err != nil:
+				answer = apierrors.NewInternalError(err)
+			default:
+				answer = responsewriters.ForbiddenStatusError(attributes, reason)
+			}
+		})
+		return answer
+	}
+}
+
+// validateUpdate asks validating admission about a change, of which it is shown the part where the endpoint has one (S5).
+func (a *admitter) validateUpdate(ctx context.Context, obj, old, options runtime.Object) error {
+	if a.validating == nil || !a.validating.Handles(admission.Update) {
+		return nil
+	}
+	if part, ok := a.scope.part.(interface {
+		shown(parent runtime.Object) (runtime.Object, error)
+	}); ok {
+		var err error
+		if obj, err = part.shown(obj); err != nil {
+			return err
+		}
+		if old, err = part.shown(old); err != nil {
+			return err
+		}
+	}
+	return a.validate(ctx, event{operation: admission.Update, obj: obj, old: old, options: options})
+}

@@ -1,0 +1,54 @@
+package crdhandler
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// applyTo merges an applied configuration into the live object by the fields its manager owns (W7). Without a live
+// object it makes one.
+func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+	if !exists(live) {
+		empty, err := p.scope.objects.creater.New(p.scope.kind)
+		if err != nil {
+			return nil, fmt.Errorf("failed to create new object: %w", err)
+		}
+		live = empty
+	}
+	read, readStrictly := p.unmarshal()
+	applied := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := read(p.body, &applied.Object); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	force := p.options.Force != nil && *p.options.Force
+	obj, err := p.fields.Apply(live, applied, p.options.FieldManager, force)
+	if err != nil {
+		return nil, err
+	}
+	if !p.validation.looks() {
+		return obj, nil
+	}
+	if err := readStrictly(p.body, &map[string]any{}); err != nil {
+		if p.validation == metav1.FieldValidationStrict {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
+		}
+		warnStrict(ctx, []error{err})
+	}
+	return obj, nil
+}
+
+// unmarshal returns the functions that read an applied configuration, the second one refusing duplicate fields.
+func (p *patcher) unmarshal() (read, readStrictly func([]byte, any) error) {
+	if p.patchType == types.ApplyCBORPatchType {
+		return cbor.Unmarshal, cbor.Unmarshal // CBOR takes no duplicates at all
+	}
+	return yaml.Unmarshal, yaml.UnmarshalStrict
+}

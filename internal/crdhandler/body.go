@@ -1,0 +1,105 @@
+package crdhandler
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/audit"
+
+	"github.com/crd-server/crd-server/internal/wire"
+)
+
+// readBody returns the body of a write, 413 when it is larger than the server takes (W12).
+func (s *requestScope) readBody(req *http.Request) ([]byte, error) {
+	return wire.ReadBody(req, s.config.MaxRequestBodyBytes)
+}
+
+// queryOptions reads the options of a request from its query.
+func queryOptions(req *http.Request, options runtime.Object) error {
+	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(req.URL.Query(), metav1.SchemeGroupVersion, options); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+// finishOptions answers what is wrong with options, and gives them their kind, which admission looks at.
+func finishOptions(options runtime.Object, kind string, errs field.ErrorList) error {
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+	}
+	options.GetObjectKind().SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind(kind))
+	return nil
+}
+
+// payload is the body of a create or update, and how to read it.
+type payload struct {
+	data       []byte
+	serializer runtime.SerializerInfo
+	validation fieldValidation
+}
+
+// decodeObject returns the object a client sent, in the hub version.
+func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Object, error) {
+	into, err := s.newObject()
+	if err != nil {
+		return nil, err
+	}
+	kind := s.kind
+	decoder := s.serializer.DecoderToVersion(p.validation.serializer(p.serializer), s.hub)
+	obj, gvk, err := decoder.Decode(p.data, &kind, into)
+	if err != nil {
+		strict, isStrict := runtime.AsStrictDecodingError(err)
+		if !isStrict || obj == nil || p.validation != metav1.FieldValidationWarn {
+			return nil, decodeError(s.kind.Kind, err, gvk, p.data)
+		}
+		warnStrict(ctx, strict.Errors())
+	}
+	if gv := gvk.GroupVersion(); gv != s.kind.GroupVersion() {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(
+			"the API version in the data (%s) does not match the expected API version (%s)", gv, s.kind.GroupVersion()))
+	}
+	audit.LogRequestObject(ctx, obj, gvk.GroupVersion(), s.resource, s.subresource, s.serializer)
+	return obj, nil
+}
+
+// newObject returns an empty object of the endpoint in the hub version.
+func (s *requestScope) newObject() (runtime.Object, error) {
+	if s.part != nil {
+		return &autoscalingv1.Scale{}, nil // the one part there is; its serializer knows Go types
+	}
+	return s.objects.creater.New(s.hub.WithKind(s.kind.Kind))
+}
+
+// decodeError says what could not be read as an object of the expected kind.
+func decodeError(expected string, err error, gvk *schema.GroupVersionKind, body []byte) error {
+	if gvk != nil && gvk.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, expected, err))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", expected, err, summary(body)))
+}
+
+// summary returns the beginning of a body for an error message: as text if it looks like JSON.
+func summary(body []byte) string {
+	const most = 30
+	if len(body) == 0 {
+		return "<empty>"
+	}
+	rest := ""
+	text := body[0] == '{'
+	if len(body) > most {
+		body, rest = body[:most], " ..."
+	}
+	if text {
+		return string(body) + rest
+	}
+	return hex.EncodeToString(body) + rest
+}

@@ -1,0 +1,81 @@
+package crdhandler
+
+import (
+	"context"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// deleteCollection answers DELETE of a collection with the list of what it found there, as it was before (W17). It has no
+// time limit, as a list has none.
+func (s *requestScope) deleteCollection(w http.ResponseWriter, req *http.Request) {
+	namespace, _ := s.target(req)
+	media, found, err := s.collectionDeleted(request.WithNamespace(req.Context(), namespace), req)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	s.respondList(w, req, media, found)
+}
+
+func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request) (media negotiation.MediaTypeOptions, _ *page, err error) {
+	namespace, _ := s.target(req)
+	if media, err = s.negotiate(req); err != nil {
+		return media, nil, err
+	}
+	list, err := s.listOptions(req)
+	if err != nil {
+		return media, nil, err
+	}
+	options, err := s.decodeDeleteOptions(ctx, req)
+	if err != nil {
+		return media, nil, err
+	}
+	if ignoresReadErrors(options) {
+		return media, nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", field.ErrorList{
+			field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
+				"is not allowed with DELETECOLLECTION, try again after removing the option")})
+	}
+	found, err := s.readPage(ctx, namespace, list)
+	if err != nil {
+		return media, nil, err
+	}
+	admitter := s.admitter(ctx, target{namespace: namespace, dryRun: isDryRun(options.DryRun)})
+	err = s.deleteAll(ctx, found, deleteOptions{DeleteOptions: options, admit: admitter.admitDelete})
+	return media, found, finished(ctx, err)
+}
+
+// deleteAll deletes the objects of a page, a few at a time. After a failure no other deletion is begun; what is
+// deleted stays deleted.
+func (s *requestScope) deleteAll(ctx context.Context, found *page, options deleteOptions) error {
+	group, unfailed := errgroup.WithContext(ctx)
+	group.SetLimit(max(s.config.DeleteCollectionWorkers, 1))
+	for _, entry := range found.entries {
+		if unfailed.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if unfailed.Err() != nil {
+				return nil
+			}
+			own := deleteOptions{DeleteOptions: options.DeepCopy(), admit: options.admit}
+			// Deletions that have begun are not interrupted by the failure of another one.
+			if _, _, err := s.deleteObject(ctx, entry.Key, own); !apierrors.IsNotFound(err) {
+				return err
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,112 @@
+package crdhandler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// unsafeVerb is what a user must be allowed to do to delete what cannot be read.
+const unsafeVerb = "unsafe-delete-ignore-read-errors"
+
+// errReadable says that an object can be read, and hence be deleted as any other.
+var errReadable = errors.New("object can be read")
+
+// deleteCorrupt removes an object that cannot be read, and only such a one: no precondition, finalizer or admission
+// can be looked at (W18).
+func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *metav1.DeleteOptions) (result, error) {
+	audit.AddAuditAnnotation(ctx, "apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
+	if err := s.authorizeUnsafe(ctx, a, options); err != nil {
+		return result{}, err
+	}
+	key, err := s.objectKey(a.namespace, a.name)
+	if err != nil {
+		return result{}, err
+	}
+	_, err = s.storage.resource.Update(ctx, key, func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		if cur == nil {
+			return dynamicstorage.Change{}, dynamicstorage.ErrNotFound
+		}
+		if _, err := s.storage.object(ctx, cur); err == nil {
+			return dynamicstorage.Change{}, errReadable
+		}
+		if a.dryRun {
+			return dynamicstorage.Change{}, errDryRun
+		}
+		return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
+	}, dynamicstorage.UpdateOptions{Fresh: true})
+	switch {
+	case errors.Is(err, errReadable):
+		return result{}, s.preconditionFailed(a.namespace, a.name, "unsafe deletion is not allowed because the object is decodable from storage")
+	case err != nil && !errors.Is(err, errDryRun):
+		return result{}, s.writeError(err, a.name)
+	}
+	klog.FromContext(ctx).Info("Deleted an object that could not be read", "resource", s.resource.GroupResource(), "object", klog.KRef(a.namespace, a.name), "dryRun", a.dryRun)
+	s.settled(ctx, a.name, a.dryRun)
+	return result{obj: &metav1.Status{
+		Status:  metav1.StatusSuccess,
+		Code:    200,
+		Details: &metav1.StatusDetails{Name: a.name, Kind: s.kind.Kind},
+	}}, nil
+}
+
+// authorizeUnsafe asks whether the user may delete what cannot be read.
+func (s *requestScope) authorizeUnsafe(ctx context.Context, a *admitter, options runtime.Object) error {
+	if s.config.Authorizer == nil {
+		return nil
+	}
+	attributes := a.attributes(event{operation: admission.Delete, options: options})
+	info, ok := request.RequestInfoFrom(ctx)
+	switch {
+	case !ok:
+		return admission.NewForbidden(attributes, errors.New("no RequestInfo found in the context"))
+	case !info.IsResourceRequest || s.subresource != "":
+		return admission.NewForbidden(attributes, errors.New("ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or non-resource request"))
+	}
+	decision, reason, err := s.config.Authorizer.Authorize(ctx, s.unsafeAttributes(a, info))
+	switch {
+	case err != nil:
+		return admission.NewForbidden(attributes, fmt.Errorf("error while checking permission for %q, %w", unsafeVerb, err))
+	case decision != authorizer.DecisionAllow:
+		return admission.NewForbidden(attributes, fmt.Errorf("not permitted to do %q, reason: %s", unsafeVerb, reason))
+	}
+	return nil
+}
+
+func (s *requestScope) unsafeAttributes(a *admitter, info *request.RequestInfo) authorizer.Attributes {
+	record := authorizer.AttributesRecord{
+		User:            a.user,
+		Verb:            unsafeVerb,
+		Namespace:       a.namespace,
+		Name:            a.name,
+		APIGroup:        s.resource.Group,
+		APIVersion:      s.resource.Version,
+		Resource:        s.resource.Resource,
+		ResourceRequest: true,
+	}
+	if info.FieldSelector != "" {
+		selector, err := fields.ParseSelector(info.FieldSelector)
+		if record.FieldSelectorParsingErr = err; err == nil {
+			record.FieldSelectorRequirements = selector.Requirements()
+		}
+	}
+	if info.LabelSelector != "" {
+		selector, err := labels.Parse(info.LabelSelector)
+		if record.LabelSelectorParsingErr = err; err == nil {
+			record.LabelSelectorRequirements, _ = selector.Requirements()
+		}
+	}
+	return record
+}

@@ -1,0 +1,66 @@
+package crdhandler
+
+import (
+	"context"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/apiserver/pkg/util/apihelpers"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+)
+
+// decodeDeleteOptions reads how a client wants something deleted: from the body, or from the query if there is none
+// (W15).
+func (s *requestScope) decodeDeleteOptions(ctx context.Context, req *http.Request) (*metav1.DeleteOptions, error) {
+	body, err := s.readBody(req)
+	if err != nil {
+		return nil, err
+	}
+	options := &metav1.DeleteOptions{}
+	if len(body) > 0 {
+		err = s.deleteOptionsFromBody(ctx, req, body, options)
+	} else {
+		err = queryOptions(req, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !unsafeDeletionEnabled() {
+		options.IgnoreStoreReadErrorWithClusterBreakingPotential = nil
+	}
+	return options, finishOptions(options, "DeleteOptions", validation.ValidateDeleteOptions(options))
+}
+
+func (s *requestScope) deleteOptionsFromBody(ctx context.Context, req *http.Request, body []byte, options *metav1.DeleteOptions) error {
+	codecs := apihelpers.GetMetaInternalVersionCodecs()
+	info, err := negotiation.NegotiateInputSerializer(req, false, codecs)
+	if err != nil {
+		return err
+	}
+	kind := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
+	obj, gvk, err := codecs.DecoderToVersion(info.Serializer, kind.GroupVersion()).Decode(body, &kind, options)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if obj != options {
+		return apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+	}
+	audit.LogRequestObject(ctx, obj, gvk.GroupVersion(), s.resource, s.subresource, codecs)
+	return nil
+}
+
+// unsafeDeletionEnabled is upstream's feature gate for the deletion of objects that cannot be read (W18).
+func unsafeDeletionEnabled() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
+}
+
+// ignoresReadErrors says that a client wants an object gone that cannot be read.
+func ignoresReadErrors(options *metav1.DeleteOptions) bool {
+	ignore := options.IgnoreStoreReadErrorWithClusterBreakingPotential
+	return ignore != nil && *ignore
+}

@@ -1,0 +1,128 @@
+package crdhandler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	kjson "sigs.k8s.io/json"
+)
+
+const (
+	// maxPatchOperations is how many operations a JSON patch may have.
+	maxPatchOperations = 10000
+	// maxPatchCopies is how many bytes the copy operations of a JSON patch may add up to.
+	maxPatchCopies = 3 << 20
+)
+
+// The library knows this limit as a variable only, for all its users in the process.
+func init() { jsonpatch.AccumulatedCopySizeLimit = maxPatchCopies }
+
+// patchAsJSON applies a JSON patch or a merge patch to an object, by way of its JSON in the version of the endpoint.
+func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+	s := p.scope
+	info, ok := runtime.SerializerInfoForMediaType(s.serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	if !ok {
+		return nil, fmt.Errorf("no serializer defined for %v", runtime.ContentTypeJSON)
+	}
+	before, err := runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.kind.GroupVersion()), live)
+	if err != nil {
+		return nil, err
+	}
+	after, found, err := documentPatch{patchType: p.patchType, body: p.body, strict: p.validation.looks()}.apply(before)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := s.newObject()
+	if err != nil {
+		return nil, err
+	}
+	decoder := s.serializer.DecoderToVersion(p.validation.serializer(info), s.hub)
+	if err := runtime.DecodeInto(decoder, after, obj); err != nil {
+		strict, isStrict := runtime.AsStrictDecodingError(err)
+		if !isStrict {
+			return nil, invalidPatch(string(after), err)
+		}
+		found = append(found, strict.Errors()...)
+	}
+	if err := p.validation.judge(ctx, found); err != nil {
+		return nil, invalidPatch(string(after), err)
+	}
+	return obj, nil
+}
+
+// invalidPatch says that the outcome of a patch is no object of the kind.
+func invalidPatch(outcome string, err error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), outcome, err.Error())})
+}
+
+// unprocessable says that a patch is well-formed and cannot be applied.
+func unprocessable(err error) error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+}
+
+// documentPatch is a patch that knows nothing of objects: a JSON patch (RFC 6902) or a merge patch (RFC 7386).
+type documentPatch struct {
+	patchType types.PatchType
+	body      []byte
+	// strict finds unknown and duplicate fields in the patch itself.
+	strict bool
+}
+
+// patchOperation names the members an operation of a JSON patch may have.
+type patchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Value any    `json:"value"`
+}
+
+// apply returns the patched document, and what strict decoding found in the patch.
+func (p documentPatch) apply(document []byte) (patched []byte, found []error, err error) {
+	if p.patchType == types.JSONPatchType {
+		return p.applyOperations(document)
+	}
+	if p.strict {
+		members := map[string]any{}
+		if found, err = kjson.UnmarshalStrict(p.body, &members); err != nil {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		}
+	}
+	patched, err = jsonpatch.MergePatch(document, p.body)
+	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	return patched, found, err
+}
+
+func (p documentPatch) applyOperations(document []byte) (patched []byte, found []error, err error) {
+	if p.strict {
+		var operations []patchOperation
+		if found, err = kjson.UnmarshalStrict(p.body, &operations); err != nil {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		}
+		for i := range found {
+			found[i] = fmt.Errorf("json patch %v", found[i])
+		}
+	}
+	operations, err := jsonpatch.DecodePatch(p.body)
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	if len(operations) > maxPatchOperations {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(operations)))
+	}
+	if patched, err = operations.Apply(document); err != nil {
+		return nil, nil, unprocessable(err)
+	}
+	return patched, found, nil
+}

@@ -1,0 +1,204 @@
+package crdhandler
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
+)
+
+// errNoName answers a request that needs a name in its path and has none.
+var errNoName = apierrors.NewBadRequest("name must be provided")
+
+// storedKind is the kind of the stored objects, which for scale is not the kind of the endpoint.
+func (s *requestScope) storedKind(obj runtime.Object) schema.GroupKind {
+	if s.part != nil {
+		return obj.GetObjectKind().GroupVersionKind().GroupKind()
+	}
+	return s.kind.GroupKind()
+}
+
+// exists says whether obj is a stored object: only those have a UID.
+func exists(obj runtime.Object) bool {
+	return obj != nil && accessor(obj).GetUID() != ""
+}
+
+// wipeSystemFields drops what clients may not set on objects they create.
+func wipeSystemFields(m metav1.Object) {
+	m.SetCreationTimestamp(metav1.Time{})
+	m.SetUID("")
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetSelfLink("")
+}
+
+// fillSystemFields gives a new object what the server decides.
+func fillSystemFields(m metav1.Object) {
+	m.SetCreationTimestamp(metav1.Now())
+	m.SetUID(uuid.NewUUID())
+}
+
+// matchNamespace puts an object into the namespace of the request, unless it says that it belongs to another one.
+func matchNamespace(namespace string, m metav1.Object) error {
+	switch own := m.GetNamespace(); {
+	case own == namespace:
+		return nil
+	case own == "" || namespace == "":
+		m.SetNamespace(namespace)
+		return nil
+	}
+	return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+}
+
+// matchName checks that an object is the one its URL names.
+func matchName(obj runtime.Object, namespace, name string) error {
+	m := accessor(obj)
+	switch own := m.GetName(); {
+	case own == "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v", name, errNoName))
+	case own != name:
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", own, name))
+	}
+	if own := m.GetNamespace(); namespace != "" && own != "" && own != namespace {
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the namespace of the object (%s) does not match the namespace on the request (%s)", own, namespace))
+	}
+	return nil
+}
+
+// scopedNamespace is the namespace objects of a request are in: none for cluster-scoped ones.
+func (s *requestScope) scopedNamespace(namespace string) string {
+	if s.namespaced {
+		return namespace
+	}
+	return ""
+}
+
+// beforeCreate applies the rules for a new object and validates it. Its system fields and its name are set already.
+func (s *requestScope) beforeCreate(ctx context.Context, namespace string, obj runtime.Object) error {
+	m := accessor(obj)
+	if err := matchNamespace(s.scopedNamespace(namespace), m); err != nil {
+		return err
+	}
+	s.strategy.PrepareForCreate(ctx, obj)
+
+	// The strategy comes first: its messages are the more specific ones.
+	errs := s.strategy.Validate(ctx, obj)
+	if len(errs) == 0 {
+		errs = apivalidation.ValidateObjectMetaAccessor(m, s.namespaced, pathSegment, field.NewPath("metadata"))
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(s.storedKind(obj), m.GetName(), errs)
+	}
+	for _, text := range s.strategy.WarningsOnCreate(ctx, obj) {
+		warning.AddWarning(ctx, "", text)
+	}
+	s.strategy.Canonicalize(obj)
+	return nil
+}
+
+// beforeUpdate applies the rules for the change of old into obj and validates it.
+func (s *requestScope) beforeUpdate(ctx context.Context, namespace string, obj, old runtime.Object) error {
+	m, oldMeta := accessor(obj), accessor(old)
+	if err := matchNamespace(s.scopedNamespace(namespace), m); err != nil {
+		return err
+	}
+	m.SetGeneration(oldMeta.GetGeneration())
+	s.strategy.PrepareForUpdate(ctx, obj, old)
+	keepSystemFields(m, oldMeta)
+
+	metadata := field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMetaAccessor(m, s.namespaced, pathSegment, metadata)
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadata)...)
+	errs = append(errs, s.strategy.ValidateUpdate(ctx, obj, old)...)
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(s.storedKind(obj), m.GetName(), errs)
+	}
+	for _, text := range s.strategy.WarningsOnUpdate(ctx, obj, old) {
+		warning.AddWarning(ctx, "", text)
+	}
+	s.strategy.Canonicalize(obj)
+	return nil
+}
+
+// keepSystemFields restores what no update may change or remove.
+func keepSystemFields(m, old metav1.Object) {
+	if m.GetUID() == "" {
+		m.SetUID(old.GetUID())
+	}
+	if created := old.GetCreationTimestamp(); !created.IsZero() {
+		m.SetCreationTimestamp(created)
+	}
+	if deleted := old.GetDeletionTimestamp(); !deleted.IsZero() {
+		m.SetDeletionTimestamp(deleted)
+	}
+	if grace := old.GetDeletionGracePeriodSeconds(); grace != nil && m.GetDeletionGracePeriodSeconds() == nil {
+		m.SetDeletionGracePeriodSeconds(grace)
+	}
+}
+
+// pathSegment is the least a name must satisfy.
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return path.IsValidPathSegmentPrefix(name)
+	}
+	return path.IsValidPathSegmentName(name)
+}
+
+// finalized says that an update of old to obj ends a deletion: the last finalizer is gone (W5).
+func finalized(obj, old runtime.Object) bool {
+	oldMeta := accessor(old)
+	if len(accessor(obj).GetFinalizers()) > 0 || oldMeta.GetDeletionTimestamp() == nil {
+		return false
+	}
+	grace := oldMeta.GetDeletionGracePeriodSeconds()
+	return grace == nil || *grace == 0
+}
+
+const (
+	duplicateOwners               = ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v"
+	duplicateOwnersAfterAdmission = ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v"
+)
+
+// dedupOwners collapses equal owner references (W14), and warns with the format given.
+func dedupOwners(ctx context.Context, obj runtime.Object, format string) {
+	m := accessor(obj)
+	refs := m.GetOwnerReferences()
+	if len(refs) < 2 {
+		return
+	}
+	kept, duplicates := uniqueOwners(refs)
+	if len(duplicates) == 0 {
+		return
+	}
+	warning.AddWarning(ctx, "", fmt.Sprintf(format, strings.Join(duplicates, ", ")))
+	m.SetOwnerReferences(kept)
+}
+
+// uniqueOwners splits references into the first of each kind and the UIDs of those that repeat one.
+func uniqueOwners(refs []metav1.OwnerReference) (kept []metav1.OwnerReference, duplicates []string) {
+	byUID := map[types.UID][]metav1.OwnerReference{}
+next:
+	for _, ref := range refs {
+		for _, other := range byUID[ref.UID] {
+			if equality.Semantic.DeepEqual(other, ref) {
+				duplicates = append(duplicates, string(ref.UID))
+				continue next
+			}
+		}
+		byUID[ref.UID] = append(byUID[ref.UID], ref)
+		kept = append(kept, ref)
+	}
+	return kept, duplicates
+}

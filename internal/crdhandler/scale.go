@@ -1,0 +1,167 @@
+package crdhandler
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+)
+
+// scalePart is the scale of custom resources: an autoscaling/v1 Scale made of fields that their definition names
+// (S3). Of what a client sends only the replicas are stored.
+type scalePart struct {
+	info    *crdInfo
+	version string
+	hub     schema.GroupVersion
+}
+
+var _ part = &scalePart{}
+
+func newScalePart(info *crdInfo, version string, hub schema.GroupVersion) part {
+	return &scalePart{info: info, version: version, hub: hub}
+}
+
+// scalePaths are the places of a Scale's fields in a custom resource.
+type scalePaths struct {
+	specReplicas, statusReplicas string
+	selector                     string // empty: none
+}
+
+func (p *scalePart) paths() (scalePaths, error) {
+	version, err := p.info.version(p.version)
+	if err != nil {
+		return scalePaths{}, err
+	}
+	scale := version.HasScale()
+	if scale == nil {
+		return scalePaths{}, fmt.Errorf("version %s has no scale", p.version)
+	}
+	paths := scalePaths{specReplicas: scale.SpecReplicasPath, statusReplicas: scale.StatusReplicasPath}
+	if scale.LabelSelectorPath != nil {
+		paths.selector = *scale.LabelSelectorPath
+	}
+	return paths, nil
+}
+
+// read returns the scale of a custom resource that says how many replicas it wants.
+func (p *scalePart) read(parent runtime.Object) (runtime.Object, error) {
+	paths, err := p.paths()
+	if err != nil {
+		return nil, err
+	}
+	scale, found, err := paths.scale(parent)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", paths.specReplicas))
+	}
+	return scale, nil
+}
+
+// shown returns the scale of a custom resource as admission is shown it: zero replicas if it does not say.
+func (p *scalePart) shown(parent runtime.Object) (runtime.Object, error) {
+	paths, err := p.paths()
+	if err != nil {
+		return nil, err
+	}
+	scale, _, err := paths.scale(parent)
+	return scale, err
+}
+
+// noReplicas stands for replicas that were never set, while a scale is changed.
+const noReplicas = math.MinInt32
+
+// edit returns the scale of a custom resource, with those managed fields that concern it, and a function that puts
+// a changed one into a copy of the custom resource.
+func (p *scalePart) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
+	paths, err := p.paths()
+	if err != nil {
+		return nil, nil, err
+	}
+	compiled, err := p.info.compiled()
+	if err != nil {
+		return nil, nil, err
+	}
+	before, found, err := paths.scale(parent)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !found {
+		before.Spec.Replicas = noReplicas
+	}
+	fields := managedfields.NewScaleHandler(accessor(parent).GetManagedFields(), p.hub, compiled.schemas.ReplicasPathMappings())
+	if before.ManagedFields, err = fields.ToSubresource(); err != nil {
+		return nil, nil, err
+	}
+	return before, func(after runtime.Object) (runtime.Object, error) {
+		return paths.put(parent, after, fields)
+	}, nil
+}
+
+// scale makes the scale of a custom resource, and says whether that has the field for replicas wanted.
+func (s scalePaths) scale(parent runtime.Object) (_ *autoscalingv1.Scale, found bool, err error) {
+	cr := parent.(*unstructured.Unstructured)
+	wanted, found, err := unstructured.NestedInt64(cr.Object, splitPath(s.specReplicas)...)
+	if err != nil {
+		return nil, false, err
+	}
+	actual, _, err := unstructured.NestedInt64(cr.Object, splitPath(s.statusReplicas)...)
+	if err != nil {
+		return nil, false, err
+	}
+	selector := ""
+	if s.selector != "" {
+		if selector, _, err = unstructured.NestedString(cr.Object, splitPath(s.selector)...); err != nil {
+			return nil, false, err
+		}
+	}
+	return &autoscalingv1.Scale{
+		TypeMeta: metav1.TypeMeta{APIVersion: autoscalingv1.SchemeGroupVersion.String(), Kind: "Scale"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              cr.GetName(),
+			Namespace:         cr.GetNamespace(),
+			UID:               cr.GetUID(),
+			ResourceVersion:   cr.GetResourceVersion(),
+			CreationTimestamp: cr.GetCreationTimestamp(),
+		},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: int32(wanted)},
+		Status: autoscalingv1.ScaleStatus{Replicas: int32(actual), Selector: selector},
+	}, found, nil
+}
+
+// put returns a copy of a custom resource with the replicas of a scale, and the managed fields that follow from it.
+func (s scalePaths) put(parent, after runtime.Object, fields *managedfields.ScaleHandler) (runtime.Object, error) {
+	scale, ok := after.(*autoscalingv1.Scale)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("wrong object passed to Scale update: %v", after))
+	}
+	if scale.Spec.Replicas == noReplicas {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", s.specReplicas))
+	}
+	cr := parent.DeepCopyObject().(*unstructured.Unstructured)
+	if err := unstructured.SetNestedField(cr.Object, int64(scale.Spec.Replicas), splitPath(s.specReplicas)...); err != nil {
+		return nil, err
+	}
+	if scale.ResourceVersion != "" {
+		cr.SetResourceVersion(scale.ResourceVersion) // the client wants this very state changed
+	}
+	entries, err := fields.ToParent(scale.ManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	cr.SetManagedFields(entries)
+	return cr, nil
+}
+
+// splitPath returns the field names of a simple JSON path.
+func splitPath(path string) []string {
+	return strings.Split(strings.TrimPrefix(path, "."), ".")
+}

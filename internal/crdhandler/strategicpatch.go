@@ -1,0 +1,86 @@
+package crdhandler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// mergeStrategically applies a strategic merge patch, which needs Go types: CustomResourceDefinitions have them (C1).
+func (p *patcher) mergeStrategically(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+	objects, gv := p.scope.objects, p.scope.kind.GroupVersion()
+	versioned, err := objects.convertor.ConvertToVersion(live, gv)
+	if err != nil {
+		return nil, err
+	}
+	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(versioned)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := objects.creater.New(p.scope.kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.mergeInto(ctx, before, obj); err != nil {
+		return nil, err
+	}
+	objects.defaulter.Default(obj)
+	return objects.convertor.ConvertToVersion(obj, p.scope.hub)
+}
+
+// mergeInto puts the patched content into obj, whose Go type says how lists are merged.
+func (p *patcher) mergeInto(ctx context.Context, before map[string]any, obj runtime.Object) error {
+	patch, found, err := p.patchMembers()
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	after, err := strategicpatch.StrategicMergeMapPatch(before, patch, obj)
+	if err != nil {
+		return strategicError(err)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, p.validation.looks()); err != nil {
+		strict, isStrict := runtime.AsStrictDecodingError(err)
+		if !isStrict {
+			return invalidPatch(fmt.Sprintf("%+v", patch), err)
+		}
+		found = append(found, strict.Errors()...)
+	}
+	if err := p.validation.judge(ctx, found); err != nil {
+		return invalidPatch(fmt.Sprintf("%+v", patch), err)
+	}
+	return nil
+}
+
+// patchMembers decodes the patch, and returns what strict decoding found in it.
+func (p *patcher) patchMembers() (patch map[string]any, found []error, err error) {
+	patch = map[string]any{}
+	if p.validation.looks() {
+		found, err = kjson.UnmarshalStrict(p.body, &patch)
+	} else {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(p.body, &patch)
+	}
+	return patch, found, err
+}
+
+// strategicError says whose fault it is that a strategic merge patch cannot be applied.
+func strategicError(err error) error {
+	for _, malformed := range []error{
+		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,
+	} {
+		if errors.Is(err, malformed) {
+			return apierrors.NewBadRequest(err.Error())
+		}
+	}
+	if errors.Is(err, mergepatch.ErrNoListOfLists) || errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys) {
+		return unprocessable(err)
+	}
+	return err
+}
