@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+func TestEmbeddedEtcdKeepsData(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	var revision int64
+	for range 3 {
+		dir, err := openDataDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		etcd, err := startEtcd(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := etcd.client.Put(t.Context(), "key", strings.Repeat("x", 3<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.Header.Revision <= revision {
+			t.Errorf("revision %d after %d", response.Header.Revision, revision)
+		}
+		revision = response.Header.Revision
+		etcd.close()
+		if err := dir.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// externalEtcd runs an etcd as somebody else would, with TLS if certificates are given.
+func externalEtcd(t *testing.T, serving, client *pair, ca string) string {
+	t.Helper()
+	c := embed.NewConfig()
+	c.Dir = t.TempDir()
+	c.LogLevel = "fatal"
+	scheme := "http"
+	if serving != nil {
+		scheme = "https"
+		c.ClientTLSInfo.CertFile, c.ClientTLSInfo.KeyFile = serving.certFile, serving.keyFile
+		c.ClientTLSInfo.TrustedCAFile, c.ClientTLSInfo.ClientCertAuth = ca, client != nil
+	}
+	c.ListenClientUrls = []url.URL{{Scheme: scheme, Host: "127.0.0.1:0"}}
+	c.AdvertiseClientUrls = c.ListenClientUrls
+	c.ListenPeerUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	etcd, err := embed.StartEtcd(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(etcd.Close)
+	select {
+	case <-etcd.Server.ReadyNotify():
+	case <-time.After(time.Minute):
+		t.Fatal("etcd is not ready")
+	}
+	return scheme + "://" + etcd.Clients[0].Addr().String()
+}
+
+func TestExternalEtcd(t *testing.T) {
+	id := identityAt(t, newDataDir(t), time.Now(), nil)
+	serving := &pair{certFile: id.certFile, keyFile: id.keyFile}
+	plain := externalEtcd(t, nil, nil, "")
+	secured := externalEtcd(t, serving, id.admin, id.trustFile)
+	for _, test := range []struct {
+		name    string
+		options EtcdOptions
+		want    string // part of the error
+	}{
+		{name: "plain", options: EtcdOptions{Servers: []string{plain}}},
+		{name: "one of two answers", options: EtcdOptions{Servers: []string{"http://127.0.0.1:1", plain}}},
+		{name: "TLS", options: EtcdOptions{Servers: []string{secured}, CAFile: id.trustFile, CertFile: id.admin.certFile, KeyFile: id.admin.keyFile}},
+		{
+			name:    "authority unknown",
+			options: EtcdOptions{Servers: []string{secured}, CertFile: id.admin.certFile, KeyFile: id.admin.keyFile},
+			want:    "certificate signed by unknown authority",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			etcd, err := connectEtcd(t.Context(), &test.options)
+			if test.want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "etcd is unreachable at ") {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer etcd.close()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if _, err := etcd.client.Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

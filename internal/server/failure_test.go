@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// TestStartFailures checks that each failure is one line, and that nothing is half-written.
+func TestStartFailures(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "not a certificate")
+	for _, test := range []struct {
+		name    string
+		change  func(*Options)
+		want    string // a regular expression for the whole line
+		patient bool   // whether it takes a while
+	}{
+		{
+			name:   "port taken",
+			change: func(o *Options) { o.Serving.SecurePort = taken.Addr().(*net.TCPAddr).Port },
+			want:   `port \d+ is taken: 127\.0\.0\.1:\d+: address already in use \(.*\)`,
+		},
+		{
+			name:   "address of another machine",
+			change: func(o *Options) { o.Serving.BindAddress = net.IPv4(192, 0, 2, 1) },
+			want:   `cannot listen on 192\.0\.2\.1:0: .*assign requested address`,
+		},
+		{
+			name:   "data dir not writable",
+			change: func(o *Options) { o.DataDir = filepath.Join(file, "data") },
+			want:   `data dir .*/file/data is not writable: not a directory`,
+		},
+		{
+			name:   "serving certificate missing",
+			change: func(o *Options) { o.Serving.CertFile, o.Serving.KeyFile = "/nowhere.crt", "/nowhere.key" },
+			want:   `--tls-cert-file /nowhere.crt with --tls-private-key-file /nowhere.key: certificate is unreadable: .*no such file or directory`,
+		},
+		{
+			name:   "client CA unreadable",
+			change: func(o *Options) { o.Authentication.ClientCAFile = file },
+			want:   `--client-ca-file .*/file: certificate is unreadable: .*`,
+		},
+		{
+			name:    "etcd unreachable",
+			change:  func(o *Options) { o.Etcd.Servers = []string{"http://127.0.0.1:1"} },
+			want:    `etcd is unreachable at http://127\.0\.0\.1:1: .*connection refused.*`,
+			patient: true,
+		},
+		{
+			name: "etcd certificate unreadable",
+			change: func(o *Options) {
+				o.Etcd.Servers, o.Etcd.CAFile = []string{"https://127.0.0.1:1"}, file
+			},
+			want: `--etcd-cafile .*/file: certificate is unreadable: .*`,
+		},
+		{
+			name:   "CRDs missing",
+			change: func(o *Options) { o.CRDs = []string{"/nowhere.yaml"} },
+			want:   `--crds: /nowhere.yaml: no such file or directory`,
+		},
+		{
+			name:   "bad option",
+			change: func(o *Options) { o.Serving.SecurePort = 70000 },
+			want:   `--secure-port must be between 0 and 65535, not 70000`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.patient && testing.Short() {
+				t.Skip("waits for the patience to end")
+			}
+			o := NewOptions()
+			o.DataDir = filepath.Join(t.TempDir(), "data")
+			o.Serving.SecurePort = 0
+			test.change(o)
+			err := run(t.Context(), o, fakeParts(http.NotFoundHandler(), nil))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if !regexp.MustCompile(`\A` + test.want + `\z`).MatchString(err.Error()) {
+				t.Errorf("got %q", err)
+			}
+			if _, err := os.Stat(o.DataDir); err == nil {
+				t.Error("data dir was written to")
+			}
+		})
+	}
+}
+
+func TestDataDirIsLocked(t *testing.T) {
+	s := start(t, http.HandlerFunc(notFound), nil)
+	o := NewOptions()
+	o.DataDir, o.Serving.SecurePort = s.options.DataDir, 0
+	err := run(t.Context(), o, fakeParts(http.NotFoundHandler(), nil))
+	if err == nil || err.Error() != "data dir "+o.DataDir+" is locked by another process" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestDatabaseIsLocked is about an etcd that somebody runs on our data.
+func TestDatabaseIsLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.MkdirAll(filepath.Join(dir, "etcd", "member", "snap"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bolt.Open(filepath.Join(dir, "etcd", "member", "snap", "db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	o := NewOptions()
+	o.DataDir, o.Serving.SecurePort = dir, 0
+	err = run(t.Context(), o, fakeParts(http.NotFoundHandler(), nil))
+	if err == nil || !strings.HasSuffix(err.Error(), " is locked by another process") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStopWhileStarting(t *testing.T) {
+	s := launch(t, http.HandlerFunc(notFound), nil) // never synced
+	s.asSoonAsServed()
+	s.stop()
+	<-s.ended // and the clean-up checks that it is no error
+}
+
+func TestFailingPartEndsTheServer(t *testing.T) {
+	failure := errors.New("the feed broke")
+	o := NewOptions()
+	o.DataDir, o.Serving.SecurePort = filepath.Join(t.TempDir(), "data"), 0
+	o.Out = &readyLine{seen: make(chan struct{})}
+	synced := make(chan struct{})
+	close(synced)
+	composer := fakeParts(http.NotFoundHandler(), synced)
+	fail := func(ctx context.Context) error { return failure }
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err := run(ctx, o, wrapped(composer, func(p *parts) { p.run = fail }))
+	if !errors.Is(err, failure) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/healthz"
+)
+
+// healthTimeout bounds one question to etcd.
+const healthTimeout = 2 * time.Second
+
+// hook is a step of the start that health checks wait for.
+type hook struct {
+	name string
+	done atomic.Bool
+}
+
+func (h *hook) Name() string { return h.name }
+
+// Check implements healthz.HealthChecker.
+func (h *hook) Check(*http.Request) error {
+	if !h.done.Load() {
+		return errors.New("not finished")
+	}
+	return nil
+}
+
+// health is the state that /healthz, /livez and /readyz report. The names of the checks are kube-apiserver's.
+type health struct {
+	// storage asks whether etcd answers and events arrive.
+	storage func(context.Context) error
+	// informer is done once the informer of CustomResourceDefinitions has synced.
+	informer hook
+	// startInformers and startControllers are done once these run; synced once the table of resources is complete.
+	startInformers, startControllers, synced hook
+	// installed is done once the CRDs of --crds are served; nil without the flag.
+	installed *hook
+	stopping  <-chan struct{}
+}
+
+func newHealth(stopping <-chan struct{}, installs bool) *health {
+	h := &health{
+		storage:          func(context.Context) error { return errors.New("not connected") },
+		informer:         hook{name: "informer-sync"},
+		startInformers:   hook{name: "poststarthook/start-apiextensions-informers"},
+		startControllers: hook{name: "poststarthook/start-apiextensions-controllers"},
+		synced:           hook{name: "poststarthook/crd-informer-synced"},
+		stopping:         stopping,
+	}
+	if installs {
+		h.installed = &hook{name: "crds-installed"}
+	}
+	return h
+}
+
+// live are the checks of /livez and /healthz.
+func (h *health) live() []healthz.HealthChecker {
+	return []healthz.HealthChecker{
+		healthz.PingHealthz, healthz.LogHealthz, h.etcd("etcd"),
+		&h.startInformers, &h.startControllers, &h.synced,
+	}
+}
+
+// ready are the checks of /readyz.
+func (h *health) ready() []healthz.HealthChecker {
+	checks := []healthz.HealthChecker{
+		healthz.PingHealthz, healthz.LogHealthz, h.etcd("etcd"), h.etcd("etcd-readiness"), &h.informer,
+		&h.startInformers, &h.startControllers, &h.synced,
+	}
+	if h.installed != nil {
+		checks = append(checks, h.installed)
+	}
+	return append(checks, healthz.NewShutdownHealthz(h.stopping))
+}
+
+func (h *health) etcd(name string) healthz.HealthChecker {
+	return healthz.NamedCheck(name, func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), healthTimeout)
+		defer cancel()
+		return h.storage(ctx)
+	})
+}

@@ -1,0 +1,145 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// crd is a CustomResourceDefinition as a person writes it.
+func crd(plural string) string {
+	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: %[1]s.example.com
+spec:
+  group: example.com
+  names: {plural: %[1]s, kind: Thing}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`, plural)
+}
+
+func TestReadManifests(t *testing.T) {
+	const list = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": {"name": "a.example.com", "uid": "1", "resourceVersion": "7", "managedFields": []}, "spec": {}, "status": {"conditions": []}}]}`
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		want  []string // names
+		err   string   // after the directory's path is taken away
+	}{
+		{name: "one", files: map[string]string{"a.yaml": crd("a")}, want: []string{"a.example.com"}},
+		{name: "several documents", files: map[string]string{"a.yml": "# comment\n---\n" + crd("a") + "---\n---\n" + crd("b")}, want: []string{"a.example.com", "b.example.com"}},
+		{name: "order of names", files: map[string]string{"2.yaml": crd("a"), "1.yaml": crd("b"), "README.md": "no"}, want: []string{"b.example.com", "a.example.com"}},
+		{name: "list", files: map[string]string{"a.json": list}, want: []string{"a.example.com"}},
+		{name: "several JSON documents", files: map[string]string{"a.json": list + "\n" + strings.ReplaceAll(list, "a.example", "b.example")}, want: []string{"a.example.com", "b.example.com"}},
+		{name: "not YAML", files: map[string]string{"a.yaml": crd("a") + "---\n\t:"}, err: "--crds: a.yaml, document 2: yaml: "},
+		{name: "twice the same key", files: map[string]string{"a.yaml": crd("a") + "spec: {}\n"}, err: `--crds: a.yaml, document 1: yaml: `},
+		{name: "not JSON", files: map[string]string{"a.json": list + "{"}, err: "--crds: a.json, document 2: unexpected EOF"},
+		{name: "not an object", files: map[string]string{"a.yaml": "- a"}, err: "--crds: a.yaml, document 1: not an object: "},
+		{name: "another kind", files: map[string]string{"a.yaml": crd("a") + "---\napiVersion: v1\nkind: Secret\n"}, err: `--crds: a.yaml, document 2: kind "Secret" of apiVersion "v1" is not a CustomResourceDefinition`},
+		{name: "old version", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "/v1", "/v1beta1", 1)}, err: `--crds: a.yaml, document 1: apiVersion "apiextensions.k8s.io/v1beta1" is not served`},
+		{name: "no name", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "  name: a.example.com", "  labels: {}", 1)}, err: "--crds: a.yaml, document 1: metadata.name is missing"},
+		{name: "unknown field", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "scope:", "scoop:", 1)}, err: `--crds: a.yaml, document 1: json: unknown field "scoop"`},
+		{name: "wrong type", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "served: true", "served: 1", 1)}, err: "--crds: a.yaml, document 1: json: cannot unmarshal number"},
+		{name: "twins", files: map[string]string{"a.yaml": crd("a"), "b.yaml": crd("a")}, err: "--crds: b.yaml, document 1: a.example.com is already in a.yaml, document 1"},
+		{name: "nothing", files: map[string]string{"a.txt": ""}, err: "directory without .yaml, .yml or .json files"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, content := range test.files {
+				write(t, filepath.Join(dir, name), content)
+			}
+			all, err := readManifests([]string{dir})
+			if test.err != "" {
+				if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), dir+"/", ""), test.err) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("got %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, m := range all {
+				names = append(names, m.object.GetName())
+				if m.object.GetUID() != "" || m.object.GetResourceVersion() != "" || m.object.Object["status"] != nil {
+					t.Errorf("carries what only a server writes: %v", m.object.Object)
+				}
+			}
+			if !slices.Equal(names, test.want) {
+				t.Errorf("got %v", names)
+			}
+		})
+	}
+}
+
+// applied records what install asks for, and refuses what is named "bad".
+type applied struct {
+	mu   sync.Mutex // guards asks
+	asks []string
+}
+
+func (a *applied) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	info, _ := request.RequestInfoFrom(req.Context())
+	who, _ := request.UserFrom(req.Context())
+	body, _ := io.ReadAll(req.Body)
+	a.mu.Lock()
+	a.asks = append(a.asks, fmt.Sprintf("%s %s as %s %s", info.Verb, req.URL.RequestURI(), who.GetName(), req.Header.Get("Content-Type")))
+	a.mu.Unlock()
+	if strings.HasPrefix(info.Name, "bad.") {
+		gvk := schema.GroupKind{Group: info.APIGroup, Kind: "CustomResourceDefinition"}
+		responsewriters.ErrorNegotiated(apierrors.NewInvalid(gvk, info.Name, nil), codecs, schema.GroupVersion{}, w, req)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body)
+}
+
+func TestInstall(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "crds.yaml")
+	write(t, file, crd("good"))
+	server := &applied{}
+	s := start(t, server, func(o *Options) { o.CRDs = []string{file} })
+	const ask = "patch /apis/apiextensions.k8s.io/v1/customresourcedefinitions/good.example.com?%sfieldManager=crd-server&force=true" +
+		" as system:apiserver application/apply-patch+yaml"
+	if want := []string{fmt.Sprintf(ask, "dryRun=All&"), fmt.Sprintf(ask, "")}; !slices.Equal(server.asks, want) {
+		t.Errorf("got  %q\nwant %q", server.asks, want)
+	}
+	client, url := s.as("")
+	if got := do(t, client, "GET", url+"/readyz?verbose"); !strings.Contains(got.body, "[+]crds-installed ok") {
+		t.Errorf("got %s", got.body)
+	}
+}
+
+func TestInstallNothingWhenOneIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "crds.yaml")
+	write(t, file, crd("good")+"---\n"+crd("bad"))
+	server := &applied{}
+	o := NewOptions()
+	o.DataDir, o.Serving.SecurePort, o.CRDs = filepath.Join(t.TempDir(), "data"), 0, []string{file}
+	synced := make(chan struct{})
+	close(synced)
+	err := run(t.Context(), o, fakeParts(server, synced))
+	want := "--crds: " + file + `, document 2: CustomResourceDefinition.apiextensions.k8s.io "bad.example.com" is invalid`
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v", err)
+	}
+	for _, ask := range server.asks {
+		if !strings.Contains(ask, "dryRun=All") {
+			t.Errorf("was applied: %s", ask)
+		}
+	}
+}

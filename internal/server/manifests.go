@@ -1,0 +1,210 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// manifest is one CustomResourceDefinition of --crds, and where it stands.
+type manifest struct {
+	file     string
+	document int // counted from 1
+	object   *unstructured.Unstructured
+}
+
+// errorf says what is wrong with the manifest.
+func (m manifest) errorf(format string, args ...any) error {
+	return fmt.Errorf("--crds: %s, document %d: %w", m.file, m.document, fmt.Errorf(format, args...))
+}
+
+// readManifests reads all files, and directories of files, and checks every document. One that is bad spoils the whole.
+func readManifests(paths []string) ([]manifest, error) {
+	var all []manifest
+	for _, path := range paths {
+		files, err := manifestFiles(path)
+		if err != nil {
+			return nil, fmt.Errorf("--crds: %w", err)
+		}
+		for _, file := range files {
+			found, err := readManifestFile(file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, rejectTwins(all)
+}
+
+// manifestFiles returns the path itself or, of a directory, the manifests directly in it, by name.
+func manifestFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, cause(err))
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, cause(err))
+	}
+	var files []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: directory without .yaml, .yml or .json files", path)
+	}
+	return files, nil
+}
+
+func readManifestFile(file string) ([]manifest, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--crds: %s: %w", file, cause(err))
+	}
+	next := yamlDocuments(content)
+	if filepath.Ext(file) == ".json" {
+		next = jsonDocuments(content)
+	}
+	var found []manifest
+	for n := 1; ; n++ {
+		m := manifest{file: file, document: n}
+		object, err := next()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, m.errorf("%w", err)
+		}
+		definitions, err := definitions(object)
+		if err != nil {
+			return nil, m.errorf("%w", err)
+		}
+		for _, definition := range definitions {
+			m.object = definition
+			found = append(found, m)
+		}
+	}
+}
+
+// yamlDocuments splits at the separators; documents with nothing in them are passed over.
+func yamlDocuments(content []byte) func() (map[string]any, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	return func() (map[string]any, error) {
+		for {
+			document, err := reader.Read()
+			if err != nil {
+				return nil, err
+			}
+			asJSON, err := yaml.YAMLToJSONStrict(document)
+			if err != nil {
+				return nil, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
+			}
+			if bytes.Equal(asJSON, []byte("null")) {
+				continue
+			}
+			return object(asJSON)
+		}
+	}
+}
+
+func jsonDocuments(content []byte) func() (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	return func() (map[string]any, error) {
+		var document json.RawMessage
+		if err := decoder.Decode(&document); err != nil {
+			return nil, err
+		}
+		return object(document)
+	}
+}
+
+func object(document []byte) (map[string]any, error) {
+	decoded := map[string]any{}
+	if err := utiljson.Unmarshal(document, &decoded); err != nil {
+		return nil, fmt.Errorf("not an object: %w", err)
+	}
+	return decoded, nil
+}
+
+// definitions returns the CustomResourceDefinition that a document is, or those that it lists.
+func definitions(document map[string]any) ([]*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{Object: document}
+	if !strings.HasSuffix(u.GetKind(), "List") {
+		return []*unstructured.Unstructured{u}, checkDefinition(u)
+	}
+	items, _, err := unstructured.NestedSlice(document, "items")
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*unstructured.Unstructured, 0, len(items))
+	for i, item := range items {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("items[%d] is not an object", i)
+		}
+		u := &unstructured.Unstructured{Object: fields}
+		if err := checkDefinition(u); err != nil {
+			return nil, fmt.Errorf("items[%d]: %w", i, err)
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+// checkDefinition tells what can be told without the server, and takes away what only a server writes, so that what was
+// read from one can be applied to another.
+func checkDefinition(u *unstructured.Unstructured) error {
+	gvk := u.GroupVersionKind()
+	switch {
+	case gvk.Group != apiextensions.GroupName || gvk.Kind != "CustomResourceDefinition":
+		return fmt.Errorf("kind %q of apiVersion %q is not a CustomResourceDefinition", gvk.Kind, u.GetAPIVersion())
+	case gvk.Version != "v1":
+		return fmt.Errorf("apiVersion %q is not served: only apiextensions.k8s.io/v1 is", u.GetAPIVersion())
+	case u.GetName() == "":
+		return errors.New("metadata.name is missing")
+	}
+	for _, field := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	delete(u.Object, "status")
+	encoded, err := json.Marshal(u.Object)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(&apiextensionsv1.CustomResourceDefinition{})
+}
+
+// rejectTwins refuses two manifests of one name: which of them was meant to win?
+func rejectTwins(all []manifest) error {
+	first := map[string]manifest{}
+	for _, m := range all {
+		name := m.object.GetName()
+		if other, ok := first[name]; ok {
+			return m.errorf("%s is already in %s, document %d", name, other.file, other.document)
+		}
+		first[name] = m
+	}
+	return nil
+}

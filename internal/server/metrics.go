@@ -1,0 +1,14 @@
+package server
+
+import (
+	handlersmetrics "k8s.io/apiserver/pkg/endpoints/handlers/metrics"
+	requestmetrics "k8s.io/apiserver/pkg/endpoints/metrics"
+	flowcontrolmetrics "k8s.io/apiserver/pkg/util/flowcontrol/metrics"
+)
+
+// registerMetrics makes known what the filters and handlers count, under kube-apiserver's names. It may be called again.
+func registerMetrics() {
+	requestmetrics.Register()
+	handlersmetrics.Register()
+	flowcontrolmetrics.Register()
+}

@@ -1,0 +1,30 @@
+package server
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apifilters "k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// retryAfterSeconds is what a client is told to wait while the server starts.
+const retryAfterSeconds = 1
+
+// notFound answers what nobody serves: 404, or 503 to a request that came before all custom resources were known, because
+// controllers take a 404 as proof of absence.
+func notFound(w http.ResponseWriter, req *http.Request) {
+	var gv schema.GroupVersion
+	if info, ok := request.RequestInfoFrom(req.Context()); ok {
+		gv = schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+	}
+	err := apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "", "", 0, false)
+	if !apifilters.NoMuxAndDiscoveryIncompleteKey(req.Context()) {
+		err = apierrors.NewServiceUnavailable("the server is starting and does not know all resources yet, please try again")
+		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+	}
+	responsewriters.ErrorNegotiated(err, codecs, gv, w, req)
+}

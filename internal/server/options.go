@@ -1,0 +1,121 @@
+package server
+
+import (
+	"io"
+	"net"
+	"os"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// Options is everything a person can decide about a server. NewOptions gives the defaults, with which no flag is needed.
+type Options struct {
+	// DataDir holds the certificates, the admin kubeconfig and, without Etcd.Servers, the database.
+	DataDir string
+	// CRDs are files and directories whose CustomResourceDefinitions are applied before the server is ready.
+	CRDs []string
+
+	Serving        ServingOptions
+	Authentication AuthenticationOptions
+	Etcd           EtcdOptions
+	Requests       RequestOptions
+	Resources      ResourceOptions
+	Logs           LogOptions
+
+	// FeatureGates switches features of the Kubernetes libraries, by name.
+	FeatureGates map[string]bool
+	// EmulatedVersion is the Kubernetes release (major.minor) whose features the libraries show; "" is that of the libraries.
+	EmulatedVersion string
+	// Profiling serves /debug/pprof.
+	Profiling bool
+
+	// Out receives the one line that says the server is ready.
+	Out io.Writer
+	// Started is when the process began; the ready line counts from it.
+	Started time.Time
+}
+
+// ServingOptions says where and with which certificate the server listens.
+type ServingOptions struct {
+	BindAddress net.IP
+	SecurePort  int
+	// CertFile and KeyFile replace the generated serving certificate.
+	CertFile, KeyFile string
+	// SANs are names and addresses added to the generated serving certificate.
+	SANs []string
+	// HTTP2MaxStreams bounds the concurrent streams of one connection; 0 leaves it to the HTTP/2 library.
+	HTTP2MaxStreams int
+	CORSOrigins     []string
+	HSTSDirectives  []string
+	// GoawayChance is the probability that a request's HTTP/2 connection is asked to reconnect, to spread clients over replicas.
+	GoawayChance float64
+}
+
+// AuthenticationOptions says who is known.
+type AuthenticationOptions struct {
+	// ClientCAFile holds authorities accepted for client certificates beside the generated one.
+	ClientCAFile string
+	// Anonymous lets requests without a credential through as system:anonymous: when not set, on the health paths only;
+	// True everywhere (authorization then refuses them with 403 instead of 401), False nowhere.
+	Anonymous cliflag.Tristate
+}
+
+// EtcdOptions says where objects are stored.
+type EtcdOptions struct {
+	// Servers are the endpoints of an external cluster. Without any, etcd runs in this process.
+	Servers []string
+	CAFile  string
+	// CertFile and KeyFile are the client certificate for the external cluster.
+	CertFile, KeyFile string
+	Prefix            string
+}
+
+// RequestOptions bounds requests.
+type RequestOptions struct {
+	// Timeout is the longest a request may take unless it is long-running.
+	Timeout time.Duration
+	// MinTimeout is the shortest time, in seconds, after which a watch is ended; the server picks one up to twice as long.
+	MinTimeout          int
+	MaxInFlight         int
+	MaxMutatingInFlight int
+	// ShutdownDelay is how long the server goes on serving, unready, after it was asked to stop.
+	ShutdownDelay time.Duration
+}
+
+// ResourceOptions is about the custom resources themselves.
+type ResourceOptions struct {
+	DeleteCollectionWorkers int
+	// GarbageCollection makes deletions honour orphan and foreground propagation by finalizers, which needs a garbage
+	// collector beside the server to take them away again.
+	GarbageCollection bool
+}
+
+// LogOptions is component-base's logging configuration.
+type LogOptions struct{ *logsapi.LoggingConfiguration }
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{
+		DataDir: "crd-server.data",
+		Serving: ServingOptions{
+			BindAddress:     net.IPv4(127, 0, 0, 1),
+			SecurePort:      6443,
+			HTTP2MaxStreams: 1000,
+		},
+		Etcd: EtcdOptions{Prefix: "/registry"},
+		Requests: RequestOptions{
+			Timeout:             time.Minute,
+			MinTimeout:          1800,
+			MaxInFlight:         400,
+			MaxMutatingInFlight: 200,
+		},
+		Resources:    ResourceOptions{DeleteCollectionWorkers: 1},
+		Logs:         LogOptions{logsapi.NewLoggingConfiguration()},
+		FeatureGates: map[string]bool{},
+		Profiling:    true,
+		Out:          os.Stdout,
+		Started:      time.Now(),
+	}
+}

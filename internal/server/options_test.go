@@ -1,0 +1,175 @@
+package server
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+func TestParse(t *testing.T) {
+	o := NewOptions()
+	_, err := o.Parse(strings.Fields(`--data-dir /d --crds a.yaml --crds b,c.yaml --bind-address ::1 --secure-port 1
+		--tls-cert-file c --tls-private-key-file k --tls-san x,y --tls-san z --client-ca-file ca --anonymous-auth=false
+		--etcd-servers https://a:1,https://b:2 --etcd-cafile eca --etcd-certfile ec --etcd-keyfile ek --etcd-prefix p
+		--request-timeout 5s --min-request-timeout 7 --max-requests-inflight 8 --max-mutating-requests-inflight 9
+		--http2-max-streams-per-connection 10 --shutdown-delay-duration 11s --delete-collection-workers 12
+		--enable-garbage-collector --goaway-chance 0.01 --cors-allowed-origins //a,//b
+		--strict-transport-security-directives max-age=1,preload --profiling=false --feature-gates A=true,B=false -v 4`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range []struct {
+		flag string
+		ok   bool
+	}{
+		{"data-dir", o.DataDir == "/d"},
+		{"crds", len(o.CRDs) == 2 && o.CRDs[1] == "b,c.yaml"},
+		{"bind-address", o.Serving.BindAddress.String() == "::1"},
+		{"secure-port", o.Serving.SecurePort == 1},
+		{"tls", o.Serving.CertFile == "c" && o.Serving.KeyFile == "k"},
+		{"tls-san", strings.Join(o.Serving.SANs, " ") == "x y z"},
+		{"client-ca-file", o.Authentication.ClientCAFile == "ca"},
+		{"anonymous-auth", o.Authentication.Anonymous == cliflag.False},
+		{"etcd", len(o.Etcd.Servers) == 2 && o.Etcd.CAFile == "eca" && o.Etcd.CertFile == "ec" && o.Etcd.KeyFile == "ek"},
+		{"etcd-prefix", o.Etcd.root() == "/p"},
+		{"request-timeout", o.Requests.Timeout == 5*time.Second},
+		{"min-request-timeout", o.Requests.MinTimeout == 7},
+		{"inflight", o.Requests.MaxInFlight == 8 && o.Requests.MaxMutatingInFlight == 9},
+		{"http2", o.Serving.HTTP2MaxStreams == 10},
+		{"shutdown-delay-duration", o.Requests.ShutdownDelay == 11*time.Second},
+		{"delete-collection-workers", o.Resources.DeleteCollectionWorkers == 12},
+		{"enable-garbage-collector", o.Resources.GarbageCollection},
+		{"goaway-chance", o.Serving.GoawayChance == 0.01},
+		{"cors", len(o.Serving.CORSOrigins) == 2},
+		{"hsts", len(o.Serving.HSTSDirectives) == 2},
+		{"profiling", !o.Profiling},
+		{"feature-gates", o.FeatureGates["A"] && len(o.FeatureGates) == 2},
+		{"v", o.Logs.Verbosity == 4},
+	} {
+		if !check.ok {
+			t.Errorf("--%s was not taken: %+v", check.flag, o)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for args, want := range map[string]string{
+		"--secure-port abc":      `invalid argument "abc" for "--secure-port" flag`,
+		"--bind-address here":    `invalid argument "here" for "--bind-address" flag`,
+		"--request-timeout 5":    `invalid argument "5" for "--request-timeout" flag`,
+		"--anonymous-auth=maybe": `invalid argument "maybe" for "--anonymous-auth" flag`,
+		"--nonsense":             "unknown flag: --nonsense",
+		"serve":                  `unexpected argument "serve"`,
+		"--feature-gates=X":      `for "--feature-gates" flag`,
+	} {
+		_, err := NewOptions().Parse(strings.Fields(args))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want %q in one line", args, err, want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := NewOptions().Validate(); err != nil {
+		t.Fatalf("defaults are invalid: %v", err)
+	}
+	for args, want := range map[string]string{
+		"--data-dir=":                           "--data-dir must not be empty",
+		"--crds=":                               "--crds must not be empty",
+		"--secure-port -1":                      "--secure-port must be between 0 and 65535, not -1",
+		"--tls-cert-file a":                     "--tls-cert-file and --tls-private-key-file must be given together",
+		"--tls-san a..b":                        `--tls-san: "a..b" is neither an IP address nor a DNS name`,
+		"--http2-max-streams-per-connection -1": "--http2-max-streams-per-connection must not be negative, not -1",
+		"--cors-allowed-origins (":              "--cors-allowed-origins: error parsing regexp: missing closing ): `(`",
+		"--strict-transport-security-directives max-age":     `--strict-transport-security-directives: "max-age" is none of max-age=SECONDS, includeSubDomains, preload`,
+		"--goaway-chance 0.5":                                "--goaway-chance must be between 0 and 0.02, not 0.5",
+		"--etcd-servers localhost:2379":                      `--etcd-servers: "localhost:2379" is not of the form http://HOST:PORT or https://HOST:PORT`,
+		"--etcd-servers http://a:1 --etcd-certfile c":        "--etcd-certfile and --etcd-keyfile must be given together",
+		"--etcd-cafile c":                                    "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers",
+		"--etcd-prefix /":                                    `--etcd-prefix must name something, not "/"`,
+		"--request-timeout 0s":                               "--request-timeout must be positive, not 0s",
+		"--min-request-timeout -1":                           "--min-request-timeout must not be negative, not -1",
+		"--max-requests-inflight -1":                         "--max-requests-inflight must not be negative, not -1",
+		"--max-mutating-requests-inflight -1":                "--max-mutating-requests-inflight must not be negative, not -1",
+		"--shutdown-delay-duration -1s":                      "--shutdown-delay-duration must not be negative, not -1s",
+		"--delete-collection-workers 0":                      "--delete-collection-workers must be at least 1, not 0",
+		"--feature-gates Nonsense=true":                      `--feature-gates: unknown feature "Nonsense"`,
+		"--emulated-version new":                             `--emulated-version must be of the form 1.36, not "new"`,
+		"--logging-format xml":                               `logging: format: Invalid value: "xml": Unsupported log format`,
+		"--data-dir= --secure-port 65536 --goaway-chance -1": "--data-dir must not be empty\n--secure-port must be between 0 and 65535, not 65536\n--goaway-chance must be between 0 and 0.02, not -1",
+	} {
+		o := NewOptions()
+		if _, err := o.Parse(strings.Fields(args)); err != nil {
+			t.Errorf("%s: %v", args, err)
+		} else if err := o.Validate(); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", args, err, want)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	o := NewOptions()
+	command, err := o.Parse([]string{"--help"})
+	if err != nil || !command.Help {
+		t.Fatal(command, err)
+	}
+	var help bytes.Buffer
+	command.PrintHelp(&help, 100)
+	for _, part := range []string{"Usage:\n  crd-server [flags]", "Generic flags:", "Secure serving flags:", "Etcd flags:", "--secure-port", "-v, --v"} {
+		if !strings.Contains(help.String(), part) {
+			t.Errorf("help lacks %q:\n%s", part, help.String())
+		}
+	}
+	for line := range strings.Lines(help.String()) {
+		if len(line) > 120 {
+			t.Errorf("long line: %s", line)
+		}
+	}
+}
+
+// TestVersionSkew does with /version what kubectl does.
+func TestVersionSkew(t *testing.T) {
+	info := versionInfo()
+	parsed, err := version.ParseSemantic(info.GitVersion)
+	if err != nil {
+		t.Fatalf("%s: %v", info.GitVersion, err)
+	}
+	if parsed.Major() != 1 || parsed.Minor() != 37 || info.Major != "1" || info.Minor != "37" || parsed.PreRelease() != "" {
+		t.Errorf("got %+v", info)
+	}
+	if !strings.HasPrefix(parsed.BuildMetadata(), "crd-server-") {
+		t.Errorf("metadata %q", parsed.BuildMetadata())
+	}
+	if got := buildMetadata("v0.0.0-2026+dirty"); got != "v0.0.0-2026-dirty" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"/data/admin.kubeconfig": "/data/admin.kubeconfig",
+		"/my data/x":             "'/my data/x'",
+		"/it's/x":                `'/it'\''s/x'`,
+	} {
+		if got := shellQuote(in); got != want {
+			t.Errorf("%s: got %s", in, got)
+		}
+	}
+}
+
+func TestWithoutInfo(t *testing.T) {
+	var out bytes.Buffer
+	w := withoutInfo{&out}
+	for _, entry := range []string{"I1 info\n", "W1 warning\n", "E1 error\n"} {
+		if n, err := w.Write([]byte(entry)); n != len(entry) || err != nil {
+			t.Error(n, err)
+		}
+	}
+	if out.String() != "W1 warning\nE1 error\n" {
+		t.Errorf("got %q", out.String())
+	}
+}

@@ -1,0 +1,382 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+)
+
+func TestMain(m *testing.M) {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	os.Exit(m.Run())
+}
+
+// readyLine hands over what the server prints.
+type readyLine struct {
+	mu      sync.Mutex // guards printed
+	printed bytes.Buffer
+	seen    chan struct{} // closed at the first line
+}
+
+func (r *readyLine) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.printed.Len() == 0 {
+		defer close(r.seen)
+	}
+	return r.printed.Write(p)
+}
+
+func (r *readyLine) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.printed.String()
+}
+
+// fakeParts stand in for what serves custom resources.
+func fakeParts(resources http.Handler, synced chan struct{}) composer {
+	return func(_ *Options, client *clientv3.Client, _ authorizer.Authorizer) (*parts, error) {
+		text := func(s string) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s) })
+		}
+		return &parts{
+			routes: routes{
+				api: text("api"), groups: text("groups"), resources: resources,
+				openAPIV2: text("openapi v2"), openAPIV3: text("openapi v3"),
+				served: func() []string { return []string{"/apis/example.com"} },
+			},
+			run:    func(ctx context.Context) error { <-ctx.Done(); return nil },
+			synced: synced,
+			storage: func(ctx context.Context) error {
+				_, err := client.Get(ctx, "health")
+				return err
+			},
+		}, nil
+	}
+}
+
+// testServer is a server that runs in this process.
+type testServer struct {
+	t       *testing.T
+	options *Options
+	line    *readyLine
+	synced  chan struct{}
+	stop    context.CancelFunc
+	ended   chan struct{}
+	err     error // set when ended is closed
+}
+
+// launch starts a server without waiting for it.
+func launch(t *testing.T, resources http.Handler, change func(*Options)) *testServer {
+	t.Helper()
+	line := &readyLine{seen: make(chan struct{})}
+	o := NewOptions()
+	o.DataDir = filepath.Join(t.TempDir(), "data")
+	o.Serving.SecurePort = 0
+	o.Out = line
+	if change != nil {
+		change(o)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &testServer{t: t, options: o, line: line, synced: make(chan struct{}), stop: stop, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		s.err = run(ctx, o, fakeParts(resources, s.synced))
+	}()
+	t.Cleanup(s.shutDown)
+	return s
+}
+
+// start starts a server and waits until it is ready.
+func start(t *testing.T, resources http.Handler, change func(*Options)) *testServer {
+	t.Helper()
+	s := launch(t, resources, change)
+	close(s.synced)
+	s.waitReady()
+	return s
+}
+
+func (s *testServer) waitReady() {
+	s.t.Helper()
+	select {
+	case <-s.line.seen:
+	case <-s.ended:
+		s.t.Fatalf("server ended: %v", s.err)
+	}
+}
+
+func (s *testServer) shutDown() {
+	s.stop()
+	<-s.ended
+	if s.err != nil {
+		s.t.Errorf("server ended with: %v", s.err)
+	}
+}
+
+func (s *testServer) admin() *rest.Config {
+	s.t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(s.options.DataDir, "admin.kubeconfig"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return config
+}
+
+// as returns a client with a certificate for the user, and the server's URL. Without a name it has no certificate.
+func (s *testServer) as(name string, groups ...string) (*http.Client, string) {
+	s.t.Helper()
+	config := s.admin()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(config.CAData)
+	security := &tls.Config{RootCAs: pool, ServerName: config.ServerName}
+	if name != "" {
+		keeper := pki{dir: &DataDir{path: absolute(s.t, s.options.DataDir)}, now: time.Now}
+		authority, err := keeper.authority()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		leaf, err := keeper.leaf("test-"+name, &x509.Certificate{
+			Subject:     pkix.Name{CommonName: name, Organization: groups},
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		}, authority)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		pair, err := tls.LoadX509KeyPair(leaf.certFile, leaf.keyFile)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		security.Certificates = []tls.Certificate{pair}
+	}
+	transport := &http.Transport{TLSClientConfig: security, ForceAttemptHTTP2: true, DialContext: (&net.Dialer{}).DialContext}
+	s.t.Cleanup(transport.CloseIdleConnections)
+	client := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return client, config.Host
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return absolute
+}
+
+// answer is a response that has been read.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+// status decodes the body as a Status.
+func (a answer) status(t *testing.T) metav1.Status {
+	t.Helper()
+	var status metav1.Status
+	if err := json.Unmarshal([]byte(a.body), &status); err != nil || status.Kind != "Status" {
+		t.Fatalf("body is not a Status: %q", a.body)
+	}
+	return status
+}
+
+func do(t *testing.T, client *http.Client, method, url string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(body)}
+}
+
+func TestReadyLine(t *testing.T) {
+	s := start(t, http.HandlerFunc(notFound), nil)
+	line := s.line.String()
+	if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+		t.Errorf("not exactly one line: %q", line)
+	}
+	for _, part := range []string{"ready after ", s.admin().Host, "export KUBECONFIG=" + s.options.DataDir + "/admin.kubeconfig"} {
+		if !strings.Contains(line, part) {
+			t.Errorf("ready line %q lacks %q", line, part)
+		}
+	}
+}
+
+func TestPermissionsOfWhatIsWritten(t *testing.T) {
+	s := start(t, http.HandlerFunc(notFound), nil)
+	for _, file := range []string{"admin.kubeconfig", "lock", "pki/ca.key", "pki/ca.crt", "pki/serving.key", "pki/admin.key"} {
+		info, err := os.Stat(filepath.Join(s.options.DataDir, file))
+		if err != nil {
+			t.Error(err)
+		} else if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v", file, info.Mode())
+		}
+	}
+	for _, dir := range []string{".", "pki"} {
+		info, err := os.Stat(filepath.Join(s.options.DataDir, dir))
+		if err != nil {
+			t.Error(err)
+		} else if info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has mode %v", dir, info.Mode())
+		}
+	}
+}
+
+func TestWhoMayAskWhat(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "resources") }), nil)
+	const crontabs = "/apis/example.com/v1/namespaces/default/crontabs"
+	for _, test := range []struct {
+		user, method, path string
+		groups             []string
+		code               int
+		message            string
+	}{
+		{path: "/healthz", code: 200},
+		{path: "/livez?verbose", code: 200},
+		{path: "/readyz", code: 200},
+		{path: "/livez/ping", code: 401, message: "Unauthorized"},
+		{path: "/version", code: 401, message: "Unauthorized"},
+		{path: "/apis", code: 401, message: "Unauthorized"},
+		{path: "/", code: 401, message: "Unauthorized"},
+		{path: "/metrics", code: 401, message: "Unauthorized"},
+		{path: "/nowhere", code: 401, message: "Unauthorized"},
+		{path: crontabs, code: 401, message: "Unauthorized"},
+		{user: "jane", path: "/healthz", code: 200},
+		{user: "jane", path: "/version", code: 200},
+		{user: "jane", path: "/api", code: 200},
+		{user: "jane", path: "/apis", code: 200},
+		{user: "jane", path: "/apis/example.com/v1", code: 200},
+		{user: "jane", path: "/openapi/v2", code: 200},
+		{user: "jane", path: "/openapi/v3/apis/example.com/v1", code: 200},
+		{user: "jane", path: "/", code: 403, message: `forbidden: User "jane" cannot get path "/"`},
+		{user: "jane", path: "/metrics", code: 403, message: `forbidden: User "jane" cannot get path "/metrics"`},
+		{user: "jane", path: "/livez/ping", code: 403, message: `forbidden: User "jane" cannot get path "/livez/ping"`},
+		{user: "jane", path: "/debug/pprof/", code: 403, message: `forbidden: User "jane" cannot get path "/debug/pprof/"`},
+		{user: "jane", method: "POST", path: "/apis", code: 403, message: `forbidden: User "jane" cannot post path "/apis"`},
+		{user: "jane", path: crontabs, code: 403, message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group "example.com" in the namespace "default"`},
+		{user: "jane", path: "/apis/example.com/v1/crontabs", code: 403, message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group "example.com" at the cluster scope`},
+		{user: "root", groups: []string{"system:masters"}, path: crontabs, code: 200},
+		{user: "root", groups: []string{"system:masters"}, path: "/", code: 200},
+		{user: "root", groups: []string{"system:masters"}, path: "/metrics", code: 200},
+		{user: "root", groups: []string{"system:masters"}, path: "/livez/ping", code: 200},
+		{user: "root", groups: []string{"system:masters"}, path: "/debug/pprof/goroutine?debug=1", code: 200},
+	} {
+		method := test.method
+		if method == "" {
+			method = http.MethodGet
+		}
+		t.Run(fmt.Sprintf("%s %s %s", test.user, method, test.path), func(t *testing.T) {
+			client, url := s.as(test.user, test.groups...)
+			got := do(t, client, method, url+test.path)
+			if got.code != test.code {
+				t.Fatalf("got %d %q, want %d", got.code, got.body, test.code)
+			}
+			if got.header.Get("Audit-Id") == "" {
+				t.Error("no Audit-Id")
+			}
+			if test.message != "" {
+				if status := got.status(t); status.Message != test.message || int(status.Code) != test.code {
+					t.Errorf("got %d %q, want %q", status.Code, status.Message, test.message)
+				}
+			}
+		})
+	}
+}
+
+func TestUnknownPaths(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { notFound(w, r) }), nil)
+	client, url := s.as("root", "system:masters")
+	for _, path := range []string{
+		"/nowhere", "/healthz/", "/healthz/nothing", "/api/v1/pods", "/apis/example.com/v1/crontabs",
+		"/apis/../healthz", "//healthz", "/apis//", "/apis/example.com/v1/../..", "/apis/example.com%2fv1/crontabs",
+		"/apis/a/b/c/d/e/f/g/h/i", "/%2e%2e/healthz", "/version/x", "/openapi", "/apis/%00",
+	} {
+		t.Run(path, func(t *testing.T) {
+			got := do(t, client, http.MethodGet, url+path)
+			status := got.status(t)
+			if got.code != 404 || status.Reason != metav1.StatusReasonNotFound ||
+				status.Message != "the server could not find the requested resource" {
+				t.Errorf("got %d %s", got.code, got.body)
+			}
+		})
+	}
+	t.Run("escaped slash is a slash", func(t *testing.T) {
+		if got := do(t, client, http.MethodGet, url+"/%61pis"); got.body != "groups" {
+			t.Errorf("got %d %s", got.code, got.body)
+		}
+	})
+	t.Run("unknown method", func(t *testing.T) {
+		if got := do(t, client, "BREW", url+"/apis/example.com/v1/crontabs"); got.code != 404 {
+			t.Errorf("did not reach the handler: %d %s", got.code, got.body)
+		}
+		if got := do(t, client, "POST", url+"/version"); got.code != 405 || got.status(t).Reason != metav1.StatusReasonMethodNotAllowed {
+			t.Errorf("got %d %s", got.code, got.body)
+		}
+	})
+}
+
+func TestIndex(t *testing.T) {
+	s := start(t, http.HandlerFunc(notFound), nil)
+	client, url := s.as("root", "system:masters")
+	var paths metav1.RootPaths
+	if err := json.Unmarshal([]byte(do(t, client, "GET", url+"/").body), &paths); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"/api", "/apis", "/apis/example.com", "/healthz", "/healthz/etcd", "/livez/ping", "/metrics",
+		"/metrics/slis", "/openapi/v2", "/openapi/v3", "/readyz/informer-sync", "/readyz/shutdown", "/version"} {
+		if !strings.Contains(" "+strings.Join(paths.Paths, " ")+" ", " "+want+" ") {
+			t.Errorf("%s is not listed in %v", want, paths.Paths)
+		}
+	}
+}
+
+// wrapped changes the parts that a composer makes.
+func wrapped(compose composer, change func(*parts)) composer {
+	return func(o *Options, client *clientv3.Client, a authorizer.Authorizer) (*parts, error) {
+		p, err := compose(o, client, a)
+		if err == nil {
+			change(p)
+		}
+		return p, err
+	}
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

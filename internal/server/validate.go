@@ -1,0 +1,151 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// Validate names every mistake in o, one line each.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.DataDir == "" {
+		errs = append(errs, errors.New("--data-dir must not be empty"))
+	}
+	if slices.Contains(o.CRDs, "") {
+		errs = append(errs, errors.New("--crds must not be empty"))
+	}
+	errs = append(errs, o.Serving.validate()...)
+	errs = append(errs, o.Etcd.validate()...)
+	errs = append(errs, o.Requests.validate()...)
+	if o.Resources.DeleteCollectionWorkers < 1 {
+		errs = append(errs, fmt.Errorf("--delete-collection-workers must be at least 1, not %d", o.Resources.DeleteCollectionWorkers))
+	}
+	for _, name := range unknownFeatures(o.FeatureGates) {
+		errs = append(errs, fmt.Errorf("--feature-gates: unknown feature %q", name))
+	}
+	if _, err := o.emulatedVersion(); err != nil {
+		errs = append(errs, fmt.Errorf("--emulated-version must be of the form 1.36, not %q", o.EmulatedVersion))
+	}
+	for _, err := range logsapi.Validate(o.Logs.LoggingConfiguration, nil, nil) {
+		errs = append(errs, fmt.Errorf("logging: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *ServingOptions) validate() (errs []error) {
+	if o.SecurePort < 0 || o.SecurePort > 65535 {
+		errs = append(errs, fmt.Errorf("--secure-port must be between 0 and 65535, not %d", o.SecurePort))
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file must be given together"))
+	}
+	for _, san := range o.SANs {
+		if !validSAN(san) {
+			errs = append(errs, fmt.Errorf("--tls-san: %q is neither an IP address nor a DNS name", san))
+		}
+	}
+	if o.HTTP2MaxStreams < 0 {
+		errs = append(errs, fmt.Errorf("--http2-max-streams-per-connection must not be negative, not %d", o.HTTP2MaxStreams))
+	}
+	for _, origin := range o.CORSOrigins {
+		if _, err := regexp.Compile(origin); err != nil {
+			errs = append(errs, fmt.Errorf("--cors-allowed-origins: %w", err))
+		}
+	}
+	for _, directive := range o.HSTSDirectives {
+		if !hstsDirective.MatchString(directive) {
+			errs = append(errs, fmt.Errorf("--strict-transport-security-directives: %q is none of max-age=SECONDS, includeSubDomains, preload", directive))
+		}
+	}
+	if o.GoawayChance < 0 || o.GoawayChance > 0.02 {
+		errs = append(errs, fmt.Errorf("--goaway-chance must be between 0 and 0.02, not %v", o.GoawayChance))
+	}
+	return errs
+}
+
+var hstsDirective = regexp.MustCompile(`^(max-age=[0-9]+|includeSubDomains|preload)$`)
+
+func validSAN(san string) bool {
+	if net.ParseIP(san) != nil {
+		return true
+	}
+	name := strings.TrimPrefix(strings.ToLower(san), "*.")
+	return len(validation.IsDNS1123Subdomain(name)) == 0
+}
+
+func (o *EtcdOptions) validate() (errs []error) {
+	for _, server := range o.Servers {
+		u, err := url.Parse(server)
+		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
+			errs = append(errs, fmt.Errorf("--etcd-servers: %q is not of the form http://HOST:PORT or https://HOST:PORT", server))
+		}
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		errs = append(errs, errors.New("--etcd-certfile and --etcd-keyfile must be given together"))
+	}
+	if len(o.Servers) == 0 && (o.CAFile != "" || o.CertFile != "" || o.KeyFile != "") {
+		errs = append(errs, errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"))
+	}
+	if o.root() == "/" {
+		errs = append(errs, fmt.Errorf("--etcd-prefix must name something, not %q", o.Prefix))
+	}
+	return errs
+}
+
+// root is the prefix as keys begin with it: with a slash in front and none behind.
+func (o *EtcdOptions) root() string { return path.Join("/", o.Prefix) }
+
+func (o *RequestOptions) validate() (errs []error) {
+	if o.Timeout <= 0 {
+		errs = append(errs, fmt.Errorf("--request-timeout must be positive, not %v", o.Timeout))
+	}
+	if o.MinTimeout < 0 {
+		errs = append(errs, fmt.Errorf("--min-request-timeout must not be negative, not %d", o.MinTimeout))
+	}
+	if o.MaxInFlight < 0 {
+		errs = append(errs, fmt.Errorf("--max-requests-inflight must not be negative, not %d", o.MaxInFlight))
+	}
+	if o.MaxMutatingInFlight < 0 {
+		errs = append(errs, fmt.Errorf("--max-mutating-requests-inflight must not be negative, not %d", o.MaxMutatingInFlight))
+	}
+	if o.ShutdownDelay < 0 {
+		errs = append(errs, fmt.Errorf("--shutdown-delay-duration must not be negative, not %v", o.ShutdownDelay))
+	}
+	return errs
+}
+
+// emulatedVersion returns nil if none is asked for. As for kube-apiserver, the version may be said to be that of "kube".
+func (o *Options) emulatedVersion() (*version.Version, error) {
+	if o.EmulatedVersion == "" {
+		return nil, nil
+	}
+	return version.ParseMajorMinor(strings.TrimPrefix(o.EmulatedVersion, "kube="))
+}
+
+// unknownFeatures returns the names that no linked library has a gate for, sorted.
+func unknownFeatures(gates map[string]bool) (unknown []string) {
+	known := utilfeature.DefaultMutableFeatureGate.GetAll()
+	for name := range gates {
+		if !slices.Contains([]string{"AllAlpha", "AllBeta"}, name) && !hasFeature(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
+}
+
+func hasFeature[K ~string, V any](known map[K]V, name string) bool {
+	_, ok := known[K(name)]
+	return ok
+}

@@ -1,0 +1,72 @@
+package server
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// apiVersion is the Kubernetes release whose API is served: the one of the k8s.io libraries in go.mod.
+const apiVersion = "v1.37.2"
+
+// buildVersion is set by the release build (-ldflags "-X ...internal/server.buildVersion=v0.1.0").
+var buildVersion string
+
+// Version returns crd-server's own version.
+func Version() string {
+	if buildVersion != "" {
+		return buildVersion
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "v0.0.0-devel"
+}
+
+// VersionLine is what --version prints.
+func VersionLine() string {
+	return fmt.Sprintf("crd-server %s (serves the API of Kubernetes %s)", Version(), apiVersion)
+}
+
+// versionInfo is the answer to /version. Clients compare the Kubernetes version with their own; crd-server's version
+// stands in the build metadata, which takes no part in comparisons.
+func versionInfo() version.Info {
+	info := version.Info{
+		Major: "1", Minor: "37",
+		EmulationMajor: "1", EmulationMinor: "37",
+		MinCompatibilityMajor: "1", MinCompatibilityMinor: "36",
+		GitVersion: apiVersion + "+crd-server-" + buildMetadata(Version()),
+		GoVersion:  runtime.Version(),
+		Compiler:   runtime.Compiler,
+		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	for _, setting := range build.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			info.GitCommit = setting.Value
+		case "vcs.time":
+			info.BuildDate = setting.Value
+		case "vcs.modified":
+			info.GitTreeState = map[string]string{"true": "dirty", "false": "clean"}[setting.Value]
+		}
+	}
+	return info
+}
+
+// buildMetadata replaces what semantic versioning does not allow in build metadata.
+func buildMetadata(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r == '-', r == '.':
+			return r
+		}
+		return '-'
+	}, s)
+}
