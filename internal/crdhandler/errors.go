@@ -65,7 +65,7 @@ const retryFuture = 1
 
 // tooLargeRevision is the answer to a resourceVersion from the future (L4).
 func tooLargeRevision(future *dynamicstorage.FutureRevisionError) error {
-	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", future.Revision, future.Current), retryFuture)
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", future.Requested, future.Current), retryFuture)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type:    metav1.CauseTypeResourceVersionTooLarge,
 		Message: "Too large resource version",

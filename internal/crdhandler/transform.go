@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,8 +12,11 @@ import (
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/util/apihelpers"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
 // transformer makes of objects what a client has asked for instead: a Table or their metadata.
@@ -103,4 +107,30 @@ func notAcceptable(format string, args ...any) error {
 		Reason:  metav1.StatusReasonNotAcceptable,
 		Message: fmt.Sprintf(format, args...),
 	}}
+}
+
+// metadataOfPage returns a page as a list of metadata. Nothing but the metadata of the objects is decoded.
+func (t transformer) metadataOfPage(p *page) (runtime.Object, error) {
+	items := make([]metav1.PartialObjectMetadata, len(p.entries))
+	for n, entry := range p.entries {
+		partial, err := t.metadataOfView(p.views[n], entry.Revision)
+		if err != nil {
+			return nil, t.scope.storageError(&corruptError{key: entry.Key, err: err}, nameOfKey(entry.Key))
+		}
+		items[n] = *partial
+	}
+	var listMeta metav1.ListMeta
+	p.setListMeta(&listMeta)
+	return partialList(items, &listMeta, t.target.GroupVersion()), nil
+}
+
+// metadataOfView returns the metadata of an object.
+func (t transformer) metadataOfView(view *dynamicstorage.View, revision int64) (*metav1.PartialObjectMetadata, error) {
+	partial := &metav1.PartialObjectMetadata{}
+	if err := utiljson.Unmarshal(view.JSON, partial); err != nil {
+		return nil, fmt.Errorf("decoding metadata: %w", err)
+	}
+	partial.SetGroupVersionKind(t.target.GroupVersion().WithKind("PartialObjectMetadata"))
+	partial.SetResourceVersion(strconv.FormatInt(revision, 10))
+	return partial, nil
 }

@@ -17,7 +17,10 @@ func (s *requestScope) view(ctx context.Context, entry *dynamicstorage.Entry) (*
 	if err != nil {
 		return nil, err
 	}
-	return view, unreadable(entry, view)
+	if corrupt := unreadable(entry, view); corrupt != nil {
+		return nil, corrupt
+	}
+	return view, nil
 }
 
 // views does so for many entries at once, which a conversion webhook sees as one request (T15). A view of an entry that
@@ -39,7 +42,7 @@ func (s *requestScope) decoded(ctx context.Context, entry *dynamicstorage.Entry)
 }
 
 // unreadable returns the error of an entry that cannot be read, nil for all others.
-func unreadable(entry *dynamicstorage.Entry, view *dynamicstorage.View) error {
+func unreadable(entry *dynamicstorage.Entry, view *dynamicstorage.View) *corruptError {
 	switch {
 	case view == nil:
 		return &corruptError{key: entry.Key, err: entry.Err}

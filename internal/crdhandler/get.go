@@ -1,0 +1,75 @@
+package crdhandler
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// get answers with one object (W19).
+func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
+	namespace, name := s.target(req)
+	mediaType, err := s.negotiate(req)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	resourceVersion, err := getOptions(req)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	key, err := s.objectKey(namespace, name)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	at, err := readAt(resourceVersion)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	entry, _, err := s.storage.resource.Get(req.Context(), key, at)
+	if err != nil {
+		s.err(s.storageError(err, name), w, req)
+		return
+	}
+	s.respond(w, req, http.StatusOK, mediaType, result{entry: entry})
+}
+
+// getOptions reads the query of a GET; of its options only the resourceVersion means anything.
+func getOptions(req *http.Request) (resourceVersion string, err error) {
+	if req.URL.RawQuery == "" {
+		return "", nil
+	}
+	query := req.URL.Query()
+	if err := refuseExport(query); err != nil {
+		return "", err
+	}
+	var options metav1.GetOptions
+	if err := metainternalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &options); err != nil {
+		return "", apierrors.NewBadRequest(err.Error())
+	}
+	return options.ResourceVersion, nil
+}
+
+// refuseExport refuses a parameter that once asked for an object without what the server has set.
+func refuseExport(query url.Values) error {
+	values := query["export"]
+	if len(values) == 0 {
+		return nil
+	}
+	export := true
+	if err := runtime.Convert_Slice_string_To_bool(&values, &export, nil); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("the export parameter cannot be parsed: %v", err))
+	}
+	if export {
+		return apierrors.NewBadRequest("the export parameter, deprecated since v1.14, is no longer supported")
+	}
+	return nil
+}
