@@ -151,7 +151,7 @@ func (p *printer) items(items iter.Seq[Object], cut []byte) {
 	p.open('[')
 	for item := range items {
 		p.element()
-		p.object(item.without(cut))
+		p.object(item, cut)
 		if p.err != nil {
 			break
 		}
@@ -159,20 +159,38 @@ func (p *printer) items(items iter.Seq[Object], cut []byte) {
 	p.close(']')
 }
 
-func (p *printer) object(o Object) {
+// object writes an object without the members in cut, if it begins with them.
+func (p *printer) object(o Object, cut []byte) {
 	if p.pretty {
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, o.Append(nil), p.margin(), indent); err != nil && p.err == nil {
-			p.err = fmt.Errorf("indenting object: %w", err)
-		}
-		p.raw(indented.Bytes())
+		p.indented(o.Append(nil), cut)
 		return
 	}
-	p.raw(o.JSON[:o.At])
+	head := o.JSON[:o.At]
+	if begins(head, cut) {
+		p.text("{")
+		head = head[1+len(cut):]
+	}
+	p.raw(head)
 	p.text(revisionOpen)
 	p.raw(strconv.AppendInt(p.w.AvailableBuffer(), o.Revision, 10))
 	p.text(revisionClose)
 	p.raw(bytes.TrimSuffix(o.JSON[o.At:], newline))
+}
+
+func (p *printer) indented(object, cut []byte) {
+	if begins(object, cut) {
+		object = object[len(cut):]
+		object[0] = '{'
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, object, p.margin(), indent); err != nil && p.err == nil {
+		p.err = fmt.Errorf("indenting object: %w", err)
+	}
+	p.raw(indented.Bytes())
+}
+
+func begins(object, members []byte) bool {
+	return len(members) > 0 && len(object) > len(members) && bytes.HasPrefix(object[1:], members)
 }
 
 // end finishes the document: the compact form ends with a newline, the indented one does not.

@@ -30,21 +30,6 @@ func (o Object) Append(dst []byte) []byte {
 	return append(dst, tail...)
 }
 
-// size is an upper bound of the length that Append adds.
-func (o Object) size() int {
-	return len(o.JSON) + len(revisionOpen) + len(revisionClose) + 20
-}
-
-// without returns the object with prefix cut from the members it begins with.
-func (o Object) without(prefix []byte) Object {
-	if len(prefix) == 0 || o.At < 1+len(prefix) || !bytes.HasPrefix(o.JSON[1:], prefix) {
-		return o
-	}
-	rest := make([]byte, 0, len(o.JSON)-len(prefix))
-	rest = append(append(rest, '{'), o.JSON[1+len(prefix):]...)
-	return Object{JSON: rest, At: o.At - len(prefix), Revision: o.Revision}
-}
-
 // Encode returns the body of an answer that is this object alone: followed by a newline, or indented and without one,
 // as runtime's JSON encoders do it.
 func (o Object) Encode(dst []byte, pretty bool) ([]byte, error) {
