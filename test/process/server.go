@@ -8,23 +8,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-const (
-	// readyMarker is in the one line the server prints when it is ready.
-	readyMarker = "KUBECONFIG="
-	// portTaken is in the error of a server whose port another process took
-	// between our asking for a free one and the server's listening on it.
-	portTaken = "address already in use"
-	// attempts bounds how often Start picks another port.
-	attempts = 5
-	// stopTimeout bounds Stop; a server that takes longer is killed.
-	stopTimeout = 30 * time.Second
-)
+// readyMarker is in the one line the server prints when it is ready.
+const readyMarker = "KUBECONFIG="
+
+// readyURL finds the server's address in that line.
+var readyURL = regexp.MustCompile(`https://[^\s;]+`)
+
+// stopTimeout bounds Stop; a server that takes longer is killed.
+const stopTimeout = 30 * time.Second
 
 // ErrSlowStop is returned by Stop when the server had to be killed.
 var ErrSlowStop = errors.New("server did not stop in time after SIGTERM")
@@ -35,7 +33,7 @@ type Options struct {
 	Binary string
 	// DataDir is where the server keeps its data; it may exist already.
 	DataDir string
-	// Port is where it listens on 127.0.0.1; 0 picks a free one.
+	// Port is where it listens on 127.0.0.1; 0 lets the server take any free one.
 	Port int
 	// Args are further arguments.
 	Args []string
@@ -47,8 +45,6 @@ type Options struct {
 type Server struct {
 	// URL is its address, https://127.0.0.1:port.
 	URL string
-	// Port is the port in URL.
-	Port int
 	// Kubeconfig is the path of the admin kubeconfig.
 	Kubeconfig string
 	// DataDir is as in Options.
@@ -64,31 +60,15 @@ type Server struct {
 // Start starts a server and returns when it says that it is ready. The caller
 // ends it with Stop or Kill. If ctx ends first, the server is killed.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	for attempt := 1; ; attempt++ {
-		server, err := start(ctx, options)
-		if err == nil {
-			return server, nil
-		}
-		if options.Port != 0 || attempt == attempts || !strings.Contains(err.Error(), portTaken) {
-			return nil, err
-		}
-	}
-}
-
-func start(ctx context.Context, options Options) (*Server, error) {
-	port := options.Port
-	if port == 0 {
-		var err error
-		if port, err = FreePort(); err != nil {
-			return nil, err
-		}
-	}
-	s, err := launch(options, port)
+	s, err := launch(options)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-s.output.seen:
+		if s.URL = readyURL.FindString(s.ReadyLine()); s.URL == "" {
+			return nil, errors.Join(fmt.Errorf("the ready line has no URL: %s", s.ReadyLine()), s.Kill())
+		}
 		return s, nil
 	case <-s.done:
 		return nil, fmt.Errorf("%s ended before it was ready: %v\n%s", options.Binary, s.err, s.output)
@@ -99,15 +79,13 @@ func start(ctx context.Context, options Options) (*Server, error) {
 
 // launch starts the process; its output and its end are collected by
 // goroutines of os/exec and one of ours, which all end with the process.
-func launch(options Options, port int) (*Server, error) {
+func launch(options Options) (*Server, error) {
 	args := append([]string{
 		"--data-dir", options.DataDir,
 		"--bind-address", "127.0.0.1",
-		"--secure-port", strconv.Itoa(port),
+		"--secure-port", strconv.Itoa(options.Port),
 	}, options.Args...)
 	s := &Server{
-		URL:        "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		Port:       port,
 		Kubeconfig: filepath.Join(options.DataDir, "admin.kubeconfig"),
 		DataDir:    options.DataDir,
 		command:    exec.Command(options.Binary, args...),
@@ -168,15 +146,12 @@ func (s *Server) Pid() int { return s.command.Process.Pid }
 // Output is the newest part of what the server has printed.
 func (s *Server) Output() string { return s.output.String() }
 
+// Port is the port in URL, for a later start at the same address.
+func (s *Server) Port() int {
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "https://"))
+	number, _ := strconv.Atoi(port)
+	return number
+}
+
 // ReadyLine is the line the server printed when it was ready.
 func (s *Server) ReadyLine() string { return s.output.foundLine() }
-
-// FreePort returns a TCP port on 127.0.0.1 that nobody listens on now.
-func FreePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
-}

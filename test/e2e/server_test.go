@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/crd-server/crd-server/test/process"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	// samplesDir holds the sample CRDs, and below objects an object or two of each.
+	samplesDir = "../../config/samples"
+	// startTimeout bounds the start of a server, patience everything else that is waited for.
+	startTimeout = time.Minute
+	patience     = 30 * time.Second
+)
+
+// absolute makes a path independent of the folder a command runs in.
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		panic(err)
+	}
+	return abs
+}
+
+// binary is the path of the server to test.
+func binary() string {
+	if path := os.Getenv("CRD_SERVER"); path != "" {
+		return absolute(path)
+	}
+	return absolute("../../bin/crd-server")
+}
+
+func TestMain(m *testing.M) {
+	if _, err := os.Stat(binary()); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: no server to test (make build):", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// run starts a server with a data directory of its own and stops it when the
+// test ends; that stop must be clean.
+func run(t testing.TB, args ...string) *process.Server {
+	t.Helper()
+	server := start(t, process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Args: args})
+	t.Cleanup(func() {
+		select {
+		case <-server.Done():
+			t.Errorf("the server ended during the test\n%s", server.Output())
+		default:
+			if err := server.Stop(); err != nil {
+				t.Errorf("the server did not stop cleanly: %v\n%s", err, server.Output())
+			}
+		}
+	})
+	return server
+}
+
+// start starts a server that the test itself ends.
+func start(t testing.TB, options process.Options) *process.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	options.Binary = binary()
+	server, err := process.Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Kill()
+		if t.Failed() || os.Getenv("CRD_SERVER_LOGS") != "" {
+			t.Logf("server output:\n%s", server.Output())
+		}
+	})
+	return server
+}
+
+// adminConfig is the client configuration the server wrote for its
+// administrator, without client-side rate limits.
+func adminConfig(t testing.TB, server *process.Server) *rest.Config {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS, config.Burst = -1, -1
+	return config
+}
+
+func dynamicClient(t testing.TB, server *process.Server) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(adminConfig(t, server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
