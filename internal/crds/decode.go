@@ -50,7 +50,7 @@ type storedVersion struct {
 
 // NewRecord reads the record of a stored CRD. The record keeps the entry.
 func NewRecord(entry *dynamicstorage.Entry) (*Record, error) {
-	if entry.Err != nil {
+	if entry.Value == nil {
 		return nil, entry.Err
 	}
 	s, err := decodeStored(entry.Value, entry.Revision)

@@ -27,9 +27,13 @@ var storageCodec = serializer.NewCodecFactory(Scheme, serializer.WithSerializer(
 // DecodeDefinition decodes a stored CRD to the internal version, with the defaults of the version it was stored in.
 // The result belongs to the caller.
 func DecodeDefinition(value []byte, revision int64) (*apiextensions.CustomResourceDefinition, error) {
-	crd := &apiextensions.CustomResourceDefinition{}
-	if err := runtime.DecodeInto(storageCodec, value, crd); err != nil {
+	obj, err := runtime.Decode(storageCodec, value)
+	if err != nil {
 		return nil, fmt.Errorf("decoding CustomResourceDefinition: %w", err)
+	}
+	crd, ok := obj.(*apiextensions.CustomResourceDefinition)
+	if !ok {
+		return nil, fmt.Errorf("decoding CustomResourceDefinition: the stored object is a %T", obj)
 	}
 	crd.ResourceVersion = strconv.FormatInt(revision, 10)
 	return crd, nil

@@ -2,9 +2,11 @@ package crds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,13 +59,13 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	}
 	snapshot, err := s.resource.Snapshot(ctx, at)
 	if err != nil {
-		return nil, fmt.Errorf("listing CustomResourceDefinitions: %w", err)
+		return nil, listError(err)
 	}
 	list := &recordList{}
 	list.ResourceVersion = strconv.FormatInt(snapshot.Revision, 10)
 	for entry, err := range snapshot.Ascend(ctx, "", "") {
 		if err != nil {
-			return nil, fmt.Errorf("listing CustomResourceDefinitions: %w", err)
+			return nil, listError(err)
 		}
 		if record := recordOf(ctx, entry); record != nil {
 			record.listed = true
@@ -85,6 +87,21 @@ func readAt(resourceVersion string) (dynamicstorage.ReadAt, error) {
 		return dynamicstorage.ReadAt{}, fmt.Errorf("listing CustomResourceDefinitions at %q: %w", resourceVersion, err)
 	}
 	return dynamicstorage.ReadAt{Mode: dynamicstorage.NotOlderThan, Revision: revision}, nil
+}
+
+// listError tells a reflector to list without a revision when the one it knows is not there (any more): etcd may have
+// been restored from a backup.
+func listError(err error) error {
+	var future *dynamicstorage.FutureRevisionError
+	switch {
+	case errors.As(err, &future):
+		status := apierrors.NewTimeoutError(future.Error(), 1)
+		status.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: future.Error()}}
+		return status
+	case errors.Is(err, dynamicstorage.ErrCompacted):
+		return apierrors.NewResourceExpired("the revision to list at has been compacted")
+	}
+	return fmt.Errorf("listing CustomResourceDefinitions: %w", err)
 }
 
 // recordOf returns nil for an entry that is no CRD this server can read; nothing can be served of it.

@@ -40,7 +40,7 @@ type Record struct {
 	entry *dynamicstorage.Entry
 	// digest is a hash of everything discovery shows of the CRD.
 	digest digest
-	// listed is set in records from a list: they come in no order of revisions.
+	// listed is set in records from a list, which come in no order of revisions, and in the one that ends it.
 	listed bool
 }
 

@@ -134,12 +134,16 @@ func (t *Table) drop(obj any) {
 	name, revision := "", int64(0)
 	switch gone := obj.(type) {
 	case *Record:
+		if gone.listed {
+			t.waiting.restart(gone.Revision)
+			return
+		}
 		name, revision = gone.Name, gone.Revision
 	case cache.DeletedFinalStateUnknown:
 		// A list no longer had it. The watch that follows begins by saying how far the list was.
 		name = gone.Key
 	default:
-		klog.Background().Error(nil, "The CRD informer delivered an unknown type", "type", obj)
+		klog.Background().Error(nil, "The CRD informer delivered an unknown type", "object", obj)
 		return
 	}
 	t.waiting.begin(name)

@@ -76,6 +76,19 @@ func (w *waiting) end(name string, revision, progress int64) {
 	defer w.mu.Unlock()
 	w.applying = ""
 	w.seen = max(w.seen, progress)
+	w.wakeLocked(name, revision)
+}
+
+// restart says that a list of that revision has been applied completely. It may be older than what was seen before
+// if etcd was restored from a backup.
+func (w *waiting) restart(revision int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = revision
+	w.wakeLocked("", 0)
+}
+
+func (w *waiting) wakeLocked(name string, revision int64) {
 	for one := range w.waiters {
 		if one.revision <= w.seen || one.name == name && one.revision <= revision {
 			close(one.done)

@@ -56,7 +56,9 @@ func (w *recordWatch) run(ctx context.Context, after int64) {
 	defer w.watcher.Close()
 	defer w.cancel()
 	// The list before this watch has told everything up to here, in no order. Only now it is known to be complete.
-	if !w.send(ctx, watch.Deleted, newProgress(after)) {
+	complete := newProgress(after)
+	complete.listed = true
+	if !w.send(ctx, watch.Deleted, complete) {
 		return
 	}
 	for {

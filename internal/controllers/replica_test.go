@@ -1,0 +1,174 @@
+package controllers
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/clock"
+
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// replica is one server on the etcd of the tests, as far as CRDs go.
+type replica struct {
+	t           *testing.T
+	store       *dynamicstorage.Store
+	definitions *dynamicstorage.Resource
+	table       *crds.Table
+	lifecycle   *Lifecycle
+
+	// mu guards history and more.
+	mu sync.Mutex
+	// history is every state the table has shown; nil is a deletion.
+	history []*crds.Record
+	// more is closed, and replaced, with every change.
+	more chan struct{}
+}
+
+type replicaOptions struct {
+	deleteInstances func(context.Context, *crds.Record) (int, error)
+	clock           clock.PassiveClock
+	idle            bool // nothing runs in the background
+}
+
+func startReplica(t *testing.T, options replicaOptions) *replica {
+	t.Helper()
+	if options.deleteInstances == nil {
+		options.deleteInstances = func(context.Context, *crds.Record) (int, error) { return 0, nil }
+	}
+	r := &replica{t: t, store: newStore(t, "/"+t.Name()), more: make(chan struct{})}
+	r.definitions = r.store.Resource(crds.GroupName, crds.Plural)
+	informer := crds.NewInformer(r.store)
+	r.table = crds.NewTable(informer)
+	r.lifecycle = NewLifecycle(Config{Store: r.store, Table: r.table, DeleteInstances: options.deleteInstances, Clock: options.clock})
+	r.table.OnChange(r.record)
+	runUntilEnd(t, informer.RunWithContext)
+	if !options.idle {
+		runUntilEnd(t, r.lifecycle.Run)
+	}
+	select {
+	case <-r.table.Synced():
+	case <-time.After(time.Minute):
+		t.Fatal("the table was not filled")
+	}
+	return r
+}
+
+func (r *replica) record(_, record *crds.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history = append(r.history, record)
+	close(r.more)
+	r.more = make(chan struct{})
+}
+
+// until waits until the table is as the test wants it.
+func (r *replica) until(what string, reached func() bool) {
+	r.t.Helper()
+	ctx := testContext(r.t)
+	for {
+		r.mu.Lock()
+		more := r.more
+		r.mu.Unlock()
+		if reached() {
+			return
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			r.t.Fatalf("not reached: %s", what)
+		}
+	}
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// definitionNamed is a new CRD.
+func definitionNamed(plural, group, kind string) *apiextensionsv1.CustomResourceDefinition {
+	crd := definition(inGroup(group, ""))
+	crd.Name, crd.UID = plural+"."+group, types.UID(uuid.NewUUID())
+	crd.Generation, crd.CreationTimestamp = 1, metav1.NewTime(before)
+	crd.Spec.Scope = apiextensionsv1.NamespaceScoped
+	crd.Spec.Names = named(plural, strings.ToLower(kind), kind, kind+"List")
+	crd.Status.StoredVersions = []string{"v1"}
+	return crd
+}
+
+// write stores a CRD as it is.
+func (r *replica) write(crd *apiextensionsv1.CustomResourceDefinition) int64 {
+	r.t.Helper()
+	internal, err := crds.FromV1(crd)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	value, err := crds.EncodeDefinition(internal)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	entry, err := r.definitions.Update(testContext(r.t), crd.Name, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, nil
+	}, dynamicstorage.UpdateOptions{Fresh: true})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return entry.Revision
+}
+
+func (r *replica) settle(name string) {
+	r.t.Helper()
+	if err := r.lifecycle.Settle(testContext(r.t), name); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// read is what etcd holds, nil if nothing.
+func (r *replica) read(name string) *apiextensionsv1.CustomResourceDefinition {
+	r.t.Helper()
+	got, err := etcd.Get(testContext(r.t), "/"+r.t.Name()+"/"+crds.GroupName+"/"+crds.Plural+"/"+name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(got.Kvs) == 0 {
+		return nil
+	}
+	internal, err := crds.DecodeDefinition(got.Kvs[0].Value, got.Kvs[0].ModRevision)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	crd, err := crds.ToV1(internal)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return crd
+}
+
+// delete marks a CRD as the endpoint does.
+func (r *replica) delete(name string) {
+	r.t.Helper()
+	crd := r.read(name)
+	deleted := metav1.NewTime(now)
+	crd.DeletionTimestamp = &deleted
+	crd.Finalizers = append(crd.Finalizers, apiextensionsv1.CustomResourceCleanupFinalizer)
+	setCondition(&crd.Status, cond(apiextensionsv1.Terminating, yes, "InstanceDeletionPending",
+		"CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", now), now)
+	r.write(crd)
+	r.settle(name)
+}
+
+func (r *replica) shown(name string) *crds.Record {
+	record, _ := r.table.Get(name)
+	return record
+}

@@ -1,0 +1,169 @@
+package crds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// widget is the stored form of a CRD like widgets, under another name.
+func widget(t *testing.T, plural string) []byte {
+	t.Helper()
+	crd := internalOf(t, widgets)
+	crd.Name, crd.Spec.Names.Plural = plural+".example.com", plural
+	return encoded(t, crd)
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func write(t *testing.T, resource *dynamicstorage.Resource, name string, op dynamicstorage.Op, value []byte) int64 {
+	t.Helper()
+	entry, err := resource.Update(testContext(t), name, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		return dynamicstorage.Change{Op: op, Value: value}, nil
+	}, dynamicstorage.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry.Revision
+}
+
+func TestTableFollowsTheStore(t *testing.T) {
+	store := newStore(t, prefixOf(t))
+	resource := store.Resource(GroupName, Plural)
+	for n, value := range encodings(t, internalOf(t, widgets)) {
+		_ = n
+		if _, err := etcd.Put(testContext(t), keyOf(t, "widgets.example.com"), string(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := etcd.Put(testContext(t), keyOf(t, "broken.example.com"), "not a CRD"); err != nil {
+		t.Fatal(err)
+	}
+	table := newSyncedTable(t, store)
+	if _, ok := table.Get("widgets.example.com"); !ok || len(table.Group("example.com")) != 1 {
+		t.Fatalf("shown: %v", names(table.Group("example.com")))
+	}
+
+	waitFor := func(name string, revision int64) {
+		t.Helper()
+		if err := table.WaitFor(testContext(t), name, revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 20 {
+		revision := write(t, resource, "gadgets.example.com", dynamicstorage.Put, widget(t, "gadgets"))
+		waitFor("gadgets.example.com", revision)
+		if record, ok := table.Get("gadgets.example.com"); !ok || record.Revision != revision {
+			t.Fatalf("round %d: %+v is shown instead of revision %d", n, record, revision)
+		}
+		waitFor("gadgets.example.com", write(t, resource, "gadgets.example.com", dynamicstorage.Delete, nil))
+		if _, ok := table.Get("gadgets.example.com"); ok {
+			t.Fatalf("round %d: still shown", n)
+		}
+	}
+	waitFor("broken.example.com", write(t, resource, "broken.example.com", dynamicstorage.Put, []byte("still not")))
+	waitFor("broken.example.com", write(t, resource, "broken.example.com", dynamicstorage.Put, widget(t, "broken")))
+	if _, ok := table.Get("broken.example.com"); !ok {
+		t.Error("a CRD that has been repaired is not shown")
+	}
+}
+
+func TestWaitForEndsWithItsContext(t *testing.T) {
+	table := newSyncedTable(t, newStore(t, prefixOf(t)))
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	if err := table.WaitFor(ctx, "a.b", 1<<60); !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
+	}
+	if len(table.waiting.waiters) != 0 {
+		t.Error("the waiter is still there")
+	}
+}
+
+// TestEmptyStoreMakesProgress: with nothing to list, the revision of the list is known to the table all the same.
+func TestEmptyStoreMakesProgress(t *testing.T) {
+	store := newStore(t, prefixOf(t))
+	revision, err := store.CurrentRevision(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := newSyncedTable(t, store)
+	if err := table.WaitFor(testContext(t), "a.b", revision); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWatchSaysWhenEventsAreGone(t *testing.T) {
+	ctx := testContext(t)
+	var first, last int64
+	for n := range 3 {
+		put, err := etcd.Put(ctx, keyOf(t, fmt.Sprintf("w%d.example.com", n)), string(widget(t, fmt.Sprintf("w%d", n))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			first = put.Header.Revision
+		}
+		last = put.Header.Revision
+	}
+	if _, err := etcd.Compact(ctx, last); err != nil {
+		t.Fatal(err)
+	}
+	s := &source{resource: newStore(t, prefixOf(t)).Resource(GroupName, Plural)}
+	w, err := s.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: fmt.Sprint(first - 1)})
+	if err == nil {
+		defer w.Stop()
+		for event := range w.ResultChan() {
+			if event.Type == watch.Error {
+				err = apierrors.FromObject(event.Object)
+				break
+			}
+		}
+	}
+	if !apierrors.IsResourceExpired(err) {
+		t.Errorf("got %v, want an error that makes a reflector list again", err)
+	}
+}
+
+func TestStoppedWatchEnds(t *testing.T) {
+	s := &source{resource: newStore(t, prefixOf(t)).Resource(GroupName, Plural)}
+	list, err := s.ListWithContext(testContext(t), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.WatchWithContext(testContext(t), metav1.ListOptions{ResourceVersion: list.(*recordList).ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Stop()
+	w.Stop()
+	for range w.ResultChan() {
+	}
+}
+
+func TestListErrorsMakeAReflectorStartOver(t *testing.T) {
+	future := listError(fmt.Errorf("reading: %w", &dynamicstorage.FutureRevisionError{}))
+	if !apierrors.HasStatusCause(future, metav1.CauseTypeResourceVersionTooLarge) {
+		t.Errorf("a revision in the future: %v", future)
+	}
+	if gone := listError(fmt.Errorf("reading: %w", dynamicstorage.ErrCompacted)); !apierrors.IsResourceExpired(gone) {
+		t.Errorf("a revision of the past: %v", gone)
+	}
+	if other := listError(dynamicstorage.ErrClosed); !errors.Is(other, dynamicstorage.ErrClosed) {
+		t.Errorf("another error: %v", other)
+	}
+}
