@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"sync/atomic"
 
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
@@ -23,7 +26,7 @@ func (o *Options) Apply() error {
 	}
 	out := io.Writer(os.Stderr)
 	if o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
-		out = withoutInfo{out}
+		out = &quietLog{out: out}
 	}
 	return logsapi.ValidateAndApplyWithOptions(o.Logs.LoggingConfiguration,
 		&logsapi.LoggingOptions{ErrorStream: out, InfoStream: out}, nil)
@@ -45,14 +48,40 @@ func (o *Options) emulate() error {
 		effective.EmulationVersion(), effective.MinCompatibilityVersion())
 }
 
-// withoutInfo drops informational log entries: without -v a person sees warnings and errors only. The libraries log each
-// controller's start at verbosity 0, which would bury the one line that matters.
-type withoutInfo struct{ io.Writer }
+// verbose is set when somebody asks the running server for more logs.
+var verbose atomic.Bool
+
+// quietLog drops informational log entries until the log is made verbose: without -v a person sees warnings and errors only.
+// The libraries log each controller's start at verbosity 0, which would bury the one line that matters.
+type quietLog struct{ out io.Writer }
 
 // Write takes one whole entry, which begins with the letter of its severity.
-func (w withoutInfo) Write(entry []byte) (int, error) {
-	if len(entry) > 0 && entry[0] == 'I' {
+func (q *quietLog) Write(entry []byte) (int, error) {
+	if len(entry) > 0 && entry[0] == 'I' && !verbose.Load() {
 		return len(entry), nil
 	}
-	return w.Writer.Write(entry)
+	return q.out.Write(entry)
+}
+
+// serveVerbosity lets the verbosity of the log be PUT, as kube-apiserver's /debug/flags/v does.
+func serveVerbosity(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Content-Type", "text/plain")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if req.Method != http.MethodPut {
+		w.WriteHeader(http.StatusNotAcceptable)
+		fmt.Fprintln(w, "unsupported http method")
+		return
+	}
+	value, err := io.ReadAll(http.MaxBytesReader(w, req.Body, 1<<10))
+	message := ""
+	if err == nil {
+		message, err = logs.GlogSetter(string(value))
+	}
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintln(w, err)
+		return
+	}
+	verbose.Store(string(value) != "0")
+	fmt.Fprintln(w, message)
 }

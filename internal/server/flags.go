@@ -130,6 +130,7 @@ func (o *Options) Parse(args []string) (*Command, error) {
 	if err := all.Parse(args); err != nil {
 		return nil, err
 	}
+	o.flags = *c.groups
 	if all.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q: crd-server takes flags only", all.Arg(0))
 	}

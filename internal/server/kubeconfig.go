@@ -9,19 +9,22 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// writeKubeconfig writes the admin kubeconfig, self-contained, for the server at the URL, and returns its path.
-func writeKubeconfig(dir *DataDir, id *identity, server string) (string, error) {
+// kubeconfigFile is the name of the admin kubeconfig in the data directory.
+const kubeconfigFile = "admin.kubeconfig"
+
+// writeKubeconfig writes the admin kubeconfig, self-contained, for the server at the URL.
+func writeKubeconfig(dir *DataDir, id *identity, server string) error {
 	trust, err := os.ReadFile(id.trustFile)
 	if err != nil {
-		return "", fmt.Errorf("certificate %s is unreadable: %w", id.trustFile, cause(err))
+		return fmt.Errorf("certificate %s is unreadable: %w", id.trustFile, cause(err))
 	}
 	certificate, err := os.ReadFile(id.admin.certFile)
 	if err != nil {
-		return "", fmt.Errorf("certificate %s is unreadable: %w", id.admin.certFile, cause(err))
+		return fmt.Errorf("certificate %s is unreadable: %w", id.admin.certFile, cause(err))
 	}
 	key, err := os.ReadFile(id.admin.keyFile)
 	if err != nil {
-		return "", fmt.Errorf("private key %s is unreadable: %w", id.admin.keyFile, cause(err))
+		return fmt.Errorf("private key %s is unreadable: %w", id.admin.keyFile, cause(err))
 	}
 	const name = "crd-server"
 	content, err := clientcmd.Write(clientcmdapi.Config{
@@ -38,10 +41,9 @@ func writeKubeconfig(dir *DataDir, id *identity, server string) (string, error) 
 		CurrentContext: name,
 	})
 	if err != nil {
-		return "", fmt.Errorf("encode the admin kubeconfig: %w", err)
+		return fmt.Errorf("encode the admin kubeconfig: %w", err)
 	}
-	const file = "admin.kubeconfig"
-	return dir.Path(file), dir.Write(content, file)
+	return dir.Write(content, kubeconfigFile)
 }
 
 // serverName returns the name a client has to ask for when the serving certificate, given by flag, is not for the

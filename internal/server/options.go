@@ -31,6 +31,9 @@ type Options struct {
 	// Profiling serves /debug/pprof.
 	Profiling bool
 
+	// flags are those that were parsed, for /flagz.
+	flags cliflag.NamedFlagSets
+
 	// Out receives the one line that says the server is ready.
 	Out io.Writer
 	// Started is when the process began; the ready line counts from it.

@@ -2,6 +2,8 @@ package server
 
 import (
 	"bytes"
+	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -161,9 +163,9 @@ func TestShellQuote(t *testing.T) {
 	}
 }
 
-func TestWithoutInfo(t *testing.T) {
+func TestQuietLog(t *testing.T) {
 	var out bytes.Buffer
-	w := withoutInfo{&out}
+	w := &quietLog{out: &out}
 	for _, entry := range []string{"I1 info\n", "W1 warning\n", "E1 error\n"} {
 		if n, err := w.Write([]byte(entry)); n != len(entry) || err != nil {
 			t.Error(n, err)
@@ -171,5 +173,19 @@ func TestWithoutInfo(t *testing.T) {
 	}
 	if out.String() != "W1 warning\nE1 error\n" {
 		t.Errorf("got %q", out.String())
+	}
+}
+
+func TestZPages(t *testing.T) {
+	s := start(t, http.HandlerFunc(notFound), func(o *Options) {
+		if _, err := o.Parse([]string{"--secure-port", "0", "--data-dir", o.DataDir, "--min-request-timeout", "77"}); err != nil {
+			t.Error(err)
+		}
+	})
+	client, url := s.as("root", "system:masters")
+	for path, want := range map[string]string{"/flagz": "min-request-timeout[:= ]+77", "/statusz": "crd-server statusz"} {
+		if got := do(t, client, http.MethodGet, url+path); got.code != 200 || !regexp.MustCompile(want).MatchString(got.body) {
+			t.Errorf("%s: %d %s", path, got.code, got.body)
+		}
 	}
 }

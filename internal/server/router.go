@@ -10,10 +10,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/server/statusz"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	cliflag "k8s.io/component-base/cli/flag"
+	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/slis"
 )
+
+// componentName is what the server calls itself where components do.
+const componentName = "crd-server"
 
 // routes is what is served where.
 type routes struct {
@@ -22,7 +30,9 @@ type routes struct {
 	// served lists the paths of groups and versions that custom resources have, for the index at /.
 	served func() []string
 	health *health
-	// profiling serves /debug/pprof, and lets /metrics be reset.
+	// flags are shown at /flagz.
+	flags cliflag.NamedFlagSets
+	// profiling serves /debug, and lets /metrics be reset.
 	profiling bool
 }
 
@@ -62,6 +72,9 @@ func newRouter(filters []filter, r *routes) http.Handler {
 		handle("/metrics", legacyregistry.Handler())
 		slis.SLIMetrics{}.Install(muxFunc(handle))
 	}
+	flagz.Install(muxFunc(handle), componentName, flagz.NamedFlagSetsReader{FlagSets: r.flags})
+	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
+	statusz.Install(muxFunc(handle), componentName, statusz.NewRegistry(effective, statusz.WithListedPaths(listed.paths)))
 	router.Handle("/", listed)
 	router.Handle("/index.html", listed)
 	return router
@@ -121,4 +134,5 @@ func installProfiling(router chi.Router) {
 	router.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	router.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	router.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	router.HandleFunc("/debug/flags/v", serveVerbosity)
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/klog/v2"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -96,20 +97,15 @@ type server struct {
 	parts    *parts
 	health   *health
 	handler  http.Handler
-	// kubeconfig is the path of the admin kubeconfig.
-	kubeconfig string
 }
 
 // assemble puts the handler together; nothing runs yet.
 func (s *server) assemble(compose composer, installs bool) error {
-	id, err := newIdentity(s.options, s.dir, time.Now)
+	id, err := s.certify()
 	if err != nil {
 		return err
 	}
 	if s.security, err = newSecurity(id); err != nil {
-		return err
-	}
-	if s.kubeconfig, err = writeKubeconfig(s.dir, id, serverURL(s.listener)); err != nil {
 		return err
 	}
 	authorizer, err := newAuthorizer()
@@ -129,9 +125,33 @@ func (s *server) assemble(compose composer, installs bool) error {
 		synced:        s.parts.synced,
 		drain:         s.drain,
 	}
-	s.parts.health, s.parts.profiling = s.health, s.options.Profiling
+	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
 	s.handler = newRouter(c.filters(), &s.parts.routes)
 	return nil
+}
+
+// certify makes or renews the generated certificates, and the admin kubeconfig with them.
+func (s *server) certify() (id *identity, err error) {
+	if id, err = newIdentity(s.options, s.dir, time.Now); err != nil {
+		return nil, err
+	}
+	return id, writeKubeconfig(s.dir, id, serverURL(s.listener))
+}
+
+// recertify renews certificates that become due while the server runs; TLS notices the new files by itself.
+func (s *server) recertify(working context.Context) {
+	daily := time.NewTicker(24 * time.Hour)
+	defer daily.Stop()
+	for {
+		select {
+		case <-daily.C:
+			if _, err := s.certify(); err != nil {
+				klog.ErrorS(err, "Renewing the certificates failed, will retry tomorrow")
+			}
+		case <-working.Done():
+			return
+		}
+	}
 }
 
 // serve runs everything until ctx is done or something fails, and then stops it: requests first, what they need after them.
@@ -148,6 +168,7 @@ func (s *server) serve(ctx context.Context, manifests []manifest) error {
 	}
 	group.Go(func() error { return s.parts.run(working) })
 	group.Go(func() error { s.security.run(working); return nil })
+	group.Go(func() error { s.recertify(working); return nil })
 	group.Go(func() error { return s.watchStorage(working) })
 	group.Go(func() error {
 		err := web.Serve(tls.NewListener(s.listener, s.security.config))
@@ -206,7 +227,7 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	}
 	took := time.Since(s.options.Started).Round(time.Millisecond)
 	_, err := fmt.Fprintf(s.options.Out, "crd-server is ready after %v at %s; use it with: export KUBECONFIG=%s\n",
-		took, serverURL(s.listener), shellQuote(s.kubeconfig))
+		took, serverURL(s.listener), shellQuote(s.dir.Path(kubeconfigFile)))
 	if err != nil {
 		return fmt.Errorf("say that the server is ready: %w", err)
 	}

@@ -292,6 +292,9 @@ func TestWhoMayAskWhat(t *testing.T) {
 		{user: "root", groups: []string{"system:masters"}, path: "/", code: 200},
 		{user: "root", groups: []string{"system:masters"}, path: "/metrics", code: 200},
 		{user: "root", groups: []string{"system:masters"}, path: "/livez/ping", code: 200},
+		{user: "root", groups: []string{"system:masters"}, path: "/metrics/slis", code: 200},
+		{user: "root", groups: []string{"system:masters"}, path: "/debug/flags/v", code: 406},
+		{user: "root", groups: []string{"system:masters"}, path: "/index.html", code: 200},
 		{user: "root", groups: []string{"system:masters"}, path: "/debug/pprof/goroutine?debug=1", code: 200},
 	} {
 		method := test.method
