@@ -157,3 +157,22 @@ func livesOn(t testing.TB, server *process.Server) {
 		t.Fatalf("the server does not write any more: %v", err)
 	}
 }
+
+// listServedVersions lists a definition's resource in every version it serves.
+func listServedVersions(t testing.TB, client dynamic.Interface, definition *unstructured.Unstructured) {
+	t.Helper()
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, entry := range versions {
+		version, _ := entry.(map[string]any)
+		if served, _ := version["served"].(bool); !served {
+			continue
+		}
+		name, _ := version["name"].(string)
+		resource := schema.GroupVersionResource{Group: group, Version: name, Resource: plural}
+		if _, err := client.Resource(resource).List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Errorf("list %s: %v", resource, err)
+		}
+	}
+}
