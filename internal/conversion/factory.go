@@ -1,0 +1,71 @@
+package conversion
+
+import (
+	"errors"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
+	"k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/crd-server/crd-server/internal/validation"
+)
+
+// Factory makes converters. It is safe for concurrent use.
+type Factory struct {
+	upstream *conversion.CRConverterFactory
+}
+
+// NewFactory returns a factory whose converters find webhooks that are Services with the resolver, and authenticate
+// to them as the wrapper says.
+func NewFactory(serviceResolver webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper) (*Factory, error) {
+	upstream, err := conversion.NewCRConverterFactory(serviceResolver, auth)
+	if err != nil {
+		return nil, fmt.Errorf("conversion: %w", err)
+	}
+	return &Factory{upstream: upstream}, nil
+}
+
+// New returns the converter of a CRD, whose objects the set coerces. It fails if the CRD says something about its conversion
+// that cannot be carried out, such as a CA bundle that holds no certificate.
+func (f *Factory) New(crd *apiextensionsv1.CustomResourceDefinition, set *validation.Set) (*Converter, error) {
+	crd, err := withConversion(crd)
+	if err != nil {
+		return nil, err
+	}
+	safe, unsafe, err := f.upstream.NewConverter(crd)
+	if err != nil {
+		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", crd.Name, err)
+	}
+	return &Converter{
+		set:     set,
+		safe:    safe,
+		unsafe:  unsafe,
+		inPlace: crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter,
+	}, nil
+}
+
+// withConversion fills in what the CRD endpoint defaults, without which the library would panic: a CRD that was stored
+// by something else may lack it.
+func withConversion(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+	conversion := crd.Spec.Conversion
+	switch {
+	case conversion == nil:
+		defaulted := *crd
+		defaulted.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+		return &defaulted, nil
+	case conversion.Strategy != apiextensionsv1.WebhookConverter:
+		return crd, nil
+	case conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil:
+		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", crd.Name, errNoWebhook)
+	}
+	if service := conversion.Webhook.ClientConfig.Service; service != nil && service.Port == nil {
+		defaulted := crd.DeepCopy()
+		port := int32(443)
+		defaulted.Spec.Conversion.Webhook.ClientConfig.Service.Port = &port
+		return defaulted, nil
+	}
+	return crd, nil
+}
+
+var errNoWebhook = errors.New("spec.conversion.webhook.clientConfig is missing")

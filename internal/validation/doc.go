@@ -1,0 +1,16 @@
+// Package validation holds what one CustomResourceDefinition says about its objects: how they are coerced to the
+// schema, defaulted, prepared for a write, validated, and merged by managed fields.
+//
+// It is pure: no clock, no storage, no goroutine. The decisions are those of the libraries that kube-apiserver itself
+// composes (structural schemas, pruning, defaulting, list types, CEL), in the order in which it composes them.
+//
+// Begin at [New]: it makes a [Set] for a CRD, which compiles nothing. Each part of a [Version] is compiled when it is first
+// needed, on its own: a read needs the structural schema only, never a validator or a CEL program.
+//
+//   - set.go, version.go: the two types, and what can be told without compiling anything
+//   - structural.go, validators.go: the compiled parts
+//   - coerce.go, default.go: decoding
+//   - prepare.go, validate.go, typemeta.go, scale.go, finalizers.go: the rules for writes
+//   - selectable.go: declared selectable fields
+//   - typeconverter.go, models.go: types for managed fields
+package validation

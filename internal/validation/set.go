@@ -1,0 +1,56 @@
+package validation
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+)
+
+// Set holds the compiled parts of one CRD, for all its versions, served or not. It is safe for concurrent use.
+type Set struct {
+	crd *apiextensionsv1.CustomResourceDefinition
+	// kind is the kind of the objects that the set acts on; everything else that passes through is left alone.
+	kind     schema.GroupKind
+	versions []*Version
+	types    *typeConverter
+}
+
+// New returns the set of a CRD. Nothing is compiled before it is needed. The set keeps the CRD, which must not be
+// modified any more.
+func New(crd *apiextensionsv1.CustomResourceDefinition) *Set {
+	kind := crd.Status.AcceptedNames.Kind
+	if kind == "" {
+		kind = crd.Spec.Names.Kind
+	}
+	s := &Set{
+		crd:      crd,
+		kind:     schema.GroupKind{Group: crd.Spec.Group, Kind: kind},
+		versions: make([]*Version, len(crd.Spec.Versions)),
+	}
+	for i := range crd.Spec.Versions {
+		s.versions[i] = &Version{set: s, spec: &crd.Spec.Versions[i]}
+	}
+	s.types = &typeConverter{set: s}
+	return s
+}
+
+// Version returns a version of the CRD, nil if it has none of that name.
+func (s *Set) Version(name string) *Version {
+	for _, v := range s.versions {
+		if v.spec.Name == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// TypeConverter returns the converter that managed fields merge with. It is made from the schemas, one version at a time as
+// objects of it come; a schema that cannot be converted is reported then.
+func (s *Set) TypeConverter() (managedfields.TypeConverter, error) {
+	return s.types, nil
+}
+
+// served says whether objects of a version can be read or written: it is served, or what is stored.
+func (s *Set) served(v *Version) bool {
+	return v.spec.Served || v.spec.Storage
+}

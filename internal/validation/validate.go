@@ -1,0 +1,181 @@
+package validation
+
+import (
+	"context"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	schemaobjectmeta "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+)
+
+// ValidateCreate validates a new object. The errors come in upstream's order: type, metadata, schema, scale, embedded
+// metadata, list types, rules.
+func (v *Version) ValidateCreate(ctx context.Context, obj *unstructured.Unstructured) field.ErrorList {
+	structural, err := v.Structural()
+	if err != nil {
+		return internalError(err)
+	}
+	validator, err := v.forObject()
+	if err != nil {
+		return internalError(err)
+	}
+
+	errs := v.validateTypeMeta(obj)
+	if len(errs) == 0 {
+		errs = append(errs, v.validateObjectMeta(ctx, obj, nil)...)
+		errs = append(errs, apiservervalidation.ValidateCustomResource(nil, obj.Object, validator)...)
+		errs = append(errs, v.validateScaleSpec(obj)...)
+		errs = append(errs, v.validateScaleStatus(obj)...)
+	}
+	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, structural, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, structural, obj.Object)...)
+	return append(errs, v.validateRules(ctx, errs, obj.Object, nil)...)
+}
+
+// ValidateUpdate validates a changed object. Errors at values that have not changed are dropped where they can be told (T8,
+// T9).
+func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
+	structural, err := v.Structural()
+	if err != nil {
+		return internalError(err)
+	}
+	validator, err := v.forObject()
+	if err != nil {
+		return internalError(err)
+	}
+	ratchet := newRatchet(structural, obj, old)
+	defer ratchet.observe()
+
+	errs := v.validateTypeMeta(obj)
+	if len(errs) == 0 {
+		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
+		errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(nil, obj.Object, old.Object, validator, ratchet.schemaOptions()...)...)
+		errs = append(errs, v.validateScaleSpec(obj)...)
+		errs = append(errs, v.validateScaleStatus(obj)...)
+	}
+	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, structural, false)...)
+	errs = append(errs, validateListTypes(structural, obj, old)...)
+	return append(errs, v.validateRules(ctx, errs, obj.Object, old.Object, ratchet.ruleOptions()...)...)
+}
+
+// ValidateStatusUpdate validates an object whose status has changed: the schema is held against the status only, the rules
+// against the whole object (S2).
+func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
+	structural, err := v.Structural()
+	if err != nil {
+		return internalError(err)
+	}
+	validator, err := v.forStatus()
+	if err != nil {
+		return internalError(err)
+	}
+	ratchet := newRatchet(structural, obj, old)
+	defer ratchet.observe()
+
+	errs := v.validateTypeMeta(obj)
+	if len(errs) == 0 {
+		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
+		if status, ok := obj.Object["status"]; ok {
+			errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], validator, ratchet.statusOptions()...)...)
+		}
+		errs = append(errs, v.validateScaleStatus(obj)...)
+	}
+	errs = append(errs, validateListTypes(structural, obj, old)...)
+	return append(errs, v.validateRules(ctx, errs, obj.Object, old.Object, ratchet.ruleOptions()...)...)
+}
+
+// validateListTypes holds lists of type set and map to their keys, unless the old object failed already.
+func validateListTypes(structural *structuralschema.Structural, obj, old *unstructured.Unstructured) field.ErrorList {
+	errs := listtype.ValidateListSetsAndMaps(nil, structural, obj.Object)
+	if len(errs) > 0 && len(listtype.ValidateListSetsAndMaps(nil, structural, old.Object)) > 0 {
+		return nil
+	}
+	return errs
+}
+
+// validateRules runs the x-kubernetes-validations rules, unless the errors so far say that the object has not the shape
+// that the rules were compiled for (T10). old is nil on create.
+func (v *Version) validateRules(ctx context.Context, errs field.ErrorList, obj, old map[string]any, options ...cel.Option) field.ErrorList {
+	rules, err := v.forRules()
+	if err != nil {
+		return internalError(err)
+	}
+	if rules == nil {
+		return nil
+	}
+	for _, err := range errs {
+		switch err.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
+		}
+	}
+	structural, err := v.Structural()
+	if err != nil {
+		return internalError(err)
+	}
+	// An interface that holds a nil map is an old object, which a create has not.
+	var oldObject any
+	if old != nil {
+		oldObject = old
+	}
+	found, _ := rules.Validate(ctx, nil, structural, obj, oldObject, celconfig.RuntimeCELCostBudget, options...)
+	return found
+}
+
+func internalError(err error) field.ErrorList {
+	return field.ErrorList{field.InternalError(nil, err)}
+}
+
+// ratchet correlates an object with the one before it, so that errors at unchanged values can be dropped (T9). It is nil
+// when the feature is off.
+type ratchet struct {
+	correlated *common.CorrelatedObject
+	structural *structuralschema.Structural
+}
+
+func newRatchet(structural *structuralschema.Structural, obj, old *unstructured.Unstructured) *ratchet {
+	if !utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CRDValidationRatcheting) {
+		return nil
+	}
+	return &ratchet{
+		correlated: common.NewCorrelatedObject(obj.Object, old.Object, &model.Structural{Structural: structural}),
+		structural: structural,
+	}
+}
+
+func (r *ratchet) schemaOptions() []apiservervalidation.ValidationOption {
+	if r == nil {
+		return nil
+	}
+	return []apiservervalidation.ValidationOption{apiservervalidation.WithRatcheting(r.correlated)}
+}
+
+func (r *ratchet) statusOptions() []apiservervalidation.ValidationOption {
+	if r == nil || r.structural == nil {
+		return nil
+	}
+	return []apiservervalidation.ValidationOption{apiservervalidation.WithRatcheting(r.correlated.Key("status"))}
+}
+
+func (r *ratchet) ruleOptions() []cel.Option {
+	if r == nil {
+		return nil
+	}
+	return []cel.Option{cel.WithRatcheting(r.correlated)}
+}
+
+// observe feeds the metric of the time that correlating took.
+func (r *ratchet) observe() {
+	if r != nil {
+		apiservervalidation.Metrics.ObserveRatchetingTime(*r.correlated.Duration)
+	}
+}
