@@ -1,0 +1,92 @@
+package dynamicstorage
+
+import (
+	"strings"
+
+	"github.com/google/btree"
+)
+
+// treeDegree makes nodes of up to 63 entries, half a kilobyte: what a change after a snapshot copies per level.
+const treeDegree = 32
+
+type tree = btree.BTreeG[*Entry]
+
+func newTree() *tree {
+	return btree.NewG(treeDegree, func(a, b *Entry) bool { return a.Key < b.Key })
+}
+
+// cache is the state of a resource: its entries in the order of their keys. It has no lock of its own.
+type cache struct {
+	entries *tree
+	// changed is the revision of the last change. The entries are the state of every revision from it to that of the feed.
+	changed int64
+	// loaded is the revision the entries were read at; older events are in them already.
+	loaded int64
+	// bytes is about the memory that the entries take.
+	bytes int64
+	// clone shares the entries as they are now; nil when it has to be made anew. It is never modified.
+	clone *tree
+}
+
+func newCache(entries *tree, revision int64) *cache {
+	c := &cache{entries: entries, changed: revision, loaded: revision}
+	entries.Ascend(func(e *Entry) bool {
+		c.bytes += e.size()
+		return true
+	})
+	return c
+}
+
+func (c *cache) get(key string) *Entry {
+	e, _ := c.entries.Get(&Entry{Key: key})
+	return e
+}
+
+// apply makes a change: e is stored, or key is deleted if e is nil. It returns the event that is; false if
+// the change is not new.
+func (c *cache) apply(key string, e *Entry, revision int64) (Event, bool) {
+	old := c.get(key)
+	if revision <= c.loaded || old != nil && revision <= old.Revision || old == nil && e == nil {
+		return Event{}, false
+	}
+	if e != nil {
+		c.entries.ReplaceOrInsert(e)
+		c.bytes += e.size()
+	} else {
+		c.entries.Delete(old)
+	}
+	if old != nil {
+		c.bytes -= old.size()
+	}
+	c.changed = max(c.changed, revision)
+	c.clone = nil
+	return Event{Revision: revision, Entry: e, Prev: old}, true
+}
+
+// snapshot returns the entries as they are now; nobody may modify it.
+func (c *cache) snapshot() *tree {
+	if c.clone == nil {
+		c.clone = c.entries.Clone()
+	}
+	return c.clone
+}
+
+// undo returns the entries as they were before events, which are the last ones applied.
+func (c *cache) undo(events []Event) *tree {
+	entries := c.entries.Clone()
+	for i := len(events) - 1; i >= 0; i-- {
+		if prev := events[i].Prev; prev != nil {
+			entries.ReplaceOrInsert(prev)
+		} else {
+			entries.Delete(events[i].Entry)
+		}
+	}
+	return entries
+}
+
+// ascend calls f with the entries whose keys begin with prefix and are not before start, in order, until it returns false.
+func ascend(entries *tree, prefix, start string, f func(*Entry) bool) {
+	entries.AscendGreaterOrEqual(&Entry{Key: max(prefix, start)}, func(e *Entry) bool {
+		return strings.HasPrefix(e.Key, prefix) && f(e)
+	})
+}

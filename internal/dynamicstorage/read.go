@@ -1,0 +1,238 @@
+package dynamicstorage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// ReadMode says which state a read may be answered from.
+type ReadMode int
+
+const (
+	// Consistent: a state that has all that was written before the read began.
+	Consistent ReadMode = iota
+	// Any: whatever is at hand.
+	Any
+	// NotOlderThan: a state at ReadAt.Revision or later. Such a state is waited for, though not for long: then the
+	// error is a *FutureRevisionError.
+	NotOlderThan
+	// Exact: the state at ReadAt.Revision. If it does not exist yet, the error is a *FutureRevisionError.
+	Exact
+)
+
+// ReadAt says which state to read.
+type ReadAt struct {
+	Mode     ReadMode
+	Revision int64
+}
+
+// Get returns the entry of a key, and the revision it was read at. The error is ErrNotFound when there is none.
+func (r *Resource) Get(ctx context.Context, key string, at ReadAt) (*Entry, int64, error) {
+	if !validKey(key) {
+		return nil, 0, fmt.Errorf("%w: %q", ErrInvalidKey, key)
+	}
+	if at.Mode == Exact {
+		return r.getExact(ctx, key, at)
+	}
+	inFeed, err := r.reach(ctx, at)
+	if err != nil {
+		return nil, 0, err
+	}
+	if inFeed {
+		if e, revision, ok := r.cached(key, at.Mode == Any); ok {
+			return found(e, revision)
+		}
+		r.startLoad() // for those who come next
+	}
+	return r.getStored(ctx, key, 0)
+}
+
+func found(e *Entry, revision int64) (*Entry, int64, error) {
+	if e == nil {
+		return nil, revision, ErrNotFound
+	}
+	return e, revision, nil
+}
+
+// reach waits until the feed has reached what a read asks for. False: it has not, a consistent read has to go to etcd.
+func (r *Resource) reach(ctx context.Context, at ReadAt) (inFeed bool, err error) {
+	switch at.Mode {
+	case Consistent:
+		_, inFeed, err := r.store.waitConsistent(ctx)
+		return inFeed, err
+	case NotOlderThan:
+		return true, r.store.waitNotOlderThan(ctx, at.Revision)
+	default:
+		return true, nil
+	}
+}
+
+// cached looks a key up in memory. False: the resource is cold, or not up to date and may not be outdated.
+func (r *Resource) cached(key string, outdated bool) (*Entry, int64, bool) {
+	r.touch()
+	fed := r.store.feed.current()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.cache == nil || r.load != nil && !outdated {
+		return nil, 0, false
+	}
+	return r.cache.get(key), r.revisionLocked(fed), true
+}
+
+// getExact returns an entry at a revision.
+func (r *Resource) getExact(ctx context.Context, key string, at ReadAt) (*Entry, int64, error) {
+	s, err := r.Snapshot(ctx, at)
+	if err != nil {
+		return nil, 0, err
+	}
+	if s.entries == nil {
+		return r.getStored(ctx, key, at.Revision)
+	}
+	e, _ := s.entries.Get(&Entry{Key: key})
+	return found(e, s.Revision)
+}
+
+// getStored reads a key from etcd, at a revision if it is not 0.
+func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*Entry, int64, error) {
+	resp, err := r.store.client.Get(ctx, r.fullKey(key), clientv3.WithRev(revision))
+	if err != nil {
+		return nil, 0, etcdError(ctx, "reading from etcd", err)
+	}
+	if revision == 0 {
+		revision = resp.Header.Revision
+	}
+	if len(resp.Kvs) == 0 {
+		return found(nil, revision)
+	}
+	return found(r.entry(ctx, resp.Kvs[0]), revision)
+}
+
+// Snapshot returns the state of the resource. One that is not in memory any more is read from etcd, by its Ascend: that is
+// where it may turn out to be compacted.
+func (r *Resource) Snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
+	if at.Mode == Exact {
+		return r.exact(ctx, at.Revision)
+	}
+	if at.Mode == Any {
+		if s := r.outdated(); s != nil {
+			return s, nil
+		}
+	}
+	if err := r.warm(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		revision, inFeed, err := at.Revision, true, error(nil)
+		if at.Mode == Consistent {
+			revision, inFeed, err = r.store.waitConsistent(ctx)
+		} else if at.Mode == NotOlderThan {
+			err = r.store.waitNotOlderThan(ctx, at.Revision)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !inFeed {
+			return &Snapshot{Revision: revision, resource: r}, nil
+		}
+		if s := r.present(); s != nil {
+			return s, nil
+		}
+		// The feed has lost events meanwhile, and the resource is being loaded again.
+		if err := r.warm(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// outdated returns the state at hand, even if it is not up to date; nil if there is none.
+func (r *Resource) outdated() *Snapshot {
+	r.touch()
+	fed := r.store.feed.current()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cache == nil {
+		return nil
+	}
+	return r.snapshotLocked(fed)
+}
+
+// present returns the present state; nil if it is not in memory.
+func (r *Resource) present() *Snapshot {
+	fed := r.store.feed.current()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.warmLocked() {
+		return nil
+	}
+	return r.snapshotLocked(fed)
+}
+
+func (r *Resource) snapshotLocked(fed int64) *Snapshot {
+	return &Snapshot{
+		Revision: r.revisionLocked(fed),
+		resource: r,
+		entries:  r.cache.snapshot(),
+		since:    r.cache.changed,
+		counted:  &counted{},
+	}
+}
+
+// maxUndo is the number of events that are undone, at most, to come to an older state.
+const maxUndo = 4096
+
+// errNoRevision: revisions begin at 1.
+var errNoRevision = errors.New("not a revision")
+
+// exact returns the state at a revision: from memory, if it can be had from it, else from etcd.
+func (r *Resource) exact(ctx context.Context, revision int64) (*Snapshot, error) {
+	if revision <= 0 {
+		return nil, fmt.Errorf("%w: %d", errNoRevision, revision)
+	}
+	if !r.store.feed.reached(revision) {
+		current, inFeed, err := r.store.waitConsistent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if current < revision {
+			return nil, &FutureRevisionError{Requested: revision, Current: current}
+		}
+		if !inFeed {
+			return &Snapshot{Revision: revision, resource: r}, nil
+		}
+	}
+	if s := r.past(revision); s != nil {
+		return s, nil
+	}
+	return &Snapshot{Revision: revision, resource: r}, nil
+}
+
+// past returns the state of a revision that the feed has reached; nil if it is not to be had from memory.
+func (r *Resource) past(revision int64) *Snapshot {
+	r.touch()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cache == nil {
+		return nil
+	}
+	s := &Snapshot{Revision: revision, resource: r, counted: &counted{}}
+	if r.load == nil && revision >= r.cache.changed {
+		s.entries, s.since = r.cache.snapshot(), r.cache.changed
+		return s
+	}
+	if k := r.keptLocked(revision); k != nil {
+		s.entries, s.since, s.counted = k.entries, k.since, k.counted
+		return s
+	}
+	if r.load != nil || revision < r.ring.floor {
+		return nil
+	}
+	first := r.ring.after(revision)
+	if r.ring.next()-first > maxUndo {
+		return nil
+	}
+	s.entries, s.since = r.cache.undo(r.ring.since(first)), revision
+	return s
+}

@@ -1,0 +1,173 @@
+package dynamicstorage
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// maxBatch is about the number of events that Next returns at once.
+const maxBatch = 256
+
+// Watcher reads the events of a resource after a revision, at its own pace: it is never waited for. It has no goroutine.
+type Watcher struct {
+	resource *Resource
+	era      uint64
+	closed   chan struct{}
+	close    sync.Once
+
+	// mu guards the fields below. It is taken before the resource's.
+	mu sync.Mutex
+	// revision: all events up to it have been returned.
+	revision int64
+	// joined: the watcher reads the ring, number is that of the next event; else it has to catch up with it.
+	joined bool
+	number uint64
+
+	// batch is used by Next only, again and again.
+	batch []Event
+}
+
+// Watch returns a watcher of the events after a revision, which may be in the future. It loads the resource. It must be closed.
+func (r *Resource) Watch(ctx context.Context, after int64) (*Watcher, error) {
+	for {
+		if err := r.warm(ctx); err != nil {
+			return nil, err
+		}
+		r.mu.Lock()
+		if r.cache == nil { // released at once
+			r.mu.Unlock()
+			continue
+		}
+		w := &Watcher{resource: r, era: r.era, closed: make(chan struct{}), revision: after}
+		w.joinLocked()
+		r.watchers++
+		r.mu.Unlock()
+		return w, nil
+	}
+}
+
+// joinLocked makes the watcher read the ring, if that goes back far enough.
+func (w *Watcher) joinLocked() {
+	ring := w.resource.ring
+	if w.revision >= ring.floor {
+		w.joined, w.number = true, ring.after(w.revision)
+	}
+}
+
+// Close ends the watcher, and a call of Next that waits. It may be called at any time, and again.
+func (w *Watcher) Close() {
+	w.close.Do(func() {
+		close(w.closed)
+		w.resource.mu.Lock()
+		w.resource.watchers--
+		w.resource.mu.Unlock()
+	})
+}
+
+// Next returns the next events, in order, and waits until there are any. The slice is valid until the next call.
+// ErrCompacted: events have been lost for the watcher; ErrClosed: the watcher, the resource or the store was closed. After the end of ctx the
+// watcher can be used further, nothing is lost. Only one goroutine may call it at a time.
+func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
+	for {
+		events, wake, err := w.poll()
+		if errors.Is(err, errBehind) {
+			events, err = w.catchUp(ctx)
+			wake = nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(events) > 0 {
+			return events, nil
+		}
+		if wake == nil { // has caught up with the ring
+			continue
+		}
+		select {
+		case <-wake:
+		case <-w.closed:
+			return nil, ErrClosed
+		case <-w.resource.store.background.Done():
+			return nil, ErrClosed
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// errBehind: the ring does not go back to where the watcher is.
+var errBehind = errors.New("ring has moved on")
+
+// poll returns events of the ring, or what will be closed when there are new ones.
+func (w *Watcher) poll() (events []Event, wake <-chan struct{}, err error) {
+	select {
+	case <-w.closed:
+		return nil, nil, ErrClosed
+	default:
+	}
+	fed := w.resource.store.feed.current()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.resource
+	r.mu.RLock()
+	events, err = w.readLocked(fed)
+	wake = r.wake
+	r.mu.RUnlock()
+	if err != nil || len(events) > 0 || wake != nil {
+		return events, wake, err
+	}
+	// Nobody waits yet: the channel has to be made, and events may have come meanwhile.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if events, err = w.readLocked(fed); err != nil || len(events) > 0 {
+		return events, nil, err
+	}
+	if r.wake == nil {
+		r.wake = make(chan struct{})
+	}
+	return nil, r.wake, nil
+}
+
+// readLocked returns events of the ring. The watcher's and the resource's mu are held, the latter for reading at least.
+func (w *Watcher) readLocked(fed int64) ([]Event, error) {
+	r := w.resource
+	if w.era != r.era {
+		return nil, r.ended
+	}
+	if w.joined && w.number < r.ring.first {
+		w.joined = false
+	}
+	if !w.joined {
+		if w.joinLocked(); !w.joined {
+			return nil, errBehind
+		}
+	}
+	clear(w.batch) // entries must not be held on to
+	w.batch = r.ring.read(w.batch[:0], w.number, maxBatch)
+	if n := len(w.batch); n > 0 {
+		w.number += uint64(n)
+		w.revision = max(w.revision, w.batch[n-1].Revision)
+	}
+	w.advanceLocked(fed)
+	return w.batch, nil
+}
+
+// advanceLocked moves the watcher's revision on to the resource's when it has returned all events of the ring.
+func (w *Watcher) advanceLocked(fed int64) {
+	if r := w.resource; w.joined && w.era == r.era && w.number == r.ring.next() && r.cache != nil {
+		w.revision = max(w.revision, r.revisionLocked(fed))
+	}
+}
+
+// Revision returns a revision up to which all events have been returned by Next. It moves on with the feed, even when the resource
+// has no events.
+func (w *Watcher) Revision() int64 {
+	fed := w.resource.store.feed.current()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.resource.mu.RLock()
+	defer w.resource.mu.RUnlock()
+	w.advanceLocked(fed)
+	return w.revision
+}
