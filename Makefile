@@ -1,0 +1,56 @@
+# make help lists the targets.
+
+BIN         := bin/crd-server
+MODULES     := . test/process test/e2e test/conformance
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# make build VERSION=v0.1.0 names a release; otherwise Go takes the version from git.
+VERSION     :=
+LDFLAGS     := $(if $(VERSION),-ldflags "-X github.com/crd-server/crd-server/internal/server.buildVersion=$(VERSION)")
+
+# The race detector needs cgo and a C compiler.
+CC_FOUND    := $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" 2>/dev/null)
+RACE        := $(if $(CC_FOUND),-race)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/crd-server
+	go build $(LDFLAGS) -o $(BIN) ./cmd/crd-server
+
+.PHONY: run
+run: build ## build and serve (data in crd-server.data, port 6443)
+	$(BIN)
+
+.PHONY: test
+test: test-unit test-e2e ## run all tests but conformance
+
+.PHONY: test-unit
+test-unit: ## run the tests beside the code
+	@$(if $(RACE),:,echo "make test: no cgo or no C compiler: running without the race detector")
+	go test $(RACE) ./...
+
+.PHONY: test-e2e
+test-e2e: build ## use the binary as users do: kubectl, informers, controllers, plain HTTP
+	cd test/e2e && go test ./...
+
+.PHONY: conformance
+conformance: build ## run upstream's integration suite against the binary
+	cd test/conformance && go run .
+
+.PHONY: lint
+lint: ## check format, go.mod files, go vet and staticcheck in every module
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+	if [ -n "$$unformatted" ]; then echo "gofmt these:"; echo "$$unformatted"; exit 1; fi
+	@set -e; for module in $(MODULES); do \
+		echo "lint $$module"; \
+		(cd $$module && go mod tidy -diff && go vet ./... && go run $(STATICCHECK) ./...); \
+	done
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin build

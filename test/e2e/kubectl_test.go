@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/crd-server/crd-server/test/process"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// kubernetesVersion is the version of k8s.io/kubectl in go.mod, as a Kubernetes version.
+const kubernetesVersion = "v1.37.2"
+
+// buildKubectl builds the kubectl of this Kubernetes version, once, with its
+// version stamped in as a release has it.
+var buildKubectl = sync.OnceValues(func() (string, error) {
+	parts := strings.Split(strings.TrimPrefix(kubernetesVersion, "v"), ".")
+	const version = "k8s.io/component-base/version."
+	flags := fmt.Sprintf("-X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s",
+		version, kubernetesVersion, version, parts[0], version, parts[1])
+	path := absolute("../../build/e2e/kubectl")
+	printed, err := exec.Command("go", "build", "-o", path, "-ldflags", flags, "./kubectl").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build kubectl: %w\n%s", err, printed)
+	}
+	return path, nil
+})
+
+// TestKubectl plays the scripts with the kubectl of this Kubernetes version.
+func TestKubectl(t *testing.T) {
+	path, err := buildKubectl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	playScripts(t, path)
+}
+
+// TestSystemKubectl plays them with whatever kubectl is installed: people do
+// not change theirs for a server.
+func TestSystemKubectl(t *testing.T) {
+	path, err := exec.LookPath("kubectl")
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("no kubectl is installed")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	playScripts(t, path)
+}
+
+// playScripts plays each script of testdata/kubectl with a server and a home
+// directory of its own.
+func playScripts(t *testing.T, kubectl string) {
+	minor := clientMinor(t, kubectl)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/kubectl",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			server, err := process.Start(t.Context(), process.Options{
+				Binary:  binary(),
+				DataDir: filepath.Join(env.WorkDir, ".data"),
+			})
+			if err != nil {
+				return err
+			}
+			env.Defer(func() {
+				if err := server.Stop(); err != nil {
+					env.T().Log(server.Output())
+					env.T().Fatal("the server did not stop cleanly: ", err)
+				}
+			})
+			if err := linkAs(kubectl, filepath.Join(env.WorkDir, ".bin", "kubectl")); err != nil {
+				return err
+			}
+			env.Setenv("PATH", filepath.Join(env.WorkDir, ".bin")+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("KUBECONFIG", server.Kubeconfig)
+			env.Setenv("SAMPLES", absolute(samplesDir))
+			return nil
+		},
+		// [minor:37] holds for kubectl 1.37 and newer.
+		Condition: func(condition string) (bool, error) {
+			var wanted int
+			if _, err := fmt.Sscanf(condition, "minor:%d", &wanted); err != nil {
+				return false, fmt.Errorf("unknown condition %q", condition)
+			}
+			return minor >= wanted, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"wants": wants},
+	})
+}
+
+// wants compares the output of the last command with a file of the script.
+// Lines are equal when they are but for blanks; "..." in a line stands for
+// anything, and a line "..." for any number of lines.
+func wants(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: wants file")
+	}
+	want := ts.ReadFile(args[0])
+	got := ts.ReadFile("stdout")
+	var pattern strings.Builder
+	pattern.WriteString(`^`)
+	for line := range strings.Lines(want) {
+		line = strings.TrimRight(line, " \n")
+		if line == "..." {
+			pattern.WriteString(`(?:.*\n)*`)
+			continue
+		}
+		words := strings.Fields(line)
+		for i, word := range words {
+			parts := strings.Split(word, "...")
+			for j := range parts {
+				parts[j] = regexp.QuoteMeta(parts[j])
+			}
+			words[i] = strings.Join(parts, `.*`)
+		}
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		fmt.Fprintf(&pattern, `[ ]{%d}%s[ \t]*\n`, indent, strings.Join(words, `[ \t]+`))
+	}
+	pattern.WriteString(`$`)
+	if !regexp.MustCompile(pattern.String()).MatchString(strings.TrimRight(got, "\n") + "\n") {
+		ts.Fatalf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// linkAs makes program available under another path.
+func linkAs(program, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.Symlink(program, path)
+}
+
+// clientMinor asks a kubectl for the minor version of its Kubernetes.
+func clientMinor(t *testing.T, kubectl string) int {
+	t.Helper()
+	printed, err := exec.CommandContext(t.Context(), kubectl, "version", "--client").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(string(printed), "Client Version: v%d.%d", &major, &minor); err != nil {
+		t.Fatalf("no version in %q: %v", printed, err)
+	}
+	return minor
+}
