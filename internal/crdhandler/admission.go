@@ -51,14 +51,14 @@ func (s *requestScope) admitter(ctx context.Context, t target) *admitter {
 	return a
 }
 
-// event is one question to admission. obj is nil for a deletion, old for a creation.
-type event struct {
+// admissionEvent is one question to admission. obj is nil for a deletion, old for a creation.
+type admissionEvent struct {
 	operation admission.Operation
 	obj, old  runtime.Object
 	options   runtime.Object
 }
 
-func (a *admitter) attributes(e event) admission.Attributes {
+func (a *admitter) attributes(e admissionEvent) admission.Attributes {
 	name := a.name
 	if name == "" && e.obj != nil {
 		name = accessor(e.obj).GetName() // generated meanwhile
@@ -69,7 +69,7 @@ func (a *admitter) attributes(e event) admission.Attributes {
 }
 
 // admit lets mutating admission change e.obj.
-func (a *admitter) admit(ctx context.Context, e event) error {
+func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 	if a.terminating && e.operation == admission.Create {
 		return apierrors.NewForbidden(a.scope.resource.GroupResource(), a.name, errTerminating)
 	}
@@ -83,7 +83,7 @@ func (a *admitter) admit(ctx context.Context, e event) error {
 }
 
 // validate asks validating admission about copies of the objects, which are final.
-func (a *admitter) validate(ctx context.Context, e event) error {
+func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
 	if a.validating == nil || !a.validating.Handles(e.operation) {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (a *admitter) admitDelete(ctx context.Context, old, options runtime.Object)
 	if !mutating && !validating {
 		return nil
 	}
-	attributes := a.attributes(event{operation: admission.Delete, old: old.DeepCopyObject(), options: options})
+	attributes := a.attributes(admissionEvent{operation: admission.Delete, old: old.DeepCopyObject(), options: options})
 	if mutating {
 		if err := a.mutating.Admit(ctx, attributes, a.scope.objects); err != nil {
 			return err
@@ -167,5 +167,5 @@ func (a *admitter) validateUpdate(ctx context.Context, obj, old, options runtime
 			return err
 		}
 	}
-	return a.validate(ctx, event{operation: admission.Update, obj: obj, old: old, options: options})
+	return a.validate(ctx, admissionEvent{operation: admission.Update, obj: obj, old: old, options: options})
 }

@@ -31,40 +31,40 @@ var (
 
 // create answers POST. While the CustomResourceDefinition is terminating nothing is created (R4).
 func (s *requestScope) create(w http.ResponseWriter, req *http.Request, terminating bool) {
-	s.serveWrite(w, req, func(ctx context.Context) (answer, error) { return s.created(ctx, req, terminating) })
+	s.serveWrite(w, req, func(ctx context.Context) (writeAnswer, error) { return s.created(ctx, req, terminating) })
 }
 
-func (s *requestScope) created(ctx context.Context, req *http.Request, terminating bool) (answer, error) {
+func (s *requestScope) created(ctx context.Context, req *http.Request, terminating bool) (writeAnswer, error) {
 	namespace, name := s.target(req)
 	media, err := s.negotiate(req)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	serializer, err := negotiation.NegotiateInputSerializer(req, false, s.serializer)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	body, err := s.readBody(req)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	options := &metav1.CreateOptions{}
 	if err := queryOptions(req, options); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	if err := finishOptions(options, "CreateOptions", validation.ValidateCreateOptions(options)); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	obj, err := s.decodeObject(ctx, payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)})
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	if name == "" {
 		name = accessor(obj).GetName()
 	}
 	wipeSystemFields(accessor(obj))
 	if err := matchNamespace(namespace, accessor(obj)); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	dryRun := isDryRun(options.DryRun)
 	c := &creation{
@@ -77,9 +77,9 @@ func (s *requestScope) created(ctx context.Context, req *http.Request, terminati
 	}
 	res, err := c.run(ctx, obj)
 	if err != nil {
-		return answer{}, finished(ctx, err)
+		return writeAnswer{}, finished(ctx, err)
 	}
-	return answer{code: http.StatusCreated, media: media, result: res}, nil
+	return writeAnswer{code: http.StatusCreated, media: media, result: res}, nil
 }
 
 // creation stores one new object.
@@ -103,7 +103,7 @@ func (c *creation) run(ctx context.Context, obj runtime.Object) (result, error) 
 		return result{}, err
 	}
 	obj = fields.UpdateNoErrors(live, obj, c.manager)
-	if err := c.admitter.admit(ctx, event{operation: admission.Create, obj: obj, options: c.options}); err != nil {
+	if err := c.admitter.admit(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options}); err != nil {
 		return result{}, err
 	}
 	dedupOwners(ctx, obj, duplicateOwnersAfterAdmission)
@@ -138,7 +138,7 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (result, 
 	if err := s.beforeCreate(ctx, c.namespace, obj); err != nil {
 		return result{}, err
 	}
-	if err := c.admitter.validate(ctx, event{operation: admission.Create, obj: obj, options: c.options}); err != nil {
+	if err := c.admitter.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options}); err != nil {
 		return result{}, err
 	}
 	key, err := s.objectKey(c.namespace, m.GetName())
@@ -179,7 +179,7 @@ func (s *storage) create(ctx context.Context, key string, obj runtime.Object, dr
 	}
 	entry, err := s.resource.Update(ctx, key, func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if cur != nil {
-			terminating = cur.Header.Deleting
+			terminating = beingDeleted(cur.Value)
 			return dynamicstorage.Change{}, errExists
 		}
 		if dryRun {

@@ -14,40 +14,40 @@ import (
 
 // delete answers DELETE of one object.
 func (s *requestScope) delete(w http.ResponseWriter, req *http.Request) {
-	s.serveWrite(w, req, func(ctx context.Context) (answer, error) { return s.deleted(ctx, req) })
+	s.serveWrite(w, req, func(ctx context.Context) (writeAnswer, error) { return s.deleted(ctx, req) })
 }
 
-func (s *requestScope) deleted(ctx context.Context, req *http.Request) (answer, error) {
+func (s *requestScope) deleted(ctx context.Context, req *http.Request) (writeAnswer, error) {
 	namespace, name := s.target(req)
 	if name == "" {
-		return answer{}, errNoName
+		return writeAnswer{}, errNoName
 	}
 	media, err := s.negotiate(req)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	options, err := s.decodeDeleteOptions(ctx, req)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	admitter := s.admitter(ctx, target{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)})
 	if ignoresReadErrors(options) {
 		res, err := s.deleteCorrupt(ctx, admitter, options)
-		return answer{code: http.StatusOK, media: media, result: res}, finished(ctx, err)
+		return writeAnswer{code: http.StatusOK, media: media, result: res}, finished(ctx, err)
 	}
 	key, err := s.objectKey(namespace, name)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	res, gone, err := s.deleteObject(ctx, key, deleteOptions{DeleteOptions: options, admit: admitter.admitDelete})
 	if err != nil {
-		return answer{}, finished(ctx, err)
+		return writeAnswer{}, finished(ctx, err)
 	}
 	code := http.StatusOK
 	if orphan := options.OrphanDependents; !gone && orphan != nil && !*orphan { //nolint:staticcheck // old clients set it
 		code = http.StatusAccepted
 	}
-	return answer{code: code, media: media, result: res}, nil
+	return writeAnswer{code: code, media: media, result: res}, nil
 }
 
 // deleteOptions say how to delete an object.
@@ -148,10 +148,10 @@ func (d *deletion) checkPreconditions(m metav1.Object) error {
 	}
 	// Where deletion has a step of its own before the generic ones, its words are others (C4).
 	resource := schema.GroupResource{Group: d.scope.resource.Group, Resource: d.scope.kind.Kind}
-	format := "the %s in the precondition (%s) does not match the %[1]s in record (%s). The object might have been %s"
+	format := "the %[1]s in the precondition (%[2]s) does not match the %[1]s in record (%[3]s). The object might have been %[4]s"
 	if d.scope.finalize != nil {
 		resource = d.scope.resource.GroupResource()
-		format = "precondition failed: %s in precondition: %s, %[1]s in object meta: %s%.0s"
+		format = "precondition failed: %[1]s in precondition: %[2]s, %[1]s in object meta: %[3]s"
 	}
 	if uid := preconditions.UID; uid != nil && *uid != m.GetUID() {
 		return apierrors.NewConflict(resource, d.name(), fmt.Errorf(format, "UID", *uid, m.GetUID(), "deleted and then recreated"))

@@ -67,7 +67,7 @@ func (s *requestScope) authorizeUnsafe(ctx context.Context, a *admitter, options
 	if s.config.Authorizer == nil {
 		return nil
 	}
-	attributes := a.attributes(event{operation: admission.Delete, options: options})
+	attributes := a.attributes(admissionEvent{operation: admission.Delete, options: options})
 	info, ok := request.RequestInfoFrom(ctx)
 	switch {
 	case !ok:

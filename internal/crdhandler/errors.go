@@ -37,12 +37,24 @@ func (s *requestScope) storageError(err error, name string) error {
 		// The CRD was deleted while the request was under way.
 		return apierrors.NewNotFound(resource, name)
 	case errors.Is(err, dynamicstorage.ErrUnavailable):
-		return apierrors.NewTooManyRequests("storage is (re)initializing", 1)
+		// A write may have happened: nothing here invites a client to repeat it.
+		return apierrors.NewServiceUnavailable(err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return apierrors.NewTimeoutError("request did not complete within requested timeout - context deadline exceeded", 0)
 	}
 	return err
 }
+
+// readError is storageError for a list or watch. Nothing is lost by repeating it, and the client is told when to.
+func (s *requestScope) readError(err error) error {
+	if errors.Is(err, dynamicstorage.ErrUnavailable) {
+		return apierrors.NewTooManyRequests("storage is (re)initializing", retryUnavailable)
+	}
+	return s.storageError(err, "")
+}
+
+// retryUnavailable is how many seconds later a read may be tried again that found no etcd.
+const retryUnavailable = 1
 
 const (
 	listExpired     = "The resourceVersion for the provided list is too old."

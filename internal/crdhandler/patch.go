@@ -31,7 +31,7 @@ func (s *requestScope) patch(w http.ResponseWriter, req *http.Request, terminati
 		s.err(err, w, req)
 		return
 	}
-	s.serveWrite(w, req, func(ctx context.Context) (answer, error) { return s.patched(ctx, req, patchType, terminating) })
+	s.serveWrite(w, req, func(ctx context.Context) (writeAnswer, error) { return s.patched(ctx, req, patchType, terminating) })
 }
 
 // patchType returns the type of a patch, which its content type says; 415 if the endpoint does not take it.
@@ -43,31 +43,33 @@ func (s *requestScope) patchType(req *http.Request) (types.PatchType, error) {
 	return types.PatchType(contentType), nil
 }
 
-func (s *requestScope) patched(ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool) (answer, error) {
+func (s *requestScope) patched(ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool) (writeAnswer, error) {
 	namespace, name := s.target(req)
 	if name == "" {
-		return answer{}, errNoName
+		return writeAnswer{}, errNoName
 	}
 	media, err := s.negotiate(req)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	body, err := s.readBody(req)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	options := &metav1.PatchOptions{}
 	if err := queryOptions(req, options); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	if err := finishOptions(options, "PatchOptions", validation.ValidatePatchOptions(options, patchType)); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	readable, err := patchJSON(body, patchType)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
-	audit.LogRequestPatch(ctx, readable)
+	if audit.AuditContextFrom(ctx) != nil {
+		audit.LogRequestPatch(ctx, readable)
+	}
 
 	p := &patcher{
 		scope:      s,
@@ -82,13 +84,13 @@ func (s *requestScope) patched(ctx context.Context, req *http.Request, patchType
 	}
 	p.authorizeCreate = p.admitter.authorizeCreate(req.URL.Path)
 	if p.fields, err = s.fieldManager(); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	res, code, err := p.run(ctx)
 	if err != nil {
-		return answer{}, finished(ctx, err)
+		return writeAnswer{}, finished(ctx, err)
 	}
-	return answer{code: code, media: media, result: res}, nil
+	return writeAnswer{code: code, media: media, result: res}, nil
 }
 
 // patchJSON returns a patch as JSON, for the audit log; what is not well-formed is refused here.
@@ -163,7 +165,7 @@ func (p *patcher) replacement() *replacement {
 			if err := p.authorizeCreate(ctx); err != nil {
 				return err
 			}
-			return p.admitter.validate(ctx, event{operation: admission.Create, obj: obj, options: createOptions(p.options)})
+			return p.admitter.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: createOptions(p.options)})
 		},
 		validateUpdate: func(ctx context.Context, obj, old runtime.Object) error {
 			return p.admitter.validateUpdate(ctx, obj, old, updateOptions(p.options))
@@ -188,9 +190,9 @@ func (p *patcher) next(ctx context.Context, live runtime.Object) (runtime.Object
 	if err := matchName(obj, namespace, name); err != nil {
 		return nil, err
 	}
-	change := event{operation: admission.Update, obj: obj, old: live, options: updateOptions(p.options)}
+	change := admissionEvent{operation: admission.Update, obj: obj, old: live, options: updateOptions(p.options)}
 	if !exists(live) {
-		change = event{operation: admission.Create, obj: obj, options: createOptions(p.options)}
+		change = admissionEvent{operation: admission.Create, obj: obj, options: createOptions(p.options)}
 	}
 	if err := p.admitter.admit(ctx, change); err != nil {
 		return nil, err

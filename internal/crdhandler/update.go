@@ -16,42 +16,42 @@ import (
 
 // update answers PUT.
 func (s *requestScope) update(w http.ResponseWriter, req *http.Request) {
-	s.serveWrite(w, req, func(ctx context.Context) (answer, error) { return s.updated(ctx, req) })
+	s.serveWrite(w, req, func(ctx context.Context) (writeAnswer, error) { return s.updated(ctx, req) })
 }
 
-func (s *requestScope) updated(ctx context.Context, req *http.Request) (answer, error) {
+func (s *requestScope) updated(ctx context.Context, req *http.Request) (writeAnswer, error) {
 	namespace, name := s.target(req)
 	if name == "" {
-		return answer{}, errNoName
+		return writeAnswer{}, errNoName
 	}
 	media, err := s.negotiate(req)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	body, err := s.readBody(req)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	options := &metav1.UpdateOptions{}
 	if err := queryOptions(req, options); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	if err := finishOptions(options, "UpdateOptions", validation.ValidateUpdateOptions(options)); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	serializer, err := negotiation.NegotiateInputSerializer(req, false, s.serializer)
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	obj, err := s.decodeObject(ctx, payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)})
 	if err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	if err := matchNamespace(namespace, accessor(obj)); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	if err := matchName(obj, namespace, name); err != nil {
-		return answer{}, err
+		return writeAnswer{}, err
 	}
 	dedupOwners(ctx, obj, duplicateOwners)
 	p := &put{
@@ -63,9 +63,9 @@ func (s *requestScope) updated(ctx context.Context, req *http.Request) (answer, 
 	}
 	res, err := p.run(ctx)
 	if err != nil {
-		return answer{}, finished(ctx, err)
+		return writeAnswer{}, finished(ctx, err)
 	}
-	return answer{code: http.StatusOK, media: media, result: res}, nil
+	return writeAnswer{code: http.StatusOK, media: media, result: res}, nil
 }
 
 // put replaces one object by another.
@@ -113,7 +113,7 @@ func (p *put) next(ctx context.Context, live runtime.Object) (runtime.Object, er
 		}
 		obj = fields.UpdateNoErrors(live, obj, p.manager)
 	}
-	if err := p.admitter.admit(ctx, event{operation: admission.Update, obj: obj, old: live, options: p.options}); err != nil {
+	if err := p.admitter.admit(ctx, admissionEvent{operation: admission.Update, obj: obj, old: live, options: p.options}); err != nil {
 		return nil, err
 	}
 	dedupOwners(ctx, obj, duplicateOwnersAfterAdmission)

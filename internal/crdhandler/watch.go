@@ -75,7 +75,7 @@ func (s *requestScope) serveStream(ctx context.Context, w http.ResponseWriter, r
 	err := session.open(ctx)
 	defer session.close()
 	if errors.Is(err, dynamicstorage.ErrUnavailable) {
-		s.err(s.storageError(err, ""), w, req)
+		s.err(s.readError(err), w, req)
 		return
 	}
 	stream := newBodyStream(w, flusher, req, session)

@@ -110,7 +110,7 @@ func (ws *watchSession) fail(ctx context.Context, err error) {
 	if errors.Is(err, dynamicstorage.ErrCompacted) {
 		err = apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", ws.begun, ws.oldest(ctx)))
 	}
-	frame, err := ws.encoder.failure(ws.frame[:0], ws.scope.storageError(err, ""))
+	frame, err := ws.encoder.failure(ws.frame[:0], ws.scope.readError(err))
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Cannot tell a client why its watch ends")
 		return

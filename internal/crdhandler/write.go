@@ -28,15 +28,15 @@ const writeTimeout = 34 * time.Second
 // errTooLarge has the words of etcd, which clients know.
 var errTooLarge = errors.New("etcdserver: request is too large")
 
-// answer is what a write answers with.
-type answer struct {
+// writeAnswer is what a write answers with.
+type writeAnswer struct {
 	code  int
 	media negotiation.MediaTypeOptions
 	result
 }
 
 // serveWrite runs a write under its time limit and answers with what it returns.
-func (s *requestScope) serveWrite(w http.ResponseWriter, req *http.Request, write func(ctx context.Context) (answer, error)) {
+func (s *requestScope) serveWrite(w http.ResponseWriter, req *http.Request, write func(ctx context.Context) (writeAnswer, error)) {
 	namespace, _ := s.target(req)
 	ctx, cancel := context.WithTimeout(req.Context(), writeTimeout)
 	defer cancel()

@@ -1,0 +1,163 @@
+package crdhandler
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/validation"
+)
+
+// customResourceCodec is the way between the bytes of custom resources and objects of one version.
+type customResourceCodec struct {
+	info *crdInfo
+	// gv is the version of the objects, storage that of the bytes written.
+	gv, storage schema.GroupVersion
+	// canonical says that what is encoded reads back as it is, so that a writer knows its view.
+	canonical bool
+	// cbor stores CBOR instead of JSON.
+	cbor bool
+}
+
+var _ objectCodec = &customResourceCodec{}
+
+// cborPrefix is the self-described CBOR tag that stored values begin with (RFC 8949, 3.4.6).
+var cborPrefix = []byte{0xd9, 0xd9, 0xf7}
+
+// decode returns the object of a view.
+func (c *customResourceCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+	if view.Err != nil {
+		return nil, view.Err
+	}
+	obj := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(view.JSON, &obj.Object); err != nil {
+		return nil, fmt.Errorf("decoding custom resource: %w", err)
+	}
+	obj.SetResourceVersion(fmt.Sprint(revision))
+	return obj, nil
+}
+
+// encode returns the bytes to store: the object converted to the storage version.
+func (c *customResourceCodec) encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	u := obj.(*unstructured.Unstructured)
+	if u.GroupVersionKind().GroupVersion() != c.storage {
+		compiled, err := c.info.compiled()
+		if err != nil {
+			return nil, nil, err
+		}
+		converted, err := compiled.converter.Convert(ctx, []*unstructured.Unstructured{u}, c.storage)
+		if err != nil {
+			return nil, nil, err
+		}
+		u = converted[0]
+	}
+	value, at, err := encodeSpliced(u.Object)
+	if err != nil {
+		return nil, nil, err
+	}
+	var view *dynamicstorage.View
+	if c.canonical && c.gv == c.storage {
+		if view, err = c.view(u, value, at); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.cbor {
+		value, err = encodeCBOR(u)
+	}
+	return value, view, err
+}
+
+func encodeCBOR(obj *unstructured.Unstructured) ([]byte, error) {
+	stored := obj.DeepCopy()
+	stored.SetResourceVersion("")
+	stored.SetSelfLink("")
+	var buffer bytes.Buffer
+	if err := cbor.NewSerializer(unstructuredCreater{}, unstructuredTyper{}).Encode(stored, &buffer); err != nil {
+		return nil, fmt.Errorf("encoding custom resource: %w", err)
+	}
+	return buffer.Bytes(), nil
+}
+
+// views makes the views of entries: decoded, coerced and defaulted by the version they are stored in, then
+// converted, all that need it in one call. A value that cannot be read spoils its own view only.
+func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+	compiled, err := c.info.compiled()
+	if err != nil {
+		return nil, err
+	}
+	views := make([]*dynamicstorage.View, len(entries))
+	objs := make([]*unstructured.Unstructured, 0, len(entries))
+	places := make([]int, 0, len(entries))
+	for n, entry := range entries {
+		obj, err := decodeStored(entry, compiled.schemas)
+		if err != nil {
+			views[n] = &dynamicstorage.View{Err: err}
+			continue
+		}
+		objs, places = append(objs, obj), append(places, n)
+	}
+	converted, err := compiled.converter.Convert(ctx, objs, c.gv)
+	if err != nil {
+		return nil, err
+	}
+	for n, obj := range converted {
+		entry := entries[places[n]]
+		value, at, err := encodeSpliced(obj.Object)
+		if err != nil {
+			return nil, fmt.Errorf("custom resource %s: %w", entry.Key, err)
+		}
+		if bytes.Equal(value, entry.Value) {
+			value = entry.Value // canonical: one copy serves both
+		}
+		if views[places[n]], err = c.view(obj, value, at); err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}
+
+// view returns the view of an object that was encoded as value.
+func (c *customResourceCodec) view(obj *unstructured.Unstructured, value []byte, at int) (*dynamicstorage.View, error) {
+	view := &dynamicstorage.View{JSON: bytes.TrimSuffix(value, []byte("\n")), At: at, Labels: obj.GetLabels()}
+	if !selectableFieldsEnabled() {
+		return view, nil
+	}
+	version, err := c.info.version(c.gv.Version)
+	if err != nil {
+		return nil, err
+	}
+	if len(version.SelectableFieldNames()) > 0 {
+		view.Fields, err = version.SelectableFields(obj.Object)
+	}
+	return view, err
+}
+
+// decodeStored reads a stored value as upstream's storage does: malformed metadata is dropped, a missing
+// generation repaired, unknown fields pruned and defaults of the stored version applied (T2-T4).
+func decodeStored(entry *dynamicstorage.Entry, schemas *validation.Set) (*unstructured.Unstructured, error) {
+	if entry.Err != nil {
+		return nil, entry.Err
+	}
+	obj := &unstructured.Unstructured{}
+	if bytes.HasPrefix(entry.Value, cborPrefix) {
+		if _, _, err := cbor.NewSerializer(unstructuredCreater{}, unstructuredTyper{}).Decode(entry.Value, nil, obj); err != nil {
+			return nil, fmt.Errorf("decoding stored custom resource: %w", err)
+		}
+	} else if err := utiljson.Unmarshal(entry.Value, &obj.Object); err != nil {
+		return nil, fmt.Errorf("decoding stored custom resource: %w", err)
+	}
+	if _, err := schemas.Coerce(obj.Object, validation.CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
+		return nil, fmt.Errorf("decoding stored custom resource: %w", err)
+	}
+	if err := schemas.Default(obj.Object); err != nil {
+		return nil, err
+	}
+	return obj, nil
+}

@@ -1,0 +1,233 @@
+package crdhandler
+
+import (
+	"sync"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// newServedVersion returns a version of a CRD with its storage and scopes. Nothing is compiled for it yet.
+func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crds.Version) *servedVersion {
+	group, names := record.Group, record.AcceptedNames
+	gv := schema.GroupVersion{Group: group, Version: v.Name}
+	kind := gv.WithKind(names.Kind)
+	codec := &customResourceCodec{
+		info:    info,
+		gv:      gv,
+		storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
+		// What admission adds after the decoding may not be what is read back (A5): then the bytes are looked at again.
+		canonical: config.Admission == nil,
+		cbor:      utilfeature.DefaultFeatureGate.Enabled(cborFeature),
+	}
+	storage := &storage{
+		resource: config.Store.Resource(group, names.Plural),
+		viewer:   dynamicstorage.NewViewer(codec.views),
+		codec:    codec,
+	}
+	main := &requestScope{
+		config:     config,
+		resource:   gv.WithResource(names.Plural),
+		kind:       kind,
+		listKind:   gv.WithKind(names.ListKind),
+		namespaced: record.Namespaced,
+		hub:        gv,
+		patchTypes: customResourcePatchTypes(),
+		objects:    customResourceInterfaces(info, record, kind),
+		storage:    storage,
+		strategy:   &customResourceStrategy{info: info, version: v.Name},
+		table:      sync.OnceValues(func() (tableConvertor, error) { return customResourceTable(info, v.Name) }),
+		replaced:   info.replaced,
+	}
+	serializer := newCustomResourceSerializer(info, kind.GroupKind(), main.objects)
+	main.serializer, main.standardSerializers = serializer, serializer.standard()
+	main.fieldManager = main.lazyFieldManager(info, func() (resetFields, error) {
+		version, err := info.version(v.Name)
+		if err != nil {
+			return nil, err
+		}
+		return version.ResetFields(), nil
+	})
+	served := &servedVersion{storage: storage, main: main, warnings: deprecationWarnings(record, v)}
+	if v.Status {
+		served.status = main.statusScope(info, v.Name)
+	}
+	if v.Scale {
+		served.scale = main.scaleScope(info, v.Name)
+	}
+	return served
+}
+
+// customResourcePatchTypes are the patches custom resources take: no strategic merge, for want of Go types (W6).
+func customResourcePatchTypes() []string {
+	accepted := []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
+	if utilfeature.DefaultFeatureGate.Enabled(cborFeature) {
+		accepted = append(accepted, string(types.ApplyCBORPatchType))
+	}
+	return accepted
+}
+
+const cborFeature = "CBORServingAndStorage"
+
+// statusScope is the scope of the status subresource: the same objects under other rules.
+func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope {
+	status := *s
+	status.subresource = "status"
+	status.strategy = &statusStrategy{customResourceStrategy{info: info, version: version}}
+	status.fieldManager = status.lazyFieldManager(info, func() (resetFields, error) { return statusResetFields(info) })
+	return &status
+}
+
+// scaleScope is the scope of the scale subresource: autoscaling/v1 Scale objects made of custom resources.
+func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
+	scale := *s
+	scale.subresource = "scale"
+	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+	scale.serializer, scale.standardSerializers = scaleSerializer(), nil
+	scale.part = newScalePart(info, version, s.hub)
+	scale.table = sync.OnceValues(scaleTable)
+	scale.fieldManager = scale.lazyFieldManager(info, func() (resetFields, error) { return nil, nil })
+	return &scale
+}
+
+type resetFields = map[fieldpath.APIVersion]*fieldpath.Set
+
+// statusResetFields joins the reset fields of the versions that have a status subresource: a status write may find
+// fields owned in any of them.
+func statusResetFields(info *crdInfo) (resetFields, error) {
+	joined := resetFields{}
+	for name, served := range info.versions {
+		if served.status == nil {
+			continue
+		}
+		version, err := info.version(name)
+		if err != nil {
+			return nil, err
+		}
+		for apiVersion, set := range version.StatusResetFields() {
+			joined[apiVersion] = set
+		}
+	}
+	return joined, nil
+}
+
+// lazyFieldManager returns a function that builds the field manager of the scope on first use.
+func (s *requestScope) lazyFieldManager(info *crdInfo, reset func() (resetFields, error)) func() (*managedfields.FieldManager, error) {
+	kind, hub, subresource, objects := s.kind, s.hub, s.subresource, s.objects
+	return sync.OnceValues(func() (*managedfields.FieldManager, error) {
+		compiled, err := info.compiled()
+		if err != nil {
+			return nil, err
+		}
+		converter, err := compiled.schemas.TypeConverter()
+		if err != nil {
+			return nil, err
+		}
+		fields, err := reset()
+		if err != nil {
+			return nil, err
+		}
+		return managedfields.NewDefaultCRDFieldManager(converter, objects.convertor, objects.defaulter, objects.creater,
+			kind, hub, subresource, fieldpath.NewExcludeFilterSetMap(fields))
+	})
+}
+
+// customResourceTable returns the convertor for the columns of a version. Columns that cannot be parsed are
+// answered with the default ones, as upstream does.
+func customResourceTable(info *crdInfo, version string) (tableConvertor, error) {
+	v, err := info.version(version)
+	if err != nil {
+		return nil, err
+	}
+	table, err := tableconvertor.New(v.Columns())
+	if err != nil {
+		klog.V(2).InfoS("Printer columns cannot be parsed; using the default ones", "version", version, "err", err)
+	}
+	return table, nil
+}
+
+// selectableFieldsEnabled is upstream's feature gate for field selectors on declared fields.
+func selectableFieldsEnabled() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CustomResourceFieldSelectors)
+}
+
+// customResourceInterfaces are the object interfaces of a version; the defaulter and convertor compile on first use.
+func customResourceInterfaces(info *crdInfo, record *crds.Record, kind schema.GroupVersionKind) objectInterfaces {
+	parameters := runtime.NewScheme()
+	parameters.AddUnversionedTypes(kind.GroupVersion(), &metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
+	return objectInterfaces{
+		creater:     unstructuredCreater{},
+		typer:       unstructuredTyper{parameters},
+		defaulter:   unstructuredDefaulter{info: info, groupKind: kind.GroupKind(), delegate: parameters},
+		convertor:   lazyConvertor{info},
+		equivalents: equivalentResources(record),
+	}
+}
+
+// equivalentResources tells admission that the versions of a CRD are the same resource.
+func equivalentResources(record *crds.Record) runtime.EquivalentResourceMapper {
+	registry := runtime.NewEquivalentResourceRegistry()
+	for _, v := range record.Versions {
+		gv := schema.GroupVersion{Group: record.Group, Version: v.Name}
+		resource, kind := gv.WithResource(record.AcceptedNames.Plural), gv.WithKind(record.AcceptedNames.Kind)
+		registry.RegisterKindFor(resource, "", kind)
+		if v.Status {
+			registry.RegisterKindFor(resource, "status", kind)
+		}
+		if v.Scale {
+			registry.RegisterKindFor(resource, "scale", autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
+		}
+	}
+	return registry
+}
+
+// lazyConvertor converts between the versions of a CRD.
+type lazyConvertor struct{ info *crdInfo }
+
+func (c lazyConvertor) convertor() (runtime.ObjectConvertor, error) {
+	compiled, err := c.info.compiled()
+	if err != nil {
+		return nil, err
+	}
+	return compiled.converter.ObjectConvertor(), nil
+}
+
+func (c lazyConvertor) Convert(in, out, context any) error {
+	convertor, err := c.convertor()
+	if err != nil {
+		return err
+	}
+	return convertor.Convert(in, out, context)
+}
+
+func (c lazyConvertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
+	convertor, err := c.convertor()
+	if err != nil {
+		return nil, err
+	}
+	return convertor.ConvertToVersion(in, target)
+}
+
+// ConvertFieldLabel accepts what a field selector may name. The two labels that every object has need no schema.
+func (c lazyConvertor) ConvertFieldLabel(gvk schema.GroupVersionKind, label, value string) (string, string, error) {
+	if label == "metadata.name" {
+		return label, value, nil
+	}
+	convertor, err := c.convertor()
+	if err != nil {
+		return "", "", err
+	}
+	return convertor.ConvertFieldLabel(gvk, label, value)
+}

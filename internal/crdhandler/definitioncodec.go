@@ -1,0 +1,76 @@
+package crdhandler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// definitionCodec is the way between stored CRDs (v1beta1, R10), served ones (v1) and the internal version in memory.
+type definitionCodec struct{}
+
+var _ objectCodec = definitionCodec{}
+
+func (definitionCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+	if view.Err != nil {
+		return nil, view.Err
+	}
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := runtime.DecodeInto(crds.Codecs.UniversalDecoder(apiextensions.SchemeGroupVersion), view.JSON, crd); err != nil {
+		return nil, fmt.Errorf("decoding CustomResourceDefinition: %w", err)
+	}
+	crd.ResourceVersion = strconv.FormatInt(revision, 10)
+	return crd, nil
+}
+
+func (definitionCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	value, err := crds.EncodeDefinition(obj.(*apiextensions.CustomResourceDefinition))
+	return value, nil, err
+}
+
+// views makes the v1 form of stored CRDs. One that cannot be read spoils its own view only.
+func (c definitionCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+	views := make([]*dynamicstorage.View, len(entries))
+	for n, entry := range entries {
+		view, err := c.view(entry)
+		if err != nil {
+			view = &dynamicstorage.View{Err: err}
+		}
+		views[n] = view
+	}
+	return views, nil
+}
+
+func (definitionCodec) view(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	if entry.Err != nil {
+		return nil, entry.Err
+	}
+	internal, err := crds.DecodeDefinition(entry.Value, entry.Revision)
+	if err != nil {
+		return nil, err
+	}
+	crd, err := crds.ToV1(internal)
+	if err != nil {
+		return nil, err
+	}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	crd.ResourceVersion = revisionMark
+	encoded, err := json.Marshal(crd)
+	if err != nil {
+		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
+	}
+	value, at, err := cutMember(encoded, revisionMember)
+	if err != nil {
+		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
+	}
+	return &dynamicstorage.View{JSON: slices.Clip(value), At: at, Labels: crd.Labels}, nil
+}

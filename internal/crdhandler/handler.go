@@ -1,0 +1,193 @@
+package crdhandler
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/metrics"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/crds"
+)
+
+// crdHandler serves everything below /apis: the CRD endpoint, and the custom resources of every CRD in
+// the table of served resources. What neither serves goes to the delegate.
+type crdHandler struct {
+	config      *Config
+	infos       infos
+	definitions *definitionScopes
+}
+
+var _ http.Handler = &crdHandler{}
+
+// defaultMaxRequestBodyBytes is the limit of kube-apiserver.
+const defaultMaxRequestBodyBytes = 3 << 20
+
+// New returns the handler for /apis. It has no goroutines of its own.
+func New(config Config) (*crdHandler, error) {
+	if config.MaxRequestBodyBytes == 0 {
+		config.MaxRequestBodyBytes = defaultMaxRequestBodyBytes
+	}
+	h := &crdHandler{config: &config}
+	definitions, err := newDefinitionScopes(h.config)
+	if err != nil {
+		return nil, err
+	}
+	h.definitions = definitions
+	h.infos.config = h.config
+	config.Table.OnChange(h.infos.changed)
+	return h, nil
+}
+
+// acrossNamespaces are the verbs that may leave the namespace of a namespaced resource out.
+var acrossNamespaces = sets.New("list", "watch")
+
+// ServeHTTP dispatches a request: discovery of a group or version, the CRD endpoint, a custom resource,
+// or the delegate (R1, R2).
+func (h *crdHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	info, ok := request.RequestInfoFrom(req.Context())
+	if !ok {
+		internalError(errors.New("no RequestInfo found in the context"), w, req, schema.GroupVersion{})
+		return
+	}
+	switch {
+	case !info.IsResourceRequest:
+		h.serveDiscovery(w, req, info)
+	case info.APIGroup == apiextensions.GroupName && info.Resource == definitionResource:
+		h.serveDefinitions(w, req, info)
+	default:
+		h.serveCustomResource(w, req, info)
+	}
+}
+
+func (h *crdHandler) serveDiscovery(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
+	switch len(strings.Split(strings.Trim(info.Path, "/"), "/")) {
+	case 2:
+		h.config.GroupDiscovery.ServeHTTP(w, req)
+	case 3:
+		h.config.VersionDiscovery.ServeHTTP(w, req)
+	default:
+		h.config.Delegate.ServeHTTP(w, req)
+	}
+}
+
+// serveCustomResource finds the CRD a request is for. What the CRD does not serve is the delegate's.
+func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
+	record, ok := h.config.Table.Get(info.Resource + "." + info.APIGroup)
+	if !ok || !addresses(record, info) {
+		h.config.Delegate.ServeHTTP(w, req)
+		return
+	}
+	gv := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+	crdInfo, err := h.infos.of(record)
+	if err != nil {
+		klog.FromContext(req.Context()).Error(err, "Custom resource cannot be served", "customResourceDefinition", record.Name)
+		internalError(errors.New("error resolving resource"), w, req, gv)
+		return
+	}
+	version := crdInfo.versions[info.APIVersion]
+	for _, text := range version.warnings {
+		warning.AddWarning(req.Context(), "", text)
+	}
+	var handle http.HandlerFunc
+	switch {
+	case info.Subresource == "":
+		handle = version.serveResource(info.Verb, record.Terminating)
+	case info.Subresource == "status" && version.status != nil:
+		handle = version.serveStatus(info.Verb)
+	case info.Subresource == "scale" && version.scale != nil:
+		handle = version.serveScale(info.Verb)
+	default:
+		gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+		version.main.err(apierrors.NewNotFound(gr, info.Name), w, req)
+		return
+	}
+	instrumented(handle, info, len(version.warnings) > 0)(w, req)
+}
+
+// addresses says whether a request's scope and version are ones that the CRD serves (R2).
+func addresses(record *crds.Record, info *request.RequestInfo) bool {
+	if info.Namespace != "" && !record.Namespaced {
+		return false
+	}
+	if info.Namespace == "" && record.Namespaced && !acrossNamespaces.Has(info.Verb) {
+		return false
+	}
+	version := record.Version(info.APIVersion)
+	return version != nil && version.Served && (record.NamesAccepted || record.Established)
+}
+
+// serveResource returns the handler of a verb on the main resource.
+func (v *servedVersion) serveResource(verb string, terminating bool) http.HandlerFunc {
+	return v.main.verb(verb, terminating)
+}
+
+// serveStatus returns the handler of a verb on the status subresource.
+func (v *servedVersion) serveStatus(verb string) http.HandlerFunc {
+	return v.status.subresourceVerb(verb)
+}
+
+// serveScale returns the handler of a verb on the scale subresource.
+func (v *servedVersion) serveScale(verb string) http.HandlerFunc {
+	return v.scale.subresourceVerb(verb)
+}
+
+// verb returns the handler of a verb on a main resource. terminating forbids new objects (R4).
+func (s *requestScope) verb(verb string, terminating bool) http.HandlerFunc {
+	switch verb {
+	case "list":
+		return s.list
+	case "watch":
+		return s.watch
+	case "create":
+		return func(w http.ResponseWriter, req *http.Request) { s.create(w, req, terminating) }
+	case "patch":
+		return func(w http.ResponseWriter, req *http.Request) { s.patch(w, req, terminating) }
+	case "delete":
+		return s.delete
+	case "deletecollection":
+		return s.deleteCollection
+	default:
+		return s.subresourceVerb(verb)
+	}
+}
+
+// subresourceVerb returns the handler of a verb on a subresource: get, update and patch only (R3).
+func (s *requestScope) subresourceVerb(verb string) http.HandlerFunc {
+	switch verb {
+	case "get":
+		return s.get
+	case "update":
+		return s.update
+	case "patch":
+		return func(w http.ResponseWriter, req *http.Request) { s.patch(w, req, false) }
+	default:
+		return func(w http.ResponseWriter, req *http.Request) {
+			s.err(apierrors.NewMethodNotSupported(s.resource.GroupResource(), verb), w, req)
+		}
+	}
+}
+
+// instrumented wraps a verb in upstream's request metrics.
+func instrumented(handle http.HandlerFunc, info *request.RequestInfo, deprecated bool) http.HandlerFunc {
+	measured := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), info.APIGroup, info.APIVersion, info.Resource, info.Subresource,
+		metrics.CleanScope(info), metrics.APIServerComponent, deprecated, "", handle)
+	if info.Verb != "watch" {
+		return measured
+	}
+	return func(w http.ResponseWriter, req *http.Request) {
+		metrics.RecordLongRunning(req, info, metrics.APIServerComponent, func() { measured(w, req) })
+	}
+}
+
+func internalError(err error, w http.ResponseWriter, req *http.Request, gv schema.GroupVersion) {
+	responsewriters.ErrorNegotiated(apierrors.NewInternalError(err), crds.Codecs, gv, w, req)
+}

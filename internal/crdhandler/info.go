@@ -1,0 +1,196 @@
+package crdhandler
+
+import (
+	"fmt"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/validation"
+)
+
+// infos holds the crdInfo of every CRD that has been asked for, by UID.
+type infos struct {
+	config *Config
+	byUID  sync.Map // types.UID -> *crdInfo
+}
+
+// of returns the serving state of a CRD, building it when there is none for this spec and these accepted names.
+func (i *infos) of(record *crds.Record) (*crdInfo, error) {
+	if known, ok := i.byUID.Load(record.UID); ok {
+		if info := known.(*crdInfo); info.specHash == record.SpecHash || info.revision >= record.Revision {
+			return info, nil
+		}
+	}
+	info, err := newCRDInfo(i.config, record)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		known, loaded := i.byUID.LoadOrStore(record.UID, info)
+		if !loaded {
+			break
+		}
+		current := known.(*crdInfo)
+		if current.specHash == record.SpecHash || current.revision >= record.Revision {
+			return current, nil
+		}
+		if i.byUID.CompareAndSwap(record.UID, known, info) {
+			current.retire()
+			break
+		}
+	}
+	i.dropIfStale(record.Name, info)
+	return info, nil
+}
+
+// dropIfStale retires an info that was stored while its CRD changed: changed saw nothing to retire then.
+func (i *infos) dropIfStale(name string, info *crdInfo) {
+	record, ok := i.config.Table.Get(name)
+	if ok && record.UID == info.uid && (record.SpecHash == info.specHash || record.Revision < info.revision) {
+		return
+	}
+	i.retire(info.uid, info)
+}
+
+// changed is told of every change of the table: serving state that no longer fits is retired, which ends
+// its watches, and built anew when it is asked for (R5).
+func (i *infos) changed(old, current *crds.Record) {
+	if old == nil {
+		return
+	}
+	if current != nil && current.UID == old.UID && current.SpecHash == old.SpecHash {
+		return
+	}
+	if known, ok := i.byUID.Load(old.UID); ok {
+		info := known.(*crdInfo)
+		if current != nil && current.UID == old.UID && info.specHash == current.SpecHash {
+			return
+		}
+		i.retire(old.UID, info)
+	}
+}
+
+func (i *infos) retire(uid types.UID, info *crdInfo) {
+	if i.byUID.CompareAndDelete(uid, info) {
+		info.retire()
+	}
+}
+
+// crdInfo is the serving state of one CRD: per version, a storage and the request scopes. Schemas are compiled when
+// something needs them.
+type crdInfo struct {
+	uid            types.UID
+	revision       int64
+	specHash       string
+	storageVersion string
+	versions       map[string]*servedVersion
+
+	// compiled decodes the CRD and holds what is compiled from it.
+	compiled func() (*compiled, error)
+	// replaced is closed by retire.
+	replaced   chan struct{}
+	retireOnce sync.Once
+}
+
+// servedVersion is one version of a CRD.
+type servedVersion struct {
+	storage *storage
+	main    *requestScope
+	// status and scale are nil where the version does not declare the subresource.
+	status, scale *requestScope
+	// warnings go with every answer: the version is deprecated (R7).
+	warnings []string
+}
+
+// compiled is what is made of the CRD's schemas; each part of it in turn on first use.
+type compiled struct {
+	definition *apiextensionsv1.CustomResourceDefinition
+	schemas    *validation.Set
+	converter  *conversion.Converter
+}
+
+func newCRDInfo(config *Config, record *crds.Record) (*crdInfo, error) {
+	if names := record.AcceptedNames; names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
+		return nil, fmt.Errorf("status.acceptedNames of CustomResourceDefinition %s are not complete", record.Name)
+	}
+	info := &crdInfo{
+		uid:            record.UID,
+		revision:       record.Revision,
+		specHash:       record.SpecHash,
+		storageVersion: record.StorageVersion(),
+		versions:       map[string]*servedVersion{},
+		replaced:       make(chan struct{}),
+	}
+	info.compiled = sync.OnceValues(func() (*compiled, error) { return compile(config, record) })
+	for n := range record.Versions {
+		if v := &record.Versions[n]; v.Served || v.Storage {
+			info.versions[v.Name] = newServedVersion(config, record, info, v)
+		}
+	}
+	return info, nil
+}
+
+func compile(config *Config, record *crds.Record) (*compiled, error) {
+	definition, err := record.Definition()
+	if err != nil {
+		return nil, fmt.Errorf("decoding CustomResourceDefinition %s: %w", record.Name, err)
+	}
+	schemas := validation.New(definition)
+	converter, err := config.Converters.New(definition, schemas)
+	if err != nil {
+		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", record.Name, err)
+	}
+	return &compiled{definition: definition, schemas: schemas, converter: converter}, nil
+}
+
+// version returns the compiled schema of a version.
+func (i *crdInfo) version(name string) (*validation.Version, error) {
+	compiled, err := i.compiled()
+	if err != nil {
+		return nil, err
+	}
+	v := compiled.schemas.Version(name)
+	if v == nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s has no version %q", compiled.definition.Name, name)
+	}
+	return v, nil
+}
+
+// retire ends what hangs on the serving state: watches, and views kept beside the entries.
+func (i *crdInfo) retire() {
+	i.retireOnce.Do(func() {
+		close(i.replaced)
+		for _, v := range i.versions {
+			v.storage.viewer.Close()
+		}
+	})
+}
+
+// deprecationWarnings returns the warnings for requests to a version of a CRD (R7).
+func deprecationWarnings(record *crds.Record, v *crds.Version) []string {
+	switch {
+	case !v.Deprecated:
+		return nil
+	case v.DeprecationWarning != "":
+		return []string{v.DeprecationWarning}
+	}
+	gv := func(name string) string { return schema.GroupVersion{Group: record.Group, Version: name}.String() }
+	text := fmt.Sprintf("%s %s is deprecated", gv(v.Name), record.Names.Kind)
+	best := ""
+	for _, other := range record.Versions {
+		newer := other.Served && !other.Deprecated && version.CompareKubeAwareVersionStrings(v.Name, other.Name) < 0
+		if newer && (best == "" || version.CompareKubeAwareVersionStrings(other.Name, best) > 0) {
+			best = other.Name
+		}
+	}
+	if best != "" {
+		text += fmt.Sprintf("; use %s %s", gv(best), record.Names.Kind)
+	}
+	return []string{text}
+}

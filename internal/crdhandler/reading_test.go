@@ -1,0 +1,363 @@
+package crdhandler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// reading is an endpoint for gadgets.example.com, namespaced, with spec.color selectable, in front of a real etcd.
+type reading struct {
+	t        *testing.T
+	client   *clientv3.Client
+	scope    *requestScope
+	replaced chan struct{}
+	url      string
+}
+
+var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+
+func newReading(t *testing.T) *reading {
+	t.Helper()
+	r := &reading{t: t, client: testEtcd(t), replaced: make(chan struct{})}
+	store, err := dynamicstorage.New(dynamicstorage.Options{Client: r.client, Prefix: "/registry"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := store.Run(ctx); err != nil && ctx.Err() == nil {
+			t.Errorf("store: %v", err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-stopped })
+	r.scope = testScope(store, r.replaced)
+
+	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}
+	server := httptest.NewServer(genericfilters.WithRequestInfo(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		info, _ := request.RequestInfoFrom(req.Context())
+		r.scope.verb(info.Verb, false)(w, req)
+	}), resolver))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	r.url = server.URL + "/apis/example.com/v1"
+	return r
+}
+
+func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScope {
+	kind := schema.GroupVersionKind{Group: gadgets.Group, Version: gadgets.Version, Kind: "Gadget"}
+	objects := objectInterfaces{
+		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme, convertor: gadgetConvertor{},
+	}
+	serializer := newCustomResourceSerializer(nil, kind.GroupKind(), objects)
+	return &requestScope{
+		config:              &Config{Store: store, MinRequestTimeout: time.Minute},
+		resource:            gadgets,
+		kind:                kind,
+		listKind:            kind.GroupVersion().WithKind("GadgetList"),
+		namespaced:          true,
+		hub:                 kind.GroupVersion(),
+		serializer:          serializer,
+		standardSerializers: serializer.standard(),
+		objects:             objects,
+		storage: &storage{
+			resource: store.Resource(gadgets.Group, gadgets.Resource),
+			viewer:   dynamicstorage.NewViewer(gadgetCodec{}.views),
+			codec:    gadgetCodec{},
+		},
+		table:    func() (tableConvertor, error) { return tableconvertor.New(nil) },
+		replaced: replaced,
+	}
+}
+
+// testEtcd runs an etcd of its own for a test, in this process.
+func testEtcd(t *testing.T) *clientv3.Client {
+	t.Helper()
+	c := embed.NewConfig()
+	c.Dir = t.TempDir()
+	c.ListenPeerUrls, c.ListenClientUrls, c.AdvertiseClientUrls = nil, nil, nil
+	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "test.invalid:2380"}}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.TickMs, c.ElectionMs = 10, 100
+	c.UnsafeNoFsync = true
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	server, err := embed.StartEtcd(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	<-server.Server.ReadyNotify()
+	client := v3client.New(server.Server)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// gadgetCodec serves objects as they are stored.
+type gadgetCodec struct{}
+
+func (gadgetCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal(view.JSON, &u.Object); err != nil {
+		return nil, err
+	}
+	u.SetResourceVersion(strconv.FormatInt(revision, 10))
+	return u, nil
+}
+
+func (gadgetCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	value, _, err := encodeSpliced(obj.(*unstructured.Unstructured).Object)
+	return value, nil, err
+}
+
+func (gadgetCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+	views := make([]*dynamicstorage.View, len(entries))
+	for n, entry := range entries {
+		u := &unstructured.Unstructured{}
+		if err := json.Unmarshal(entry.Value, &u.Object); err != nil {
+			views[n] = &dynamicstorage.View{Err: err}
+			continue
+		}
+		value, at, err := encodeSpliced(u.Object)
+		if err != nil {
+			return nil, err
+		}
+		color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
+		views[n] = &dynamicstorage.View{JSON: value, At: at, Labels: u.GetLabels(), Fields: map[string]string{"spec.color": color}}
+	}
+	return views, nil
+}
+
+type gadgetConvertor struct{}
+
+func (gadgetConvertor) Convert(_, _, _ any) error { return errors.New("not needed") }
+
+func (gadgetConvertor) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}
+
+func (gadgetConvertor) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	switch label {
+	case "metadata.name", "metadata.namespace", "spec.color":
+		return label, value, nil
+	}
+	return "", "", fmt.Errorf("field label not supported: %s", label)
+}
+
+// put stores a gadget of a color, which is its label as well, and returns its revision.
+func (r *reading) put(key, color string) int64 {
+	r.t.Helper()
+	namespace, name, _ := strings.Cut(key, "/")
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Gadget", "spec": map[string]any{"color": color},
+	}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetUID("uid")
+	u.SetLabels(map[string]string{"color": color})
+	value, _, err := encodeSpliced(u.Object)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.putRaw(key, string(value))
+}
+
+func (r *reading) putRaw(key, value string) int64 {
+	r.t.Helper()
+	response, err := r.client.Put(r.t.Context(), "/registry/example.com/gadgets/"+key, value)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return response.Header.Revision
+}
+
+func (r *reading) remove(key string) int64 {
+	r.t.Helper()
+	response, err := r.client.Delete(r.t.Context(), "/registry/example.com/gadgets/"+key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return response.Header.Revision
+}
+
+// compact makes everything before a revision unknown to etcd.
+func (r *reading) compact(revision int64) {
+	r.t.Helper()
+	if _, err := r.client.Compact(r.t.Context(), revision); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// answer is what came back for a request.
+type answer struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+// get requests a path below the group and version. headers are names and values by turns.
+func (r *reading) get(path string, headers ...string) answer {
+	r.t.Helper()
+	response, err := http.DefaultClient.Do(r.request(r.t.Context(), path, headers...))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer{code: response.StatusCode, header: response.Header, body: body}
+}
+
+func (r *reading) request(ctx context.Context, path string, headers ...string) *http.Request {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for n := 0; n < len(headers); n += 2 {
+		req.Header.Set(headers[n], headers[n+1])
+	}
+	return req
+}
+
+func (a answer) decode(t *testing.T, into any) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, into); err != nil {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+}
+
+// status checks that the answer is a failure, and returns it.
+func (a answer) status(t *testing.T, code int) *metav1.Status {
+	t.Helper()
+	if a.code != code {
+		t.Fatalf("code %d, want %d: %s", a.code, code, a.body)
+	}
+	var status metav1.Status
+	a.decode(t, &status)
+	if status.Kind != "Status" || int(status.Code) != code {
+		t.Fatalf("not the status of a failure: %s", a.body)
+	}
+	return &status
+}
+
+// list checks that the answer is a list, and returns it with the names of its items.
+func (a answer) list(t *testing.T) (*unstructured.UnstructuredList, string) {
+	t.Helper()
+	if a.code != http.StatusOK {
+		t.Fatalf("code %d: %s", a.code, a.body)
+	}
+	list := &unstructured.UnstructuredList{}
+	a.decode(t, list)
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.GetName())
+	}
+	return list, strings.Join(names, " ")
+}
+
+// watching is an open watch whose events are read one by one.
+type watching struct {
+	t        *testing.T
+	response *http.Response
+	decoder  *json.Decoder
+	cancel   context.CancelFunc
+}
+
+func (r *reading) watch(path string, headers ...string) *watching {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	response, err := http.DefaultClient.Do(r.request(ctx, path, headers...))
+	if err != nil {
+		cancel()
+		r.t.Fatal(err)
+	}
+	w := &watching{t: r.t, response: response, decoder: json.NewDecoder(response.Body), cancel: sync.OnceFunc(func() {
+		cancel()
+		response.Body.Close()
+	})}
+	r.t.Cleanup(w.cancel)
+	if response.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(response.Body)
+		r.t.Fatalf("code %d: %s", response.StatusCode, body)
+	}
+	return w
+}
+
+// event is one frame of a watch.
+type event struct {
+	Type   string
+	Object *unstructured.Unstructured
+}
+
+// String tells type, name, color and revision of the object.
+func (e event) String() string {
+	color, _, _ := unstructured.NestedString(e.Object.Object, "spec", "color")
+	return strings.Join([]string{e.Type, e.Object.GetName(), color, e.Object.GetResourceVersion()}, " ")
+}
+
+// next returns the next event; false: the stream has ended.
+func (w *watching) next() (event, bool) {
+	w.t.Helper()
+	var frame struct {
+		Type   string
+		Object map[string]any
+	}
+	if err := w.decoder.Decode(&frame); err != nil {
+		if !errors.Is(err, io.EOF) {
+			w.t.Fatal(err)
+		}
+		return event{}, false
+	}
+	return event{Type: frame.Type, Object: &unstructured.Unstructured{Object: frame.Object}}, true
+}
+
+// expect checks the next events, each as its String.
+func (w *watching) expect(events ...string) {
+	w.t.Helper()
+	for _, want := range events {
+		got, ok := w.next()
+		if !ok {
+			w.t.Fatalf("the watch has ended; want %s", want)
+		}
+		if got.String() != want {
+			w.t.Fatalf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func (w *watching) expectEnd() {
+	w.t.Helper()
+	if got, ok := w.next(); ok {
+		w.t.Fatalf("got %s, want the end", got)
+	}
+}

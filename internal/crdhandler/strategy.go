@@ -1,0 +1,85 @@
+package crdhandler
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/validation"
+)
+
+// customResourceStrategy holds the rules for writes of custom resources in one version. They are compiled when the
+// first write comes.
+type customResourceStrategy struct {
+	info    *crdInfo
+	version string
+}
+
+var _ strategy = &customResourceStrategy{}
+
+// rules returns the compiled version. An error here is met again, and reported, by the validation that follows
+// every preparation.
+func (s *customResourceStrategy) rules() (*validation.Version, error) {
+	return s.info.version(s.version)
+}
+
+func (s *customResourceStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	if rules, err := s.rules(); err == nil {
+		rules.PrepareForCreate(obj.(*unstructured.Unstructured))
+	}
+}
+
+func (s *customResourceStrategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	rules, err := s.rules()
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	return rules.ValidateCreate(ctx, obj.(*unstructured.Unstructured))
+}
+
+func (s *customResourceStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return validation.WarningsForFinalizers(obj.(*unstructured.Unstructured), nil)
+}
+
+func (s *customResourceStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	if rules, err := s.rules(); err == nil {
+		rules.PrepareForUpdate(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+	}
+}
+
+func (s *customResourceStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	rules, err := s.rules()
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	return rules.ValidateUpdate(ctx, obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+}
+
+func (s *customResourceStrategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	return validation.WarningsForFinalizers(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+}
+
+func (s *customResourceStrategy) Canonicalize(runtime.Object) {}
+
+// statusStrategy holds the rules for writes of the status subresource: nothing but status changes (S1, S2).
+type statusStrategy struct{ customResourceStrategy }
+
+func (s *statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	if rules, err := s.rules(); err == nil {
+		rules.PrepareForStatusUpdate(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+	}
+}
+
+func (s *statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	rules, err := s.rules()
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	return rules.ValidateStatusUpdate(ctx, obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+}
+
+func (s *statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}

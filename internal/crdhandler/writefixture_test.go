@@ -1,0 +1,378 @@
+package crdhandler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// widgets is the resource of the tests of writes: unstructured objects without a schema, over a real etcd.
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// writes is a server of widgets.
+type writes struct {
+	*testing.T
+	config *Config
+	scope  *requestScope
+	client *clientv3.Client
+	url    string
+}
+
+// newWrites starts a server of widgets; configure may change it before it serves.
+func newWrites(t *testing.T, configure func(*writes)) *writes {
+	t.Helper()
+	f := &writes{T: t, client: startEtcd(t), config: &Config{MaxRequestBodyBytes: 3 << 20, GarbageCollection: true}}
+	store, err := dynamicstorage.New(dynamicstorage.Options{Client: f.client, Prefix: "/registry", Header: widgetHeader})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() { // ended by the cleanup
+		defer close(stopped)
+		if err := store.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("storage: %v", err)
+		}
+	}()
+	t.Cleanup(func() { stop(); <-stopped })
+	f.config.Store = store
+	f.scope = widgetScope(f.config)
+	if configure != nil {
+		configure(f)
+	}
+	server := httptest.NewServer(filters.WithWarningRecorder(requestInfo(f)))
+	t.Cleanup(server.Close)
+	f.url = server.URL + "/apis/example.com/v1/namespaces/ns/widgets"
+	return f
+}
+
+// startEtcd returns a client of an etcd of the test's own, in the process.
+func startEtcd(t *testing.T) *clientv3.Client {
+	t.Helper()
+	config := embed.NewConfig()
+	config.Dir = filepath.Join(t.TempDir(), "etcd")
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	config.ListenClientUrls, config.ListenPeerUrls = nil, nil
+	config.TickMs, config.ElectionMs = 10, 100
+	config.UnsafeNoFsync = true
+	etcd, err := embed.StartEtcd(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(etcd.Close)
+	select {
+	case <-etcd.Server.ReadyNotify():
+	case err := <-etcd.Err():
+		t.Fatal(err)
+	case <-time.After(time.Minute):
+		t.Fatal("etcd is not ready")
+	}
+	client := v3client.New(etcd.Server)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// requestInfo does what the handler in front of the verbs does.
+func requestInfo(f *writes) http.Handler {
+	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis")}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		info, err := resolver.NewRequestInfo(req)
+		if err != nil {
+			f.Error(err)
+			return
+		}
+		ctx := request.WithUser(request.WithRequestInfo(req.Context(), info), &user.DefaultInfo{Name: "somebody"})
+		f.scope.verb(info.Verb, f.config.terminating(info))(w, req.WithContext(ctx))
+	})
+}
+
+// terminating lets tests ask for what happens while a CRD is terminating, by the namespace.
+func (c *Config) terminating(info *request.RequestInfo) bool { return info.Namespace == "terminating" }
+
+func widgetHeader(value []byte) (dynamicstorage.Header, error) {
+	m := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(value, m); err != nil {
+		return dynamicstorage.Header{}, err
+	}
+	return dynamicstorage.Header{UID: string(m.UID), Labels: m.Labels, Deleting: m.DeletionTimestamp != nil}, nil
+}
+
+func widgetScope(config *Config) *requestScope {
+	kind := widgets.GroupVersion().WithKind("Widget")
+	codec := widgetCodec{}
+	objects := objectInterfaces{
+		creater: unstructuredCreater{}, typer: unstructuredTyper{}, defaulter: runtime.NewScheme(), convertor: widgetConvertor{},
+		equivalents: runtime.NewEquivalentResourceRegistry(),
+	}
+	scope := &requestScope{
+		config: config, resource: widgets, kind: kind, listKind: widgets.GroupVersion().WithKind("WidgetList"), namespaced: true,
+		hub: widgets.GroupVersion(), serializer: widgetSerializer{},
+		patchTypes: []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)},
+		objects:    objects, strategy: &widgetStrategy{},
+		storage: &storage{
+			resource: config.Store.Resource(widgets.Group, widgets.Resource), codec: codec,
+			viewer: dynamicstorage.NewViewer(codec.views),
+		},
+		replaced: make(chan struct{}),
+	}
+	scope.fieldManager = func() (*managedfields.FieldManager, error) {
+		return managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), objects.convertor, objects.defaulter, objects.creater,
+			kind, scope.hub, "", fieldpath.NewExcludeFilterSetMap(nil))
+	}
+	return scope
+}
+
+// widgetCodec stores widgets as they are.
+type widgetCodec struct{}
+
+func (widgetCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+	return (&customResourceCodec{}).decode(view, revision)
+}
+
+func (widgetCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	value, _, err := encodeSpliced(obj.(*unstructured.Unstructured).Object)
+	return value, nil, err
+}
+
+func (widgetCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+	views := make([]*dynamicstorage.View, len(entries))
+	for n, entry := range entries {
+		obj := &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(entry.Value, &obj.Object); err != nil {
+			views[n] = &dynamicstorage.View{Err: err}
+			continue
+		}
+		value, at, err := encodeSpliced(obj.Object)
+		if err != nil {
+			return nil, err
+		}
+		views[n] = &dynamicstorage.View{JSON: value[:len(value)-1], At: at, Labels: obj.GetLabels()}
+	}
+	return views, nil
+}
+
+// widgetStrategy counts generations and refuses widgets whose spec says so.
+type widgetStrategy struct {
+	// beforeUpdate, if set, is called when an update is under way.
+	beforeUpdate func()
+}
+
+func (*widgetStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	accessor(obj).SetGeneration(1)
+}
+
+func (*widgetStrategy) Validate(_ context.Context, obj runtime.Object) (errs field.ErrorList) {
+	if bad, _, _ := unstructured.NestedBool(obj.(*unstructured.Unstructured).Object, "spec", "bad"); bad {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "bad"), true, "no bad widgets"))
+	}
+	return errs
+}
+
+func (*widgetStrategy) WarningsOnCreate(context.Context, runtime.Object) []string {
+	return []string{"created"}
+}
+
+func (s *widgetStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	if s.beforeUpdate != nil {
+		s.beforeUpdate()
+	}
+	now, before := obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
+	if fmt.Sprint(now.Object["spec"]) != fmt.Sprint(before.Object["spec"]) {
+		now.SetGeneration(before.GetGeneration() + 1)
+	}
+}
+
+func (s *widgetStrategy) ValidateUpdate(ctx context.Context, obj, _ runtime.Object) field.ErrorList {
+	return s.Validate(ctx, obj)
+}
+
+func (*widgetStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+func (*widgetStrategy) Canonicalize(runtime.Object) {}
+
+// widgetConvertor knows one version.
+type widgetConvertor struct{}
+
+func (widgetConvertor) Convert(in, out, _ any) error {
+	out.(*unstructured.Unstructured).Object = in.(*unstructured.Unstructured).Object
+	return nil
+}
+
+func (widgetConvertor) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}
+
+func (widgetConvertor) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	if label != "metadata.name" && label != "metadata.namespace" {
+		return "", "", fmt.Errorf("field label not supported: %s", label)
+	}
+	return label, value, nil
+}
+
+// widgetSerializer reads and writes JSON and YAML without any schema.
+type widgetSerializer struct{}
+
+func (widgetSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
+	serializer := func(options jsonserializer.SerializerOptions) runtime.Serializer {
+		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, unstructuredCreater{}, unstructuredTyper{}, options)
+	}
+	return []runtime.SerializerInfo{{
+		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,
+		Serializer: serializer(jsonserializer.SerializerOptions{}), StrictSerializer: serializer(jsonserializer.SerializerOptions{Strict: true}),
+	}, {
+		MediaType: runtime.ContentTypeYAML, MediaTypeType: "application", MediaTypeSubType: "yaml", EncodesAsText: true,
+		Serializer: serializer(jsonserializer.SerializerOptions{Yaml: true}), StrictSerializer: serializer(jsonserializer.SerializerOptions{Yaml: true, Strict: true}),
+	}}
+}
+
+func (widgetSerializer) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
+	return statusEncoder{encoder}
+}
+
+func (widgetSerializer) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
+	return decoder
+}
+
+// statusEncoder gives a Status its kind.
+type statusEncoder struct{ runtime.Encoder }
+
+func (e statusEncoder) Encode(obj runtime.Object, w io.Writer) error {
+	if status, ok := obj.(*metav1.Status); ok {
+		status.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Status"})
+	}
+	return e.Encoder.Encode(obj, w)
+}
+
+// call is one request to a server of widgets.
+type call struct {
+	method, path, body string
+	contentType        string // JSON if empty
+	agent              string
+}
+
+// reply is the answer to a call.
+type reply struct {
+	*testing.T
+	code     int
+	warnings []string
+	text     string
+	obj      *unstructured.Unstructured
+}
+
+func (f *writes) do(c call) reply {
+	f.Helper()
+	req, err := http.NewRequestWithContext(f.Context(), c.method, f.url+c.path, strings.NewReader(c.body))
+	if err != nil {
+		f.Fatal(err)
+	}
+	if c.contentType == "" {
+		c.contentType = runtime.ContentTypeJSON
+	}
+	if c.agent == "" {
+		c.agent = "tester/1"
+	}
+	req.Header.Set("Content-Type", c.contentType)
+	req.Header.Set("User-Agent", c.agent)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.Fatal(err)
+	}
+	r := reply{T: f.T, code: resp.StatusCode, warnings: resp.Header.Values("Warning"), text: string(text), obj: &unstructured.Unstructured{}}
+	if err := utiljson.Unmarshal(text, &r.obj.Object); err != nil {
+		f.Fatalf("%s %s: %v: %s", c.method, c.path, err, text)
+	}
+	return r
+}
+
+// is checks the code of an answer that is no error.
+func (r reply) is(code int) reply {
+	r.Helper()
+	if r.code != code {
+		r.Fatalf("got %d %s, want %d", r.code, r.text, code)
+	}
+	return r
+}
+
+// fails checks an answer that is an error.
+func (r reply) fails(code int, reason metav1.StatusReason, message string) metav1.Status {
+	r.Helper()
+	status := metav1.Status{}
+	if err := json.Unmarshal([]byte(r.text), &status); err != nil {
+		r.Fatal(err)
+	}
+	if r.code != code || status.Reason != reason || status.Message != message {
+		r.Errorf("got %d %q %q\nwant %d %q %q", r.code, status.Reason, status.Message, code, reason, message)
+	}
+	return status
+}
+
+// warns checks the Warning headers of an answer.
+func (r reply) warns(texts ...string) reply {
+	r.Helper()
+	if len(r.warnings) != len(texts) {
+		r.Errorf("got warnings %q, want %q", r.warnings, texts)
+		return r
+	}
+	for n, text := range texts {
+		if !strings.Contains(r.warnings[n], text) {
+			r.Errorf("got warning %q, want %q", r.warnings[n], text)
+		}
+	}
+	return r
+}
+
+// widget returns the JSON of a widget with a name and more members of its metadata.
+func widget(name, metadata, spec string) string {
+	if metadata != "" {
+		metadata = "," + metadata
+	}
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q%s},"spec":%s}`, name, metadata, spec)
+}
+
+// created creates a widget.
+func (f *writes) created(name, metadata string) *unstructured.Unstructured {
+	f.Helper()
+	return f.do(call{method: "POST", body: widget(name, metadata, `{"size":1}`)}).is(201).obj
+}
+
+// get reads a widget.
+func (f *writes) get(name string) reply {
+	f.Helper()
+	return f.do(call{method: "GET", path: "/" + name})
+}
