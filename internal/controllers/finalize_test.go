@@ -26,7 +26,7 @@ func terminatingStates(t *testing.T, name string) []string {
 	if err != nil || len(first.Kvs) == 0 {
 		t.Fatal("no mark of the beginning", err)
 	}
-	last, err := etcd.Put(ctx, key+"~", "the end")
+	last, err := etcd.Put(ctx, "/"+t.Name()+"/last", "")
 	if err != nil {
 		t.Fatal(err)
 	}

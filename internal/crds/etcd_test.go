@@ -48,9 +48,10 @@ func withEtcd(m *testing.M) int {
 	return m.Run()
 }
 
-// newStore runs a store until the test ends.
+// newStore runs a store until the test ends, which then finds its prefix empty when it is run again.
 func newStore(t *testing.T, prefix string) *dynamicstorage.Store {
 	t.Helper()
+	t.Cleanup(func() { _, _ = etcd.Delete(context.Background(), prefix+"/", clientv3.WithPrefix()) })
 	store, err := dynamicstorage.New(dynamicstorage.Options{Client: etcd, Prefix: prefix})
 	if err != nil {
 		t.Fatal(err)
