@@ -17,14 +17,6 @@ import (
 // patience is how long objects may be left before a CRD says that something keeps them.
 const patience = time.Minute
 
-// ListError is an error of DeleteInstances: the objects could not be listed.
-type ListError struct{ Err error }
-
-func (e *ListError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what went wrong.
-func (e *ListError) Unwrap() error { return e.Err }
-
 // finalize goes on with the deletion of a CRD: its objects first, then our finalizer, and with the last finalizer the
 // CRD itself. Objects with finalizers of their own may take any time, so it never waits but asks to be called again.
 func (l *Lifecycle) finalize(ctx context.Context, name string) error {
@@ -70,7 +62,7 @@ func terminated(reason, message string) condition {
 }
 
 func deletionFailed(err error) condition {
-	var list *ListError
+	var list *crds.ListError
 	if errors.As(err, &list) {
 		return terminating("InstanceDeletionFailed", fmt.Sprintf("could not list instances: %v", err))
 	}

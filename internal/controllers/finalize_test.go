@@ -71,7 +71,7 @@ func TestFinalize(t *testing.T) {
 		"empty":         {answers: []any{0}, want: []string{"", pending, inProgress, "gone"}},
 		"some go later": {answers: []any{3, 2, 0}, want: []string{"", pending, inProgress, "gone"}},
 		"failure":       {answers: []any{failure, 0}, want: []string{"", pending, inProgress, "True InstanceDeletionFailed: could not issue all deletes: boom", "gone"}},
-		"no list":       {answers: []any{&ListError{failure}, failure, 0}, want: []string{"", pending, inProgress, "True InstanceDeletionFailed: could not list instances: boom", "True InstanceDeletionFailed: could not issue all deletes: boom", "gone"}},
+		"no list":       {answers: []any{&crds.ListError{Err: failure}, failure, 0}, want: []string{"", pending, inProgress, "True InstanceDeletionFailed: could not list instances: boom", "True InstanceDeletionFailed: could not issue all deletes: boom", "gone"}},
 		"built in":      {crd: definitionNamed("apiservices", "apiregistration.k8s.io", "APIService"), want: []string{"", pending, "gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ type Config struct {
 	Table *crds.Table
 	// DeleteInstances deletes the objects of a CRD that is being deleted, without admission and respecting
 	// finalizers, and returns how many are left, read from a state no older than the call. An error of listing them
-	// should be a *ListError. It is called again until nothing is left.
+	// should be a *crds.ListError. It is called again until nothing is left.
 	DeleteInstances func(ctx context.Context, record *crds.Record) (remaining int, err error)
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock

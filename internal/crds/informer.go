@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -41,7 +45,7 @@ var (
 func (s *source) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List is for callers without a context.
-func (s *source) List(options metav1.ListOptions) (runtime.Object, error) {
+func (s *source) List(options metav1.ListOptions) (kruntime.Object, error) {
 	return s.ListWithContext(context.Background(), options)
 }
 
@@ -52,7 +56,7 @@ func (s *source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 
 // ListWithContext returns all records of one revision, whatever the limit: "" is the newest revision, "0" any,
 // another one at least that.
-func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (kruntime.Object, error) {
 	at, err := readAt(options.ResourceVersion)
 	if err != nil {
 		return nil, err
@@ -61,18 +65,34 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	if err != nil {
 		return nil, listError(err)
 	}
-	list := &recordList{}
-	list.ResourceVersion = strconv.FormatInt(snapshot.Revision, 10)
+	var entries []*dynamicstorage.Entry
 	for entry, err := range snapshot.Ascend(ctx, "", "") {
 		if err != nil {
 			return nil, listError(err)
 		}
-		if record := recordOf(ctx, entry); record != nil {
-			record.listed = true
-			list.Items = append(list.Items, record)
-		}
+		entries = append(entries, entry)
 	}
+	list := &recordList{Items: recordsOf(ctx, entries)}
+	list.ResourceVersion = strconv.FormatInt(snapshot.Revision, 10)
 	return list, nil
+}
+
+// recordsOf reads all entries on all processors: with thousands of CRDs this is what a start waits for.
+func recordsOf(ctx context.Context, entries []*dynamicstorage.Entry) []*Record {
+	records := make([]*Record, len(entries))
+	var next atomic.Int64
+	var readers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		readers.Go(func() {
+			for n := next.Add(1) - 1; n < int64(len(entries)); n = next.Add(1) - 1 {
+				if records[n] = recordOf(ctx, entries[n]); records[n] != nil {
+					records[n].listed = true
+				}
+			}
+		})
+	}
+	readers.Wait()
+	return slices.DeleteFunc(records, func(r *Record) bool { return r == nil })
 }
 
 func readAt(resourceVersion string) (dynamicstorage.ReadAt, error) {
@@ -125,7 +145,7 @@ type recordList struct {
 func (l *recordList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject returns a shallow copy: records are immutable.
-func (l *recordList) DeepCopyObject() runtime.Object {
+func (l *recordList) DeepCopyObject() kruntime.Object {
 	c := *l
 	return &c
 }
