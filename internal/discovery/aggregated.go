@@ -1,0 +1,85 @@
+package discovery
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+
+	"github.com/crd-server/crd-server/internal/wire"
+)
+
+// aggregatedCodecs encode the aggregated list for clients that want neither plain JSON nor protobuf.
+var aggregatedCodecs = func() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(apidiscoveryv2.AddToScheme(scheme))
+	return serializer.NewCodecFactory(scheme)
+}()
+
+// aggregatedOr answers requests for the aggregated list, and leaves the others to legacy.
+func aggregatedOr(legacy http.Handler, current func() *groupList) http.Handler {
+	everything := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		serveAggregated(w, req, current())
+	})
+	return aggregated.WrapAggregatedDiscoveryToHandler(legacy, everything, nil)
+}
+
+func serveAggregated(w http.ResponseWriter, req *http.Request, l *groupList) {
+	l.all()
+	if l.err != nil {
+		fail(w, req, l.err)
+		return
+	}
+	media, accepted, err := negotiation.NegotiateOutputMediaType(req, aggregatedCodecs, aggregated.DiscoveryEndpointRestrictions)
+	if err != nil {
+		fail(w, req, err)
+		return
+	}
+	header := w.Header()
+	etag := strconv.Quote(l.etag)
+	header.Set("ETag", etag)
+	header.Set("Vary", "Accept")
+	header.Set("Cache-Control", "public")
+	if req.Header.Get("If-None-Match") == etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	contentType := accepted.MediaType + ";g=" + media.Convert.Group + ";v=" + media.Convert.Version + ";as=" + media.Convert.Kind
+	body := &bytes.Buffer{}
+	switch {
+	case accepted.MediaType == runtime.ContentTypeProtobuf:
+		encoded, err := l.protobuf()
+		if err != nil {
+			fail(w, req, err)
+			return
+		}
+		body = bytes.NewBuffer(encoded)
+	case accepted.MediaType == wire.JSON && accepted.Serializer != accepted.PrettySerializer:
+		if err := l.writeJSON(body); err != nil {
+			fail(w, req, err)
+			return
+		}
+	default:
+		l.writeObject(w, req)
+		return
+	}
+	// An error here is the client's leaving.
+	_ = wire.WriteBody(w, req, http.StatusOK, contentType, body.Bytes())
+}
+
+// writeObject encodes the list by upstream's serializers: YAML, and whatever comes after it.
+func (l *groupList) writeObject(w http.ResponseWriter, req *http.Request) {
+	object := &apidiscoveryv2.APIGroupDiscoveryList{Items: []apidiscoveryv2.APIGroupDiscovery{}}
+	for _, g := range l.groups {
+		object.Items = append(object.Items, *g.aggregated())
+	}
+	responsewriters.WriteObjectNegotiated(aggregatedCodecs, aggregated.DiscoveryEndpointRestrictions,
+		apidiscoveryv2.SchemeGroupVersion, w, req, http.StatusOK, object, true)
+}

@@ -1,0 +1,142 @@
+package discovery
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/discovery/openapi"
+)
+
+// Table is what discovery needs of a crds.Table.
+type Table interface {
+	// Groups returns the names of all groups that have CRDs, sorted.
+	Groups() []string
+	// Group returns the CRDs of a group. The slice is not modified.
+	Group(name string) []*crds.Record
+	// HasSynced says whether all CRDs are known.
+	HasSynced() bool
+	// OnChange registers a function called after the table shows a change.
+	OnChange(func(old, new *crds.Record))
+}
+
+var _ Table = &crds.Table{}
+
+// Options say how discovery answers.
+type Options struct {
+	// Delegate answers for groups and versions that nobody serves. Nil: a Status 404.
+	Delegate http.Handler
+	// Version is the version of the API in OpenAPI documents, such as "v1.37.0".
+	Version string
+	// CacheBytes bounds what is kept of OpenAPI documents. Zero: 64 MiB.
+	CacheBytes int64
+}
+
+// Discovery serves what clients ask to find out what there is. It runs no goroutine of its own.
+type Discovery struct {
+	table    Table
+	delegate http.Handler
+	builtin  *group
+	version  string
+
+	groups sync.Map // name -> *groupSlot
+	list   atomic.Pointer[groupList]
+
+	api       http.Handler
+	apis      http.Handler
+	documents *documents
+}
+
+// groupSlot is where what is known of a group is kept until one of its CRDs changes.
+type groupSlot struct {
+	once  sync.Once
+	group *group // nil: nothing is served of it
+}
+
+// New returns the Discovery of all CRDs in the table, which must not have been started yet.
+func New(table Table, options Options) *Discovery {
+	d := &Discovery{table: table, delegate: options.Delegate, version: options.Version, builtin: newBuiltinGroup()}
+	if d.delegate == nil {
+		d.delegate = http.HandlerFunc(notFound)
+	}
+	d.list.Store(&groupList{source: d})
+	d.api = aggregatedOr(http.HandlerFunc(serveAPIVersions), noGroups)
+	d.apis = aggregatedOr(http.HandlerFunc(d.serveGroupList), d.currentList)
+	d.documents = newDocuments(d, openapi.NewStatic(options.Version), options.CacheBytes)
+	table.OnChange(d.forget)
+	return d
+}
+
+// forget gives up what depends on a CRD.
+func (d *Discovery) forget(old, record *crds.Record) {
+	if shown(old) == shown(record) {
+		return
+	}
+	for _, r := range []*crds.Record{old, record} {
+		if r != nil {
+			d.groups.Delete(r.Group)
+		}
+	}
+	// Groups first: whoever finds the new list must not put old groups into it.
+	d.list.Store(&groupList{source: d})
+	d.documents.forget(old)
+}
+
+// shown stands for everything clients are told about a CRD; it is empty for one they are not told about.
+func shown(r *crds.Record) string {
+	switch {
+	case r == nil || !r.Established:
+		return ""
+	case r.Terminating:
+		return r.SpecHash + " terminating"
+	}
+	return r.SpecHash
+}
+
+// group returns what is served of a group of custom resources, nil if nothing is.
+func (d *Discovery) group(name string) *group {
+	if name == d.builtin.name {
+		return d.builtin
+	}
+	found, ok := d.groups.Load(name)
+	if !ok {
+		if len(d.table.Group(name)) == 0 {
+			return nil // no place is made for names that somebody only asked for
+		}
+		found, _ = d.groups.LoadOrStore(name, &groupSlot{})
+	}
+	slot := found.(*groupSlot)
+	slot.once.Do(func() { slot.group = newGroup(name, d.table.Group(name)) })
+	return slot.group
+}
+
+// API returns the handler of /api. There are no core resources.
+func (d *Discovery) API() http.Handler { return d.api }
+
+// APIs returns the handler of /apis: the list of groups, or everything at once.
+func (d *Discovery) APIs() http.Handler { return d.synced(d.apis) }
+
+// Group returns the handler of /apis/{group}.
+func (d *Discovery) Group() http.Handler { return http.HandlerFunc(d.serveGroup) }
+
+// Version returns the handler of /apis/{group}/{version}.
+func (d *Discovery) Version() http.Handler { return http.HandlerFunc(d.serveVersion) }
+
+// OpenAPIV2 returns the handler of /openapi/v2.
+func (d *Discovery) OpenAPIV2() http.Handler { return d.synced(http.HandlerFunc(d.documents.serveV2)) }
+
+// OpenAPIV3 returns the handler of /openapi/v3 and everything below it.
+func (d *Discovery) OpenAPIV3() http.Handler { return http.HandlerFunc(d.documents.serveV3) }
+
+// Paths returns the paths of all groups and versions, for an index of the server.
+func (d *Discovery) Paths() []string {
+	var paths []string
+	for _, g := range d.currentList().all() {
+		paths = append(paths, "/apis/"+g.name)
+		for _, version := range g.versions {
+			paths = append(paths, "/apis/"+g.name+"/"+version)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,131 @@
+package discovery
+
+import (
+	"crypto/sha512"
+	"fmt"
+	"io"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// groupList is all groups between two changes of discovery. It is computed by the first to ask.
+type groupList struct {
+	source *Discovery // nil: the empty list
+
+	once   sync.Once
+	groups []*group
+	items  []*item
+	etag   string
+	err    error
+
+	indexOnce sync.Once
+	index     []byte // of OpenAPI version 3
+	indexErr  error
+}
+
+// noGroups is what /api lists.
+func noGroups() *groupList { return &groupList{} }
+
+func (d *Discovery) currentList() *groupList { return d.list.Load() }
+
+// all returns the groups in the order clients see them: the built-in one, whose priority is above the one all groups of
+// custom resources share, then by name.
+func (l *groupList) all() []*group {
+	l.once.Do(l.compute)
+	return l.groups
+}
+
+func (l *groupList) compute() {
+	if l.source != nil {
+		l.groups = append(l.groups, l.source.builtin)
+		for _, name := range l.source.table.Groups() {
+			if g := l.source.group(name); g != nil && g != l.source.builtin {
+				l.groups = append(l.groups, g)
+			}
+		}
+	}
+	hash := sha512.New()
+	for _, g := range l.groups {
+		item, err := g.item()
+		if err != nil {
+			l.err = err
+			return
+		}
+		hash.Write(item.json)
+		l.items = append(l.items, item)
+	}
+	l.etag = fmt.Sprintf("%X", hash.Sum(nil))
+}
+
+// indexV3 lists the documents of OpenAPI version 3.
+func (l *groupList) indexV3(d *documents) ([]byte, error) {
+	l.indexOnce.Do(func() { l.index, l.indexErr = d.index(l.all()) })
+	return l.index, l.indexErr
+}
+
+// legacy is the list as /apis shows it to clients that ask for nothing else.
+func (l *groupList) legacy() *metav1.APIGroupList {
+	out := &metav1.APIGroupList{Groups: []metav1.APIGroup{}}
+	for _, g := range l.all() {
+		out.Groups = append(out.Groups, *g.legacy())
+	}
+	return out
+}
+
+var aggregatedKind = apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
+
+// writeJSON writes the aggregated list.
+func (l *groupList) writeJSON(w io.Writer) error {
+	_, err := fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{},"items":[`,
+		aggregatedKind.Kind, aggregatedKind.GroupVersion().String())
+	for n, item := range l.items {
+		if err == nil && n > 0 {
+			_, err = io.WriteString(w, ",")
+		}
+		if err == nil {
+			_, err = w.Write(item.json)
+		}
+	}
+	if err == nil {
+		_, err = io.WriteString(w, "]}\n")
+	}
+	return err
+}
+
+// protobufMagic is what the protobuf encoding of every Kubernetes object begins with.
+var protobufMagic = []byte("k8s\x00")
+
+// Numbers of fields in the protobuf encoding of APIGroupDiscoveryList.
+const (
+	listMetadata = 1
+	listItems    = 2
+)
+
+// protobuf returns the aggregated list.
+func (l *groupList) protobuf() ([]byte, error) {
+	meta, err := (&metav1.ListMeta{}).Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("encoding the list of groups: %w", err)
+	}
+	raw := appendMessage(nil, listMetadata, meta)
+	for _, item := range l.items {
+		raw = appendMessage(raw, listItems, item.protobuf)
+	}
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{
+		APIVersion: aggregatedKind.GroupVersion().String(), Kind: aggregatedKind.Kind,
+	}, Raw: raw}
+	body, err := unknown.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("encoding the list of groups: %w", err)
+	}
+	return append(append(make([]byte, 0, len(protobufMagic)+len(body)), protobufMagic...), body...), nil
+}
+
+func appendMessage(b []byte, field protowire.Number, message []byte) []byte {
+	b = protowire.AppendTag(b, field, protowire.BytesType)
+	return protowire.AppendBytes(b, message)
+}

@@ -1,0 +1,169 @@
+package discovery
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"sync"
+
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/features"
+
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/discovery/openapi"
+)
+
+// defaultCacheBytes is what the parts of some ten thousand CRDs take.
+const defaultCacheBytes = 64 << 20
+
+// documents serves OpenAPI. Their hashes come from those of the CRDs: no document is made to know whether it changed.
+type documents struct {
+	discovery *Discovery
+	static    *openapi.Static
+	parts     *parts
+	// frames are compressed when they are first used.
+	frames sync.Map // frameKey -> *frameBlocks
+}
+
+func newDocuments(d *Discovery, static *openapi.Static, cacheBytes int64) *documents {
+	if cacheBytes == 0 {
+		cacheBytes = defaultCacheBytes
+	}
+	return &documents{discovery: d, static: static, parts: &parts{cache: newPartCache(cacheBytes), static: static}}
+}
+
+func (d *documents) forget(old *crds.Record) {
+	if old != nil {
+		d.parts.forget(old)
+	}
+}
+
+// document is one to be sent.
+type document struct {
+	frame   *openapi.Frame
+	records []*crds.Record
+	// version is that of the custom resources; empty in OpenAPI version 2.
+	version string
+	media   media
+	etag    string
+}
+
+// send answers with the document, or with 304 to a client that has it.
+func (d *documents) send(w http.ResponseWriter, req *http.Request, doc *document) {
+	header := w.Header()
+	header.Set("Etag", doc.etag)
+	if unchanged(req, doc.etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	frame, err := d.blocks(doc)
+	if err != nil {
+		fail(w, req, err)
+		return
+	}
+	header.Set("Content-Type", doc.media.contentType)
+	buffered := bufio.NewWriterSize(w, 64<<10)
+	var out output = &plainOutput{w: buffered}
+	if responsewriters.ContentEncodingSupported(req, features.APIResponseCompression) == "gzip" {
+		header.Set("Content-Encoding", "gzip")
+		header.Add("Vary", "Accept-Encoding")
+		out = &gzipOutput{w: buffered}
+	}
+	if req.Method == http.MethodHead {
+		return
+	}
+	if err = d.write(req.Context(), out, doc, frame); err == nil {
+		err = out.close()
+	}
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err != nil {
+		// The client has left, or has to be told that what it got is not all.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// write sends the frame with the parts in their places.
+func (d *documents) write(ctx context.Context, out output, doc *document, frame *frameBlocks) error {
+	key := partKey{version: doc.version, protobuf: doc.media.protobuf}
+	if err := out.block(&frame.begin); err != nil {
+		return err
+	}
+	if key.protobuf {
+		return d.parts.all(ctx, doc.records, key, func(p *part) error { return out.block(&p.definitions) })
+	}
+	// The paths are written while parts are made; all of them are kept until their definitions are written.
+	made := make([]*part, 0, len(doc.records))
+	separator := frame.separator
+	err := d.parts.all(ctx, doc.records, key, func(p *part) error {
+		made = append(made, p)
+		err := separated(out, separator, &p.paths)
+		separator = ","
+		return err
+	})
+	if err == nil {
+		err = out.block(&frame.middle)
+	}
+	for _, p := range made {
+		if err == nil {
+			err = separated(out, ",", &p.definitions)
+		}
+	}
+	if err == nil {
+		err = out.block(&frame.end)
+	}
+	return err
+}
+
+func separated(out output, separator string, b *block) error {
+	if separator != "" {
+		if err := out.text(separator); err != nil {
+			return err
+		}
+	}
+	return out.block(b)
+}
+
+// frameKey tells frames apart; they live as long as the server.
+type frameKey struct {
+	frame    *openapi.Frame
+	protobuf bool
+}
+
+// frameBlocks is a frame, compressed. As protobuf it is all in begin.
+type frameBlocks struct {
+	begin, middle, end block
+	// separator stands between begin and the first part.
+	separator string
+}
+
+func (d *documents) blocks(doc *document) (*frameBlocks, error) {
+	key := frameKey{frame: doc.frame, protobuf: doc.media.protobuf}
+	if found, ok := d.frames.Load(key); ok {
+		return found.(*frameBlocks), nil
+	}
+	begin, middle, end := doc.frame.Begin, doc.frame.Middle, doc.frame.End
+	made := &frameBlocks{separator: ","}
+	if begin[len(begin)-1] == '{' {
+		made.separator = ""
+	}
+	var err error
+	if key.protobuf {
+		middle, end = nil, nil
+		if begin, err = doc.media.encode(doc.frame.Bytes()); err != nil {
+			return nil, err
+		}
+	}
+	if made.begin, err = newBlock(begin); err != nil {
+		return nil, err
+	}
+	if made.middle, err = newBlock(middle); err != nil {
+		return nil, err
+	}
+	if made.end, err = newBlock(end); err != nil {
+		return nil, err
+	}
+	kept, _ := d.frames.LoadOrStore(key, made)
+	return kept.(*frameBlocks), nil
+}

@@ -1,0 +1,121 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	openapi_v2 "github.com/google/gnostic-models/openapiv2"
+	openapi_v3 "github.com/google/gnostic-models/openapiv3"
+	"google.golang.org/protobuf/proto"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// Part is what one CRD contributes to a document.
+type Part struct {
+	// Paths and Definitions are members of JSON objects, without the braces around them and never empty.
+	Paths, Definitions []byte
+	// Scale says that the part refers to the definitions of the scale subresource.
+	Scale bool
+}
+
+// V3 is the part of a CRD in the document of one of its versions.
+func V3(crd *apiextensionsv1.CustomResourceDefinition, version string) (*Part, error) {
+	shared, err := sharedV3()
+	if err != nil {
+		return nil, err
+	}
+	r, err := newResource(crd, version)
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := r.definitions(crd, version3)
+	if err != nil {
+		return nil, err
+	}
+	if err := shared.reserve(definitions); err != nil {
+		return nil, err
+	}
+	part := &Part{Scale: r.scale}
+	if part.Paths, err = members(pathsV3(r.operations())); err != nil {
+		return nil, err
+	}
+	part.Definitions, err = members(definitions)
+	return part, err
+}
+
+// V2 is the part of a CRD, with all versions it serves, in the document of version 2.
+func V2(crd *apiextensionsv1.CustomResourceDefinition) (*Part, error) {
+	shared, err := sharedV2()
+	if err != nil {
+		return nil, err
+	}
+	part := &Part{}
+	for n := range crd.Spec.Versions {
+		if !crd.Spec.Versions[n].Served {
+			continue
+		}
+		r, err := newResource(crd, crd.Spec.Versions[n].Name)
+		if err != nil {
+			return nil, err
+		}
+		definitions, err := r.definitions(crd, version2)
+		if err != nil {
+			return nil, err
+		}
+		if err := shared.reserve(definitions); err != nil {
+			return nil, err
+		}
+		paths, err := pathsV2(r.operations())
+		if err != nil {
+			return nil, err
+		}
+		part.Scale = part.Scale || r.scale
+		if part.Paths, err = appendMembers(part.Paths, paths); err != nil {
+			return nil, err
+		}
+		if part.Definitions, err = appendMembers(part.Definitions, definitions); err != nil {
+			return nil, err
+		}
+	}
+	return part, nil
+}
+
+func appendMembers[T any](b []byte, object map[string]T) ([]byte, error) {
+	more, err := members(object)
+	if err != nil || len(more) == 0 {
+		return b, err
+	}
+	if len(b) > 0 {
+		b = append(b, ',')
+	}
+	return append(b, more...), nil
+}
+
+// members encodes an object and takes its braces off. The members are sorted.
+func members[T any](object map[string]T) ([]byte, error) {
+	b, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding OpenAPI: %w", err)
+	}
+	return bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("{")), []byte("}")), nil
+}
+
+// ProtobufV2 encodes a document of version 2. Documents of parts may be put one after the other: protobuf
+// merges messages that way, and what is the same in all of them stays as it is.
+func ProtobufV2(document []byte) ([]byte, error) {
+	parsed, err := openapi_v2.ParseDocument(document)
+	if err != nil {
+		return nil, fmt.Errorf("encoding OpenAPI: %w", err)
+	}
+	return proto.Marshal(parsed)
+}
+
+// ProtobufV3 is ProtobufV2 for version 3.
+func ProtobufV3(document []byte) ([]byte, error) {
+	parsed, err := openapi_v3.ParseDocument(document)
+	if err != nil {
+		return nil, fmt.Errorf("encoding OpenAPI: %w", err)
+	}
+	return proto.Marshal(parsed)
+}

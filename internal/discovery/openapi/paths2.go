@@ -1,0 +1,194 @@
+package openapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"strings"
+	"sync"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// pathsV2 says the operations in version 2. Parameters that many operations have stand in the beginning of the
+// document and are only referred to.
+func pathsV2(operations []*operation) (map[string]spec.PathItem, error) {
+	paths := map[string]spec.PathItem{}
+	for path, operations := range byPath(operations) {
+		shared, rest := commonParameters(operations)
+		parameters, err := parametersV2(shared)
+		if err != nil {
+			return nil, err
+		}
+		item := spec.PathItem{PathItemProps: spec.PathItemProps{Parameters: parameters}}
+		for n, op := range operations {
+			if *methodV2(&item, op.method), err = op.v2(rest[n]); err != nil {
+				return nil, err
+			}
+		}
+		paths[path] = item
+	}
+	return paths, nil
+}
+
+func methodV2(item *spec.PathItem, method string) **spec.Operation {
+	switch method {
+	case http.MethodGet:
+		return &item.Get
+	case http.MethodPut:
+		return &item.Put
+	case http.MethodPost:
+		return &item.Post
+	case http.MethodDelete:
+		return &item.Delete
+	case http.MethodPatch:
+		return &item.Patch
+	}
+	panic("openapi: no operation has method " + method)
+}
+
+func (o *operation) v2(own []parameter) (*spec.Operation, error) {
+	parameters, err := parametersV2(own)
+	if err != nil {
+		return nil, err
+	}
+	if o.reads != "" {
+		body, err := shareParameter(o.bodyV2())
+		if err != nil {
+			return nil, err
+		}
+		// Parameters are sorted by name.
+		at := 0
+		for at < len(own) && own[at].name < "body" {
+			at++
+		}
+		parameters = append(parameters[:at], append([]spec.Parameter{body}, parameters[at:]...)...)
+	}
+	out := &spec.Operation{
+		VendorExtensible: spec.VendorExtensible{Extensions: o.extensions()},
+		OperationProps: spec.OperationProps{
+			Tags: o.tags, Description: o.description, ID: o.id,
+			Consumes: o.consumes, Produces: o.produces, Schemes: []string{"https"},
+			Parameters: parameters,
+			Responses: &spec.Responses{ResponsesProps: spec.ResponsesProps{StatusCodeResponses: map[int]spec.Response{
+				http.StatusUnauthorized: {ResponseProps: spec.ResponseProps{Description: "Unauthorized"}},
+			}}},
+		},
+	}
+	for _, r := range o.responses {
+		out.Responses.StatusCodeResponses[r.code] = spec.Response{ResponseProps: spec.ResponseProps{
+			Description: r.description, Schema: version2.ref(r.writes),
+		}}
+	}
+	return out, nil
+}
+
+func (o *operation) bodyV2() spec.Parameter {
+	return spec.Parameter{ParamProps: spec.ParamProps{
+		Name: "body", In: "body", Required: o.bodyRequired, Schema: version2.ref(o.reads),
+	}}
+}
+
+func (p parameter) v2() spec.Parameter {
+	out := spec.Parameter{
+		ParamProps:        spec.ParamProps{Name: p.name, Description: p.description, In: "query"},
+		SimpleSchema:      spec.SimpleSchema{Type: p.kind},
+		CommonValidations: spec.CommonValidations{UniqueItems: true},
+	}
+	if p.inPath {
+		out.In, out.Required = "path", true
+	}
+	return out
+}
+
+func parametersV2(parameters []parameter) ([]spec.Parameter, error) {
+	out := make([]spec.Parameter, 0, len(parameters))
+	for _, p := range parameters {
+		shared, err := shareParameter(p.v2())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, shared)
+	}
+	return out, nil
+}
+
+// shareParameter returns a reference to p, or p itself if it is not one that stands in the beginning of the document.
+func shareParameter(p spec.Parameter) (spec.Parameter, error) {
+	if !sharable(&p) {
+		return p, nil
+	}
+	name, err := sharedName(&p)
+	if err != nil {
+		return p, err
+	}
+	return spec.Parameter{Refable: spec.Refable{Ref: spec.MustCreateRef("#/parameters/" + name)}}, nil
+}
+
+// sharable: the name mentions the kind, and a body the resource; old versions of kubectl look for dryRun and
+// fieldValidation in the operations themselves.
+func sharable(p *spec.Parameter) bool {
+	switch p.Name {
+	case "name", "dryRun", "fieldValidation":
+		return false
+	case "body":
+		return strings.HasPrefix(p.Schema.Ref.String(), version2.prefix+"io.k8s.apimachinery")
+	}
+	return true
+}
+
+// sharedNames keeps the names of shared parameters by what makes them different: there are a few dozen.
+var sharedNames sync.Map
+
+type parameterKey struct {
+	name, in, schema, description string
+	required                      bool
+}
+
+// sharedName names a shared parameter by its content, so that all parts agree on it.
+func sharedName(p *spec.Parameter) (string, error) {
+	key := parameterKey{name: p.Name, in: p.In, description: p.Description, required: p.Required}
+	if p.Schema != nil {
+		key.schema = p.Schema.Ref.String()
+	}
+	if name, ok := sharedNames.Load(key); ok {
+		return name.(string), nil
+	}
+	encoded, err := json.Marshal(p)
+	if err != nil {
+		return "", fmt.Errorf("encoding parameter %s: %w", p.Name, err)
+	}
+	hash := fnv.New64()
+	hash.Write(encoded)
+	// Upstream takes the first six of the bytes.
+	name := p.Name + "-" + base64.URLEncoding.EncodeToString(hash.Sum(nil)[:6])
+	sharedNames.Store(key, name)
+	return name, nil
+}
+
+// sharedParameters are those that some part may refer to.
+func sharedParameters(operations []*operation) (map[string]spec.Parameter, error) {
+	out := map[string]spec.Parameter{}
+	for _, op := range operations {
+		var parameters []spec.Parameter
+		for _, p := range op.parameters {
+			parameters = append(parameters, p.v2())
+		}
+		if op.reads != "" {
+			parameters = append(parameters, op.bodyV2())
+		}
+		for n := range parameters {
+			if !sharable(&parameters[n]) {
+				continue
+			}
+			name, err := sharedName(&parameters[n])
+			if err != nil {
+				return nil, err
+			}
+			out[name] = parameters[n]
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,149 @@
+package openapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
+	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
+	builderutil "k8s.io/kube-openapi/pkg/builder3/util"
+	"k8s.io/kube-openapi/pkg/handler"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+var (
+	objectMetaDescription = metav1beta1.PartialObjectMetadata{}.SwaggerDoc()["metadata"]
+	listMetaDescription   = metav1beta1.PartialObjectMetadataList{}.SwaggerDoc()["metadata"]
+)
+
+// Descriptions of apiVersion and kind where an object is embedded in another.
+const (
+	embeddedAPIVersion = "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
+	embeddedKind       = "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
+)
+
+// definitions are those of the kind and its list, by name.
+func (r *resource) definitions(crd *apiextensionsv1.CustomResourceDefinition, v *openAPIVersion) (spec.Definitions, error) {
+	var declared *apiextensionsv1.CustomResourceDefinitionVersion
+	for n := range crd.Spec.Versions {
+		if crd.Spec.Versions[n].Name == r.version {
+			declared = &crd.Spec.Versions[n]
+		}
+	}
+	if declared == nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s has no version %s", crd.Name, r.version)
+	}
+	structural, err := structuralOf(declared.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("describing CustomResourceDefinition %s: %w", crd.Name, err)
+	}
+	object := r.objectSchema(structural, crd.Spec.PreserveUnknownFields, v)
+	list := r.listSchema(v)
+	if len(declared.SelectableFields) > 0 {
+		fields := make([]any, 0, len(declared.SelectableFields))
+		for _, field := range declared.SelectableFields {
+			fields = append(fields, map[string]any{"fieldPath": strings.TrimPrefix(field.JSONPath, ".")})
+		}
+		object.AddExtension(extensionSelectable, fields)
+		list.AddExtension(extensionSelectable, fields)
+	}
+	definitions := spec.Definitions{r.object: *object, r.list: *list}
+	if v == version2 {
+		return handler.PruneDefaults(definitions), nil
+	}
+	for name, schema := range definitions {
+		definitions[name] = *builderutil.WrapRefs(&schema)
+	}
+	return definitions, nil
+}
+
+// structuralOf returns nil for a schema that is missing or not structural: nothing is said about such objects.
+func structuralOf(schema *apiextensionsv1.CustomResourceValidation) (*structuralschema.Structural, error) {
+	if schema == nil || schema.OpenAPIV3Schema == nil {
+		return nil, nil
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema.OpenAPIV3Schema, internal, nil); err != nil {
+		return nil, err
+	}
+	if validation.SchemaHasInvalidTypes(internal) {
+		return nil, nil
+	}
+	structural, err := structuralschema.NewStructural(internal)
+	if err != nil || len(structuralschema.ValidateStructural(nil, structural)) > 0 {
+		return nil, nil //nolint:nilerr // the CRD's conditions say what is wrong with it
+	}
+	return structural.Unfold(), nil
+}
+
+func (r *resource) objectSchema(structural *structuralschema.Structural, preserveUnknownFields bool, v *openAPIVersion) *spec.Schema {
+	schema := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
+	// kubectl takes properties for the complete list of them. Where more are allowed, or nothing is known, none may be
+	// listed, not even metadata; version 3 has a way to say that more are allowed.
+	anything := structural == nil || v == version2 && (structural.XPreserveUnknownFields || preserveUnknownFields)
+	if !anything {
+		if v == version2 {
+			structural = openapiv2.ToStructuralOpenAPIV2(structural)
+		}
+		schema = structural.ToKubeOpenAPI()
+		embedded(schema, v)
+		schema.SetProperty("metadata", *v.ref(objectMetaName).WithDescription(objectMetaDescription))
+		v.setTypeMeta(schema)
+	}
+	schema.AddExtension(extensionKind, r.kindExtension(r.kind))
+	return schema
+}
+
+func (r *resource) listSchema(v *openAPIVersion) *spec.Schema {
+	schema := new(spec.Schema).
+		Typed("object", "").
+		WithDescription(r.listKind+" is a list of "+r.kind).
+		WithRequired("items").
+		SetProperty("items", *spec.ArrayProperty(v.ref(r.object)).WithDescription("List of " + r.plural +
+			". More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md")).
+		SetProperty("metadata", *v.ref(listMetaName).WithDescription(listMetaDescription))
+	v.setTypeMeta(schema)
+	schema.AddExtension(extensionKind, r.kindExtension(r.listKind))
+	return schema
+}
+
+func (r *resource) kindExtension(kind string) []any {
+	return []any{map[string]any{"group": r.group, "version": r.version, "kind": kind}}
+}
+
+// embedded completes the schemas of objects inside of the object.
+func embedded(s *spec.Schema, v *openAPIVersion) {
+	for name, property := range s.Properties {
+		embedded(&property, v)
+		s.Properties[name] = property
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		embedded(s.Items.Schema, v)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		embedded(s.AdditionalProperties.Schema, v)
+	}
+	if extended(s, "x-kubernetes-preserve-unknown-fields") && v == version2 || !extended(s, "x-kubernetes-embedded-resource") {
+		return
+	}
+	typeMeta := v.typeMeta()
+	apiVersion, kind := typeMeta["apiVersion"], typeMeta["kind"]
+	s.SetProperty("apiVersion", *apiVersion.WithDescription(embeddedAPIVersion))
+	s.SetProperty("kind", *kind.WithDescription(embeddedKind))
+	s.SetProperty("metadata", *v.ref(objectMetaName).WithDescription(objectMetaDescription))
+	for _, required := range []string{"kind", "apiVersion"} {
+		if !slices.Contains(s.Required, required) {
+			s.Required = append(s.Required, required)
+		}
+	}
+}
+
+func extended(s *spec.Schema, extension string) bool {
+	set, ok := s.Extensions.GetBool(extension)
+	return ok && set
+}

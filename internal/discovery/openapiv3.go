@@ -1,0 +1,152 @@
+package discovery
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/kube-openapi/pkg/handler3"
+
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/wire"
+)
+
+const pathV3 = "/openapi/v3"
+
+// serveV3 answers /openapi/v3 and the documents below it.
+func (d *documents) serveV3(w http.ResponseWriter, req *http.Request) {
+	path := strings.Trim(strings.TrimPrefix(req.URL.Path, pathV3), "/")
+	if path == "" {
+		d.discovery.synced(http.HandlerFunc(d.serveIndex)).ServeHTTP(w, req)
+		return
+	}
+	doc, hash, err := d.find(path)
+	switch {
+	case err != nil:
+		fail(w, req, err)
+	case doc != nil:
+		d.serveDocument(w, req, doc, path, hash)
+	case !d.discovery.table.HasSynced():
+		unavailable(w, req)
+	default:
+		notFound(w, req)
+	}
+}
+
+// serveDocument sends one document. A client that names the hash may keep it for ever, one that names an old hash
+// is sent to the new one.
+func (d *documents) serveDocument(w http.ResponseWriter, req *http.Request, doc *document, path, hash string) {
+	accepted, ok := negotiate(w, req, mediaV3)
+	if !ok {
+		return
+	}
+	doc.media, doc.etag = accepted, strconv.Quote(hash)
+	header := w.Header()
+	if asked := req.URL.Query().Get("hash"); asked != "" {
+		if asked != hash {
+			header.Set("Etag", doc.etag)
+			header.Set("Content-Type", accepted.contentType)
+			http.Redirect(w, req, relativeURL(path, hash), http.StatusMovedPermanently)
+			return
+		}
+		header.Set("Cache-Control", "public, immutable")
+		header.Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
+	}
+	d.send(w, req, doc)
+}
+
+// find returns the document of a path and its hash; nil if there is none, or none is known yet.
+func (d *documents) find(path string) (*document, string, error) {
+	frame, err := d.static.DocumentV3(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if frame != nil {
+		return &document{frame: frame}, d.staticHash(path), nil
+	}
+	parts := strings.Split(path, "/")
+	if len(parts) != 3 || parts[0] != "apis" || !d.discovery.knows(parts[1]) {
+		return nil, "", nil
+	}
+	version := parts[2]
+	g := d.discovery.group(parts[1])
+	if g == nil || !slices.Contains(g.versions, version) {
+		return nil, "", nil
+	}
+	doc := &document{version: version, records: g.shownIn(version)}
+	doc.frame, err = d.static.V3(slices.ContainsFunc(doc.records, func(r *crds.Record) bool { return r.Version(version).Scale }))
+	return doc, d.hash(g, version), err
+}
+
+// serveIndex lists all documents with their hashes.
+func (d *documents) serveIndex(w http.ResponseWriter, req *http.Request) {
+	index, err := d.discovery.currentList().indexV3(d)
+	if err != nil {
+		fail(w, req, err)
+		return
+	}
+	etag := strconv.Quote(newHash(string(index)).String())
+	w.Header().Set("Etag", etag)
+	if unchanged(req, etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	// An error here is the client's leaving.
+	_ = wire.WriteBody(w, req, http.StatusOK, wire.JSON, index)
+}
+
+func (d *documents) index(groups []*group) ([]byte, error) {
+	index := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
+	add := func(path, hash string) {
+		index.Paths[path] = handler3.OpenAPIV3DiscoveryGroupVersion{ServerRelativeURL: relativeURL(path, hash)}
+	}
+	for _, path := range d.static.PathsV3() {
+		add(path, d.staticHash(path))
+	}
+	for _, g := range groups {
+		if g == d.discovery.builtin {
+			continue
+		}
+		for _, version := range g.versions {
+			add("apis/"+g.name+"/"+version, d.hash(g, version))
+		}
+	}
+	buffer := &bytes.Buffer{}
+	err := json.NewEncoder(buffer).Encode(index)
+	return bytes.TrimSpace(buffer.Bytes()), err
+}
+
+func relativeURL(path, hash string) string {
+	u := url.URL{Path: pathV3 + "/" + path, RawQuery: url.Values{"hash": {hash}}.Encode()}
+	return u.String()
+}
+
+// hash stands for the document of a version of a group.
+func (d *documents) hash(g *group, version string) string {
+	hash := newHash(d.discovery.version)
+	hash.add(g.digest(version))
+	return hash.String()
+}
+
+// staticHash stands for a document that only another version of the server changes.
+func (d *documents) staticHash(path string) string {
+	hash := newHash(d.discovery.version)
+	hash.add(path)
+	return hash.String()
+}
+
+// shownIn lists the CRDs that a version of the group consists of.
+func (g *group) shownIn(version string) []*crds.Record {
+	var records []*crds.Record
+	for _, record := range g.records {
+		if v := record.Version(version); v != nil && v.Served {
+			records = append(records, record)
+		}
+	}
+	return records
+}

@@ -1,0 +1,115 @@
+package discovery
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+
+	"github.com/crd-server/crd-server/internal/crds"
+)
+
+// retryAfterSeconds is what clients are told to wait while the server starts.
+const retryAfterSeconds = 1
+
+// serveGroup answers /apis/{group}.
+func (d *Discovery) serveGroup(w http.ResponseWriter, req *http.Request) {
+	parts := split(req.URL.Path)
+	if len(parts) != 2 {
+		d.delegate.ServeHTTP(w, req)
+		return
+	}
+	if !d.knows(parts[1]) {
+		unavailable(w, req)
+		return
+	}
+	if g := d.group(parts[1]); g != nil {
+		write(w, req, crds.Codecs, g.legacy())
+		return
+	}
+	d.delegate.ServeHTTP(w, req)
+}
+
+// serveVersion answers /apis/{group}/{version}.
+func (d *Discovery) serveVersion(w http.ResponseWriter, req *http.Request) {
+	parts := split(req.URL.Path)
+	if len(parts) != 3 {
+		d.delegate.ServeHTTP(w, req)
+		return
+	}
+	if !d.knows(parts[1]) {
+		unavailable(w, req)
+		return
+	}
+	if g := d.group(parts[1]); g != nil && slices.Contains(g.versions, parts[2]) {
+		write(w, req, crds.Codecs, g.resourceList(parts[2]))
+		return
+	}
+	d.delegate.ServeHTTP(w, req)
+}
+
+// serveGroupList answers /apis for clients that know nothing of the aggregated form.
+func (d *Discovery) serveGroupList(w http.ResponseWriter, req *http.Request) {
+	write(w, req, crds.Codecs, d.currentList().legacy())
+}
+
+// serveAPIVersions answers /api: there are no core resources, so there are no versions of them.
+func serveAPIVersions(w http.ResponseWriter, req *http.Request) {
+	write(w, req, verbatim{crds.Codecs}, &metav1.APIVersions{
+		// Since Kubernetes 1.1 this answer has no apiVersion.
+		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
+		Versions: []string{},
+		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
+			{ClientCIDR: "0.0.0.0/0", ServerAddress: req.Host},
+		},
+	})
+}
+
+// verbatim encodes objects with the kind and version they carry.
+type verbatim struct{ runtime.NegotiatedSerializer }
+
+// EncoderForVersion returns the encoder as it is.
+func (verbatim) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
+	return encoder
+}
+
+func split(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
+
+func write(w http.ResponseWriter, req *http.Request, codecs runtime.NegotiatedSerializer, object runtime.Object) {
+	responsewriters.WriteObjectNegotiated(codecs, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, req, http.StatusOK, object, false)
+}
+
+func fail(w http.ResponseWriter, req *http.Request, err error) {
+	responsewriters.ErrorNegotiated(err, crds.Codecs, schema.GroupVersion{}, w, req)
+}
+
+func notFound(w http.ResponseWriter, req *http.Request) {
+	fail(w, req, apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "", "", 0, false))
+}
+
+// synced refuses requests until all CRDs are known: an incomplete answer would be taken for the whole truth, by
+// garbage collectors among others.
+func (d *Discovery) synced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !d.table.HasSynced() {
+			unavailable(w, req)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+// knows says whether what is served of the group is known for certain.
+func (d *Discovery) knows(group string) bool { return group == d.builtin.name || d.table.HasSynced() }
+
+func unavailable(w http.ResponseWriter, req *http.Request) {
+	err := apierrors.NewServiceUnavailable("the server is starting and does not know all resources yet, please try again")
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+	fail(w, req, err)
+}
