@@ -249,5 +249,5 @@ func (r *Resource) installLocked(fresh *loaded) {
 		r.ring.push(event)
 	}
 	r.cache = fresh.cache
-	r.forgetOldLocked(fresh.cache.loaded)
+	r.forgetOldLocked()
 }

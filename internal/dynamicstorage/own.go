@@ -83,13 +83,19 @@ func (r *Resource) settle(w *write, revision int64) {
 	}
 }
 
-// forgetOldLocked forgets the writes that a load up to a revision has brought in.
-func (r *Resource) forgetOldLocked(loaded int64) {
-	for _, writes := range r.writes {
-		for _, w := range slices.Clone(writes) {
-			if w.revision != 0 && w.revision <= loaded {
-				r.forgetLocked(w)
-			}
+// forgetOldLocked forgets all writes whose events are in the cache.
+func (r *Resource) forgetOldLocked() {
+	for key := range r.writes {
+		r.forgetKeyLocked(key, r.cache.changed)
+	}
+}
+
+// forgetKeyLocked forgets the writes of a key up to a revision. Mostly there are none left: their event was
+// recognised; but it may have been taken for that of another write of the same bytes, that failed.
+func (r *Resource) forgetKeyLocked(key string, revision int64) {
+	for _, w := range slices.Clone(r.writes[key]) {
+		if w.revision != 0 && w.revision <= revision {
+			r.forgetLocked(w)
 		}
 	}
 }
@@ -104,13 +110,24 @@ func (r *Resource) recogniseLocked(events []*clientv3.Event) []*write {
 		if event.Type != clientv3.EventTypePut || !r.owns(event.Kv) {
 			continue
 		}
-		for _, w := range r.writes[string(event.Kv.Key[len(r.prefix):])] {
-			if (w.revision == 0 || w.revision == event.Kv.ModRevision) && bytes.Equal(w.stored, event.Kv.Value) {
-				own[i] = w
-				r.forgetLocked(w)
-				break
-			}
+		writes := r.writes[string(event.Kv.Key[len(r.prefix):])]
+		if own[i] = recognise(writes, event); own[i] != nil {
+			r.forgetLocked(own[i])
 		}
 	}
 	return own
+}
+
+// recognise returns the write that an event tells of: the one that is known to have been done at its revision, else one
+// of which nothing is known yet.
+func recognise(writes []*write, event *clientv3.Event) (found *write) {
+	for _, w := range writes {
+		switch {
+		case w.revision == event.Kv.ModRevision:
+			return w
+		case w.revision == 0 && found == nil && bytes.Equal(w.stored, event.Kv.Value):
+			found = w
+		}
+	}
+	return found
 }

@@ -135,6 +135,9 @@ func (r *Resource) applyLocked(changes []change) {
 			r.outdateKeptLocked(event.Revision)
 			r.ring.push(event)
 		}
+		if len(r.writes) > 0 {
+			r.forgetKeyLocked(changes[i].key, changes[i].revision)
+		}
 	}
 }
 

@@ -1,0 +1,331 @@
+package dynamicstorage
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+)
+
+// shared is the etcd of the tests that do not disturb others: each has a prefix of its own.
+var shared *testEtcd
+
+// TestMain checks at the end that no test has left a goroutine behind.
+func TestMain(m *testing.M) {
+	shared = startEtcd()
+	code := m.Run()
+	shared.stop()
+	if err := goleak.Find(); err != nil && code == 0 {
+		println(err.Error())
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// testEtcd is an etcd in the process, with a proxy in front of it that can be shut.
+type testEtcd struct {
+	dir    string
+	server *embed.Etcd
+	proxy  *proxy
+	client *clientv3.Client // past the proxy
+}
+
+func startEtcd() *testEtcd {
+	dir, err := os.MkdirTemp("", "dynamicstorage")
+	must(err)
+	config := embed.NewConfig()
+	config.Dir = filepath.Join(dir, "data")
+	config.LogLevel = "panic"
+	config.TickMs, config.ElectionMs = 10, 100
+	peer := url.URL{Scheme: "unix", Path: filepath.Join(dir, "peer")}
+	client := url.URL{Scheme: "unix", Path: filepath.Join(dir, "client")}
+	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	config.UnsafeNoFsync = true
+	server, err := embed.StartEtcd(config)
+	must(err)
+	<-server.Server.ReadyNotify()
+	e := &testEtcd{dir: dir, server: server, proxy: startProxy(filepath.Join(dir, "proxy"), client.Path)}
+	e.client = dial(client.Path)
+	return e
+}
+
+func (e *testEtcd) stop() {
+	_ = e.client.Close()
+	e.proxy.stop()
+	e.server.Close()
+	must(os.RemoveAll(e.dir))
+}
+
+// ownEtcd returns an etcd for a test that compacts it, or shuts the proxy.
+func ownEtcd(t testing.TB) *testEtcd {
+	e := startEtcd()
+	t.Cleanup(e.stop)
+	return e
+}
+
+// through returns a client through the proxy.
+func (e *testEtcd) through(t testing.TB) *clientv3.Client {
+	c := dial(e.proxy.path)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func dial(path string) *clientv3.Client {
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + path}, Logger: zap.NewNop(), DialTimeout: 10 * time.Second,
+		BackoffWaitBetween: 5 * time.Millisecond})
+	must(err)
+	return c
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// proxy forwards connections to a socket. Shut, it breaks those there are and takes no new ones.
+type proxy struct {
+	path, target string
+	listener     net.Listener
+	running      sync.WaitGroup
+
+	mu    sync.Mutex // guards the fields below
+	conns map[net.Conn]bool
+	shut  bool
+}
+
+func startProxy(path, target string) *proxy {
+	listener, err := net.Listen("unix", path)
+	must(err)
+	p := &proxy{path: path, target: target, listener: listener, conns: map[net.Conn]bool{}}
+	p.running.Go(p.accept)
+	return p
+}
+
+func (p *proxy) accept() {
+	for {
+		conn, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("unix", p.target)
+		if err != nil || !p.add(conn, server) {
+			_ = conn.Close()
+			continue
+		}
+		forward := func(to, from net.Conn) {
+			_, _ = io.Copy(to, from)
+			_, _ = to.Close(), from.Close()
+			p.remove(to)
+		}
+		p.running.Go(func() { forward(server, conn) })
+		p.running.Go(func() { forward(conn, server) })
+	}
+}
+
+func (p *proxy) add(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		if p.shut {
+			_ = c.Close()
+			continue
+		}
+		p.conns[c] = true
+	}
+	return !p.shut
+}
+
+func (p *proxy) remove(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+}
+
+// cut breaks all connections; if shut is true, no new ones are taken until open.
+func (p *proxy) cut(shut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut = shut
+	for c := range p.conns {
+		_ = c.Close()
+	}
+}
+
+func (p *proxy) open() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut = false
+}
+
+func (p *proxy) stop() {
+	_ = p.listener.Close()
+	p.cut(true)
+	p.running.Wait()
+}
+
+// run runs a store until the test ends, and compares it with etcd then.
+func run(t testing.TB, options Options) *Store {
+	t.Helper()
+	s, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			compareWithEtcd(t, s)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func testStore(t testing.TB) *Store {
+	return run(t, Options{Client: shared.client, Prefix: "/" + t.Name()})
+}
+
+func deadline(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// compareWithEtcd compares everything in memory with etcd, byte for byte.
+func compareWithEtcd(t testing.TB, s *Store) {
+	t.Helper()
+	ctx := deadline(t)
+	if revision, err := s.CurrentRevision(ctx); err != nil || s.WaitForRevision(ctx, revision) != nil {
+		t.Errorf("the feed does not come to revision %d: %v", revision, err)
+	}
+	for _, r := range s.all() {
+		r.mu.RLock()
+		cold := r.cache == nil
+		r.mu.RUnlock()
+		if cold {
+			continue
+		}
+		got, err := r.Snapshot(ctx, ReadAt{Mode: Consistent})
+		if err != nil {
+			t.Errorf("reading %s: %v", r.name, err)
+			continue
+		}
+		if got.entries == nil {
+			t.Errorf("%s: memory has not come to the revision of etcd", r.name)
+			continue
+		}
+		want := (&Snapshot{Revision: got.Revision, resource: &Resource{store: s, name: r.name, prefix: r.prefix}})
+		compareSnapshots(t, ctx, got, want)
+		var bytes int64
+		r.mu.RLock()
+		r.cache.entries.Ascend(func(e *Entry) bool { bytes += e.size(); return true })
+		if bytes != r.cache.bytes || len(r.writes) != 0 {
+			t.Errorf("%s: %d bytes counted as %d; %d own writes still expected", r.name, bytes, r.cache.bytes, len(r.writes))
+		}
+		r.mu.RUnlock()
+	}
+}
+
+func compareSnapshots(t testing.TB, ctx context.Context, got, want *Snapshot) {
+	t.Helper()
+	g, w := entries(t, ctx, got, "", ""), entries(t, ctx, want, "", "")
+	if len(g) != len(w) {
+		t.Errorf("%s at %d: %d entries, etcd has %d", got.resource.name, got.Revision, len(g), len(w))
+		return
+	}
+	for i := range g {
+		if g[i].Key != w[i].Key || g[i].Revision != w[i].Revision || string(g[i].Value) != string(w[i].Value) || g[i].created != w[i].created {
+			t.Errorf("%s at %d: entry %+v, etcd has %+v", got.resource.name, got.Revision, g[i], w[i])
+		}
+	}
+}
+
+func entries(t testing.TB, ctx context.Context, s *Snapshot, prefix, start string) []*Entry {
+	t.Helper()
+	var all []*Entry
+	for e, err := range s.Ascend(ctx, prefix, start) {
+		if err != nil {
+			t.Errorf("reading at %d: %v", s.Revision, err)
+			return nil
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func putting(value string) Mutate {
+	return func(context.Context, *Entry) (Change, error) { return Change{Op: Put, Value: []byte(value)}, nil }
+}
+
+func deleting(context.Context, *Entry) (Change, error) { return Change{Op: Delete}, nil }
+
+func put(t testing.TB, r *Resource, key, value string) *Entry {
+	t.Helper()
+	e, err := r.Update(deadline(t), key, putting(value), UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func remove(t testing.TB, r *Resource, key string) *Entry {
+	t.Helper()
+	e, err := r.Update(deadline(t), key, deleting, UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func snapshot(t testing.TB, r *Resource, at ReadAt) *Snapshot {
+	t.Helper()
+	s, err := r.Snapshot(deadline(t), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func watch(t testing.TB, r *Resource, after int64) *Watcher {
+	t.Helper()
+	w, err := r.Watch(deadline(t), after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	return w
+}
+
+// next returns the next n events.
+func next(t testing.TB, w *Watcher, n int) []Event {
+	t.Helper()
+	var events []Event
+	for len(events) < n {
+		batch, err := w.Next(deadline(t))
+		if err != nil {
+			t.Fatalf("after %d of %d events: %v", len(events), n, err)
+		}
+		events = append(events, batch...)
+	}
+	if len(events) != n {
+		t.Fatalf("got %d events, want %d", len(events), n)
+	}
+	return events
+}

@@ -1,0 +1,291 @@
+package dynamicstorage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func TestCleanPrefix(t *testing.T) {
+	for given, want := range map[string]string{"": "", "/": "", "registry": "/registry", "/registry/": "/registry", "/a//b/": "/a/b"} {
+		if got := cleanPrefix(given); got != want {
+			t.Errorf("%q: %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestResourceOf(t *testing.T) {
+	for key, want := range map[string]string{
+		"/r/g/p/x":      "g/p",
+		"/r/g/p/n/x":    "g/p",
+		"/r/g/p/n/x/y":  "g/p", // the shape below is validKey's affair
+		"/r/g/p/":       "g/p",
+		"/r/g/p":        "",
+		"/r/g":          "",
+		"/r/":           "",
+		"/r":            "",
+		"":              "",
+		"/r//p/x":       "",
+		"/r/g//x":       "",
+		"/rr/g/p/x":     "",
+		"compact_rev":   "",
+		"/other/g/p/xy": "",
+	} {
+		if got := string(resourceOf("/r", []byte(key))); got != want {
+			t.Errorf("%q: %q, want %q", key, got, want)
+		}
+	}
+	key := []byte("/registry/group.example.com/widgets/namespace/name")
+	if n := testing.AllocsPerRun(100, func() { resourceOf("/registry", key) }); n != 0 {
+		t.Errorf("%v allocations per key", n)
+	}
+}
+
+func FuzzResourceOf(f *testing.F) {
+	for _, key := range []string{"/r/g/p/x", "/r/g/p/n/x", "/r", "", "/r//"} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		name := string(resourceOf("/r", []byte(key)))
+		if name == "" {
+			return
+		}
+		if group, plural, ok := strings.Cut(name, "/"); !ok || group == "" || plural == "" || strings.Contains(plural, "/") || !strings.HasPrefix(key, "/r/"+name+"/") {
+			t.Errorf("%q is of resource %q", key, name)
+		}
+	})
+}
+
+func TestValidKey(t *testing.T) {
+	for key, want := range map[string]bool{"x": true, "n/x": true, "": false, "/": false, "/x": false, "n/": false, "a/b/c": false} {
+		if got := validKey(key); got != want {
+			t.Errorf("%q: %v", key, got)
+		}
+	}
+}
+
+func TestPrefixEnd(t *testing.T) {
+	for prefix, want := range map[string]string{"/a/": "/a0", "a\xff": "b", "\xff": "\x00", "": "\x00"} {
+		if got := prefixEnd(prefix); got != want {
+			t.Errorf("%q: %q, want %q", prefix, got, want)
+		}
+	}
+}
+
+func TestNextLimit(t *testing.T) {
+	for _, c := range []struct{ n, size, want int }{{200, 200 * 100, maxPage}, {200, 200 * 8192, 1024}, {10, 10 << 20, minPage}, {10, 0, maxPage}} {
+		if got := nextLimit(c.n, c.size); got != int64(c.want) {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+func TestEtcdErrors(t *testing.T) {
+	for _, c := range []struct {
+		err, want error
+	}{
+		{rpctypes.ErrCompacted, ErrCompacted},
+		{rpctypes.ErrGRPCCompacted, ErrCompacted},
+		{rpctypes.ErrFutureRev, ErrFutureRevision},
+		{rpctypes.ErrRequestTooLarge, ErrTooLarge},
+		{status.Error(codes.ResourceExhausted, "trying to send message larger than max (5 vs. 4)"), ErrTooLarge},
+		{rpctypes.ErrTooManyRequests, ErrUnavailable},
+		{rpctypes.ErrNoLeader, ErrUnavailable},
+		{rpctypes.ErrLeaderChanged, ErrUnavailable},
+		{rpctypes.ErrTimeout, ErrUnavailable},
+		{rpctypes.ErrTimeoutDueToLeaderFail, ErrUnavailable},
+		{status.Error(codes.Unavailable, "connection refused"), ErrUnavailable},
+		{context.DeadlineExceeded, ErrUnavailable},
+		{rpctypes.ErrNoSpace, nil},
+		{rpctypes.ErrPermissionDenied, nil},
+		{errors.New("other"), nil},
+	} {
+		got := etcdError(context.Background(), "testing", c.err)
+		if !errors.Is(got, c.err) {
+			t.Errorf("%v is lost in %v", c.err, got)
+		}
+		for _, kind := range []error{ErrCompacted, ErrFutureRevision, ErrTooLarge, ErrUnavailable} {
+			if errors.Is(got, kind) != (kind == c.want) {
+				t.Errorf("%v is %v: %v", c.err, kind, errors.Is(got, kind))
+			}
+		}
+	}
+	if err := etcdError(context.Background(), "testing", nil); err != nil {
+		t.Error(err)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := etcdError(ended, "testing", rpctypes.ErrTimeout); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnavailable) {
+		t.Errorf("caller gave up: %v", err)
+	}
+}
+
+// TestRing compares a ring with a slice of all events there ever were.
+func TestRing(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		maxEvents, maxBytes := 1+rnd.IntN(200), int64(1+rnd.IntN(20000))
+		const start = 10
+		r := newRing(maxEvents, maxBytes, start)
+		var all []Event
+		revision := int64(start)
+		for range rnd.IntN(600) {
+			revision += rnd.Int64N(3)
+			if len(all) == 0 {
+				revision++
+			}
+			e := Event{Revision: revision, Entry: &Entry{}}
+			if rnd.IntN(2) == 0 {
+				e.Prev = &Entry{Value: make([]byte, rnd.IntN(100))}
+			}
+			all = append(all, e)
+			r.push(e)
+		}
+		checkRing(t, r, all)
+		readRing(t, r, all, rnd)
+		gone := all[:len(all)-r.len()]
+		older := gone[len(gone)-min(len(gone), rnd.IntN(10)):]
+		if n := len(gone) - len(older); n > 0 && len(older) > 0 && gone[n-1].Revision == older[0].Revision {
+			continue // a history is never cut within a revision
+		}
+		floor := r.floor
+		if len(older) > 0 {
+			floor = older[0].Revision - 1
+		}
+		before := r.first
+		if r.prepend(older, floor) {
+			if r.first != before-uint64(len(older)) || r.floor != floor {
+				t.Fatalf("first %d after %d, floor %d", r.first, before, r.floor)
+			}
+			checkRing(t, r, all)
+		}
+		r.push(Event{Revision: revision + 1})
+		checkRing(t, r, append(all, Event{Revision: revision + 1}))
+	}
+}
+
+func checkRing(t *testing.T, r *ring, all []Event) {
+	t.Helper()
+	var bytes int64
+	for _, e := range r.since(r.first) {
+		bytes += e.cost()
+	}
+	if bytes != r.bytes || r.len() > r.maxEvents || r.bytes > r.maxBytes && r.len() > 1 {
+		t.Fatalf("%d events, %d bytes counted as %d; limits %d, %d", r.len(), bytes, r.bytes, r.maxEvents, r.maxBytes)
+	}
+	if !slices.Equal(r.since(r.first), all[len(all)-r.len():]) {
+		t.Fatal("events are not the last ones")
+	}
+	for i := range len(all) - r.len() {
+		if all[i].Revision > r.floor {
+			t.Fatalf("floor %d, but %d is gone", r.floor, all[i].Revision)
+		}
+	}
+}
+
+// readRing reads a ring from any revision it goes back to, in batches that do not cut revisions.
+func readRing(t *testing.T, r *ring, all []Event, rnd *rand.Rand) {
+	t.Helper()
+	if len(all) == 0 {
+		return
+	}
+	from := r.floor + rnd.Int64N(max(1, all[len(all)-1].Revision-r.floor+2))
+	var got []Event
+	for number := r.after(from); number < r.next(); {
+		batch := r.read(nil, number, 1+rnd.IntN(5))
+		number += uint64(len(batch))
+		got = append(got, batch...)
+		if number < r.next() && r.since(number)[0].Revision == batch[len(batch)-1].Revision {
+			t.Fatal("a batch ends within a revision")
+		}
+	}
+	want := slices.DeleteFunc(slices.Clone(all), func(e Event) bool { return e.Revision <= from })
+	if !slices.Equal(got, want) {
+		t.Fatalf("after %d: %d events, want %d", from, len(got), len(want))
+	}
+}
+
+// TestCacheAndUndo applies random changes to a cache and undoes them.
+func TestCacheAndUndo(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	c := newCache(newTree(), 10)
+	model := map[string]int64{}
+	states := []string{stateOf(c.snapshot())}
+	var events []Event
+	for revision := int64(11); revision < 500; revision++ {
+		key := fmt.Sprint("k", rnd.IntN(30))
+		var e *Entry
+		if rnd.IntN(3) > 0 {
+			e = &Entry{Key: key, Revision: revision, Value: make([]byte, rnd.IntN(50))}
+			model[key] = revision
+		} else {
+			delete(model, key)
+		}
+		if event, news := c.apply(key, e, revision); news {
+			events = append(events, event)
+			states = append(states, stateOf(c.snapshot()))
+		}
+		if _, news := c.apply(key, e, revision); news {
+			t.Fatal("a change was applied twice")
+		}
+	}
+	if c.entries.Len() != len(model) {
+		t.Fatalf("%d entries, want %d", c.entries.Len(), len(model))
+	}
+	now := stateOf(c.entries)
+	for i := range states {
+		if got := stateOf(c.undo(events[i:])); got != states[i] {
+			t.Fatalf("state %d is %s, want %s", i, got, states[i])
+		}
+	}
+	if stateOf(c.entries) != now {
+		t.Fatal("undoing has changed the cache")
+	}
+}
+
+func stateOf(entries *tree) string {
+	var b strings.Builder
+	entries.Ascend(func(e *Entry) bool {
+		fmt.Fprint(&b, e.Key, "@", e.Revision, " ")
+		return true
+	})
+	return b.String()
+}
+
+func TestCounted(t *testing.T) {
+	entries := newTree()
+	var keys []string
+	for _, namespace := range []string{"a", "b", "c"} {
+		for i := range 10 {
+			key := fmt.Sprintf("%s/%d", namespace, i)
+			keys = append(keys, key)
+			entries.ReplaceOrInsert(&Entry{Key: key})
+		}
+	}
+	c := &counted{}
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range 1000 {
+		prefix := []string{"", "a/", "b/", "c/", "d/"}[rnd.IntN(5)]
+		after := ""
+		if rnd.IntN(4) > 0 {
+			after = keys[rnd.IntN(len(keys))]
+		}
+		var want int64
+		for _, key := range keys {
+			if strings.HasPrefix(key, prefix) && key > after {
+				want++
+			}
+		}
+		if got := c.count(entries, prefix, after); got != want {
+			t.Fatalf("prefix %q after %q: %d, want %d", prefix, after, got, want)
+		}
+	}
+}
