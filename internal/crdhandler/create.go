@@ -179,7 +179,7 @@ func (s *storage) create(ctx context.Context, key string, obj runtime.Object, dr
 	}
 	entry, err := s.resource.Update(ctx, key, func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if cur != nil {
-			terminating = beingDeleted(cur.Value)
+			terminating = cur.Header.Deleting
 			return dynamicstorage.Change{}, errExists
 		}
 		if dryRun {

@@ -18,11 +18,11 @@ func (h *crdHandler) DeleteInstances(ctx context.Context, record *crds.Record) (
 	scope := info.versions[info.storageVersion].main
 	snapshot, err := scope.storage.resource.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
-		return 0, err
+		return 0, &crds.ListError{Err: err}
 	}
 	for entry, err := range snapshot.Ascend(ctx, "", "") {
 		if err != nil {
-			return 0, err
+			return 0, &crds.ListError{Err: err}
 		}
 		left, err := scope.deleteInstance(ctx, entry.Key)
 		if err != nil {
