@@ -104,6 +104,10 @@ func (b *bodyStream) release() error {
 	streamBuffers.Put(b.buffer)
 	b.buffer, b.frames = nil, nil
 	if b.gz != nil {
+		// Without the flush, readers such as Go's hand out the data of a member only when the next one begins.
+		if err == nil {
+			err = b.gz.Flush()
+		}
 		if closeErr := b.gz.Close(); err == nil {
 			err = closeErr
 		}

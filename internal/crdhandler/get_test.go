@@ -71,8 +71,8 @@ func TestGetFailures(t *testing.T) {
 			`resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax`},
 		"future": {fmt.Sprint("/namespaces/ns/gadgets/a?resourceVersion=", revision+1000), "", 504, metav1.StatusReasonTimeout,
 			fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+1000)},
-		"protobuf only": {"/namespaces/ns/gadgets/a", "application/vnd.kubernetes.protobuf", 406, metav1.StatusReasonNotAcceptable,
-			"only the following media types are accepted: application/json, application/yaml"},
+		"other format": {"/namespaces/ns/gadgets/a", "text/html", 406, metav1.StatusReasonNotAcceptable,
+			"only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"},
 		"bad table": {"/namespaces/ns/gadgets/a?includeObject=All", "application/json;as=Table;v=v1;g=meta.k8s.io", 400, metav1.StatusReasonBadRequest, "Unable to convert to Table as requested: includeObject: Invalid value"},
 		"corrupt":   {"/namespaces/ns/gadgets/corrupt", "", 500, metav1.StatusReasonInternalError, "Internal error occurred: StorageError: corrupt object"},
 	} {
@@ -85,6 +85,15 @@ func TestGetFailures(t *testing.T) {
 				t.Errorf("details %v", status.Details)
 			}
 		})
+	}
+}
+
+func TestGetAsProtobufIsNotAcceptable(t *testing.T) {
+	r := newReading(t)
+	r.put("ns/a", "red")
+	got := r.get("/namespaces/ns/gadgets/a", "Accept", "application/vnd.kubernetes.protobuf")
+	if got.code != http.StatusNotAcceptable || !strings.HasPrefix(string(got.body), "k8s\x00") {
+		t.Errorf("%d: %q", got.code, got.body)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestListFailures(t *testing.T) {
 		"resourceVersion=1&resourceVersionMatch=Other":        {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Other"`},
 		"sendInitialEvents=true":                              {422, `ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list`},
 		"continue=x":                                          {400, "invalid continue token: continue key is not valid"},
-		"labelSelector=a%3Db%3Dc%3D":                          {400, "unable to parse requirement: "},
+		"labelSelector=a%3Db%3Dc%3D":                          {400, "found '=', expected: "},
 		"fieldSelector=spec.size%3D1":                         {400, "field label not supported: spec.size"},
 		"fieldSelector=metadata.name":                         {400, "invalid selector: 'metadata.name'; can't understand 'metadata.name'"},
 		"limit=x":                                             {400, `strconv.ParseInt: parsing "x": invalid syntax`},
