@@ -1,13 +1,85 @@
 package server
 
 import (
-	"errors"
+	"context"
+	"fmt"
+	"net/http"
+	"time"
 
+	"go.opentelemetry.io/otel/trace/noop"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/crd-server/crd-server/internal/controllers"
+	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crdhandler"
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/discovery"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-func compose(*Options, *clientv3.Client, authorizer.Authorizer) (*parts, error) {
-	return nil, errors.New("not composed yet")
+// compose wires what serves custom resources: the store feeds the informer, the informer the table of served resources,
+// and the table everything else.
+func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authorizer) (*parts, error) {
+	store, err := dynamicstorage.New(dynamicstorage.Options{
+		Client: client,
+		Prefix: o.Etcd.root(),
+		Header: readHeader,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("storage: %w", err)
+	}
+	informer := crds.NewInformer(store)
+	table := crds.NewTable(informer)
+	published := discovery.New(table, discovery.Options{Delegate: http.HandlerFunc(notFound), Version: apiVersion})
+	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
+		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, noop.NewTracerProvider()))
+	if err != nil {
+		return nil, fmt.Errorf("conversion: %w", err)
+	}
+	// The handler and the lifecycle need each other: a CRD that was written is settled before it is answered, and the
+	// objects of a deleted one are deleted by the handler.
+	var lifecycle *controllers.Lifecycle
+	handler, err := crdhandler.New(crdhandler.Config{
+		Store:                   store,
+		Table:                   table,
+		Converters:              converters,
+		Delegate:                http.HandlerFunc(notFound),
+		GroupDiscovery:          published.Group(),
+		VersionDiscovery:        published.Version(),
+		Settle:                  func(ctx context.Context, name string) error { return lifecycle.Settle(ctx, name) },
+		Authorizer:              authorizer,
+		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
+		RequestTimeout:          o.Requests.Timeout,
+		GarbageCollection:       o.Resources.GarbageCollection,
+		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("handler: %w", err)
+	}
+	lifecycle = controllers.NewLifecycle(controllers.Config{
+		Store:           store,
+		Table:           table,
+		DeleteInstances: handler.DeleteInstances,
+	})
+	return &parts{
+		routes: routes{
+			api: published.API(), groups: published.APIs(), resources: handler,
+			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
+			served: published.Paths,
+		},
+		run: func(ctx context.Context) error {
+			group, ctx := errgroup.WithContext(ctx)
+			group.Go(func() error { return store.Run(ctx) })
+			group.Go(func() error { informer.RunWithContext(ctx); return nil })
+			group.Go(func() error { lifecycle.Run(ctx); return nil })
+			return group.Wait()
+		},
+		storage: store.Ready,
+		synced:  table.Synced(),
+	}, nil
 }

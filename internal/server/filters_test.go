@@ -1,0 +1,119 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apiserver/pkg/warning"
+)
+
+// TestFilters looks at what each filter does to an answer.
+func TestFilters(t *testing.T) {
+	blocked := make(chan struct{})
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch {
+		case strings.Contains(req.URL.Path, "/panics/"):
+			panic("on purpose")
+		case strings.Contains(req.URL.Path, "/sleepers/"):
+			<-req.Context().Done()
+			<-blocked // a handler that does not notice
+		}
+		warning.AddWarning(req.Context(), "", "careful")
+		fmt.Fprint(w, req.Proto)
+	}), func(o *Options) {
+		o.Serving.CORSOrigins = []string{"//example\\.com$"}
+		o.Serving.HSTSDirectives = []string{"max-age=31536000", "preload"}
+		o.Serving.GoawayChance = 0.02
+	})
+	defer close(blocked)
+	client, url := s.as("root", "system:masters")
+	path := url + "/apis/example.com/v1/namespaces/default/"
+
+	t.Run("headers", func(t *testing.T) {
+		got := do(t, client, "GET", path+"crontabs/one")
+		for header, want := range map[string]string{
+			"Strict-Transport-Security": "max-age=31536000; preload",
+			"Cache-Control":             "no-cache, private",
+			"Warning":                   `299 - "careful"`,
+		} {
+			if got.header.Get(header) != want {
+				t.Errorf("%s: got %q", header, got.header.Get(header))
+			}
+		}
+		if got.body != "HTTP/2.0" {
+			t.Errorf("spoke %s", got.body)
+		}
+	})
+	t.Run("CORS", func(t *testing.T) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, path+"crontabs/one", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Origin", "https://example.com")
+		response, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusNoContent || response.Header.Get("Access-Control-Allow-Origin") != "https://example.com" {
+			t.Errorf("got %v", response)
+		}
+	})
+	t.Run("panic", func(t *testing.T) {
+		if _, err := client.Get(path + "panics/one"); err == nil {
+			t.Error("a panic was answered") // the stream is reset, as kube-apiserver's is
+		}
+		if got := do(t, client, "GET", path+"crontabs/one"); got.code != http.StatusOK {
+			t.Errorf("the server did not survive: %d", got.code)
+		}
+	})
+	t.Run("timeout", func(t *testing.T) {
+		began := time.Now()
+		got := do(t, client, "GET", path+"sleepers/one?timeout=50ms")
+		if got.code != http.StatusGatewayTimeout || !strings.Contains(got.body, `"reason":"Timeout"`) || time.Since(began) > 10*time.Second {
+			t.Errorf("got %d %s", got.code, got.body)
+		}
+		if got := do(t, client, "GET", path+"crontabs/one?timeout=soon"); got.code != http.StatusBadRequest || got.status(t).Code != http.StatusBadRequest {
+			t.Errorf("got %d %s", got.code, got.body)
+		}
+	})
+	t.Run("impersonation", func(t *testing.T) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, path+"crontabs/one", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Impersonate-User", "jane")
+		response, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusForbidden {
+			t.Errorf("got %d", response.StatusCode)
+		}
+	})
+}
+
+func TestTooManyRequests(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-leave
+	}), func(o *Options) { o.Requests.MaxInFlight = 1 })
+	root, url := s.as("root", "system:masters")
+	go func() {
+		if response, err := root.Get(url + "/apis/example.com/v1/crontabs"); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	<-entered
+	jane, _ := s.as("jane")
+	got := do(t, jane, "GET", url+"/apis/example.com/v1/crontabs")
+	if got.code != http.StatusTooManyRequests || got.header.Get("Retry-After") != "1" {
+		t.Errorf("got %d %s", got.code, got.body)
+	}
+	close(leave)
+}
