@@ -179,11 +179,11 @@ func TestUpdateConflict(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	f := newWrites(t, nil)
 	var fields []string
-	for n := range 25000 {
+	for n := range 4000 {
 		fields = append(fields, fmt.Sprintf(`"k%029d":1`, n))
 	}
 	spec := "{" + strings.Join(fields, ",") + "}"
-	huge := `{"x":"` + strings.Repeat("x", 2<<20) + `"}`
+	huge := `{"x":"` + strings.Repeat("x", maxRequest) + `"}`
 
 	if obj := f.do(call{method: "POST", body: widget("created", "", spec)}).is(201).obj; len(obj.GetManagedFields()) != 0 {
 		t.Error("create: managed fields were stored")

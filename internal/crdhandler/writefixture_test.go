@@ -43,8 +43,10 @@ type writes struct {
 	*testing.T
 	config *Config
 	scope  *requestScope
-	client *clientv3.Client
-	url    string
+	// subresources are the scopes of status and scale, where a test has them.
+	subresources map[string]*requestScope
+	client       *clientv3.Client
+	url          string
 }
 
 // newWrites starts a server of widgets; configure may change it before it serves.
@@ -71,9 +73,16 @@ func newWrites(t *testing.T, configure func(*writes)) *writes {
 	}
 	server := httptest.NewServer(filters.WithWarningRecorder(requestInfo(f)))
 	t.Cleanup(server.Close)
-	f.url = server.URL + "/apis/example.com/v1/namespaces/ns/widgets"
+	f.url = server.URL + "/apis/" + f.scope.resource.Group + "/" + f.scope.resource.Version
+	if f.scope.namespaced {
+		f.url += "/namespaces/ns"
+	}
+	f.url += "/" + f.scope.resource.Resource
 	return f
 }
+
+// maxRequest is the most that etcd takes at a time.
+const maxRequest = 256 << 10
 
 // startEtcd returns a client of an etcd of the test's own, in the process.
 func startEtcd(t *testing.T) *clientv3.Client {
@@ -84,6 +93,7 @@ func startEtcd(t *testing.T) *clientv3.Client {
 	config.ListenClientUrls, config.ListenPeerUrls = nil, nil
 	config.TickMs, config.ElectionMs = 10, 100
 	config.UnsafeNoFsync = true
+	config.MaxRequestBytes = maxRequest
 	etcd, err := embed.StartEtcd(config)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +111,8 @@ func startEtcd(t *testing.T) *clientv3.Client {
 	return client
 }
 
-// requestInfo does what the handler in front of the verbs does.
+// requestInfo does what the handler in front of the verbs does. In the namespace "terminating" the CustomResourceDefinition
+// is being deleted.
 func requestInfo(f *writes) http.Handler {
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis")}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -111,12 +122,13 @@ func requestInfo(f *writes) http.Handler {
 			return
 		}
 		ctx := request.WithUser(request.WithRequestInfo(req.Context(), info), &user.DefaultInfo{Name: "somebody"})
-		f.scope.verb(info.Verb, f.config.terminating(info))(w, req.WithContext(ctx))
+		scope := f.scope
+		if info.Subresource != "" {
+			scope = f.subresources[info.Subresource]
+		}
+		scope.verb(info.Verb, info.Namespace == "terminating")(w, req.WithContext(ctx))
 	})
 }
-
-// terminating lets tests ask for what happens while a CRD is terminating, by the namespace.
-func (c *Config) terminating(info *request.RequestInfo) bool { return info.Namespace == "terminating" }
 
 func widgetHeader(value []byte) (dynamicstorage.Header, error) {
 	m := &metav1.PartialObjectMetadata{}
