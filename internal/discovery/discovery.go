@@ -70,7 +70,7 @@ func New(table Table, options Options) *Discovery {
 
 // forget gives up what depends on a CRD.
 func (d *Discovery) forget(old, record *crds.Record) {
-	if shown(old) == shown(record) {
+	if record != nil && shown(old) == shown(record) {
 		return
 	}
 	for _, r := range []*crds.Record{old, record} {
