@@ -172,10 +172,16 @@ func (s *requestScope) alreadyExists(m metav1.Object, terminating bool) error {
 }
 
 // create stores a new object. With errExists it says whether the object that has the key already is being deleted;
-// that one is not decoded.
+// that one is not decoded. As upstream, it encodes first: a conversion that fails is told before a taken name.
 func (s *storage) create(ctx context.Context, key string, obj runtime.Object, dryRun bool) (_ *dynamicstorage.Entry, terminating bool, err error) {
-	if revision, err := resourceVersionOf(obj); !dryRun && err == nil && revision != 0 {
-		return nil, false, errResourceVersionSet
+	var change dynamicstorage.Change
+	if !dryRun {
+		if revision, err := resourceVersionOf(obj); err == nil && revision != 0 {
+			return nil, false, errResourceVersionSet
+		}
+		if change, err = s.stored(ctx, nil, outcome{obj: obj}); err != nil {
+			return nil, false, err
+		}
 	}
 	entry, err := s.resource.Update(ctx, key, func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if cur != nil {
@@ -185,7 +191,7 @@ func (s *storage) create(ctx context.Context, key string, obj runtime.Object, dr
 		if dryRun {
 			return dynamicstorage.Change{}, errDryRun
 		}
-		return s.stored(ctx, nil, outcome{obj: obj})
+		return change, nil
 	}, dynamicstorage.UpdateOptions{})
 	if errors.Is(err, errDryRun) {
 		err = nil

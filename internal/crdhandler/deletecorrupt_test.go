@@ -2,6 +2,7 @@ package crdhandler
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,8 +20,11 @@ func TestDeleteCorrupt(t *testing.T) {
 	if code := f.del("/corrupt", "").code; code != 500 {
 		t.Errorf("got %d, want 500: it cannot be read", code)
 	}
-	if code := f.do(call{method: "PATCH", path: "/corrupt", contentType: "application/merge-patch+json", body: `{}`}).code; code != 500 {
-		t.Errorf("got %d, want 500: it cannot be read", code)
+	patched := f.do(call{method: "PATCH", path: "/corrupt", contentType: "application/merge-patch+json", body: `{}`})
+	message, _ := patched.obj.Object["message"].(string)
+	patched.fails(500, metav1.StatusReasonInternalError, message)
+	if !strings.HasPrefix(message, "Internal error occurred: StorageError: corrupt object, Code: 7, Key: ") {
+		t.Errorf("got %q", message)
 	}
 	f.do(call{method: "POST", body: widget("corrupt", "", `{}`)}).fails(409, metav1.StatusReasonAlreadyExists, `widgets.example.com "corrupt" already exists`)
 

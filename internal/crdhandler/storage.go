@@ -43,6 +43,9 @@ func (s *storage) object(ctx context.Context, entry *dynamicstorage.Entry) (runt
 	if err != nil {
 		return nil, err
 	}
+	if err := unreadable(entry, view); err != nil {
+		return nil, err
+	}
 	return s.codec.decode(view, entry.Revision)
 }
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
@@ -43,20 +44,9 @@ func (s *requestScope) updated(ctx context.Context, req *http.Request) (writeAns
 	if err != nil {
 		return writeAnswer{}, err
 	}
-	obj, err := s.decodeObject(ctx, payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)})
-	if err != nil {
-		return writeAnswer{}, err
-	}
-	if err := matchNamespace(namespace, accessor(obj)); err != nil {
-		return writeAnswer{}, err
-	}
-	if err := matchName(obj, namespace, name); err != nil {
-		return writeAnswer{}, err
-	}
-	dedupOwners(ctx, obj, duplicateOwners)
 	p := &put{
 		scope:    s,
-		obj:      obj,
+		payload:  payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)},
 		options:  options,
 		manager:  managerName(options.FieldManager, req.UserAgent()),
 		admitter: s.admitter(ctx, target{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)}),
@@ -71,22 +61,57 @@ func (s *requestScope) updated(ctx context.Context, req *http.Request) (writeAns
 // put replaces one object by another.
 type put struct {
 	scope    *requestScope
-	obj      runtime.Object
+	payload  payload
 	options  *metav1.UpdateOptions
 	manager  string
 	admitter *admitter
+
+	// obj is the object sent, until an attempt has taken it; uid is that of the object it is to replace.
+	obj runtime.Object
+	uid types.UID
 	// bare leaves the managed fields away: the object was too large with them (W3).
 	bare bool
 }
 
 func (p *put) run(ctx context.Context) (result, error) {
+	obj, err := p.decode(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	p.obj, p.uid = obj, accessor(obj).GetUID()
 	res, err := p.replacement().run(ctx)
 	if errors.Is(err, dynamicstorage.ErrTooLarge) {
 		p.bare = true
-		accessor(p.obj).SetManagedFields(nil)
 		res, err = p.replacement().run(ctx)
 	}
 	return res, err
+}
+
+// decode returns the object sent, which must be the one that the URL names.
+func (p *put) decode(ctx context.Context) (runtime.Object, error) {
+	obj, err := p.scope.decodeObject(ctx, p.payload)
+	if err != nil {
+		return nil, err
+	}
+	namespace, name := p.admitter.namespace, p.admitter.name
+	if err := matchNamespace(namespace, accessor(obj)); err != nil {
+		return nil, err
+	}
+	if err := matchName(obj, namespace, name); err != nil {
+		return nil, err
+	}
+	dedupOwners(ctx, obj, duplicateOwners)
+	return obj, nil
+}
+
+// take returns the object sent for an attempt, which may change it. Attempts after the first are rare: they decode it
+// again, and nobody needs a copy.
+func (p *put) take(ctx context.Context) (runtime.Object, error) {
+	obj := p.obj
+	if p.obj = nil; obj != nil {
+		return obj, nil
+	}
+	return p.decode(ctx)
 }
 
 func (p *put) replacement() *replacement {
@@ -95,7 +120,7 @@ func (p *put) replacement() *replacement {
 		namespace: p.admitter.namespace,
 		name:      p.admitter.name,
 		dryRun:    p.admitter.dryRun,
-		uid:       accessor(p.obj).GetUID(),
+		uid:       p.uid,
 		next:      p.next,
 		validateUpdate: func(ctx context.Context, obj, old runtime.Object) error {
 			return p.admitter.validateUpdate(ctx, obj, old, p.options)
@@ -105,8 +130,13 @@ func (p *put) replacement() *replacement {
 
 // next returns the object sent, as one attempt may store it.
 func (p *put) next(ctx context.Context, live runtime.Object) (runtime.Object, error) {
-	obj := p.obj.DeepCopyObject()
-	if !p.bare {
+	obj, err := p.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p.bare {
+		accessor(obj).SetManagedFields(nil)
+	} else {
 		fields, err := p.scope.fieldManager()
 		if err != nil {
 			return nil, err

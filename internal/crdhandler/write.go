@@ -125,9 +125,6 @@ func (s *requestScope) writeError(err error, name string) error {
 
 // change is one attempt.
 func (r *replacement) change(ctx context.Context, existing runtime.Object) (outcome, error) {
-	if existing == nil && r.removed != nil {
-		return outcome{keep: true}, nil // somebody else removed it when we were about to
-	}
 	r.created, r.removed = existing == nil, nil
 	switch {
 	case existing != nil:
