@@ -43,10 +43,10 @@ func BenchmarkChain(b *testing.B) {
 	}
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	nothing := http.NotFoundHandler()
-	handler := newRouter(c.filters(), &routes{
+	handler := c.around(newRouter(&routes{
 		api: nothing, groups: nothing, resources: answered, openAPIV2: nothing, openAPIV3: nothing,
 		health: newHealth(c.drain.stopping, false),
-	})
+	}))
 	req := requestWith(admin.cert)
 	req.URL.Path = "/apis/example.com/v1/namespaces/default/crontabs/one"
 	for _, header := range []string{"Accept", "Accept-Encoding", "User-Agent"} {

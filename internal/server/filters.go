@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"github.com/go-chi/chi/v5"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/waitgroup"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -40,6 +41,11 @@ var longRunning = serverfilters.BasicLongRunningRequestCheck(
 	sets.NewString("watch", "proxy"),
 	sets.NewString("attach", "exec", "proxy", "log", "portforward"),
 )
+
+// around returns the handler with all filters around it.
+func (c *chain) around(handler http.Handler) http.Handler {
+	return chi.Chain(c.filters()...).Handler(handler)
+}
 
 // filters returns the chain, outermost first, in kube-apiserver's order: that a request is refused with 401 before 429,
 // and with 429 before 403, depends on it.

@@ -8,6 +8,8 @@ import (
 
 	jsoniter "github.com/json-iterator/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
 	"github.com/crd-server/crd-server/internal/crds"
@@ -25,11 +27,11 @@ var (
 func readHeader(value []byte) (dynamicstorage.Header, error) {
 	switch {
 	case bytes.HasPrefix(value, cborPrefix):
-		var object metav1.PartialObjectMetadata
+		var object map[string]any
 		if err := direct.Unmarshal(value, &object); err != nil {
 			return dynamicstorage.Header{}, fmt.Errorf("decode CBOR: %w", err)
 		}
-		return headerOf(&object), nil
+		return headerOf(&unstructured.Unstructured{Object: object}), nil
 	case bytes.HasPrefix(value, protobufPrefix): // only CustomResourceDefinitions are ever stored so
 		definition, err := crds.DecodeDefinition(value, 0)
 		if err != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,7 +31,7 @@ func TestReadHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range map[string][]byte{
-		"JSON": jsonValue, "CBOR": append([]byte(nil), cborValue...),
+		"JSON": jsonValue, "CBOR": append(slices.Clone(cborPrefix), cborValue...),
 		"metadata last": []byte(`{"spec":{"metadata":{"uid":"no"}},"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b","é":"\n"},"uid":"u-1"}}`),
 	} {
 		got, err := readHeader(value)

@@ -36,10 +36,10 @@ type routes struct {
 	profiling bool
 }
 
-// newRouter returns the handler of the whole server: the filters around the routes.
-func newRouter(filters []filter, r *routes) http.Handler {
+// newRouter returns the handler of the routes. It goes inside of all filters: a request that is given up by the timeout
+// filter is worked on further, and the router, were it outside, would have given its routing state to another one.
+func newRouter(r *routes) http.Handler {
 	router := chi.NewRouter()
-	router.Use(filters...)
 	router.Use(byDecodedPath)
 	router.NotFound(notFound)
 	listed := &index{served: r.served}

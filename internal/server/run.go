@@ -126,7 +126,7 @@ func (s *server) assemble(compose composer, installs bool) error {
 		drain:         s.drain,
 	}
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
-	s.handler = newRouter(c.filters(), &s.parts.routes)
+	s.handler = c.around(newRouter(&s.parts.routes))
 	return nil
 }
 
