@@ -14,6 +14,10 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
+// shown is how long a deleted CRD that others keep says that it is terminating, before it says that its objects
+// are gone. Deleting no objects takes no time here; a client that waits for the condition must get to see it.
+const shown = 2 * time.Second
+
 // patience is how long objects may be left before a CRD says that something keeps them.
 const patience = time.Minute
 
@@ -39,6 +43,8 @@ func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 		return errors.Join(err, l.mark(ctx, record, deletionFailed(err)))
 	case remaining > 0:
 		return l.wait(ctx, record)
+	case len(record.Finalizers) > 1 && l.config.Clock.Now().Sub(record.DeletionTimestamp.Time) < shown:
+		return errRetry
 	}
 	l.remaining.Delete(name)
 	return l.drop(ctx, record, terminated("InstanceDeletionCompleted", "removed all instances"))

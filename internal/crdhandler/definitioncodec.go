@@ -1,8 +1,10 @@
 package crdhandler
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -63,14 +65,29 @@ func (definitionCodec) view(entry *dynamicstorage.Entry) (*dynamicstorage.View, 
 		return nil, err
 	}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	crd.ResourceVersion = revisionMark
-	encoded, err := json.Marshal(crd)
-	if err != nil {
-		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
-	}
-	value, at, err := cutMember(encoded, revisionMember)
+	value, at, err := encodeSplicedDefinition(crd)
 	if err != nil {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 	}
 	return &dynamicstorage.View{JSON: slices.Clip(value), At: at, Labels: crd.Labels}, nil
+}
+
+// encodeSplicedDefinition is encodeSpliced for a CRD; it modifies crd.
+func encodeSplicedDefinition(crd *apiextensionsv1.CustomResourceDefinition) (value []byte, at int, err error) {
+	crd.ResourceVersion = revisionMark
+	encoded, err := json.Marshal(crd)
+	if err != nil {
+		return nil, 0, err
+	}
+	value, at, err = cutMember(encoded, revisionMember)
+	if !errors.Is(err, errNoMetadata) {
+		return value, at, err
+	}
+	// Nothing follows the resourceVersion in metadata that was not written by an API server; then it goes first.
+	crd.ResourceVersion = ""
+	if encoded, err = json.Marshal(crd); err != nil {
+		return nil, 0, err
+	}
+	const opening = `"metadata":{`
+	return encoded, bytes.Index(encoded, []byte(opening)) + len(opening), nil
 }

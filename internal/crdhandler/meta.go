@@ -21,10 +21,11 @@ import (
 // errNoName answers a request that needs a name in its path and has none.
 var errNoName = apierrors.NewBadRequest("name must be provided")
 
-// storedKind is the kind of the stored objects, which for scale is not the kind of the endpoint.
+// storedKind is the kind of a stored object, as the object says it: upstream's messages name the kind that was sent,
+// even when that is what is wrong.
 func (s *requestScope) storedKind(obj runtime.Object) schema.GroupKind {
-	if s.part != nil {
-		return obj.GetObjectKind().GroupVersionKind().GroupKind()
+	if kinds, _, err := s.objects.typer.ObjectKinds(obj); err == nil {
+		return kinds[0].GroupKind()
 	}
 	return s.kind.GroupKind()
 }
