@@ -85,8 +85,17 @@ type patchOperation struct {
 	Value any    `json:"value"`
 }
 
+// errUnusablePatch answers a patch that the library breaks on.
+var errUnusablePatch = errors.New("the patch cannot be applied to the object")
+
 // apply returns the patched document, and what strict decoding found in the patch.
 func (p documentPatch) apply(document []byte) (patched []byte, found []error, err error) {
+	defer func() {
+		// The library panics on some operations without the members they need, such as a test without a value.
+		if cause := recover(); cause != nil {
+			patched, found, err = nil, nil, unprocessable(errUnusablePatch)
+		}
+	}()
 	if p.patchType == types.JSONPatchType {
 		return p.applyOperations(document)
 	}

@@ -52,6 +52,10 @@ func TestDocumentPatch(t *testing.T) {
 			code: 422, reason: metav1.StatusReasonInvalid, message: "the server rejected our request due to an error in our request",
 		},
 		{
+			name: "test of everything without a value", patchType: types.JSONPatchType, patch: `[{"op":"test","path":""}]`,
+			code: 422, reason: metav1.StatusReasonInvalid,
+		},
+		{
 			name: "as many operations as there may be", patchType: types.JSONPatchType, want: document,
 			patch: operations(maxPatchOperations, `{"op":"test","path":"/a","value":1}`),
 		},
