@@ -1,9 +1,10 @@
 package openapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
 	openapi_v3 "github.com/google/gnostic-models/openapiv3"
@@ -81,24 +82,29 @@ func V2(crd *apiextensionsv1.CustomResourceDefinition) (*Part, error) {
 	return part, nil
 }
 
-func appendMembers[T any](b []byte, object map[string]T) ([]byte, error) {
-	more, err := members(object)
-	if err != nil || len(more) == 0 {
-		return b, err
-	}
-	if len(b) > 0 {
-		b = append(b, ',')
-	}
-	return append(b, more...), nil
+// members encodes an object without its braces. Its members are sorted.
+func members[T json.Marshaler](object map[string]T) ([]byte, error) {
+	return appendMembers(nil, object)
 }
 
-// members encodes an object and takes its braces off. The members are sorted.
-func members[T any](object map[string]T) ([]byte, error) {
-	b, err := json.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding OpenAPI: %w", err)
+// appendMembers appends the members to those that are there. json.Marshal would do the same but for reading once
+// more what the values have encoded, which is most of its work.
+func appendMembers[T json.Marshaler](b []byte, object map[string]T) ([]byte, error) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		encodedName, err := json.Marshal(name)
+		if err != nil {
+			return nil, fmt.Errorf("encoding OpenAPI: %w", err)
+		}
+		value, err := object[name].MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("encoding OpenAPI of %s: %w", name, err)
+		}
+		if len(b) > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, encodedName...), ':'), value...)
 	}
-	return bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("{")), []byte("}")), nil
+	return b, nil
 }
 
 // ProtobufV2 encodes a document of version 2. Documents of parts may be put one after the other: protobuf
