@@ -44,7 +44,8 @@ func (s *requestScope) deleted(ctx context.Context, req *http.Request) (writeAns
 		return writeAnswer{}, finished(ctx, err)
 	}
 	code := http.StatusOK
-	if orphan := options.OrphanDependents; !gone && orphan != nil && !*orphan { //nolint:staticcheck // old clients set it
+	//lint:ignore SA1019 old clients set it
+	if orphan := options.OrphanDependents; !gone && orphan != nil && !*orphan {
 		code = http.StatusAccepted
 	}
 	return writeAnswer{code: code, media: media, result: res}, nil
@@ -198,7 +199,8 @@ func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 
 // collectorFinalizer returns the one finalizer of the garbage collector an object is to have, if any.
 func collectorFinalizer(finalizers []string, options *metav1.DeleteOptions) string {
-	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // old clients set it
+	//lint:ignore SA1019 old clients set it
+	if orphan := options.OrphanDependents; orphan != nil {
 		if *orphan {
 			return metav1.FinalizerOrphanDependents
 		}

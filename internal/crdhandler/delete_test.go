@@ -33,7 +33,9 @@ func TestCollectorFinalizers(t *testing.T) {
 		{name: "foreground", options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
 		{name: "foreground instead of orphan", finalizers: []string{orphan}, options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
 		{name: "background", finalizers: []string{orphan, "x", foreground}, options: policy(metav1.DeletePropagationBackground), want: []string{"x"}},
+		//lint:ignore SA1019 old clients set it
 		{name: "old orphan", options: metav1.DeleteOptions{OrphanDependents: &yes}, want: []string{orphan}},
+		//lint:ignore SA1019 old clients set it
 		{name: "old no orphan", finalizers: []string{orphan}, options: metav1.DeleteOptions{OrphanDependents: &no}},
 	}
 	for _, test := range tests {

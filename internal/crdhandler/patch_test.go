@@ -20,7 +20,7 @@ func TestPatch(t *testing.T) {
 		}
 		owners := map[string]string{}
 		for _, entry := range obj.GetManagedFields() {
-			owners[entry.Manager] = string(entry.FieldsV1.Raw)
+			owners[entry.Manager] = entry.FieldsV1.GetRawString()
 		}
 		if len(owners) != 2 || owners["patcher"] != `{"f:spec":{"f:size":{}}}` {
 			t.Errorf("managed fields: got %v", owners)

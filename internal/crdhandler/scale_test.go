@@ -116,7 +116,7 @@ func TestScale(t *testing.T) {
 		}
 		owned := map[string]string{}
 		for _, entry := range stored.GetManagedFields() {
-			owned[entry.Manager+"/"+entry.Subresource] += string(entry.FieldsV1.Raw)
+			owned[entry.Manager+"/"+entry.Subresource] += entry.FieldsV1.GetRawString()
 		}
 		if owned["scaler/scale"] != `{"f:spec":{"f:replicas":{}}}` || strings.Contains(owned["tester/"], "replicas") {
 			t.Errorf("managed fields: got %v", owned)
