@@ -43,10 +43,7 @@ func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFi
 	if err != nil {
 		return nil, err
 	}
-	meta, hasMeta, unknownFields, err := objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{
-		DropMalformedFields:     o.DropInvalidMetadata,
-		ReturnUnknownFieldPaths: o.ReturnUnknownFieldPaths,
-	})
+	meta, unknownFields, err := readMeta(obj, o)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +62,8 @@ func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFi
 			return nil, err
 		}
 		unknownFields = append(unknownFields, unknown...)
-		if o.RepairGeneration && meta != nil && meta.Generation == 0 {
-			meta.Generation = 1
+		if o.RepairGeneration {
+			meta.repairGeneration()
 		}
 	}
 
@@ -76,19 +73,20 @@ func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFi
 	if hasAPIVersion {
 		obj["apiVersion"] = apiVersion
 	}
-	if hasMeta {
-		if err := objectmeta.SetObjectMeta(obj, meta); err != nil {
-			return nil, err
-		}
+	if err := meta.write(obj); err != nil {
+		return nil, err
 	}
 	return unknownFields, nil
 }
 
 // coerceToSchema is the part of coerce that is about the schema. A version that the CRD does not have knows no field.
 func (s *Set) coerceToSchema(obj map[string]any, o CoerceOptions, v *Version) (unknownFields []string, err error) {
-	var structural *structuralschema.Structural
+	var structural, embedded *structuralschema.Structural
 	if v != nil {
 		if structural, err = v.Structural(); err != nil {
+			return nil, err
+		}
+		if embedded, err = v.embedded(); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +96,7 @@ func (s *Set) coerceToSchema(obj map[string]any, o CoerceOptions, v *Version) (u
 		})
 		defaulting.PruneNonNullableNullsWithoutDefaults(obj, structural)
 	}
-	coerceErr, unknown := objectmeta.CoerceWithOptions(nil, obj, structural, false, objectmeta.CoerceOptions{
+	coerceErr, unknown := objectmeta.CoerceWithOptions(nil, obj, embedded, false, objectmeta.CoerceOptions{
 		DropInvalidFields:       o.DropInvalidMetadata,
 		ReturnUnknownFieldPaths: o.ReturnUnknownFieldPaths,
 	})

@@ -80,9 +80,9 @@ func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, versi
 // TestAgainstUpstream holds every decision against that of upstream's strategies, for objects that are valid, invalid and
 // absurd.
 func TestAgainstUpstream(t *testing.T) {
-	rounds := 400
+	rounds := 150
 	if testing.Short() {
-		rounds = 50
+		rounds = 30
 	}
 	for _, name := range []string{"widgets", "relics"} {
 		crd := readCRD(t, name)

@@ -8,8 +8,8 @@
 // needed, on its own: a read needs the structural schema only, never a validator or a CEL program.
 //
 //   - set.go, version.go: the two types, and what can be told without compiling anything
-//   - structural.go, validators.go: the compiled parts
-//   - coerce.go, default.go: decoding
+//   - structural.go, trim.go, validators.go: the compiled parts
+//   - coerce.go, meta.go, canonical.go, default.go: decoding
 //   - prepare.go, validate.go, typemeta.go, scale.go, finalizers.go: the rules for writes
 //   - selectable.go: declared selectable fields
 //   - typeconverter.go, models.go: types for managed fields

@@ -120,7 +120,7 @@ func TestTypeConverterAgainstUpstream(t *testing.T) {
 		for _, version := range []string{"v1", "v2", "v3", "v9"} {
 			t.Run(name+"/"+version, func(t *testing.T) {
 				accepted := 0
-				for range 300 {
+				for range 120 {
 					old := randomObject(t, random, set.kind.Kind, version)
 					if version != "v9" {
 						// What is unknown would be refused by the type already.
@@ -138,7 +138,7 @@ func TestTypeConverterAgainstUpstream(t *testing.T) {
 						accepted++
 					}
 				}
-				if version != "v9" && accepted < 30 {
+				if version != "v9" && accepted < 20 {
 					t.Errorf("only %d objects were of the type: the test compares too little", accepted)
 				}
 			})
@@ -157,10 +157,9 @@ type typingResult struct {
 func typing(converter managedfields.TypeConverter, obj, old *unstructured.Unstructured) (result typingResult) {
 	failed := func(err error) bool {
 		if err != nil {
-			// The errors of several fields come in random order.
-			parts := strings.Split(err.Error(), "\n")
-			slices.Sort(parts)
-			result.Err = strings.Join(parts, "\n")
+			// Of several wrong fields, a random one is told.
+			_, what, _ := strings.Cut(err.Error(), ": ")
+			result.Err, _, _ = strings.Cut(what, ", got")
 		}
 		return err != nil
 	}

@@ -20,83 +20,94 @@ import (
 // ValidateCreate validates a new object. The errors come in upstream's order: type, metadata, schema, scale, embedded
 // metadata, list types, rules.
 func (v *Version) ValidateCreate(ctx context.Context, obj *unstructured.Unstructured) field.ErrorList {
-	structural, err := v.Structural()
+	parts, err := v.parts(v.forObject)
 	if err != nil {
 		return internalError(err)
 	}
-	validator, err := v.forObject()
-	if err != nil {
-		return internalError(err)
-	}
-
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, nil)...)
-		errs = append(errs, apiservervalidation.ValidateCustomResource(nil, obj.Object, validator)...)
+		errs = append(errs, apiservervalidation.ValidateCustomResource(nil, obj.Object, parts.schema)...)
 		errs = append(errs, v.validateScaleSpec(obj)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
-	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, structural, false)...)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, structural, obj.Object)...)
-	return append(errs, v.validateRules(ctx, errs, obj.Object, nil)...)
+	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, parts.embedded, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, parts.keyed, obj.Object)...)
+	return append(errs, parts.validateRules(ctx, errs, obj.Object, nil)...)
 }
 
 // ValidateUpdate validates a changed object. Errors at values that have not changed are dropped where they can be told (T8,
 // T9).
 func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
-	structural, err := v.Structural()
+	parts, err := v.parts(v.forObject)
 	if err != nil {
 		return internalError(err)
 	}
-	validator, err := v.forObject()
-	if err != nil {
-		return internalError(err)
-	}
-	ratchet := newRatchet(structural, obj, old)
+	ratchet := newRatchet(parts.structural, obj, old)
 	defer ratchet.observe()
 
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(nil, obj.Object, old.Object, validator, ratchet.schemaOptions()...)...)
+		errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(nil, obj.Object, old.Object, parts.schema, ratchet.schemaOptions()...)...)
 		errs = append(errs, v.validateScaleSpec(obj)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
-	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, structural, false)...)
-	errs = append(errs, validateListTypes(structural, obj, old)...)
-	return append(errs, v.validateRules(ctx, errs, obj.Object, old.Object, ratchet.ruleOptions()...)...)
+	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, parts.embedded, false)...)
+	errs = append(errs, validateListTypes(parts.keyed, obj, old)...)
+	return append(errs, parts.validateRules(ctx, errs, obj.Object, old.Object, ratchet.ruleOptions()...)...)
 }
 
 // ValidateStatusUpdate validates an object whose status has changed: the schema is held against the status only, the rules
 // against the whole object (S2).
 func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
-	structural, err := v.Structural()
+	parts, err := v.parts(v.forStatus)
 	if err != nil {
 		return internalError(err)
 	}
-	validator, err := v.forStatus()
-	if err != nil {
-		return internalError(err)
-	}
-	ratchet := newRatchet(structural, obj, old)
+	ratchet := newRatchet(parts.structural, obj, old)
 	defer ratchet.observe()
 
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
 		if status, ok := obj.Object["status"]; ok {
-			errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], validator, ratchet.statusOptions()...)...)
+			errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], parts.schema, ratchet.statusOptions()...)...)
 		}
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
-	errs = append(errs, validateListTypes(structural, obj, old)...)
-	return append(errs, v.validateRules(ctx, errs, obj.Object, old.Object, ratchet.ruleOptions()...)...)
+	errs = append(errs, validateListTypes(parts.keyed, obj, old)...)
+	return append(errs, parts.validateRules(ctx, errs, obj.Object, old.Object, ratchet.ruleOptions()...)...)
+}
+
+// parts are the compiled parts that a validation needs.
+type parts struct {
+	structural, embedded, keyed *structuralschema.Structural
+	schema                      apiservervalidation.SchemaValidator
+	rules                       *cel.Validator // nil without rules
+}
+
+func (v *Version) parts(schema func() (apiservervalidation.SchemaValidator, error)) (p parts, err error) {
+	if p.structural, err = v.Structural(); err != nil {
+		return p, err
+	}
+	if p.embedded, err = v.embedded(); err != nil {
+		return p, err
+	}
+	if p.keyed, err = v.keyed(); err != nil {
+		return p, err
+	}
+	if p.schema, err = schema(); err != nil {
+		return p, err
+	}
+	p.rules, err = v.forRules()
+	return p, err
 }
 
 // validateListTypes holds lists of type set and map to their keys, unless the old object failed already.
-func validateListTypes(structural *structuralschema.Structural, obj, old *unstructured.Unstructured) field.ErrorList {
-	errs := listtype.ValidateListSetsAndMaps(nil, structural, obj.Object)
-	if len(errs) > 0 && len(listtype.ValidateListSetsAndMaps(nil, structural, old.Object)) > 0 {
+func validateListTypes(keyed *structuralschema.Structural, obj, old *unstructured.Unstructured) field.ErrorList {
+	errs := listtype.ValidateListSetsAndMaps(nil, keyed, obj.Object)
+	if len(errs) > 0 && len(listtype.ValidateListSetsAndMaps(nil, keyed, old.Object)) > 0 {
 		return nil
 	}
 	return errs
@@ -104,12 +115,8 @@ func validateListTypes(structural *structuralschema.Structural, obj, old *unstru
 
 // validateRules runs the x-kubernetes-validations rules, unless the errors so far say that the object has not the shape
 // that the rules were compiled for (T10). old is nil on create.
-func (v *Version) validateRules(ctx context.Context, errs field.ErrorList, obj, old map[string]any, options ...cel.Option) field.ErrorList {
-	rules, err := v.forRules()
-	if err != nil {
-		return internalError(err)
-	}
-	if rules == nil {
+func (p *parts) validateRules(ctx context.Context, errs field.ErrorList, obj, old map[string]any, options ...cel.Option) field.ErrorList {
+	if p.rules == nil {
 		return nil
 	}
 	for _, err := range errs {
@@ -118,16 +125,12 @@ func (v *Version) validateRules(ctx context.Context, errs field.ErrorList, obj, 
 			return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
 		}
 	}
-	structural, err := v.Structural()
-	if err != nil {
-		return internalError(err)
-	}
 	// An interface that holds a nil map is an old object, which a create has not.
 	var oldObject any
 	if old != nil {
 		oldObject = old
 	}
-	found, _ := rules.Validate(ctx, nil, structural, obj, oldObject, celconfig.RuntimeCELCostBudget, options...)
+	found, _ := p.rules.Validate(ctx, nil, p.structural, obj, oldObject, celconfig.RuntimeCELCostBudget, options...)
 	return found
 }
 

@@ -17,12 +17,14 @@ type Version struct {
 	set  *Set
 	spec *apiextensionsv1.CustomResourceDefinitionVersion
 
-	structural       lazy[*structuralschema.Structural]
-	schemaValidator  lazy[apiservervalidation.SchemaValidator]
-	statusValidator  lazy[apiservervalidation.SchemaValidator]
-	celValidator     lazy[*cel.Validator]
-	selectableFields lazy[[]selectableField]
-	parseableType    lazy[*typed.ParseableType]
+	structural        lazy[*structuralschema.Structural]
+	embeddedResources lazy[*structuralschema.Structural]
+	keyedLists        lazy[*structuralschema.Structural]
+	schemaValidator   lazy[apiservervalidation.SchemaValidator]
+	statusValidator   lazy[apiservervalidation.SchemaValidator]
+	celValidator      lazy[*cel.Validator]
+	selectableFields  lazy[[]selectableField]
+	parseableType     lazy[*typed.ParseableType]
 }
 
 // Name returns the version's name.
