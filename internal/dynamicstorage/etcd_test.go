@@ -2,12 +2,14 @@ package dynamicstorage
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,8 +200,12 @@ func run(t testing.TB, options Options) *Store {
 	return s
 }
 
+var prefixes atomic.Int64
+
+func freshPrefix(t testing.TB) string { return fmt.Sprintf("/%s-%d", t.Name(), prefixes.Add(1)) }
+
 func testStore(t testing.TB) *Store {
-	return run(t, Options{Client: shared.client, Prefix: "/" + t.Name()})
+	return run(t, Options{Client: shared.client, Prefix: freshPrefix(t)})
 }
 
 func deadline(t testing.TB) context.Context {

@@ -239,11 +239,7 @@ func (r *Resource) installLocked(fresh *loaded) {
 			r.endWatchersLocked(ErrCompacted)
 		}
 	} else {
-		for _, event := range fresh.events {
-			r.ring.push(event)
-		}
-		// Net changes are right for those who were here before only: nobody may begin among them.
-		r.ring.floor = max(r.ring.floor, fresh.cache.loaded)
+		r.ring.reload(fresh.events, fresh.cache.loaded)
 	}
 	for _, event := range fresh.since {
 		r.ring.push(event)

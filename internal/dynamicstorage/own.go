@@ -18,8 +18,9 @@ type write struct {
 	err    error // of the header
 	attach func(*Entry)
 
-	// revision is that of the transaction, once it is known. Guarded by the resource's mu.
+	// revision is that of the transaction, and entry what it has stored, once they are known. Guarded by the resource's mu.
 	revision int64
+	entry    *Entry
 
 	// mu guards made.
 	mu   sync.Mutex
@@ -72,15 +73,28 @@ func (r *Resource) forgetLocked(w *write) {
 	}
 }
 
-// settle says at which revision a write was done. If its event has not been seen, it is still expected.
-func (r *Resource) settle(w *write, revision int64) {
+// settle says what a write has stored. If its event has not been seen, it is still expected.
+func (r *Resource) settle(w *write, e *Entry) {
+	revision := e.Revision
 	fed := r.store.feed.current()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w.revision = revision
+	w.revision, w.entry = revision, e
 	if r.cache == nil && r.load == nil || r.load == nil && r.revisionLocked(fed) >= revision {
 		r.forgetLocked(w)
 	}
+}
+
+// newest returns what the last own write of a key has stored, if its event has not come yet, else the cached entry e.
+func (r *Resource) newest(key string, e *Entry) *Entry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, w := range r.writes[key] {
+		if w.entry != nil && (e == nil || w.revision > e.Revision) {
+			e = w.entry
+		}
+	}
+	return e
 }
 
 // forgetOldLocked forgets all writes whose events are in the cache.

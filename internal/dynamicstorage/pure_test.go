@@ -131,15 +131,13 @@ func TestEtcdErrors(t *testing.T) {
 // TestRing compares a ring with a slice of all events there ever were.
 func TestRing(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		maxEvents, maxBytes := 1+rnd.IntN(200), int64(1+rnd.IntN(20000))
+	for range 300 {
 		const start = 10
-		r := newRing(maxEvents, maxBytes, start)
+		r := newRing(1+rnd.IntN(200), int64(1+rnd.IntN(20000)), start)
 		var all []Event
 		revision := int64(start)
 		for range rnd.IntN(600) {
-			revision += rnd.Int64N(3)
-			if len(all) == 0 {
+			if revision += rnd.Int64N(3); len(all) == 0 {
 				revision++
 			}
 			e := Event{Revision: revision, Entry: &Entry{}}
@@ -149,67 +147,75 @@ func TestRing(t *testing.T) {
 			all = append(all, e)
 			r.push(e)
 		}
-		checkRing(t, r, all)
-		readRing(t, r, all, rnd)
-		gone := all[:len(all)-r.len()]
-		older := gone[len(gone)-min(len(gone), rnd.IntN(10)):]
-		if n := len(gone) - len(older); n > 0 && len(older) > 0 && gone[n-1].Revision == older[0].Revision {
-			continue // a history is never cut within a revision
+		checkRing(t, r, all, rnd)
+		from := max(start, r.floor-rnd.Int64N(10))
+		older := slices.DeleteFunc(slices.Clone(all), func(e Event) bool { return e.Revision <= from || e.Revision > r.floor })
+		if r.prepend(older, from) && r.floor != from {
+			t.Fatalf("floor %d, want %d", r.floor, from)
 		}
-		floor := r.floor
-		if len(older) > 0 {
-			floor = older[0].Revision - 1
-		}
-		before := r.first
-		if r.prepend(older, floor) {
-			if r.first != before-uint64(len(older)) || r.floor != floor {
-				t.Fatalf("first %d after %d, floor %d", r.first, before, r.floor)
-			}
-			checkRing(t, r, all)
-		}
+		checkRing(t, r, all, rnd)
 		r.push(Event{Revision: revision + 1})
-		checkRing(t, r, append(all, Event{Revision: revision + 1}))
+		checkRing(t, r, append(all, Event{Revision: revision + 1}), rnd)
 	}
 }
 
-func checkRing(t *testing.T, r *ring, all []Event) {
+func checkRing(t *testing.T, r *ring, all []Event, rnd *rand.Rand) {
 	t.Helper()
 	var bytes int64
-	for _, e := range r.since(r.first) {
+	for _, e := range r.since(0) {
 		bytes += e.cost()
 	}
 	if bytes != r.bytes || r.len() > r.maxEvents || r.bytes > r.maxBytes && r.len() > 1 {
 		t.Fatalf("%d events, %d bytes counted as %d; limits %d, %d", r.len(), bytes, r.bytes, r.maxEvents, r.maxBytes)
 	}
-	if !slices.Equal(r.since(r.first), all[len(all)-r.len():]) {
-		t.Fatal("events are not the last ones")
+	from := r.floor
+	if len(all) > 0 {
+		from += rnd.Int64N(max(1, all[len(all)-1].Revision-from+2))
 	}
-	for i := range len(all) - r.len() {
-		if all[i].Revision > r.floor {
-			t.Fatalf("floor %d, but %d is gone", r.floor, all[i].Revision)
-		}
-	}
-}
-
-// readRing reads a ring from any revision it goes back to, in batches that do not cut revisions.
-func readRing(t *testing.T, r *ring, all []Event, rnd *rand.Rand) {
-	t.Helper()
-	if len(all) == 0 {
-		return
-	}
-	from := r.floor + rnd.Int64N(max(1, all[len(all)-1].Revision-r.floor+2))
 	var got []Event
-	for number := r.after(from); number < r.next(); {
-		batch := r.read(nil, number, 1+rnd.IntN(5))
-		number += uint64(len(batch))
-		got = append(got, batch...)
-		if number < r.next() && r.since(number)[0].Revision == batch[len(batch)-1].Revision {
-			t.Fatal("a batch ends within a revision")
-		}
+	for at := from; len(r.since(at)) > 0; at = got[len(got)-1].Revision {
+		got = r.read(got, at, 1+rnd.IntN(5))
 	}
 	want := slices.DeleteFunc(slices.Clone(all), func(e Event) bool { return e.Revision <= from })
 	if !slices.Equal(got, want) {
-		t.Fatalf("after %d: %d events, want %d", from, len(got), len(want))
+		t.Fatalf("after %d, floor %d: %d events, want %d", from, r.floor, len(got), len(want))
+	}
+}
+
+// TestRingReload: net changes are for those only who were there before.
+func TestRingReload(t *testing.T) {
+	r := newRing(100, 1000, 10)
+	for revision := int64(11); revision <= 20; revision++ {
+		r.push(Event{Revision: revision})
+	}
+	r.reload([]Event{{Revision: 25}, {Revision: 28}}, 30)
+	r.push(Event{Revision: 31})
+	for _, c := range []struct {
+		revision int64
+		reloads  int
+		reaches  bool
+	}{
+		{revision: 9, reaches: false},
+		{revision: 15, reaches: true},
+		{revision: 25, reaches: true},
+		{revision: 15, reloads: 1, reaches: false},
+		{revision: 29, reloads: 1, reaches: false},
+		{revision: 29, reloads: future, reaches: false},
+		{revision: 30, reloads: 1, reaches: true},
+		{revision: 40, reloads: future, reaches: true},
+	} {
+		if got := r.reaches(c.revision, c.reloads); got != c.reaches {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	if got := describe(r.since(20)); got != "25:> 28:> 31:>" {
+		t.Error(got)
+	}
+	if !r.prepend([]Event{{Revision: 24}, {Revision: 25}, {Revision: 28}}, 22) {
+		t.Fatal("no room")
+	}
+	if got := describe(r.since(0)); got != "24:> 25:> 28:> 31:>" || r.reaches(21, 0) || !r.reaches(22, 1) {
+		t.Error(got)
 	}
 }
 

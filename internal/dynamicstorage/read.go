@@ -229,10 +229,10 @@ func (r *Resource) past(revision int64) *Snapshot {
 	if r.load != nil || revision < r.ring.floor {
 		return nil
 	}
-	first := r.ring.after(revision)
-	if r.ring.next()-first > maxUndo {
+	events := r.ring.since(revision)
+	if len(events) > maxUndo {
 		return nil
 	}
-	s.entries, s.since = r.cache.undo(r.ring.since(first)), revision
+	s.entries, s.since = r.cache.undo(events), revision
 	return s
 }

@@ -21,24 +21,31 @@ func (w *Watcher) catchUp(ctx context.Context) ([]Event, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	w.mu.Lock()
-	after := w.revision
-	w.mu.Unlock()
-	r.mu.RLock()
-	if w.era != r.era {
-		defer r.mu.RUnlock()
-		return nil, r.ended
-	}
-	floor := r.ring.floor
-	r.mu.RUnlock()
-	if after >= floor { // somebody else has brought them
-		return nil, nil
+	after, floor, err := w.behind()
+	if err != nil || after >= floor { // somebody else has brought the events
+		return nil, err
 	}
 	replayed, err := r.replay(ctx, after, floor)
 	if err != nil {
 		return nil, err
 	}
 	return w.enter(replayed, floor)
+}
+
+// behind returns where the watcher is and where the ring begins; the same if the watcher can read it.
+func (w *Watcher) behind() (after, floor int64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.resource
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	switch {
+	case w.era != r.era:
+		return 0, 0, r.ended
+	case r.ring.reaches(w.revision, w.reloads):
+		return w.revision, w.revision, nil
+	}
+	return w.revision, r.ring.floor, nil
 }
 
 // enter joins the ring with the events before its floor, or returns them if the ring does not take them.
@@ -52,10 +59,9 @@ func (w *Watcher) enter(replayed *replayed, floor int64) ([]Event, error) {
 		return nil, r.ended
 	}
 	if replayed.complete && r.ring.floor == floor && r.ring.prepend(replayed.events, w.revision) {
-		w.joinLocked()
 		return nil, nil
 	}
-	w.revision = replayed.revision
+	w.revision, w.reloads = replayed.revision, r.ring.reloads
 	return replayed.events, nil
 }
 

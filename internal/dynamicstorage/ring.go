@@ -20,28 +20,34 @@ func (e *Event) cost() int64 {
 	return 24 + e.Prev.size()
 }
 
-// ring holds the most recent events of a resource, bounded in number and bytes. Events are numbered; a reader
-// remembers the number it reads next. It has no lock of its own.
+// ring holds the most recent events of a resource, bounded in number and bytes. Their revisions never decrease; a reader
+// remembers the revision up to which it has read, and reads all events of a revision or none. It has no lock of its own.
 type ring struct {
 	maxEvents int
 	maxBytes  int64
 
-	events []Event // the oldest first; revisions never decrease
+	events []Event // the oldest first
 	head   int     // events before it are gone
-	first  uint64  // number of events[head]
 	bytes  int64
-	// floor is the lowest revision a reader may have when it begins: later events are all here.
+	// floor: all events of later revisions are here.
 	floor int64
+	// reloads counts how often events were lost and replaced by net changes, all of them at or below floor then. Who
+	// has read before a reload, from oldFloor on, may go on with them: the net changes are right for whoever has seen
+	// exactly what was before.
+	reloads  int
+	oldFloor int64
 }
 
 func newRing(maxEvents int, maxBytes int64, floor int64) *ring {
-	return &ring{maxEvents: maxEvents, maxBytes: maxBytes, floor: floor}
+	return &ring{maxEvents: maxEvents, maxBytes: maxBytes, floor: floor, oldFloor: floor}
 }
 
 func (r *ring) len() int { return len(r.events) - r.head }
 
-// next returns the number that the next event will have.
-func (r *ring) next() uint64 { return r.first + uint64(r.len()) }
+// reaches says whether a reader can go on after a revision; reloads are those that there had been when it came to it.
+func (r *ring) reaches(revision int64, reloads int) bool {
+	return revision >= r.floor || reloads < r.reloads && revision >= r.oldFloor
+}
 
 // push adds an event. The oldest make room for it; a single event stays, however large.
 func (r *ring) push(e Event) {
@@ -56,9 +62,9 @@ func (r *ring) evict() {
 	oldest := &r.events[r.head]
 	r.bytes -= oldest.cost()
 	r.floor = max(r.floor, oldest.Revision)
+	r.oldFloor = max(r.oldFloor, oldest.Revision)
 	*oldest = Event{}
 	r.head++
-	r.first++
 	if r.head > len(r.events)/2 && r.head >= 64 { // amortized: at least as many were evicted as are moved
 		n := copy(r.events, r.events[r.head:])
 		clear(r.events[n:])
@@ -66,21 +72,18 @@ func (r *ring) evict() {
 	}
 }
 
-// after returns the number of the first event of a revision newer than the given one.
-func (r *ring) after(revision int64) uint64 {
+// since returns the events after a revision. They are valid while the ring does not change.
+func (r *ring) since(revision int64) []Event {
 	live := r.events[r.head:]
-	i := sort.Search(len(live), func(i int) bool { return live[i].Revision > revision })
-	return r.first + uint64(i)
+	if n := len(live); n == 0 || live[n-1].Revision <= revision { // mostly
+		return nil
+	}
+	return live[sort.Search(len(live), func(i int) bool { return live[i].Revision > revision }):]
 }
 
-// since returns the events from a number on. They are valid while the ring does not change.
-func (r *ring) since(number uint64) []Event {
-	return r.events[r.head+int(number-r.first):]
-}
-
-// read appends events from a number on to batch: about limit of them, and all of a revision or none.
-func (r *ring) read(batch []Event, number uint64, limit int) []Event {
-	pending := r.since(number)
+// read appends events after a revision to batch: about limit of them, and all of a revision or none.
+func (r *ring) read(batch []Event, revision int64, limit int) []Event {
+	pending := r.since(revision)
 	if len(pending) > limit {
 		end := limit
 		for end < len(pending) && pending[end].Revision == pending[end-1].Revision {
@@ -91,21 +94,30 @@ func (r *ring) read(batch []Event, number uint64, limit int) []Event {
 	return append(batch, pending...)
 }
 
-// prepend puts older events, all those after revision floor and up to the ring's own floor, before the others, so that readers may begin earlier. It
-// refuses when there is no room.
-func (r *ring) prepend(older []Event, floor int64) bool {
-	var bytes int64
-	for i := range older {
-		bytes += older[i].cost()
+// reload adds net changes, in place of events that were lost before revision loaded.
+func (r *ring) reload(net []Event, loaded int64) {
+	r.oldFloor = r.floor
+	r.reloads++
+	for _, event := range net {
+		r.push(event)
 	}
-	if r.len()+len(older) > r.maxEvents || r.bytes+bytes > r.maxBytes || uint64(len(older)) > r.first {
+	r.floor = max(r.floor, loaded)
+}
+
+// prepend puts older events, all those after revision floor and up to the ring's own floor, before the others, so that readers
+// may begin earlier. It refuses when there is no room.
+func (r *ring) prepend(older []Event, floor int64) bool {
+	live := r.since(r.floor) // what net changes there are, the older events replace
+	events := make([]Event, 0, len(older)+len(live))
+	events = append(append(events, older...), live...)
+	var bytes int64
+	for i := range events {
+		bytes += events[i].cost()
+	}
+	if len(events) > r.maxEvents || bytes > r.maxBytes {
 		return false
 	}
-	events := make([]Event, 0, len(older)+r.len())
-	r.events = append(append(events, older...), r.events[r.head:]...)
-	r.head = 0
-	r.first -= uint64(len(older))
-	r.bytes += bytes
-	r.floor = floor
+	r.events, r.head, r.bytes = events, 0, bytes
+	r.floor, r.oldFloor = floor, floor
 	return true
 }

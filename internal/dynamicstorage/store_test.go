@@ -59,7 +59,7 @@ func TestReadsAndWrites(t *testing.T) {
 }
 
 func TestFutureRevisions(t *testing.T) {
-	s := run(t, Options{Client: shared.client, Prefix: "/" + t.Name(), WaitFor: 20 * time.Millisecond})
+	s := run(t, Options{Client: shared.client, Prefix: freshPrefix(t), WaitFor: 20 * time.Millisecond})
 	r := s.Resource("example.com", "widgets")
 	ctx := deadline(t)
 	now := put(t, r, "x", "1").Revision
@@ -178,7 +178,7 @@ func holdFeed(s *Store) (release func()) {
 func TestOwnWritesAreRecognised(t *testing.T) {
 	for _, transform := range []Transformer{nil, &cipher{}} {
 		t.Run(fmt.Sprintf("%T", transform), func(t *testing.T) {
-			s := run(t, Options{Client: shared.client, Prefix: "/" + t.Name(), Transform: transform})
+			s := run(t, Options{Client: shared.client, Prefix: freshPrefix(t), Transform: transform})
 			r := s.Resource("g", "p")
 			w := watch(t, r, snapshot(t, r, ReadAt{}).Revision)
 			viewer := NewViewer(func(context.Context, []*Entry) ([]*View, error) { return nil, errors.New("made anew") })
@@ -223,7 +223,7 @@ func (c *cipher) ToStorage(_ context.Context, value []byte, key string) ([]byte,
 }
 
 func TestUnreadableEntries(t *testing.T) {
-	s := run(t, Options{Client: shared.client, Prefix: "/" + t.Name(), Transform: &cipher{}, Header: func(value []byte) (Header, error) {
+	s := run(t, Options{Client: shared.client, Prefix: freshPrefix(t), Transform: &cipher{}, Header: func(value []byte) (Header, error) {
 		if string(value) == "headless" {
 			return Header{}, errors.New("headless")
 		}
@@ -262,7 +262,9 @@ func TestUnavailable(t *testing.T) {
 	e := ownEtcd(t)
 	s := run(t, Options{Client: e.through(t), Prefix: "/x", WaitFor: 10 * time.Millisecond})
 	r := s.Resource("g", "p")
-	put(t, r, "x", "1")
+	if err := s.WaitForRevision(deadline(t), put(t, r, "x", "1").Revision); err != nil {
+		t.Fatal(err)
+	}
 	snapshot(t, r, ReadAt{})
 	if err := s.Ready(deadline(t)); err != nil {
 		t.Errorf("not ready: %v", err)
@@ -277,14 +279,16 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	e.proxy.open()
-	put(t, r, "x", "2")
+	if err := s.WaitForRevision(deadline(t), put(t, r, "x", "2").Revision); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Ready(deadline(t)); err != nil {
 		t.Errorf("not ready: %v", err)
 	}
 }
 
 func TestStoppedStore(t *testing.T) {
-	s, err := New(Options{Client: shared.client, Prefix: "/" + t.Name()})
+	s, err := New(Options{Client: shared.client, Prefix: freshPrefix(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package dynamicstorage
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 )
 
@@ -20,9 +21,8 @@ type Watcher struct {
 	mu sync.Mutex
 	// revision: all events up to it have been returned.
 	revision int64
-	// joined: the watcher reads the ring, number is that of the next event; else it has to catch up with it.
-	joined bool
-	number uint64
+	// reloads of the ring that there had been when the watcher came to its revision; future if it is still to come.
+	reloads int
 
 	// batch is used by Next only, again and again.
 	batch []Event
@@ -34,26 +34,24 @@ func (r *Resource) Watch(ctx context.Context, after int64) (*Watcher, error) {
 		if err := r.warm(ctx); err != nil {
 			return nil, err
 		}
+		fed := r.store.feed.current()
 		r.mu.Lock()
 		if r.cache == nil { // released at once
 			r.mu.Unlock()
 			continue
 		}
-		w := &Watcher{resource: r, era: r.era, closed: make(chan struct{}), revision: after}
-		w.joinLocked()
 		r.watchers++
+		w := &Watcher{resource: r, era: r.era, closed: make(chan struct{}), revision: after, reloads: future}
+		if after <= r.revisionLocked(fed) {
+			w.reloads = r.ring.reloads
+		}
 		r.mu.Unlock()
 		return w, nil
 	}
 }
 
-// joinLocked makes the watcher read the ring, if that goes back far enough.
-func (w *Watcher) joinLocked() {
-	ring := w.resource.ring
-	if w.revision >= ring.floor {
-		w.joined, w.number = true, ring.after(w.revision)
-	}
-}
+// future stands for the reloads before a revision that the resource has not come to: what a reload leaves out may come before it.
+const future = math.MaxInt
 
 // Close ends the watcher, and a call of Next that waits. It may be called at any time, and again.
 func (w *Watcher) Close() {
@@ -135,19 +133,13 @@ func (w *Watcher) readLocked(fed int64) ([]Event, error) {
 	if w.era != r.era {
 		return nil, r.ended
 	}
-	if w.joined && w.number < r.ring.first {
-		w.joined = false
-	}
-	if !w.joined {
-		if w.joinLocked(); !w.joined {
-			return nil, errBehind
-		}
+	if !r.ring.reaches(w.revision, w.reloads) {
+		return nil, errBehind
 	}
 	clear(w.batch) // entries must not be held on to
-	w.batch = r.ring.read(w.batch[:0], w.number, maxBatch)
+	w.batch = r.ring.read(w.batch[:0], w.revision, maxBatch)
 	if n := len(w.batch); n > 0 {
-		w.number += uint64(n)
-		w.revision = max(w.revision, w.batch[n-1].Revision)
+		w.revision = w.batch[n-1].Revision
 	}
 	w.advanceLocked(fed)
 	return w.batch, nil
@@ -155,8 +147,16 @@ func (w *Watcher) readLocked(fed int64) ([]Event, error) {
 
 // advanceLocked moves the watcher's revision on to the resource's when it has returned all events of the ring.
 func (w *Watcher) advanceLocked(fed int64) {
-	if r := w.resource; w.joined && w.era == r.era && w.number == r.ring.next() && r.cache != nil {
-		w.revision = max(w.revision, r.revisionLocked(fed))
+	r := w.resource
+	if w.era != r.era || r.cache == nil || !r.ring.reaches(w.revision, w.reloads) {
+		return
+	}
+	revision := r.revisionLocked(fed)
+	if len(r.ring.since(w.revision)) == 0 {
+		w.revision = max(w.revision, revision)
+	}
+	if w.revision >= r.ring.floor && w.revision <= revision {
+		w.reloads = r.ring.reloads
 	}
 }
 

@@ -61,7 +61,8 @@ func (r *Resource) Update(ctx context.Context, key string, mutate Mutate, option
 	}
 	for {
 		change, failure := mutate(ctx, cur)
-		if !current && (failure != nil || change.Op == Keep) {
+		final := failure != nil || change.Op == Keep || change.Op == Delete && cur == nil
+		if final && !current {
 			fresh, err := r.fresh(ctx, key)
 			if err != nil {
 				return nil, err
@@ -86,7 +87,7 @@ func (r *Resource) Update(ctx context.Context, key string, mutate Mutate, option
 func (r *Resource) origin(ctx context.Context, key string, options UpdateOptions) (cur *Entry, current bool, err error) {
 	if !options.Fresh {
 		if e, _, ok := r.cached(key, true); ok {
-			return e, false, nil
+			return r.newest(key, e), false, nil
 		}
 		if options.Absent {
 			return nil, false, nil
@@ -154,7 +155,7 @@ func (r *Resource) put(ctx context.Context, key string, cur *Entry, change Chang
 		created = cur.created
 	}
 	e := w.at(revision, created)
-	r.settle(w, revision)
+	r.settle(w, e)
 	return e, nil, nil
 }
 
