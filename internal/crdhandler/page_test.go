@@ -121,16 +121,16 @@ func TestSelectionMatches(t *testing.T) {
 }
 
 func TestWatchStart(t *testing.T) {
-	any, consistent := dynamicstorage.ReadAt{Mode: dynamicstorage.Any}, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent}
+	atHand, consistent := dynamicstorage.ReadAt{Mode: dynamicstorage.Any}, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent}
 	nine := dynamicstorage.ReadAt{Mode: dynamicstorage.NotOlderThan, Revision: 9}
 	for name, tc := range map[string]struct {
 		opts metainternal.ListOptions
 		want watchStart
 	}{
-		"old path":              {metainternal.ListOptions{}, watchStart{initial: true, at: any}},
+		"old path":              {metainternal.ListOptions{}, watchStart{initial: true, at: atHand}},
 		"from a revision":       {metainternal.ListOptions{ResourceVersion: "9"}, watchStart{at: nine, after: 9}},
 		"watch-list":            {metainternal.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true}, watchStart{initial: true, endMark: true, at: consistent}},
-		"watch-list, any":       {metainternal.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersion: "0"}, watchStart{initial: true, endMark: true, at: any}},
+		"watch-list, any":       {metainternal.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersion: "0"}, watchStart{initial: true, endMark: true, at: atHand}},
 		"watch-list, not older": {metainternal.ListOptions{SendInitialEvents: ptr.To(true), ResourceVersion: "9"}, watchStart{initial: true, at: nine, after: 9}},
 		"no initial events":     {metainternal.ListOptions{SendInitialEvents: ptr.To(false), AllowWatchBookmarks: true}, watchStart{at: consistent}},
 	} {

@@ -34,7 +34,7 @@ import (
 
 // reading is an endpoint for gadgets.example.com, namespaced, with spec.color selectable, in front of a real etcd.
 type reading struct {
-	t        *testing.T
+	t        testing.TB
 	client   *clientv3.Client
 	scope    *requestScope
 	replaced chan struct{}
@@ -43,7 +43,7 @@ type reading struct {
 
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 
-func newReading(t *testing.T) *reading {
+func newReading(t testing.TB) *reading {
 	t.Helper()
 	r := &reading{t: t, client: testEtcd(t), replaced: make(chan struct{})}
 	store, err := dynamicstorage.New(dynamicstorage.Options{Client: r.client, Prefix: "/registry"})
@@ -99,7 +99,7 @@ func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScop
 }
 
 // testEtcd runs an etcd of its own for a test, in this process.
-func testEtcd(t *testing.T) *clientv3.Client {
+func testEtcd(t testing.TB) *clientv3.Client {
 	t.Helper()
 	c := embed.NewConfig()
 	c.Dir = t.TempDir()
@@ -287,7 +287,7 @@ func (a answer) list(t *testing.T) (*unstructured.UnstructuredList, string) {
 
 // watching is an open watch whose events are read one by one.
 type watching struct {
-	t        *testing.T
+	t        testing.TB
 	response *http.Response
 	decoder  *json.Decoder
 	cancel   context.CancelFunc

@@ -67,12 +67,15 @@ type selection struct {
 	// labels and fields are nil when they select everything.
 	labels labels.Selector
 	fields fields.Selector
+	// matched is the object looked at, kept here so that not every one of them is allocated. A selection belongs
+	// to one request.
+	matched *objectFields
 }
 
 // selection narrows a request by namespace and selectors. Only the first page of a list can be narrowed by the field
 // selector: a continue token is relative to what the request itself names.
 func (s *requestScope) selection(namespace string, opts *metainternal.ListOptions) selection {
-	var sel selection
+	sel := selection{matched: &objectFields{}}
 	if opts.LabelSelector != nil && !opts.LabelSelector.Empty() {
 		sel.labels = opts.LabelSelector
 	}
@@ -114,7 +117,11 @@ func (sel selection) matches(key string, view *dynamicstorage.View) bool {
 	if sel.labels != nil && !sel.labels.Matches(labels.Set(view.Labels)) {
 		return false
 	}
-	return sel.fields == nil || sel.fields.Matches(objectFields{key: key, declared: view.Fields})
+	if sel.fields == nil {
+		return true
+	}
+	*sel.matched = objectFields{key: key, declared: view.Fields}
+	return sel.fields.Matches(sel.matched)
 }
 
 // objectFields are the fields of an object that a selector may name: name, namespace, and those its version declares.
@@ -123,14 +130,14 @@ type objectFields struct {
 	declared map[string]string
 }
 
-var _ fields.Fields = objectFields{}
+var _ fields.Fields = &objectFields{}
 
-func (f objectFields) Has(field string) bool {
+func (f *objectFields) Has(field string) bool {
 	_, ok := f.declared[field]
 	return ok || field == "metadata.name" || field == "metadata.namespace"
 }
 
-func (f objectFields) Get(field string) string {
+func (f *objectFields) Get(field string) string {
 	switch field {
 	case "metadata.name":
 		return nameOfKey(f.key)

@@ -17,6 +17,9 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	testingclock "k8s.io/utils/clock/testing"
 )
 
@@ -198,6 +201,22 @@ func TestWatchFormats(t *testing.T) {
 	var event metav1.WatchEvent
 	if err != nil || event.Unmarshal(buffer[:n]) != nil || event.Type != "ADDED" || !bytes.HasPrefix(event.Object.Raw, []byte("k8s\x00")) {
 		t.Errorf("protobuf: %v, %q", err, buffer[:n])
+	}
+}
+
+func TestCBOR(t *testing.T) {
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.CBORServingAndStorage, true)
+	r := newReading(t)
+	r.put("ns/a", "red")
+	for path, contentType := range map[string]string{
+		"/namespaces/ns/gadgets/a":          "application/cbor",
+		"/gadgets":                          "application/cbor",
+		"/gadgets?watch=1&timeoutSeconds=1": "application/cbor-seq",
+	} {
+		got := r.get(path, "Accept", "application/cbor")
+		if got.code != http.StatusOK || got.header.Get("Content-Type") != contentType || !bytes.HasPrefix(got.body, cborPrefix) {
+			t.Errorf("%s: %d, %s, %q", path, got.code, got.header.Get("Content-Type"), got.body)
+		}
 	}
 }
 

@@ -108,7 +108,7 @@ func (ws *watchSession) run(ctx context.Context, openErr error) {
 // fail ends the watch with an ERROR event.
 func (ws *watchSession) fail(ctx context.Context, err error) {
 	if errors.Is(err, dynamicstorage.ErrCompacted) {
-		err = apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", ws.begun, ws.oldest(ctx)))
+		err = apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", ws.begun, ws.current(ctx)))
 	}
 	frame, err := ws.encoder.failure(ws.frame[:0], ws.scope.readError(err))
 	if err != nil {
@@ -120,12 +120,13 @@ func (ws *watchSession) fail(ctx context.Context, err error) {
 	}
 }
 
-// oldest returns the oldest revision that a watch could start from now, as near as it is known.
-func (ws *watchSession) oldest(ctx context.Context) int64 {
-	if ws.watcher != nil {
-		return ws.watcher.Revision()
+// current returns the present revision, as far as it is known here.
+func (ws *watchSession) current(ctx context.Context) int64 {
+	snapshot, err := ws.scope.storage.resource.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Any})
+	if err != nil {
+		return ws.begun
 	}
-	return ws.begun
+	return snapshot.Revision
 }
 
 func (ws *watchSession) serve(ctx context.Context) error {
