@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"bytes"
 	"net/http"
 	"strconv"
 
@@ -51,27 +50,28 @@ func serveAggregated(w http.ResponseWriter, req *http.Request, l *groupList) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	contentType := accepted.MediaType + ";g=" + media.Convert.Group + ";v=" + media.Convert.Version + ";as=" + media.Convert.Kind
-	body := &bytes.Buffer{}
+	body, err := l.encode(accepted)
 	switch {
-	case accepted.MediaType == runtime.ContentTypeProtobuf:
-		encoded, err := l.protobuf()
-		if err != nil {
-			fail(w, req, err)
-			return
-		}
-		body = bytes.NewBuffer(encoded)
-	case accepted.MediaType == wire.JSON && accepted.Serializer != accepted.PrettySerializer:
-		if err := l.writeJSON(body); err != nil {
-			fail(w, req, err)
-			return
-		}
-	default:
+	case err != nil:
+		fail(w, req, err)
+	case body == nil:
 		l.writeObject(w, req)
-		return
+	default:
+		contentType := accepted.MediaType + ";g=" + media.Convert.Group + ";v=" + media.Convert.Version + ";as=" + media.Convert.Kind
+		// An error here is the client's leaving.
+		_ = wire.WriteBody(w, req, http.StatusOK, contentType, body)
 	}
-	// An error here is the client's leaving.
-	_ = wire.WriteBody(w, req, http.StatusOK, contentType, body.Bytes())
+}
+
+// encode joins the items of the groups. It returns nil for forms they are not kept in.
+func (l *groupList) encode(form runtime.SerializerInfo) ([]byte, error) {
+	switch {
+	case form.MediaType == runtime.ContentTypeProtobuf:
+		return l.protobuf()
+	case form.MediaType == runtime.ContentTypeJSON && form.Serializer != form.PrettySerializer:
+		return l.json(), nil
+	}
+	return nil, nil
 }
 
 // writeObject encodes the list by upstream's serializers: YAML, and whatever comes after it.

@@ -3,7 +3,6 @@ package discovery
 import (
 	"crypto/sha512"
 	"fmt"
-	"io"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -78,22 +77,22 @@ func (l *groupList) legacy() *metav1.APIGroupList {
 
 var aggregatedKind = apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 
-// writeJSON writes the aggregated list.
-func (l *groupList) writeJSON(w io.Writer) error {
-	_, err := fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{},"items":[`,
+// json returns the aggregated list.
+func (l *groupList) json() []byte {
+	size := 0
+	for _, item := range l.items {
+		size += len(item.json) + 1
+	}
+	const around = 128
+	body := fmt.Appendf(make([]byte, 0, size+around), `{"kind":%q,"apiVersion":%q,"metadata":{},"items":[`,
 		aggregatedKind.Kind, aggregatedKind.GroupVersion().String())
 	for n, item := range l.items {
-		if err == nil && n > 0 {
-			_, err = io.WriteString(w, ",")
+		if n > 0 {
+			body = append(body, ',')
 		}
-		if err == nil {
-			_, err = w.Write(item.json)
-		}
+		body = append(body, item.json...)
 	}
-	if err == nil {
-		_, err = io.WriteString(w, "]}\n")
-	}
-	return err
+	return append(body, "]}\n"...)
 }
 
 // protobufMagic is what the protobuf encoding of every Kubernetes object begins with.

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,12 +92,9 @@ func (s *Static) newStaticFrameV3(operations []*operation) (*Frame, error) {
 	return newFrameV3(info, paths, schemas, []byte(`,"securitySchemes":`+bearerToken)), nil
 }
 
+// newFrameV2 is the document of version 2 with everything in it that does not come from CRDs.
 func (s *Static) newFrameV2() (*Frame, error) {
 	shared, err := sharedV2()
-	if err != nil {
-		return nil, err
-	}
-	info, err := titled(s.version, "Kubernetes")
 	if err != nil {
 		return nil, err
 	}
@@ -104,28 +102,24 @@ func (s *Static) newFrameV2() (*Frame, error) {
 	for _, more := range staticDocuments() {
 		operations = append(operations, more...)
 	}
-	itemsByPath, err := pathsV2(operations)
-	if err != nil {
-		return nil, err
-	}
-	paths, err := members(itemsByPath)
+	items, err := pathsV2(operations)
 	if err != nil {
 		return nil, err
 	}
 	all := maps.Clone(shared.static)
 	maps.Copy(all, shared.scale)
-	definitions, err := members(all)
-	if err != nil {
-		return nil, err
-	}
+	// One resource that has everything stands for all that parts may refer to.
 	parameters, err := sharedParameters(append(operations, (&resource{
 		group: "g", version: "v", plural: "p", kind: "K", listKind: "L", namespaced: true, status: true, scale: true,
 	}).operations()...))
 	if err != nil {
 		return nil, err
 	}
-	common, err := json.Marshal(parameters)
-	if err != nil {
+	info, infoErr := titled(s.version, "Kubernetes")
+	paths, pathsErr := members(items)
+	definitions, definitionsErr := members(all)
+	common, commonErr := json.Marshal(parameters)
+	if err := errors.Join(infoErr, pathsErr, definitionsErr, commonErr); err != nil {
 		return nil, fmt.Errorf("encoding OpenAPI: %w", err)
 	}
 	f := &Frame{head: fmt.Appendf(nil, `{"swagger":"2.0","info":%s,"paths":{`, info)}
