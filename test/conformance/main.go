@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,7 +32,8 @@ func main() {
 	flag.StringVar(&o.server, "server", "../../bin/crd-server", "the crd-server to test")
 	flag.StringVar(&o.build, "build", "../../build/conformance", "folder for the copy of the suite and its binaries")
 	flag.StringVar(&o.run, "run", "", "only tests whose name matches this regular expression")
-	flag.IntVar(&o.parallel, "parallel", 4, "tests at a time")
+	// Most tests wait most of the time.
+	flag.IntVar(&o.parallel, "parallel", 4*runtime.NumCPU(), "tests at a time")
 	flag.DurationVar(&o.timeout, "timeout", 3*time.Minute, "bound of one test")
 	flag.BoolVar(&o.verbose, "v", false, "print the output of tests that pass, and each test as it ends")
 	flag.Parse()
