@@ -3,8 +3,6 @@ package crdhandler
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -123,13 +121,4 @@ func (s *storage) stored(ctx context.Context, cur *dynamicstorage.Entry, out out
 		change.Attach = func(e *dynamicstorage.Entry) { s.viewer.Attach(e, view) }
 	}
 	return change, nil
-}
-
-// parseRevision reads a resourceVersion a client sent.
-func parseRevision(resourceVersion string) (int64, error) {
-	rev, err := strconv.ParseInt(resourceVersion, 10, 64)
-	if err != nil || rev < 0 {
-		return 0, fmt.Errorf("invalid resource version %q", resourceVersion)
-	}
-	return rev, nil
 }
