@@ -203,4 +203,3 @@ func (p *printer) end() error {
 	}
 	return nil
 }
-

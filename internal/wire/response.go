@@ -24,20 +24,21 @@ var gzipWriters = responsewriters.NewGzipWriterPoolOrDie()
 // Response sends a body of a size not known beforehand. It holds back what could still turn out to be too short for
 // compression, and writes everything beyond that as it comes.
 type Response struct {
-	Code        int
-	ContentType string
-
-	w         http.ResponseWriter
+	w           http.ResponseWriter
+	code        int
+	contentType string
+	// compress says that the client takes gzip, threshold how much is held back.
 	compress  bool
-	begun     bool
-	pending   []byte
-	gz        *gzip.Writer
 	threshold int
+
+	begun   bool
+	pending []byte
+	gz      *gzip.Writer
 }
 
 // NewResponse returns a Response to req. Nothing is sent before its first bytes are known.
 func NewResponse(w http.ResponseWriter, req *http.Request, code int, contentType string) *Response {
-	r := &Response{Code: code, ContentType: contentType, w: w, threshold: plainBuffer}
+	r := &Response{w: w, code: code, contentType: contentType, threshold: plainBuffer}
 	if responsewriters.ContentEncodingSupported(req, features.APIResponseCompression) == "gzip" {
 		r.compress, r.threshold = true, gzipThreshold
 	}
@@ -71,8 +72,8 @@ func (r *Response) begin(compressed bool) error {
 		r.gz = gzipWriters.Get().(*gzip.Writer)
 		r.gz.Reset(r.w)
 	}
-	header.Set("Content-Type", r.ContentType)
-	r.w.WriteHeader(r.Code)
+	header.Set("Content-Type", r.contentType)
+	r.w.WriteHeader(r.code)
 	r.begun = true
 	pending := r.pending
 	r.pending = nil
@@ -107,9 +108,6 @@ func (r *Response) Close() error {
 	return err
 }
 
-// Begun says whether the header has been sent, so that no other answer is possible any more.
-func (r *Response) Begun() bool { return r.begun }
-
 // pendingBuffers hold back up to the threshold of compression.
 var pendingBuffers = sync.Pool{New: func() any {
 	buffer := make([]byte, 0, plainBuffer)
@@ -130,7 +128,7 @@ var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 16
 
 // WriteBody sends a body that is in memory already.
 func WriteBody(w http.ResponseWriter, req *http.Request, code int, contentType string, body []byte) error {
-	r := Response{Code: code, ContentType: contentType, w: w}
+	r := Response{w: w, code: code, contentType: contentType}
 	compressed := len(body) > gzipThreshold &&
 		responsewriters.ContentEncodingSupported(req, features.APIResponseCompression) == "gzip"
 	if err := r.begin(compressed); err != nil {
