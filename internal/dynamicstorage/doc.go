@@ -13,8 +13,9 @@
 // write.go: transactions guarded by the revision that was modified.
 //
 // Objects are Entries (entry.go), immutable and shared by all readers. What versions serve of them are
-// Views (view.go), made once and kept beside the entry.
+// Views (view.go), made once and kept beside the entry. housekeeping.go gives memory back that nobody uses;
+// compact.go compacts an etcd that does not do so itself.
 //
 // Goroutines: the caller's that runs Store.Run is the feed. Besides it there are, for as long as they have work, one that
-// asks etcd for its revision (revision.go) and one for each resource being loaded (load.go). All end with Run.
+// asks etcd for its revision (revision.go), one that keeps house, and one for each resource being loaded (load.go). All end with Run.
 package dynamicstorage

@@ -1,0 +1,69 @@
+package dynamicstorage
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/klog/v2"
+)
+
+// compactKey is where kube-apiserver notes compactions too: on one etcd only one of all servers compacts in an interval.
+const compactKey = "compact_rev_key"
+
+// Compact compacts etcd every interval, up to the revision it had one interval before, until ctx is done. Any number of replicas
+// may run it. It is for an etcd that does not compact by itself.
+func (s *Store) Compact(ctx context.Context, interval time.Duration) {
+	ticker := s.options.Clock.NewTicker(interval)
+	defer ticker.Stop()
+	c := compactor{client: s.client}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			if err := c.turn(ctx); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "Compaction of etcd failed", "revision", c.revision)
+			}
+		}
+	}
+}
+
+// compactor is one of those who compact an etcd.
+type compactor struct {
+	client *clientv3.Client
+	// version is that of the key when it was last seen: who finds it unchanged has the turn.
+	version int64
+	// revision is that of etcd a turn ago.
+	revision int64
+}
+
+// turn compacts if nobody else has since the last turn.
+func (c *compactor) turn(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, etcdTimeout, ErrUnavailable)
+	defer cancel()
+	resp, err := c.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.Version(compactKey), "=", c.version)).
+		Then(clientv3.OpPut(compactKey, strconv.FormatInt(c.revision, 10))).
+		Else(clientv3.OpGet(compactKey)).
+		Commit()
+	if err != nil {
+		return etcdError(ctx, "noting a compaction", err)
+	}
+	revision := c.revision
+	c.revision = resp.Header.Revision
+	if !resp.Succeeded {
+		c.version = 0
+		if kvs := resp.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+			c.version = kvs[0].Version
+		}
+		return nil
+	}
+	c.version++
+	if revision == 0 { // first turn: nothing is known to be old
+		return nil
+	}
+	_, err = c.client.Compact(ctx, revision)
+	return etcdError(ctx, "compacting etcd", err)
+}

@@ -1,0 +1,137 @@
+package dynamicstorage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// TestHousekeeping: memory is given back in time, and not before.
+func TestHousekeeping(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Now())
+	s, err := New(Options{Client: shared.client, Prefix: freshPrefix(t), Clock: clock, IdleFor: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); s.keepHouse() }()
+	feed := make(chan struct{})
+	go func() { defer close(feed); s.feed.run(ctx) }()
+	defer func() { cancel(); s.close(); <-done; <-feed; s.running.Wait() }()
+
+	idle, watched := s.Resource("g", "idle"), s.Resource("g", "watched")
+	put(t, idle, "x", "1")
+	kept := snapshot(t, idle, ReadAt{Mode: Any})
+	kept.Keep()
+	e := entries(t, deadline(t), kept, "", "")[0]
+	viewer := NewViewer(func(context.Context, []*Entry) ([]*View, error) { return []*View{{}}, nil })
+	if _, err := viewer.View(deadline(t), e); err != nil {
+		t.Fatal(err)
+	}
+	viewer.Close()
+	w := watch(t, watched, snapshot(t, watched, ReadAt{Mode: Any}).Revision)
+	step := func(d time.Duration, until func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !until(); time.Sleep(time.Millisecond) {
+			clock.Step(d)
+			if time.Now().After(deadline) {
+				t.Fatal("memory is not given back")
+			}
+		}
+	}
+	step(housekeepingPeriod, func() bool { return e.views.Load() == nil })
+	step(housekeepingPeriod, func() bool {
+		idle.mu.RLock()
+		defer idle.mu.RUnlock()
+		return len(idle.kept) == 0 && idle.cache == nil
+	})
+	if stats := s.Stats(); len(stats.Resources) != 1 || stats.Resources[0].Resource != "g/watched" || stats.Resources[0].Watchers != 1 {
+		t.Errorf("%+v", stats)
+	}
+	put(t, watched, "x", "1")
+	next(t, w, 1)
+}
+
+func TestCompaction(t *testing.T) {
+	e := ownEtcd(t)
+	s := run(t, Options{Client: e.client, Prefix: "/x"})
+	r := s.Resource("g", "p")
+	first, second := &compactor{client: e.client}, &compactor{client: e.client}
+	compacted := func(revision int64) bool {
+		_, _, err := r.getStored(deadline(t), "x", revision)
+		return errors.Is(err, ErrCompacted)
+	}
+	old := put(t, r, "x", "0").Revision
+	for i := range 6 { // of two replicas one compacts, up to where etcd was a turn ago
+		kept := put(t, r, "x", fmt.Sprint(i)).Revision
+		for _, c := range []*compactor{first, second} {
+			if err := c.turn(deadline(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i >= 2 && !compacted(old) || compacted(kept) {
+			t.Errorf("turn %d: compacted up to %d: %v, up to %d: %v", i, old, compacted(old), kept, compacted(kept))
+		}
+		if i >= 2 {
+			old = kept - 4
+		}
+	}
+}
+
+// TestExactReadsFromMemory: recent states come from snapshots and events in memory, with the same result as from etcd.
+func TestExactReadsFromMemory(t *testing.T) {
+	s := run(t, Options{Client: shared.client, Prefix: freshPrefix(t), RingEvents: 20, KeptSnapshots: 2})
+	r := s.Resource("g", "p")
+	snapshot(t, r, ReadAt{})
+	var kept []*Snapshot
+	var revisions []int64
+	for i := range 60 {
+		key := fmt.Sprintf("n%d/%d", i%2, i%7)
+		if revisions = append(revisions, put(t, r, key, fmt.Sprint(i)).Revision); i%4 == 0 {
+			revisions = append(revisions, remove(t, r, key).Revision)
+		}
+		if i%20 == 10 {
+			k := snapshot(t, r, ReadAt{})
+			k.Keep()
+			kept = append(kept, k)
+		}
+	}
+	now := snapshot(t, r, ReadAt{}).Revision
+	for i, revision := range append(revisions, now) {
+		got := snapshot(t, r, ReadAt{Mode: Exact, Revision: revision})
+		want := &Snapshot{Revision: revision, resource: r}
+		compareSnapshots(t, deadline(t), got, want)
+		for _, prefix := range []string{"", "n0/", "n1/"} {
+			g, err := got.Count(deadline(t), prefix, "n0/3")
+			w, errStored := want.Count(deadline(t), prefix, "n0/3")
+			if err != nil || errStored != nil || g != w {
+				t.Errorf("at %d: %d entries with %q, etcd has %d: %v, %v", revision, g, prefix, w, err, errStored)
+			}
+		}
+		if i >= len(revisions)-20 && got.entries == nil || i < 30 && got.entries != nil && !isKept(kept, got) {
+			t.Errorf("at %d, %d of %d: in memory %v", revision, i, len(revisions), got.entries != nil)
+		}
+	}
+	if got := snapshot(t, r, ReadAt{Mode: Exact, Revision: kept[0].Revision}); got.entries != nil {
+		t.Error("more snapshots are kept than may be")
+	}
+	for _, k := range kept[1:] {
+		if got := snapshot(t, r, ReadAt{Mode: Exact, Revision: k.Revision}); got.entries != k.entries {
+			t.Error("a kept snapshot is not used")
+		}
+	}
+}
+
+func isKept(kept []*Snapshot, s *Snapshot) bool {
+	for _, k := range kept {
+		if k.entries == s.entries {
+			return true
+		}
+	}
+	return false
+}
