@@ -109,6 +109,27 @@ func TestAgainstUpstream(t *testing.T) {
 	}
 }
 
+// TestOneOfAgainstUpstream is about keywords for which fewer errors inside mean more outside: were errors dropped there, a value
+// that is valid by itself could be refused as a change.
+func TestOneOfAgainstUpstream(t *testing.T) {
+	crd := readCRD(t, "widgets")
+	main, status := upstream(t, crd, &crd.Spec.Versions[1])
+	ours := New(crd).Version("v2")
+	for _, tc := range []struct{ old, new string }{
+		{"choice: {a: q, b: xx}", "choice: {a: q, b: x}"},
+		{"choice: {a: x, b: q}", "choice: {a: x, b: r}"},
+		{"choice: {a: x, b: x}", "choice: {a: x, b: x}, colour: red"},
+		{"other: {a: q}", "other: {a: q}, colour: red"},
+		{"other: {a: q, c: d}", "other: {a: q, c: e}"},
+		{"other: {a: x}", "other: {a: x}, colour: red"},
+	} {
+		old, obj := wrap(t, widget(tc.old)), wrap(t, widget(tc.new))
+		old.SetAPIVersion("example.com/v2")
+		obj.SetAPIVersion("example.com/v2")
+		compareDecisions(t, ours, main, status, obj, old)
+	}
+}
+
 func compareDecisions(t *testing.T, ours *Version, main, status strategy, obj, old *unstructured.Unstructured) {
 	t.Helper()
 	ctx := context.Background()
@@ -157,7 +178,7 @@ func compareDecisions(t *testing.T, ours *Version, main, status strategy, obj, o
 func randomObject(t testing.TB, random *rand.Rand, kind, version string) *unstructured.Unstructured {
 	obj := wrap(t, widget(`color: red, replicas: 2, name: abc, weight: 1.5, port: 80, when: "2026-01-01T00:00:00Z", maybe: null, never: x,
 		immutable: a, limits: {cpu: 1m}, free: {a: {b: [1, {c: d}]}}, bag: {known: {a: b}, x: y}, labels: {a: b}, atoms: {a: b}, tags: [a, b],
-		ports: [{number: 1, protocol: TCP, note: x}, {number: 2, protocol: UDP}], age: 200, finds: [a, b], colour: grey,
+		ports: [{number: 1, protocol: TCP, note: x}, {number: 2, protocol: UDP}], age: 200, finds: [a, b], colour: grey, choice: {a: x, b: z}, other: {a: z},
 		template: {apiVersion: v1, kind: Pod, metadata: {name: p, labels: {a: b}}, spec: {x: 1}}`))
 	obj.SetKind(kind)
 	obj.SetAPIVersion("example.com/" + version)
@@ -168,7 +189,7 @@ func randomObject(t testing.TB, random *rand.Rand, kind, version string) *unstru
 
 // oddities are the values that a mutation puts somewhere.
 var oddities = []any{
-	nil, "", "a", "red", "pink", "UP", "TCP", "2026-01-01T00:00:00Z", "A_", "B", "kubernetes", "dotted.finalizer", "x/y", int64(0), int64(-1), int64(1), int64(2), int64(101),
+	nil, "", "a", "red", "pink", "UP", "TCP", "2026-01-01T00:00:00Z", "A_", "B", "kubernetes", "dotted.finalizer", "x/y", "xxxx", "z", int64(0), int64(-1), int64(1), int64(2), int64(101),
 	int64(1) << 40, 1.0, 1.5, true, map[string]any{}, map[string]any{"a": "b"}, map[string]any{"number": int64(1), "protocol": "TCP"}, []any{},
 	[]any{"a", "a"}, []any{int64(1), nil}, []any{map[string]any{"type": "A"}, map[string]any{"type": "A"}},
 }

@@ -49,8 +49,3 @@ func (s *Set) Version(name string) *Version {
 func (s *Set) TypeConverter() (managedfields.TypeConverter, error) {
 	return s.types, nil
 }
-
-// served says whether objects of a version can be read or written: it is served, or what is stored.
-func (s *Set) served(v *Version) bool {
-	return v.spec.Served || v.spec.Storage
-}

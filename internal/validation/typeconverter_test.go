@@ -157,9 +157,7 @@ type typingResult struct {
 func typing(converter managedfields.TypeConverter, obj, old *unstructured.Unstructured) (result typingResult) {
 	failed := func(err error) bool {
 		if err != nil {
-			// Of several wrong fields, a random one is told.
-			_, what, _ := strings.Cut(err.Error(), ": ")
-			result.Err, _, _ = strings.Cut(what, ", got")
+			result.Err = "not of the type" // of several wrong fields, a random one is told
 		}
 		return err != nil
 	}

@@ -49,7 +49,7 @@ func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Uns
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(nil, obj.Object, old.Object, parts.schema, ratchet.schemaOptions()...)...)
+		errs = append(errs, validateChange(nil, obj.Object, old.Object, parts.schema, ratchet.schemaOptions())...)
 		errs = append(errs, v.validateScaleSpec(obj)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
@@ -72,7 +72,7 @@ func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructur
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
 		if status, ok := obj.Object["status"]; ok {
-			errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], parts.schema, ratchet.statusOptions()...)...)
+			errs = append(errs, validateChange(field.NewPath("status"), status, old.Object["status"], parts.schema, ratchet.statusOptions())...)
 		}
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}

@@ -1,11 +1,10 @@
 package validation
 
 import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -20,7 +19,7 @@ type Version struct {
 	structural        lazy[*structuralschema.Structural]
 	embeddedResources lazy[*structuralschema.Structural]
 	keyedLists        lazy[*structuralschema.Structural]
-	schemaValidator   lazy[apiservervalidation.SchemaValidator]
+	objectValidator   lazy[apiservervalidation.SchemaValidator]
 	statusValidator   lazy[apiservervalidation.SchemaValidator]
 	celValidator      lazy[*cel.Validator]
 	selectableFields  lazy[[]selectableField]
@@ -34,6 +33,11 @@ func (v *Version) Name() string {
 
 func (v *Version) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: v.set.kind.Group, Version: v.spec.Name}
+}
+
+// used says whether objects of the version can be read or written: it is served, or what is stored.
+func (v *Version) used() bool {
+	return v.spec.Served || v.spec.Storage
 }
 
 // HasStatus says whether the version declares the status subresource.
@@ -80,7 +84,7 @@ func (v *Version) ResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 func (v *Version) StatusResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := map[fieldpath.APIVersion]*fieldpath.Set{}
 	for _, other := range v.set.versions {
-		if v.set.served(other) && other.HasStatus() {
+		if other.used() && other.HasStatus() {
 			fields[other.apiVersion()] = fieldpath.NewSet(
 				fieldpath.MakePathOrDie("metadata"),
 				fieldpath.MakePathOrDie("spec"),
