@@ -1,0 +1,207 @@
+package transcripts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// node is a JSON value that keeps the order of fields and the spelling of
+// values, so that what is shown of a response is what was sent.
+type node struct {
+	kind   nodeKind
+	raw    string // of a scalar
+	keys   []string
+	values []*node
+}
+
+type nodeKind int
+
+const (
+	scalarNode nodeKind = iota
+	stringNode
+	objectNode
+	arrayNode
+)
+
+// maxWidth is how long a line may get that holds a whole object or array.
+const maxWidth = 110
+
+// parseJSON reads the one JSON value in data.
+func parseJSON(data []byte) (*node, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	root, err := readNode(decoder, data)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, fmt.Errorf("more than one value")
+	}
+	return root, nil
+}
+
+func readNode(decoder *json.Decoder, data []byte) (*node, error) {
+	start := decoder.InputOffset()
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	raw := strings.TrimLeft(string(data[start:decoder.InputOffset()]), " \t\r\n,:")
+	switch token {
+	case json.Delim('{'), json.Delim('['):
+	default:
+		if _, ok := token.(string); ok {
+			return &node{kind: stringNode, raw: raw}, nil
+		}
+		return &node{raw: raw}, nil
+	}
+	n := &node{kind: arrayNode}
+	if token == json.Delim('{') {
+		n.kind = objectNode
+	}
+	for decoder.More() {
+		if n.kind == objectNode {
+			key, err := decoder.Token()
+			if err != nil {
+				return nil, err
+			}
+			n.keys = append(n.keys, key.(string))
+		}
+		value, err := readNode(decoder, data)
+		if err != nil {
+			return nil, err
+		}
+		n.values = append(n.values, value)
+	}
+	_, err = decoder.Token()
+	return n, err
+}
+
+// text is the value of a string.
+func (n *node) text() string {
+	if n == nil || n.kind != stringNode {
+		return ""
+	}
+	value, err := strconv.Unquote(n.raw)
+	if err != nil {
+		_ = json.Unmarshal([]byte(n.raw), &value)
+	}
+	return value
+}
+
+// setText replaces a string; one that keeps its value keeps its spelling.
+func (n *node) setText(value string) {
+	if value == n.text() {
+		return
+	}
+	var quoted bytes.Buffer
+	encoder := json.NewEncoder(&quoted)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value)
+	n.raw = strings.TrimSpace(quoted.String())
+}
+
+// field is the value of an object's field, nil without one.
+func (n *node) field(name string) *node {
+	if n == nil {
+		return nil
+	}
+	for i, key := range n.keys {
+		if key == name {
+			return n.values[i]
+		}
+	}
+	return nil
+}
+
+func (n *node) isList() bool {
+	return n.field("items") != nil || n.field("columnDefinitions") != nil
+}
+
+func (n *node) isBookmark() bool { return n.field("type").text() == "BOOKMARK" }
+
+// keep drops what is not named from a list.
+func (n *node) keep(name string) {
+	for _, field := range []string{"items", "groups"} {
+		list := n.field(field)
+		if list == nil {
+			continue
+		}
+		var kept []*node
+		for _, item := range list.values {
+			if item.field("name").text() == name || item.field("metadata").field("name").text() == name {
+				kept = append(kept, item)
+			}
+		}
+		list.values = kept
+	}
+}
+
+// walk visits all scalars with the fields that lead to them.
+func (n *node) walk(path []string, visit func(path []string, n *node)) {
+	switch n.kind {
+	case objectNode:
+		for i, key := range n.keys {
+			n.values[i].walk(append(path[:len(path):len(path)], key), visit)
+		}
+	case arrayNode:
+		for _, value := range n.values {
+			value.walk(append(path[:len(path):len(path)], "[]"), visit)
+		}
+	default:
+		visit(path, n)
+	}
+}
+
+// line is the value in one line.
+func (n *node) line() string {
+	var parts []string
+	for i, value := range n.values {
+		part := value.line()
+		if n.kind == objectNode {
+			part = strconv.Quote(n.keys[i]) + ": " + part
+		}
+		parts = append(parts, part)
+	}
+	switch joined := strings.Join(parts, ", "); n.kind {
+	case objectNode:
+		return "{" + joined + "}"
+	case arrayNode:
+		return "[" + joined + "]"
+	default:
+		return n.raw
+	}
+}
+
+// layout is the value in as many lines as it needs: what is short stays in one.
+// Entries of managedFields do too, being read more seldom than they occur.
+func (n *node) layout(indent, key string) string {
+	line := n.line()
+	if n.kind != objectNode && n.kind != arrayNode || len(n.values) == 0 ||
+		indent != "" && len(indent)+len(key)+len(line) <= maxWidth || key == "[managedFields]" {
+		return line
+	}
+	open, end := "{", "}"
+	if n.kind == arrayNode {
+		open, end = "[", "]"
+	}
+	inner := indent + "  "
+	var out strings.Builder
+	out.WriteString(open + "\n")
+	for i, value := range n.values {
+		out.WriteString(inner)
+		if n.kind == objectNode {
+			out.WriteString(strconv.Quote(n.keys[i]) + ": " + value.layout(inner, n.keys[i]))
+		} else {
+			out.WriteString(value.layout(inner, "["+key+"]"))
+		}
+		if i < len(n.values)-1 {
+			out.WriteString(",")
+		}
+		out.WriteString("\n")
+	}
+	return out.String() + indent + end
+}

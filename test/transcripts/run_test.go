@@ -1,0 +1,192 @@
+package transcripts
+
+import (
+	"context"
+	"flag"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmezard/go-difflib/difflib"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/crd-server/crd-server/test/process"
+)
+
+var (
+	update   = flag.Bool("update", false, "write the responses received into the transcripts; with -upstream, upstream's")
+	upstream = flag.Bool("upstream", false, "run TestDifferential, with upstream's server")
+)
+
+// startTimeout bounds the start of a server.
+const startTimeout = time.Minute
+
+// TestTranscripts plays all transcripts against the server.
+func TestTranscripts(t *testing.T) {
+	if *upstream {
+		t.Skip("with -upstream, TestDifferential plays them")
+	}
+	ours := startTarget(t, binary(), (*process.Server).Stop)
+	eachTranscript(t, func(t *testing.T, script *transcript) {
+		player := newPlayer(t, ours)
+		for i, e := range script.exchanges {
+			got := player.play(e)
+			if !*update {
+				report(t, e, "the transcript", e.response, "the server", got)
+			}
+			script.exchanges[i].response = got
+		}
+		if *update {
+			script.write(t)
+		}
+	})
+}
+
+// TestDifferential plays all transcripts against upstream's server and ours,
+// and prints where the answers differ. An exchange marked @differs must differ.
+func TestDifferential(t *testing.T) {
+	if !*upstream {
+		t.Skip("without -upstream")
+	}
+	theirs := startTarget(t, buildUpstream(t), (*process.Server).Kill) // its clean stop takes long
+	ours := startTarget(t, binary(), (*process.Server).Stop)
+	eachTranscript(t, func(t *testing.T, script *transcript) {
+		reference, player := newPlayer(t, theirs), newPlayer(t, ours)
+		for i, e := range script.exchanges {
+			got := player.play(e)
+			if e.has("ours") {
+				script.exchanges[i].response = got
+				continue
+			}
+			want := reference.play(e)
+			script.exchanges[i].response = want
+			switch {
+			case !e.has("differs"):
+				report(t, e, "upstream", want, "crd-server", got)
+			case text(want) == text(got):
+				t.Errorf("%s: no difference any more, @differs can go", e.title())
+			default:
+				reason, _ := e.directive("differs")
+				t.Logf("%s: as wanted (%s)\n%s", e.title(), reason, difference("upstream", want, "crd-server", got))
+				script.exchanges[i].response = got
+			}
+		}
+		if *update {
+			script.write(t)
+		}
+	})
+}
+
+// eachTranscript runs a test for each file, in parallel.
+func eachTranscript(t *testing.T, play func(*testing.T, *transcript)) {
+	t.Helper()
+	files, err := filepath.Glob(fileOf("*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	t.Run("files", func(t *testing.T) {
+		for _, file := range files {
+			name := strings.TrimSuffix(filepath.Base(file), ".txt")
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				play(t, readTranscript(t, name))
+			})
+		}
+	})
+}
+
+// report fails the test if the responses differ.
+func report(t *testing.T, e exchange, wantFrom string, want []string, gotFrom string, got []string) {
+	t.Helper()
+	if text(want) != text(got) {
+		t.Errorf("%s\n%s", e.title(), difference(wantFrom, want, gotFrom, got))
+	}
+}
+
+func difference(wantFrom string, want []string, gotFrom string, got []string) string {
+	diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: difflib.SplitLines(text(want)), FromFile: wantFrom,
+		B: difflib.SplitLines(text(got)), ToFile: gotFrom,
+		Context: 3,
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return diff
+}
+
+// target is a running server.
+type target struct {
+	url string
+	// client is the administrator, anonymous nobody.
+	client, anonymous *http.Client
+}
+
+// startTarget starts a server that is stopped, in the given way, when the test ends.
+func startTarget(t *testing.T, binary string, stop func(*process.Server) error) *target {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	server, err := process.Start(ctx, process.Options{Binary: binary, DataDir: filepath.Join(t.TempDir(), "data")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(server); err != nil {
+			t.Errorf("%s did not stop cleanly: %v", binary, err)
+		}
+		if os.Getenv("CRD_SERVER_LOGS") != "" {
+			t.Logf("output of %s:\n%s", binary, server.Output())
+		}
+	})
+	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	return &target{url: server.URL, client: clientFor(t, config), anonymous: clientFor(t, rest.AnonymousClientConfig(config))}
+}
+
+// clientFor is a client that hides nothing: it neither follows redirects nor
+// asks for compressed answers.
+func clientFor(t *testing.T, config *rest.Config) *http.Client {
+	t.Helper()
+	config.DisableCompression = true
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client
+}
+
+// binary is the server to test: CRD_SERVER, or what make build makes.
+func binary() string {
+	path := os.Getenv("CRD_SERVER")
+	if path == "" {
+		path = "../../bin/crd-server"
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		panic(err)
+	}
+	return path
+}
+
+// buildUpstream builds upstream's server; UPSTREAM_SERVER names one that is built already.
+func buildUpstream(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("UPSTREAM_SERVER"); path != "" {
+		return path
+	}
+	path := filepath.Join(t.TempDir(), "upstream")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./upstream").CombinedOutput(); err != nil {
+		t.Fatalf("build upstream: %v\n%s", err, output)
+	}
+	return path
+}

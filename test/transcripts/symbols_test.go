@@ -1,0 +1,125 @@
+package transcripts
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// symbols gives what differs from run to run a name that does not. Each value
+// keeps its name within a transcript, so that a reader sees which values are
+// the same:
+//
+//	{uid1}       a UID
+//	{rv1}        the resourceVersion of an object
+//	{list1}      the resourceVersion of a list or bookmark: others write beside us, so each has a
+//	             name of its own, but for the pages of one list
+//	{continue1}  a continue token
+//	{time} {age} {generated} {revision}  a time close to now, an age in a table, a random suffix, some revision
+type symbols struct {
+	names  map[string]string // kind and value -> name
+	values map[string]string // name -> value
+	counts map[string]int    // kind -> names given
+}
+
+func newSymbols() *symbols {
+	return &symbols{names: map[string]string{}, values: map[string]string{}, counts: map[string]int{}}
+}
+
+// name returns the value's name, a new one when it has none yet.
+func (s *symbols) name(kind, value string) string {
+	if name, ok := s.names[kind+value]; ok {
+		return name
+	}
+	return s.fresh(kind, value)
+}
+
+// fresh gives the value a new name in any case.
+func (s *symbols) fresh(kind, value string) string {
+	s.counts[kind]++
+	name := fmt.Sprintf("{%s%d}", kind, s.counts[kind])
+	s.names[kind+value], s.values[name] = name, value
+	return name
+}
+
+var numbered = regexp.MustCompile(`\{(uid|rv|list|continue)\d+\}`)
+
+// expand puts the values of this run into a request.
+func (s *symbols) expand(text string) string {
+	return numbered.ReplaceAllStringFunc(text, func(name string) string {
+		if value, ok := s.values[name]; ok {
+			return value
+		}
+		return name
+	})
+}
+
+var (
+	uids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	ages      = regexp.MustCompile(`^\d+s$`)
+	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+	revisions = []*regexp.Regexp{
+		regexp.MustCompile(`()(, current: )\d+`),
+		regexp.MustCompile(`(too old resource version: )(\d+ \()\d+`),
+		regexp.MustCompile(`()(ResourceVersion in (?:record|object meta): )\d+`),
+	}
+)
+
+// closeToNow is how far a time may be from now to be a time of this run.
+const closeToNow = time.Hour
+
+// inText names what can stand anywhere in a text.
+func (s *symbols) inText(text string) string {
+	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
+		return s.name("uid", uid)
+	})
+	text = times.ReplaceAllStringFunc(text, func(at string) string {
+		if parsed, err := time.Parse(time.RFC3339Nano, at); err != nil || time.Since(parsed).Abs() > closeToNow {
+			return at
+		}
+		return "{time}"
+	})
+	for _, revision := range revisions {
+		text = revision.ReplaceAllString(text, "${1}${2}{revision}")
+	}
+	return text
+}
+
+// inJSON names what is known by where it stands in a document.
+func (s *symbols) inJSON(root *node, pageOfList bool) {
+	root.walk(nil, func(path []string, n *node) {
+		if n.kind != stringNode {
+			return
+		}
+		value := n.text()
+		switch last, parent := path[len(path)-1], strings.Join(path[:len(path)-1], "."); {
+		case value == "":
+		case last == "resourceVersion" && parent == "metadata" && root.isList():
+			if name, ok := s.names["list"+value]; ok && pageOfList {
+				n.setText(name)
+			} else {
+				n.setText(s.fresh("list", value))
+			}
+		case last == "resourceVersion" && root.isBookmark():
+			n.setText(s.fresh("list", value))
+		case last == "resourceVersion":
+			n.setText(s.name("rv", value))
+		case last == "continue" && parent == "metadata":
+			n.setText(s.name("continue", value))
+		case last == "name" && generated.MatchString(value):
+			n.setText(generated.ReplaceAllString(value, "-{generated}"))
+		case len(path) > 2 && path[len(path)-2] == "cells" && ages.MatchString(value):
+			n.setText("{age}")
+		default:
+			n.setText(s.inText(value))
+		}
+	})
+}
+
+// clone is for an answer that may turn out not to be the one that is shown.
+func (s *symbols) clone() *symbols {
+	return &symbols{names: maps.Clone(s.names), values: maps.Clone(s.values), counts: maps.Clone(s.counts)}
+}

@@ -1,0 +1,80 @@
+package transcripts
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	autoscaling "k8s.io/api/autoscaling/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+)
+
+// scheme holds what the server sends or takes as protobuf.
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
+	utilruntime.Must(metav1.AddMetaToScheme(s))
+	utilruntime.Must(apiextensions.AddToScheme(s))
+	utilruntime.Must(autoscaling.AddToScheme(s))
+	utilruntime.Must(apidiscovery.AddToScheme(s))
+	return s
+}()
+
+var (
+	codecs        = serializer.NewCodecFactory(scheme)
+	protobufCodec = protobuf.NewSerializer(scheme, scheme)
+)
+
+func isProtobuf(contentType string) bool {
+	return strings.HasPrefix(contentType, runtime.ContentTypeProtobuf)
+}
+
+// fromProtobuf is the JSON of an object, or says why there is none.
+func fromProtobuf(data []byte) []byte {
+	object, _, err := protobufCodec.Decode(data, nil, nil)
+	if err != nil {
+		return fmt.Appendf(nil, "(not decoded: %v)", err)
+	}
+	return toJSON(object)
+}
+
+// eventFromProtobuf is the same for a frame of a watch.
+func eventFromProtobuf(frame []byte) []byte {
+	var event metav1.WatchEvent
+	if _, _, err := protobuf.NewRawSerializer(scheme, scheme).Decode(frame, nil, &event); err != nil {
+		return fmt.Appendf(nil, "(not decoded: %v)", err)
+	}
+	event.Object.Raw = fromProtobuf(event.Object.Raw)
+	return toJSON(&event)
+}
+
+func toJSON(object any) []byte {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return data
+}
+
+// toProtobuf encodes an object written as YAML.
+func toProtobuf(t testing.TB, content string) string {
+	t.Helper()
+	object, kind, err := codecs.UniversalDeserializer().Decode([]byte(content), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(*kind)
+	var out strings.Builder
+	if err := protobufCodec.Encode(object, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
