@@ -24,7 +24,8 @@ import (
 type manifest struct {
 	file     string
 	document int // counted from 1
-	object   *unstructured.Unstructured
+	name     string
+	json     []byte // encoded: many CRDs, decoded, would take a lot of memory
 }
 
 // errorf says what is wrong with the manifest.
@@ -99,8 +100,13 @@ func readManifestFile(file string) ([]manifest, error) {
 		if err != nil {
 			return nil, m.errorf("%w", err)
 		}
-		for _, definition := range definitions {
-			m.object = definition
+		for i, definition := range definitions {
+			m.name = definition.GetName()
+			if m.json, err = checkDefinition(definition); err != nil && len(definitions) > 1 {
+				return nil, m.errorf("items[%d]: %w", i, err)
+			} else if err != nil {
+				return nil, m.errorf("%w", err)
+			}
 			found = append(found, m)
 		}
 	}
@@ -146,11 +152,11 @@ func object(document []byte) (map[string]any, error) {
 	return decoded, nil
 }
 
-// definitions returns the CustomResourceDefinition that a document is, or those that it lists.
+// definitions returns the document, or what it lists.
 func definitions(document map[string]any) ([]*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: document}
 	if !strings.HasSuffix(u.GetKind(), "List") {
-		return []*unstructured.Unstructured{u}, checkDefinition(u)
+		return []*unstructured.Unstructured{u}, nil
 	}
 	items, _, err := unstructured.NestedSlice(document, "items")
 	if err != nil {
@@ -162,26 +168,22 @@ func definitions(document map[string]any) ([]*unstructured.Unstructured, error) 
 		if !ok {
 			return nil, fmt.Errorf("items[%d] is not an object", i)
 		}
-		u := &unstructured.Unstructured{Object: fields}
-		if err := checkDefinition(u); err != nil {
-			return nil, fmt.Errorf("items[%d]: %w", i, err)
-		}
-		all = append(all, u)
+		all = append(all, &unstructured.Unstructured{Object: fields})
 	}
 	return all, nil
 }
 
-// checkDefinition tells what can be told without the server, and takes away what only a server writes, so that what was
-// read from one can be applied to another.
-func checkDefinition(u *unstructured.Unstructured) error {
+// checkDefinition tells what can be told without the server, and encodes the definition without what only a server
+// writes, so that what was read from one can be applied to another.
+func checkDefinition(u *unstructured.Unstructured) ([]byte, error) {
 	gvk := u.GroupVersionKind()
 	switch {
 	case gvk.Group != apiextensions.GroupName || gvk.Kind != "CustomResourceDefinition":
-		return fmt.Errorf("kind %q of apiVersion %q is not a CustomResourceDefinition", gvk.Kind, u.GetAPIVersion())
+		return nil, fmt.Errorf("kind %q of apiVersion %q is not a CustomResourceDefinition", gvk.Kind, u.GetAPIVersion())
 	case gvk.Version != "v1":
-		return fmt.Errorf("apiVersion %q is not served: only apiextensions.k8s.io/v1 is", u.GetAPIVersion())
+		return nil, fmt.Errorf("apiVersion %q is not served: only apiextensions.k8s.io/v1 is", u.GetAPIVersion())
 	case u.GetName() == "":
-		return errors.New("metadata.name is missing")
+		return nil, errors.New("metadata.name is missing")
 	}
 	for _, field := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"} {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
@@ -189,22 +191,21 @@ func checkDefinition(u *unstructured.Unstructured) error {
 	delete(u.Object, "status")
 	encoded, err := json.Marshal(u.Object)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.DisallowUnknownFields()
-	return decoder.Decode(&apiextensionsv1.CustomResourceDefinition{})
+	return encoded, decoder.Decode(&apiextensionsv1.CustomResourceDefinition{})
 }
 
 // rejectTwins refuses two manifests of one name: which of them was meant to win?
 func rejectTwins(all []manifest) error {
 	first := map[string]manifest{}
 	for _, m := range all {
-		name := m.object.GetName()
-		if other, ok := first[name]; ok {
-			return m.errorf("%s is already in %s, document %d", name, other.file, other.document)
+		if other, ok := first[m.name]; ok {
+			return m.errorf("%s is already in %s, document %d", m.name, other.file, other.document)
 		}
-		first[name] = m
+		first[m.name] = m
 	}
 	return nil
 }
