@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 BIN         := bin/crd-server
-MODULES     := . test/process test/e2e test/conformance
+MODULES     := $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path "./build/*")))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # make build VERSION=v0.1.0 names a release; otherwise Go takes the version from git.
