@@ -24,6 +24,8 @@ type feed struct {
 	unread atomic.Int64
 	// muted: progress requests are not answered.
 	muted atomic.Bool
+	// unsupported: progress must not be asked for. The feed's goroutine knows.
+	unsupported bool
 	// up: a watch is established.
 	up atomic.Bool
 	// started is closed when the feed has its first revision.
@@ -183,6 +185,9 @@ func (f *feed) prepare(ctx context.Context) error {
 	known := f.current()
 	switch {
 	case known == 0:
+		if err := f.checkSupport(ctx); err != nil {
+			return err
+		}
 		f.move(revision)
 		close(f.started)
 	case revision < known:

@@ -58,6 +58,11 @@ func (p *progress) schedule(pause time.Duration) {
 // ask sends a request if somebody still waits, or nobody has asked for long.
 func (p *progress) ask(ctx context.Context) {
 	waited := p.feed.waited()
+	if p.feed.unsupported {
+		p.pause = 0
+		p.timer.Reset(idleAsk)
+		return
+	}
 	if !waited && p.pause != 0 {
 		p.pause = 0
 		p.timer.Reset(idleAsk)
@@ -83,7 +88,9 @@ func (p *progress) ask(ctx context.Context) {
 // answered: etcd has told how far the watch is.
 func (p *progress) answered() {
 	p.since = time.Time{}
-	p.feed.muted.Store(false)
+	if !p.feed.unsupported {
+		p.feed.muted.Store(false)
+	}
 	if p.pause > firstAsk { // the next to wait does not suffer from how long this took
 		p.pause = firstAsk
 	}

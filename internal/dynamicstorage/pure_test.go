@@ -88,6 +88,17 @@ func TestNextLimit(t *testing.T) {
 	}
 }
 
+func TestReportsProgress(t *testing.T) {
+	for version, want := range map[string]bool{"3.3.27": false, "3.4.30": false, "3.4.31": true, "3.5.12": false, "3.5.13": true, "3.6.0-rc.1": true, "3.7.3": true, "4.0.0": true, "2.3.8": false} {
+		if got, err := reportsProgress(version); err != nil || got != want {
+			t.Errorf("%s: %v, %v", version, got, err)
+		}
+	}
+	if _, err := reportsProgress("new"); err == nil {
+		t.Error("no error")
+	}
+}
+
 func TestEtcdErrors(t *testing.T) {
 	for _, c := range []struct {
 		err, want error

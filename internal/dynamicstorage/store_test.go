@@ -144,7 +144,10 @@ func TestUpdateOfOutdatedState(t *testing.T) {
 	r := s.Resource("g", "p")
 	old := put(t, r, "x", "old")
 	snapshot(t, r, ReadAt{})
-	hold := holdFeed(s)
+	if err := s.WaitForRevision(deadline(t), old.Revision); err != nil {
+		t.Fatal(err)
+	}
+	release := holdFeed(s)
 	if _, err := e.client.Put(deadline(t), r.fullKey("x"), "new"); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +164,7 @@ func TestUpdateOfOutdatedState(t *testing.T) {
 	if cached, _, err := r.Get(deadline(t), "x", ReadAt{Mode: Any}); err != nil || cached != old && cached.Revision != old.Revision {
 		t.Errorf("the feed was not held: %+v, %v", cached, err)
 	}
-	hold()
+	release()
 }
 
 // holdFeed stops the feed from reading events until the function is called.

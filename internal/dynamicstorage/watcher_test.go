@@ -177,10 +177,10 @@ func TestCompactedWatch(t *testing.T) {
 	for i := range 10 {
 		last = put(t, r, "x", fmt.Sprint(i)).Revision
 	}
-	if _, err := e.client.Compact(deadline(t), last); err != nil {
+	if err := s.WaitForRevision(deadline(t), last); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.WaitForRevision(deadline(t), last); err != nil {
+	if _, err := e.client.Compact(deadline(t), last); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range []*Watcher{w, watch(t, r, first)} {

@@ -1,0 +1,138 @@
+package dynamicstorage
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+)
+
+// model is the history, with what has to be looked up in it.
+type model struct {
+	history    []fact
+	at         map[int64]int // revision -> index
+	byResource map[string][]int
+	states     map[int]string // rendered, by the index of the last event
+}
+
+func newModel(history []fact) *model {
+	m := &model{history: history, at: map[int64]int{}, byResource: map[string][]int{}, states: map[int]string{}}
+	last := map[string]int64{}
+	for i := range history {
+		f := &history[i]
+		key := f.resource + "/" + f.key
+		f.prev = last[key]
+		if last[key] = f.revision; f.deleted {
+			last[key] = 0
+		}
+		m.at[f.revision] = i
+		m.byResource[f.resource] = append(m.byResource[f.resource], i)
+	}
+	return m
+}
+
+// state renders a resource at a revision.
+func (m *model) state(resource string, revision int64) string {
+	events := m.byResource[resource]
+	n := sort.Search(len(events), func(i int) bool { return m.history[events[i]].revision > revision })
+	if n == 0 {
+		return ""
+	}
+	if _, known := m.states[events[n-1]]; !known {
+		m.states[events[n-1]] = render(sorted(m.objects(events[:n])))
+	}
+	return m.states[events[n-1]]
+}
+
+// objects returns what there is after events.
+func (m *model) objects(events []int) map[string]*Entry {
+	objects := map[string]*Entry{}
+	for _, i := range events {
+		f := &m.history[i]
+		if delete(objects, f.key); !f.deleted {
+			objects[f.key] = &Entry{Key: f.key, Revision: f.revision, Value: []byte(f.value)}
+		}
+	}
+	return objects
+}
+
+func sorted(objects map[string]*Entry) []*Entry {
+	return slices.SortedFunc(maps.Values(objects), func(a, b *Entry) int { return strings.Compare(a.Key, b.Key) })
+}
+
+func render(entries []*Entry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		fmt.Fprintf(&b, "%s@%d=%q ", e.Key, e.Revision, e.Value)
+	}
+	return b.String()
+}
+
+// watched checks what a watch has seen. If it was told net changes after events had been lost, they have to lead to
+// the right state; false then.
+func (m *model) watched(t *testing.T, w *watching) bool {
+	t.Helper()
+	var want []*fact
+	for _, i := range m.byResource[w.resource] {
+		if f := &m.history[i]; f.revision > w.after {
+			want = append(want, f)
+		}
+	}
+	complete := len(w.events) <= len(want)
+	for i := 0; complete && i < len(w.events); i++ {
+		complete = sameEvent(&w.events[i], want[i], m)
+	}
+	for _, mark := range w.marks {
+		if complete && mark.events < len(want) && want[mark.events].revision <= mark.revision {
+			complete = false
+		}
+	}
+	if complete {
+		return true
+	}
+	if w.strict {
+		t.Errorf("watch of %s after %d, ended with %v:\ngot %s", w.resource, w.after, w.err, describe(w.events))
+		return false
+	}
+	m.watchedNet(t, w)
+	return false
+}
+
+func sameEvent(e *Event, f *fact, m *model) bool {
+	if e.Revision != f.revision || (e.Entry == nil) != f.deleted || (e.Prev == nil) != (f.prev == 0) {
+		return false
+	}
+	if e.Entry != nil && (e.Entry.Key != f.key || string(e.Entry.Value) != f.value || e.Entry.Revision != f.revision) {
+		return false
+	}
+	return e.Prev == nil || e.Prev.Key == f.key && e.Prev.Revision == f.prev && string(e.Prev.Value) == m.history[m.at[f.prev]].value
+}
+
+// watchedNet follows a client through net changes.
+func (m *model) watchedNet(t *testing.T, w *watching) {
+	t.Helper()
+	events := m.byResource[w.resource]
+	objects := m.objects(events[:sort.Search(len(events), func(i int) bool { return m.history[events[i]].revision > w.after })])
+	next, last := 0, w.after
+	for _, mark := range w.marks {
+		for ; next < mark.events; next++ {
+			e := &w.events[next]
+			f := m.history[m.at[e.Revision]]
+			before := objects[f.key]
+			if e.Revision <= last || (before == nil) != (e.Prev == nil) || before != nil && before.Revision != e.Prev.Revision || (e.Entry == nil) != f.deleted {
+				t.Errorf("watch of %s after %d: unexpected event %s", w.resource, w.after, describe(w.events[next:next+1]))
+				return
+			}
+			last = e.Revision
+			if delete(objects, f.key); e.Entry != nil {
+				objects[f.key] = e.Entry
+			}
+		}
+		if got, want := render(sorted(objects)), m.state(w.resource, mark.revision); got != want && mark.revision > last {
+			t.Errorf("watch of %s after %d at %d:\ngot  %s\nwant %s", w.resource, w.after, mark.revision, got, want)
+			return
+		}
+	}
+}
