@@ -27,7 +27,7 @@ func TestSettle(t *testing.T) {
 	crd.Annotations = map[string]string{"c": "d"}
 	crd.Finalizers = []string{"example.com/hold"}
 	crd.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate,
-		APIVersion: "apiextensions.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}}}
+		APIVersion: "apiextensions.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
 	for range 10 {
 		r.write(crd)
 		r.settle(crd.Name)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/wire"
 )
@@ -38,6 +39,17 @@ func finishOptions(options runtime.Object, kind string, errs field.ErrorList) er
 	}
 	options.GetObjectKind().SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind(kind))
 	return nil
+}
+
+// negotiateBody returns the serializer for the body of a create or update. Protobuf is a media type of custom resources
+// for the meta types only: there is no strict serializer of it, and nothing a client could send (upstream panics).
+func (s *requestScope) negotiateBody(req *http.Request) (runtime.SerializerInfo, error) {
+	info, err := negotiation.NegotiateInputSerializer(req, false, s.serializer)
+	if err == nil && info.StrictSerializer == nil {
+		accepted, _ := negotiation.MediaTypesForSerializer(s.serializer)
+		err = negotiation.NewUnsupportedMediaTypeError(accepted)
+	}
+	return info, err
 }
 
 // payload is the body of a create or update, and how to read it.

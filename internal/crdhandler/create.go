@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/storage/names"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -40,7 +39,7 @@ func (s *requestScope) created(ctx context.Context, req *http.Request, terminati
 	if err != nil {
 		return writeAnswer{}, err
 	}
-	serializer, err := negotiation.NegotiateInputSerializer(req, false, s.serializer)
+	serializer, err := s.negotiateBody(req)
 	if err != nil {
 		return writeAnswer{}, err
 	}

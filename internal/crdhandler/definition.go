@@ -13,8 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -71,22 +73,40 @@ func newDefinitionScopes(config *Config) (*definitionScopes, error) {
 	return &definitionScopes{main: main, status: &status}, nil
 }
 
+// definitionEndpoint is one of the paths of the CRD endpoint.
+type definitionEndpoint struct {
+	subresource string
+	item        bool
+}
+
+// definitionVerbs are the verbs each path takes. Others are refused without a look at the resource, in the words of
+// upstream's router.
+var definitionVerbs = map[definitionEndpoint]sets.Set[string]{
+	{}:                                  sets.New("list", "watch", "create", "deletecollection"),
+	{item: true}:                        sets.New("get", "watch", "update", "patch", "delete"),
+	{item: true, subresource: "status"}: sets.New("get", "update", "patch"),
+}
+
 // serveDefinitions answers requests for CustomResourceDefinitions and their status.
 func (h *crdHandler) serveDefinitions(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
 	if info.APIVersion != apiextensionsv1.SchemeGroupVersion.Version || info.Namespace != "" {
 		h.config.Delegate.ServeHTTP(w, req)
 		return
 	}
-	var handle http.HandlerFunc
+	scope := h.definitions.main
 	switch info.Subresource {
 	case "":
-		handle = h.definitions.main.verb(info.Verb, false)
 	case "status":
-		handle = h.definitions.status.subresourceVerb(info.Verb)
+		scope = h.definitions.status
 	default:
-		h.definitions.main.err(apierrors.NewNotFound(h.definitions.main.resource.GroupResource(), info.Name), w, req)
+		scope.err(apierrors.NewNotFound(scope.resource.GroupResource(), info.Name), w, req)
 		return
 	}
+	if !definitionVerbs[definitionEndpoint{subresource: info.Subresource, item: info.Name != ""}].Has(info.Verb) {
+		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, true), w, req)
+		return
+	}
+	handle := scope.verb(info.Verb, false)
 	instrumented(handle, info, false)(w, req)
 }
 

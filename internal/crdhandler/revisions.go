@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -53,11 +53,11 @@ func (s *requestScope) objectKey(namespace, name string) (string, error) {
 	case name == "":
 		return "", apierrors.NewBadRequest("Name parameter required.")
 	}
-	if problems := path.IsValidPathSegmentName(name); len(problems) != 0 {
+	if problems := content.IsPathSegmentName(name); len(problems) != 0 {
 		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";")))
 	}
 	if s.namespaced {
-		if problems := path.IsValidPathSegmentName(namespace); len(problems) != 0 {
+		if problems := content.IsPathSegmentName(namespace); len(problems) != 0 {
 			return "", apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace, strings.Join(problems, ";")))
 		}
 		return storageKey(namespace, name), nil

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -40,7 +39,7 @@ func (s *requestScope) updated(ctx context.Context, req *http.Request) (writeAns
 	if err := finishOptions(options, "UpdateOptions", validation.ValidateUpdateOptions(options)); err != nil {
 		return writeAnswer{}, err
 	}
-	serializer, err := negotiation.NegotiateInputSerializer(req, false, s.serializer)
+	serializer, err := s.negotiateBody(req)
 	if err != nil {
 		return writeAnswer{}, err
 	}

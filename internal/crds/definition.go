@@ -44,7 +44,7 @@ func DecodeDefinition(value []byte, revision int64) (*apiextensions.CustomResour
 func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, error) {
 	stored := *crd
 	stored.ResourceVersion = ""
-	stored.SelfLink = ""
+	stored.SelfLink = "" //lint:ignore SA1019 nobody sets it any more, but clients may send it
 	value, err := runtime.Encode(storageCodec, &stored)
 	if err != nil {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
@@ -52,7 +53,7 @@ func (d *DataDir) checkDatabase() error {
 	}
 	// A reader shares the lock with other readers, but not with a writer, and changes nothing.
 	db, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true, Timeout: 1})
-	if errors.Is(err, bolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return errLocked
 	}
 	if err != nil {

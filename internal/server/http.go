@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/net/http2"
 	"k8s.io/klog/v2"
 )
 
@@ -72,8 +71,15 @@ func loopback4Answers(port int) bool {
 }
 
 // newHTTPServer sets HTTP/1 and HTTP/2 up as kube-apiserver does. Requests end with base at the latest.
-func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, handler http.Handler) (*http.Server, error) {
-	server := &http.Server{
+func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, handler http.Handler) *http.Server {
+	streams := o.HTTP2MaxStreams
+	if streams == 0 {
+		streams = defaultStreams
+	}
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	return &http.Server{
 		Handler:           handler,
 		TLSConfig:         config,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -81,22 +87,14 @@ func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, 
 		ReadHeaderTimeout: readHeaderTimeout,
 		ErrorLog:          log.New(connectionLog{}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return base },
+		Protocols:         protocols,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          streams,
+			MaxReadFrameSize:              streamBuffer,
+			MaxReceiveBufferPerStream:     streamBuffer,
+			MaxReceiveBufferPerConnection: streamBuffer * min(streams, 8000), // stays below 2^31
+		},
 	}
-	streams := o.HTTP2MaxStreams
-	if streams == 0 {
-		streams = defaultStreams
-	}
-	err := http2.ConfigureServer(server, &http2.Server{
-		IdleTimeout:                  idleTimeout,
-		MaxUploadBufferPerStream:     streamBuffer,
-		MaxReadFrameSize:             streamBuffer,
-		MaxConcurrentStreams:         uint32(streams),
-		MaxUploadBufferPerConnection: streamBuffer * int32(min(streams, 8000)), // stays below 2^31
-	})
-	if err != nil {
-		return nil, fmt.Errorf("set up HTTP/2: %w", err)
-	}
-	return server, nil
 }
 
 // connectionLog takes net/http's log lines: clients that give up during the handshake are nothing to worry about.

@@ -162,10 +162,7 @@ func (s *server) serve(ctx context.Context, manifests []manifest) error {
 	group, working := errgroup.WithContext(working)
 	requests, endRequests := context.WithCancel(working)
 	defer endRequests()
-	web, err := newHTTPServer(requests, &s.options.Serving, s.security.config, s.handler)
-	if err != nil {
-		return err
-	}
+	web := newHTTPServer(requests, &s.options.Serving, s.security.config, s.handler)
 	group.Go(func() error { return s.parts.run(working) })
 	group.Go(func() error { s.security.run(working); return nil })
 	group.Go(func() error { s.recertify(working); return nil })
@@ -180,7 +177,7 @@ func (s *server) serve(ctx context.Context, manifests []manifest) error {
 	s.health.startInformers.done.Store(true)
 	s.health.startControllers.done.Store(true)
 
-	err = s.becomeReady(ctx, working, manifests)
+	err := s.becomeReady(ctx, working, manifests)
 	if err == nil {
 		select {
 		case <-ctx.Done():

@@ -31,7 +31,7 @@ func TestTranscripts(t *testing.T) {
 	if *upstream {
 		t.Skip("with -upstream, TestDifferential plays them")
 	}
-	ours := startTarget(t, binary(), (*process.Server).Stop)
+	ours := startTarget(t, binary(), ourFlags...)
 	eachTranscript(t, func(t *testing.T, script *transcript) {
 		player := newPlayer(t, ours)
 		for i, e := range script.exchanges {
@@ -53,8 +53,8 @@ func TestDifferential(t *testing.T) {
 	if !*upstream {
 		t.Skip("without -upstream")
 	}
-	theirs := startTarget(t, buildUpstream(t), (*process.Server).Kill) // its clean stop takes long
-	ours := startTarget(t, binary(), (*process.Server).Stop)
+	theirs := startTarget(t, buildUpstream(t))
+	ours := startTarget(t, binary(), ourFlags...)
 	eachTranscript(t, func(t *testing.T, script *transcript) {
 		reference, player := newPlayer(t, theirs), newPlayer(t, ours)
 		for i, e := range script.exchanges {
@@ -127,17 +127,20 @@ type target struct {
 	client, anonymous *http.Client
 }
 
-// startTarget starts a server that is stopped, in the given way, when the test ends.
-func startTarget(t *testing.T, binary string, stop func(*process.Server) error) *target {
+// ourFlags make the server what upstream's is by default.
+var ourFlags = []string{"--enable-garbage-collector"}
+
+// startTarget starts a server that is stopped when the test ends.
+func startTarget(t *testing.T, binary string, flags ...string) *target {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	server, err := process.Start(ctx, process.Options{Binary: binary, DataDir: filepath.Join(t.TempDir(), "data")})
+	server, err := process.Start(ctx, process.Options{Binary: binary, DataDir: filepath.Join(t.TempDir(), "data"), Args: flags})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := stop(server); err != nil {
+		if err := server.Stop(); err != nil {
 			t.Errorf("%s did not stop cleanly: %v", binary, err)
 		}
 		if os.Getenv("CRD_SERVER_LOGS") != "" {

@@ -17,7 +17,8 @@ import (
 //	{list1}      the resourceVersion of a list or bookmark: others write beside us, so each has a
 //	             name of its own, but for the pages of one list
 //	{continue1}  a continue token
-//	{time} {age} {generated} {revision}  a time close to now, an age in a table, a random suffix, some revision
+//	{time} {age} {generated} {revision} {type}  a time close to now, an age in a table, a random suffix,
+//	             some revision, a type of the server's source
 type symbols struct {
 	names  map[string]string // kind and value -> name
 	values map[string]string // name -> value
@@ -61,9 +62,11 @@ var (
 	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	ages      = regexp.MustCompile(`^\d+s$`)
 	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+	goTypes   = regexp.MustCompile(`Go value of type \[\]\w+\.\w+`)
 	revisions = []*regexp.Regexp{
 		regexp.MustCompile(`()(, current: )\d+`),
 		regexp.MustCompile(`(too old resource version: )(\d+ \()\d+`),
+		regexp.MustCompile(`()(resourceVersion\\*":\\*")\d+`),
 		regexp.MustCompile(`()(ResourceVersion in (?:record|object meta): )\d+`),
 	}
 )
@@ -82,6 +85,7 @@ func (s *symbols) inText(text string) string {
 		}
 		return "{time}"
 	})
+	text = goTypes.ReplaceAllString(text, "Go value of type {type}")
 	for _, revision := range revisions {
 		text = revision.ReplaceAllString(text, "${1}${2}{revision}")
 	}
