@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Programs are the paths of the built programs.
+type Programs struct{ Ours, Upstream, Etcd string }
+
+// build builds everything that is measured into dir. It is run in this module's folder.
+func build(ctx context.Context, dir string) (Programs, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Programs{}, err
+	}
+	p := Programs{
+		Ours:     filepath.Join(dir, "crd-server"),
+		Upstream: filepath.Join(dir, "upstream"),
+		Etcd:     filepath.Join(dir, "etcd"),
+	}
+	for _, program := range []struct{ output, folder, source string }{
+		{p.Ours, "..", "./cmd/crd-server"},
+		{p.Upstream, ".", "./upstream"},
+		{p.Etcd, ".", "./etcd"},
+	} {
+		command := exec.CommandContext(ctx, "go", "build", "-o", program.output, program.source)
+		command.Dir = program.folder
+		command.Stderr = os.Stderr
+		if err := command.Run(); err != nil {
+			return Programs{}, fmt.Errorf("build %s: %w", program.source, err)
+		}
+	}
+	return p, nil
+}

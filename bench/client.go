@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Media types of requests.
+const (
+	asJSON       = "application/json"
+	asMergePatch = "application/merge-patch+json"
+	asApply      = "application/apply-patch+yaml"
+)
+
+// Client is one client of a server: one connection, and one request at a time
+// apart from streams. It does as little as it can, for it shares the machine.
+type Client struct {
+	http   *http.Client
+	base   string
+	bearer string
+	body   bytes.Buffer
+}
+
+// newClient reads the way to a server from its kubeconfig: url names the same
+// server, whatever name its certificate is for.
+func newClient(kubeconfig, url string) (*Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	c := newAnonymousClient(url)
+	c.bearer = config.BearerToken
+	if len(config.CertData) > 0 {
+		pair, err := tls.X509KeyPair(config.CertData, config.KeyData)
+		if err != nil {
+			return nil, fmt.Errorf("client certificate in %s: %w", kubeconfig, err)
+		}
+		c.http.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+func newAnonymousClient(url string) *Client {
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{
+			InsecureSkipVerify: true, // our own child process; checked or not, the server does the same
+		},
+		ForceAttemptHTTP2:  true,
+		DisableCompression: true, // asked for by hand where it matters, and never unpacked
+	}
+	return &Client{http: &http.Client{Transport: transport}, base: url}
+}
+
+// Close closes the connection.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// open sends a request and returns the answer, whose body the caller closes.
+func (c *Client) open(ctx context.Context, method, path, mediaType string, body []byte) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return nil, err
+	}
+	if c.bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+c.bearer)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", mediaType)
+	}
+	if req.Header.Set("Accept", asJSON); method == http.MethodGet {
+		req.Header.Set("Accept-Encoding", "gzip")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.ProtoMajor != 2 {
+		resp.Body.Close()
+		return nil, fmt.Errorf("%s %s: answered over %s, not HTTP/2", method, path, resp.Proto)
+	}
+	return resp, nil
+}
+
+// Do sends a request and reads the whole answer, valid until the next Do.
+// Another status than the one expected is an error.
+func (c *Client) Do(ctx context.Context, expected int, method, path, mediaType string, body []byte) ([]byte, error) {
+	code, answer, err := c.Try(ctx, method, path, mediaType, body)
+	if err == nil && code != expected {
+		err = fmt.Errorf("%s %s: status %d, not %d: %.500s", method, path, code, expected, answer)
+	}
+	return answer, err
+}
+
+// Try is Do for any status.
+func (c *Client) Try(ctx context.Context, method, path, mediaType string, body []byte) (int, []byte, error) {
+	resp, err := c.open(ctx, method, path, mediaType, body)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	c.body.Reset()
+	if _, err := c.body.ReadFrom(resp.Body); err != nil {
+		return 0, nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return resp.StatusCode, c.body.Bytes(), nil
+}
+
+// Get reads one thing.
+func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
+	return c.Do(ctx, http.StatusOK, http.MethodGet, path, "", nil)
+}
+
+// Drain reads an answer without keeping it, and returns how many bytes came over the wire.
+func (c *Client) Drain(ctx context.Context, path string) (int64, error) {
+	resp, err := c.open(ctx, http.MethodGet, path, "", nil)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("GET %s: status %d", path, resp.StatusCode)
+	}
+	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 256<<10))
+	if err != nil {
+		return n, fmt.Errorf("GET %s: %w", path, err)
+	}
+	return n, nil
+}
+
+// waitReady asks /readyz until it answers 200.
+func (c *Client) waitReady(ctx context.Context) error {
+	for {
+		code, _, err := c.Try(ctx, http.MethodGet, "/readyz", "", nil)
+		if err == nil && code == http.StatusOK {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for /readyz: %w (last: %d %v)", ctx.Err(), code, err)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}

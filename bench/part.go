@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bench is one run.
+type Bench struct {
+	Programs Programs
+	Results  Results
+	// Objects is how many objects the object rows have.
+	Objects int
+	// Seconds is how long a row's load lasts.
+	Load time.Duration
+	// CRDs is a directory of CRDs for the part crds; "" generates them. MaxCRDs bounds their number.
+	CRDs    string
+	MaxCRDs int
+
+	began time.Time
+}
+
+// part is a group of rows that can be run alone.
+type part struct {
+	name string
+	run  func(b *Bench, ctx context.Context, s *Server) error
+}
+
+// objectParts share servers with objects in them, in this order: what is
+// measured first is not changed by what comes later.
+var objectParts = []part{
+	{"create", (*Bench).create},
+	{"list", (*Bench).list},
+	{"memory", (*Bench).manyLists},
+	{"get", (*Bench).get},
+	{"write", (*Bench).write},
+	{"watch", (*Bench).watch},
+	{"delete", (*Bench).delete},
+}
+
+// Parts of servers of their own.
+const (
+	partStart = "start"
+	partCRDs  = "crds"
+)
+
+func partNames() []string {
+	names := []string{partStart}
+	for _, p := range objectParts {
+		names = append(names, p.name)
+	}
+	return append(names, partCRDs)
+}
+
+// run runs the parts named.
+func (b *Bench) run(ctx context.Context, names []string) error {
+	b.began = time.Now()
+	wanted := func(name string) bool { return slices.Contains(names, name) }
+	for _, name := range names {
+		if !slices.Contains(partNames(), name) {
+			return fmt.Errorf("no part is called %q; there are %s", name, strings.Join(partNames(), ", "))
+		}
+	}
+	if wanted(partStart) {
+		if err := b.starts(ctx); err != nil {
+			return fmt.Errorf("%s: %w", partStart, err)
+		}
+	}
+	if slices.ContainsFunc(objectParts, func(p part) bool { return wanted(p.name) }) {
+		if err := b.objects(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	if wanted(partCRDs) {
+		if err := b.manyCRDs(ctx); err != nil {
+			return fmt.Errorf("%s: %w", partCRDs, err)
+		}
+	}
+	return nil
+}
+
+// objects runs object parts, each on upstream and then on ours before the next
+// part, so that both meet the same machine.
+func (b *Bench) objects(ctx context.Context, wanted func(string) bool) (err error) {
+	var servers []*Server
+	defer func() {
+		for _, s := range servers {
+			err = errors.Join(err, s.Stop())
+		}
+	}()
+	for _, kind := range []Kind{Upstream, Ours} {
+		s, err := start(ctx, b.Programs, kind)
+		if err != nil {
+			return err
+		}
+		servers = append(servers, s)
+	}
+	for _, p := range objectParts {
+		if !wanted(p.name) && p.name != "create" {
+			continue
+		}
+		for _, s := range servers {
+			if err := p.run(b, ctx, s); err != nil {
+				return fmt.Errorf("%s, %s: %w", p.name, s.Kind, err)
+			}
+		}
+	}
+	if wanted("memory") || wanted("create") {
+		return b.inOneProcess(ctx)
+	}
+	return nil
+}
+
+// inOneProcess creates and lists with etcd embedded.
+func (b *Bench) inOneProcess(ctx context.Context) (err error) {
+	s, err := start(ctx, b.Programs, Embedded)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	if err := b.create(ctx, s); err != nil {
+		return fmt.Errorf("create, %s: %w", s.Kind, err)
+	}
+	return b.manyLists(ctx, s)
+}
+
+// load runs a load and keeps what it cost as a row.
+func (b *Bench) load(ctx context.Context, s *Server, work Work, l Load) error {
+	b.progress(work.Part, work.Name, s.Kind)
+	if l.For == 0 {
+		l.For = b.Load
+	}
+	sample, err := l.run(ctx, s)
+	if err != nil {
+		return fmt.Errorf("%s: %w", work.Name, err)
+	}
+	b.Results.PutSample(work, s.Kind, sample)
+	return nil
+}
+
+// memory keeps what a server has resident as a row.
+func (b *Bench) memory(s *Server, work Work, line string) error {
+	value, err := resident(s.Pid(), line)
+	if err != nil {
+		return err
+	}
+	b.Results.Put(work, s.Kind, value)
+	return nil
+}
+
+// progress shows what is being done, in one line.
+func (b *Bench) progress(part, what string, kind Kind) {
+	fmt.Fprintf(os.Stderr, "\r\033[K%5s  load %s  %s: %s, %s", time.Since(b.began).Round(time.Second), loadAverage(), part, what, kind)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Rows of the part start.
+var (
+	rowStart = Work{partStart, "start: exec to /readyz, empty store", Millis, Target{180, 0}}
+	rowIdle  = Work{partStart, "RSS idle, no CRDs", Megabytes, Target{60, 0}}
+	rowFirst = Work{partStart, "CRD created to first object created, p99", Millis, Target{10, 0}}
+)
+
+const (
+	starts = 5
+	// idleFor is how long a server is left alone before its memory is read.
+	idleFor = 5 * time.Second
+	// firsts is how many CRDs are created for rowFirst.
+	firsts = 100
+)
+
+// starts starts every kind several times, and uses the last one of each.
+func (b *Bench) starts(ctx context.Context) error {
+	for _, kind := range []Kind{Upstream, Ours, Embedded} {
+		if err := b.startOften(ctx, kind); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func (b *Bench) startOften(ctx context.Context, kind Kind) (err error) {
+	var server, etcd []time.Duration
+	for range starts - 1 {
+		b.progress(partStart, rowStart.Name, kind)
+		s, err := start(ctx, b.Programs, kind)
+		if err != nil {
+			return err
+		}
+		server, etcd = append(server, s.Started), append(etcd, s.EtcdStarted)
+		if err := s.Stop(); err != nil {
+			return err
+		}
+	}
+	s, err := start(ctx, b.Programs, kind)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	server, etcd = append(server, s.Started), append(etcd, s.EtcdStarted)
+	b.Results.Put(rowStart, kind, millis(percentile(server, 50)))
+	if kind != Embedded {
+		b.Results.Note(rowStart, kind, "and %.0f ms for its etcd", millis(percentile(etcd, 50)))
+	}
+	if err := b.idle(ctx, s); err != nil {
+		return err
+	}
+	return b.firstObject(ctx, s)
+}
+
+// idle reads the memory of a server, and of its etcd, that nobody uses.
+func (b *Bench) idle(ctx context.Context, s *Server) error {
+	b.progress(partStart, rowIdle.Name, s.Kind)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(idleFor): // time is what is measured here
+	}
+	if err := b.memory(s, rowIdle, residentNow); err != nil || s.etcd == nil {
+		return err
+	}
+	etcd, err := resident(s.etcd.command.Process.Pid, residentNow)
+	if err == nil {
+		b.Results.Note(rowIdle, s.Kind, "and %.0f MB for its etcd", etcd)
+	}
+	return err
+}
+
+// firstObject creates CRDs one by one, and an object of each as soon as the server takes it.
+func (b *Bench) firstObject(ctx context.Context, s *Server) error {
+	b.progress(partStart, rowFirst.Name, s.Kind)
+	c, early := s.Client(), 0
+	var took []time.Duration
+	for i := range firsts {
+		kind := fmt.Sprintf("First%d", i)
+		plural := fmt.Sprintf("first%ds", i)
+		crd := widgetCRD(widgetGroup, plural, kind)
+		object := widget(kind, "first", i, 1)
+		path := "/apis/" + widgetGroup + "/v1/namespaces/bench/" + plural
+		began := time.Now()
+		if _, err := c.Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, crd); err != nil {
+			return err
+		}
+		for {
+			code, answer, err := c.Try(ctx, http.MethodPost, path, asJSON, object)
+			if err != nil {
+				return err
+			}
+			if code == http.StatusCreated {
+				break
+			}
+			if code != http.StatusNotFound {
+				return fmt.Errorf("POST %s: status %d: %.500s", path, code, answer)
+			}
+			early++
+		}
+		took = append(took, time.Since(began))
+	}
+	b.Results.Put(rowFirst, s.Kind, millis(percentile(slices.Clone(took), 99)))
+	b.Results.Note(rowFirst, s.Kind, "median %.1f ms, %d answers 404 after the 201", millis(percentile(took, 50)), early)
+	return nil
+}

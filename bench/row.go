@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// Unit is what a row's value is in; less is always better.
+type Unit string
+
+// The units.
+const (
+	MicrosCPU Unit = "us CPU"
+	MillisCPU Unit = "ms CPU"
+	Millis    Unit = "ms"
+	Seconds   Unit = "s"
+	Megabytes Unit = "MB"
+)
+
+// Target is what crd-server must reach. The ratio counts; the value is what it
+// was on the machine for which the targets were made.
+type Target struct {
+	Value float64 `json:"value"`
+	// Ratio is how many times less than upstream; 0 where only the value counts.
+	Ratio float64 `json:"ratio,omitempty"`
+}
+
+// Work is a kind of row: what was done.
+type Work struct {
+	Part   string `json:"part"`
+	Name   string `json:"name"`
+	Unit   Unit   `json:"unit"`
+	Target Target `json:"target"`
+}
+
+// Value is what a server needed for a row's work.
+type Value struct {
+	// Value is in the row's unit.
+	Value float64 `json:"value"`
+	// The rest is there for loads only.
+	PerSecond float64 `json:"perSecond,omitempty"`
+	P50Millis float64 `json:"p50ms,omitempty"`
+	P99Millis float64 `json:"p99ms,omitempty"`
+}
+
+// Row is one row of the table.
+type Row struct {
+	Work
+	Values map[Kind]Value `json:"values"`
+	Notes  []string       `json:"notes,omitempty"`
+}
+
+// Ratio is how many times less than upstream a kind needed, 0 if that is not known.
+func (r Row) Ratio(kind Kind) float64 {
+	theirs, known := r.Values[Upstream]
+	ours, measured := r.Values[kind]
+	if !known || !measured || ours.Value == 0 {
+		return 0
+	}
+	return theirs.Value / ours.Value
+}
+
+// Met says whether the target is reached: by the ratio, where there is one and upstream was measured.
+func (r Row) Met(kind Kind) bool {
+	if ratio := r.Ratio(kind); r.Target.Ratio > 0 && ratio > 0 {
+		return ratio >= r.Target.Ratio
+	}
+	return r.Values[kind].Value <= r.Target.Value
+}
+
+// Results collects rows in the order of their first value.
+type Results struct{ rows []*Row }
+
+// Row finds the row of a work, or begins it.
+func (r *Results) Row(work Work) *Row {
+	for _, row := range r.rows {
+		if row.Work == work {
+			return row
+		}
+	}
+	row := &Row{Work: work, Values: map[Kind]Value{}}
+	r.rows = append(r.rows, row)
+	return row
+}
+
+// Put sets what a server needed.
+func (r *Results) Put(work Work, kind Kind, value float64) {
+	r.Row(work).Values[kind] = Value{Value: value}
+}
+
+// PutSample sets what a load cost a server, by operation.
+func (r *Results) PutSample(work Work, kind Kind, s Sample) {
+	value := float64(s.PerOp().Nanoseconds()) / 1e3
+	if work.Unit == MillisCPU {
+		value /= 1e3
+	}
+	r.Row(work).Values[kind] = Value{Value: value, PerSecond: s.Rate(), P50Millis: millis(s.P50), P99Millis: millis(s.P99)}
+}
+
+// Note adds a remark to a row.
+func (r *Results) Note(work Work, kind Kind, format string, args ...any) {
+	row := r.Row(work)
+	row.Notes = append(row.Notes, fmt.Sprintf("%s: ", kind)+fmt.Sprintf(format, args...))
+}
+
+func millis(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }

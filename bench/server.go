@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/crd-server/crd-server/test/process"
+)
+
+// Kind is a server as it is measured.
+type Kind string
+
+// The kinds.
+const (
+	Upstream Kind = "upstream"
+	Ours     Kind = "crd-server"
+	// Embedded is crd-server with etcd in its process.
+	Embedded Kind = "crd-server with etcd"
+)
+
+// clientCount is how many clients every server has.
+const clientCount = 16
+
+// startTimeout bounds every start; the machine may be busy.
+const startTimeout = time.Minute
+
+// Server is a running server with its etcd and its clients.
+type Server struct {
+	Kind Kind
+	// Started is how long it took from exec to /readyz, with a running etcd if it needs one;
+	// EtcdStarted what that etcd took before.
+	Started, EtcdStarted time.Duration
+
+	process *process.Server
+	etcd    *etcd
+	clients []*Client
+	dir     string
+}
+
+// Pid is the server's process.
+func (s *Server) Pid() int { return s.process.Pid() }
+
+// Client is any of its clients.
+func (s *Server) Client() *Client { return s.clients[0] }
+
+// NewClient is one more client.
+func (s *Server) NewClient() (*Client, error) { return newClient(s.process.Kubeconfig, s.process.URL) }
+
+// start starts a server of a kind on an empty store.
+func start(ctx context.Context, programs Programs, kind Kind) (*Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "crd-server-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Kind: kind, dir: dir}
+	if err := s.start(ctx, programs); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", kind, err), s.Stop())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, programs Programs) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	options := process.Options{Binary: programs.Ours, DataDir: filepath.Join(s.dir, "data"), Port: port}
+	if s.Kind == Upstream {
+		options.Binary = programs.Upstream
+	}
+	if s.Kind != Embedded {
+		began := time.Now()
+		if s.etcd, err = startEtcd(programs.Etcd, filepath.Join(s.dir, "etcd")); err != nil {
+			return err
+		}
+		s.EtcdStarted = time.Since(began)
+		options.Args = []string{"--etcd-servers", s.etcd.url}
+	}
+	began := time.Now()
+	ready := make(chan error, 1)
+	go func() { ready <- pollReady(ctx, port) }() // ends with ctx at the latest
+	if s.process, err = process.Start(ctx, options); err != nil {
+		return err
+	}
+	if err := <-ready; err != nil {
+		return err
+	}
+	s.Started = time.Since(began)
+	for range clientCount {
+		client, err := s.NewClient()
+		if err != nil {
+			return err
+		}
+		s.clients = append(s.clients, client)
+	}
+	return nil
+}
+
+// pollReady waits for /readyz with a client that has no credential, so that it can ask before there is one.
+func pollReady(ctx context.Context, port int) error {
+	client := newAnonymousClient(fmt.Sprintf("https://127.0.0.1:%d", port))
+	defer client.Close()
+	return client.waitReady(ctx)
+}
+
+// Stop ends the server and its etcd, and removes their data.
+func (s *Server) Stop() error {
+	for _, client := range s.clients {
+		client.Close()
+	}
+	// Neither has to end well: the data is thrown away.
+	var errs []error
+	if s.process != nil {
+		errs = append(errs, s.process.Kill())
+	}
+	if s.etcd != nil {
+		errs = append(errs, s.etcd.kill())
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}
+
+// etcd is an etcd process.
+type etcd struct {
+	url     string
+	command *exec.Cmd
+}
+
+// startEtcd returns when the etcd serves.
+func startEtcd(binary, dir string) (*etcd, error) {
+	command := exec.Command(binary, "-data-dir", dir)
+	command.Stderr = os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // an interrupted run leaves nothing behind
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start etcd: %w", err)
+	}
+	e := &etcd{command: command}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("etcd ended before it served: %w", err), e.kill())
+	}
+	e.url = strings.TrimSpace(line)
+	return e, nil
+}
+
+// kill ends it and waits for its end.
+func (e *etcd) kill() error {
+	if err := e.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	_ = e.command.Wait() // killed: it always fails
+	return nil
+}
+
+// freePort finds a port that nobody listens on; the poller must know it before the server starts.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}
