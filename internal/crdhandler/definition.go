@@ -103,7 +103,7 @@ func (h *crdHandler) serveDefinitions(w http.ResponseWriter, req *http.Request, 
 		return
 	}
 	if !definitionVerbs[definitionEndpoint{subresource: info.Subresource, item: info.Name != ""}].Has(info.Verb) {
-		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, true), w, req)
+		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false), w, req)
 		return
 	}
 	handle := scope.verb(info.Verb, false)
