@@ -35,8 +35,14 @@ test-unit: ## run the tests beside the code
 	go test $(RACE) ./...
 
 .PHONY: test-e2e
-test-e2e: build ## use the binary as users do: kubectl, informers, controllers, plain HTTP
-	cd test/e2e && go test ./...
+test-e2e: ## use the binary as users do: whole responses, kubectl, informers, controllers
+	go build $(RACE) -o build/crd-server ./cmd/crd-server
+	cd test/transcripts && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
+	cd test/e2e && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
+
+.PHONY: differential
+differential: build ## play the transcripts on upstream's server as well, and print the differences
+	cd test/transcripts && go test . -run Differential -upstream -v
 
 .PHONY: conformance
 conformance: build ## run upstream's integration suite against the binary
