@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -25,6 +26,8 @@ type Client struct {
 	http   *http.Client
 	base   string
 	bearer string
+	// accept is what to ask for instead of JSON, if set.
+	accept string
 	body   bytes.Buffer
 }
 
@@ -77,7 +80,8 @@ func (c *Client) open(ctx context.Context, method, path, mediaType string, body 
 	if body != nil {
 		req.Header.Set("Content-Type", mediaType)
 	}
-	if req.Header.Set("Accept", asJSON); method == http.MethodGet {
+	req.Header.Set("Accept", cmp.Or(c.accept, asJSON))
+	if method == http.MethodGet {
 		req.Header.Set("Accept-Encoding", "gzip")
 	}
 	resp, err := c.http.Do(req)
@@ -115,9 +119,36 @@ func (c *Client) Try(ctx context.Context, method, path, mediaType string, body [
 	return resp.StatusCode, c.body.Bytes(), nil
 }
 
+// Patient is Try again and again while the server answers 429, as upstream's
+// does while it fills a cache that is asked for the first time.
+func (c *Client) Patient(ctx context.Context, method, path, mediaType string, body []byte) (int, []byte, error) {
+	for {
+		code, answer, err := c.Try(ctx, method, path, mediaType, body)
+		if err != nil || code != http.StatusTooManyRequests {
+			return code, answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return code, answer, ctx.Err()
+		case <-time.After(20 * time.Millisecond): // it asks for a second, which would only make the run longer
+		}
+	}
+}
+
 // Get reads one thing.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	return c.Do(ctx, http.StatusOK, http.MethodGet, path, "", nil)
+}
+
+// getAs reads one thing in a media type, unpacked.
+func (c *Client) getAs(ctx context.Context, path, mediaType string) ([]byte, error) {
+	c.accept = mediaType
+	answer, err := c.Get(ctx, path)
+	c.accept = ""
+	if err != nil {
+		return nil, err
+	}
+	return unpack(answer)
 }
 
 // Drain reads an answer without keeping it, and returns how many bytes came over the wire.

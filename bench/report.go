@@ -51,7 +51,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 		if row.Met(Ours) {
 			met = "met"
 		}
-		if _, measured := row.Values[Ours]; !measured {
+		if _, measured := row.Values[Ours]; !measured || row.Target == (Target{}) {
 			met = ""
 		}
 		fmt.Fprintf(t, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", row.Name,
@@ -109,6 +109,9 @@ func (r Row) show(kind Kind) string {
 }
 
 func (r Row) target() string {
+	if r.Target == (Target{}) {
+		return ""
+	}
 	text := "<= " + short(r.Target.Value) + " " + string(r.Unit)
 	if r.Target.Ratio > 0 {
 		text += fmt.Sprintf(" (%gx)", r.Target.Ratio)

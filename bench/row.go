@@ -62,6 +62,9 @@ func (r Row) Ratio(kind Kind) float64 {
 
 // Met says whether the target is reached: by the ratio, where there is one and upstream was measured.
 func (r Row) Met(kind Kind) bool {
+	if r.Target == (Target{}) {
+		return true
+	}
 	if ratio := r.Ratio(kind); r.Target.Ratio > 0 && ratio > 0 {
 		return ratio >= r.Target.Ratio
 	}

@@ -40,6 +40,7 @@ type Server struct {
 	// EtcdStarted what that etcd took before.
 	Started, EtcdStarted time.Duration
 
+	options process.Options
 	process *process.Server
 	etcd    *etcd
 	clients []*Client
@@ -70,14 +71,10 @@ func start(ctx context.Context, programs Programs, kind Kind) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) start(ctx context.Context, programs Programs) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	options := process.Options{Binary: programs.Ours, DataDir: filepath.Join(s.dir, "data"), Port: port}
+func (s *Server) start(ctx context.Context, programs Programs) (err error) {
+	s.options = process.Options{Binary: programs.Ours, DataDir: filepath.Join(s.dir, "data")}
 	if s.Kind == Upstream {
-		options.Binary = programs.Upstream
+		s.options.Binary = programs.Upstream
 	}
 	if s.Kind != Embedded {
 		began := time.Now()
@@ -85,12 +82,20 @@ func (s *Server) start(ctx context.Context, programs Programs) error {
 			return err
 		}
 		s.EtcdStarted = time.Since(began)
-		options.Args = []string{"--etcd-servers", s.etcd.url}
+		s.options.Args = []string{"--etcd-servers", s.etcd.url}
+	}
+	return s.launch(ctx)
+}
+
+// launch starts the process and makes the clients.
+func (s *Server) launch(ctx context.Context) (err error) {
+	if s.options.Port, err = freePort(); err != nil {
+		return err
 	}
 	began := time.Now()
 	ready := make(chan error, 1)
-	go func() { ready <- pollReady(ctx, port) }() // ends with ctx at the latest
-	if s.process, err = process.Start(ctx, options); err != nil {
+	go func() { ready <- pollReady(ctx, s.options.Port) }() // ends with ctx at the latest
+	if s.process, err = process.Start(ctx, s.options); err != nil {
 		return err
 	}
 	if err := <-ready; err != nil {
@@ -107,6 +112,24 @@ func (s *Server) start(ctx context.Context, programs Programs) error {
 	return nil
 }
 
+// restart kills the server and starts it again on the same data.
+func (s *Server) restart(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	s.closeClients()
+	if err := s.process.Kill(); err != nil {
+		return err
+	}
+	return s.launch(ctx)
+}
+
+func (s *Server) closeClients() {
+	for _, client := range s.clients {
+		client.Close()
+	}
+	s.clients = nil
+}
+
 // pollReady waits for /readyz with a client that has no credential, so that it can ask before there is one.
 func pollReady(ctx context.Context, port int) error {
 	client := newAnonymousClient(fmt.Sprintf("https://127.0.0.1:%d", port))
@@ -116,9 +139,7 @@ func pollReady(ctx context.Context, port int) error {
 
 // Stop ends the server and its etcd, and removes their data.
 func (s *Server) Stop() error {
-	for _, client := range s.clients {
-		client.Close()
-	}
+	s.closeClients()
 	// Neither has to end well: the data is thrown away.
 	var errs []error
 	if s.process != nil {
