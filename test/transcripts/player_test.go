@@ -20,6 +20,8 @@ const (
 	// patience bounds what is waited for, pause is between two looks.
 	patience = 30 * time.Second
 	pause    = 50 * time.Millisecond
+	// answerTimeout bounds one request, such as one that should not have opened a watch.
+	answerTimeout = 10 * time.Second
 )
 
 // unremarkable headers are on every response, or say nothing about it.
@@ -67,7 +69,9 @@ func (p *player) play(e exchange) []string {
 
 // show plays a request once.
 func (p *player) show(e exchange) []string {
-	response, err := p.send(p.t.Context(), e)
+	ctx, cancel := context.WithTimeout(p.t.Context(), answerTimeout)
+	defer cancel()
+	response, err := p.send(ctx, e)
 	if err != nil {
 		return []string{"no response: " + err.Error()}
 	}
@@ -169,6 +173,10 @@ func (p *player) body(response *http.Response, e exchange, body []byte) string {
 	}
 	if name, ok := e.directive("item"); ok {
 		root.keep(name)
+	}
+	root.dropServers()
+	if e.has("unordered") {
+		root.unorder()
 	}
 	p.symbols.inJSON(root, strings.Contains(e.request[0], "continue="))
 	return root.layout("", "")

@@ -19,6 +19,7 @@ import (
 //	{continue1}  a continue token
 //	{time} {age} {generated} {revision} {type}  a time close to now, an age in a table, a random suffix,
 //	             some revision, a type of the server's source
+//	{hash} {date} a hash of a document, a date in a header
 type symbols struct {
 	names  map[string]string // kind and value -> name
 	values map[string]string // name -> value
@@ -58,16 +59,19 @@ func (s *symbols) expand(text string) string {
 }
 
 var (
-	uids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	ages      = regexp.MustCompile(`^\d+s$`)
-	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
-	goTypes   = regexp.MustCompile(`Go value of type \[\]\w+\.\w+`)
-	revisions = []*regexp.Regexp{
+	uids       = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times      = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	ages       = regexp.MustCompile(`^\d+s$`)
+	generated  = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+	agesInYAML = regexp.MustCompile(`(?m)^( *- )\d+s$`)
+	hashes     = regexp.MustCompile(`\b[0-9A-F]{64}([0-9A-F]{64})?\b`)
+	dates      = regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT`)
+	goTypes    = regexp.MustCompile(`Go value of type \[\]\w+\.\w+`)
+	revisions  = []*regexp.Regexp{
 		regexp.MustCompile(`()(, current: )\d+`),
 		regexp.MustCompile(`(too old resource version: )(\d+ \()\d+`),
-		regexp.MustCompile(`()(resourceVersion\\*":\\*")\d+`),
-		regexp.MustCompile(`()(ResourceVersion in (?:record|object meta): )\d+`),
+		regexp.MustCompile(`()(resourceVersion\\*"?: ?\\*")\d+`),
+		regexp.MustCompile(`()(ResourceVersion in (?:record \(|object meta: ))\d+`),
 	}
 )
 
@@ -85,7 +89,10 @@ func (s *symbols) inText(text string) string {
 		}
 		return "{time}"
 	})
+	text = hashes.ReplaceAllString(text, "{hash}")
+	text = dates.ReplaceAllString(text, "{date}")
 	text = goTypes.ReplaceAllString(text, "Go value of type {type}")
+	text = agesInYAML.ReplaceAllString(text, "$1{age}")
 	for _, revision := range revisions {
 		text = revision.ReplaceAllString(text, "${1}${2}{revision}")
 	}

@@ -17,6 +17,7 @@ import (
 //
 //	@until TEXT      repeat the request until the response holds TEXT (for what upstream does some time later)
 //	@item NAME       of a list, show only the item, or API group, of that name
+//	@unordered       show the causes of a Status sorted, and not in its message: their order is random
 //	@raw             show the body byte by byte, not laid out
 //	@headers         show all headers, also those on every response
 //	@anonymous       send no credential
