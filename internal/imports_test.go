@@ -34,7 +34,11 @@ var mayImport = map[string][]string{
 	"internal/validation":     {},
 	"internal/dynamicstorage": {},
 	"internal/wire":           {},
+	"internal/etcdtest":       {},
 }
+
+// forTests are the packages that only tests may import.
+var forTests = []string{"internal/etcdtest"}
 
 // banned are the packages that crd-server is in the place of, and those that
 // would bring them in; with "/..." also everything below. Tests may use them
@@ -120,7 +124,10 @@ func TestImports(t *testing.T) {
 			if !strings.HasPrefix(path, module) {
 				continue
 			}
-			if to, _ := home(path); to != from && !slices.Contains(mayImport[from], to) {
+			to, _ := home(path)
+			if slices.Contains(forTests, to) {
+				t.Errorf("%s imports %s, which is for tests only", one.ImportPath, path)
+			} else if to != from && !slices.Contains(mayImport[from], to) {
 				t.Errorf("%s imports %s, which the table does not allow", one.ImportPath, path)
 			}
 		}

@@ -21,18 +21,18 @@ func terminatingStates(t *testing.T, name string) []string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
-	key := "/" + t.Name() + "/" + crds.GroupName + "/" + crds.Plural + "/" + name
-	first, err := etcd.Get(ctx, "/"+t.Name()+"/first")
+	key := etcd.Prefix(t) + "/" + crds.GroupName + "/" + crds.Plural + "/" + name
+	first, err := etcd.Client.Get(ctx, etcd.Prefix(t)+"/first")
 	if err != nil || len(first.Kvs) == 0 {
 		t.Fatal("no mark of the beginning", err)
 	}
-	last, err := etcd.Put(ctx, "/"+t.Name()+"/last", "")
+	last, err := etcd.Client.Put(ctx, etcd.Prefix(t)+"/last", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var states []string
 	for revision := first.Kvs[0].ModRevision; revision < last.Header.Revision; revision++ {
-		got, err := etcd.Get(ctx, key, clientv3.WithRev(revision))
+		got, err := etcd.Client.Get(ctx, key, clientv3.WithRev(revision))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestFinalize(t *testing.T) {
 		"built in":      {crd: definitionNamed("apiservices", "apiregistration.k8s.io", "APIService"), want: []string{"", pending, "gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := etcd.Put(testContext(t), "/"+t.Name()+"/first", ""); err != nil {
+			if _, err := etcd.Client.Put(testContext(t), etcd.Prefix(t)+"/first", ""); err != nil {
 				t.Fatal(err)
 			}
 			var calls atomic.Int32

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 // replica is one server on the etcd of the tests, as far as CRDs go.
@@ -44,15 +45,15 @@ func startReplica(t *testing.T, options replicaOptions) *replica {
 	if options.deleteInstances == nil {
 		options.deleteInstances = func(context.Context, *crds.Record) (int, error) { return 0, nil }
 	}
-	r := &replica{t: t, store: newStore(t, "/"+t.Name()), more: make(chan struct{})}
+	r := &replica{t: t, store: newStore(t), more: make(chan struct{})}
 	r.definitions = r.store.Resource(crds.GroupName, crds.Plural)
 	informer := crds.NewInformer(r.store)
 	r.table = crds.NewTable(informer)
 	r.lifecycle = NewLifecycle(Config{Store: r.store, Table: r.table, DeleteInstances: options.deleteInstances, Clock: options.clock})
 	r.table.OnChange(r.record)
-	runUntilEnd(t, informer.RunWithContext)
+	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	if !options.idle {
-		runUntilEnd(t, r.lifecycle.Run)
+		etcdtest.Run(t, func(ctx context.Context) error { r.lifecycle.Run(ctx); return nil })
 	}
 	select {
 	case <-r.table.Synced():
@@ -137,7 +138,7 @@ func (r *replica) settle(name string) {
 // read is what etcd holds, nil if nothing.
 func (r *replica) read(name string) *apiextensionsv1.CustomResourceDefinition {
 	r.t.Helper()
-	got, err := etcd.Get(testContext(r.t), "/"+r.t.Name()+"/"+crds.GroupName+"/"+crds.Plural+"/"+name)
+	got, err := etcd.Client.Get(testContext(r.t), etcd.Prefix(r.t)+"/"+crds.GroupName+"/"+crds.Plural+"/"+name)
 	if err != nil {
 		r.t.Fatal(err)
 	}

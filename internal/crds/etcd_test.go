@@ -3,60 +3,34 @@ package crds
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 // etcd is shared by all tests of the package; each has a prefix of its own.
-var etcd *clientv3.Client
+var etcd *etcdtest.Etcd
 
-func TestMain(m *testing.M) { os.Exit(withEtcd(m)) }
-
-func withEtcd(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "crds")
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	config := embed.NewConfig()
-	config.Dir = filepath.Join(dir, "data")
-	config.LogLevel = "panic"
-	config.TickMs, config.ElectionMs = 10, 100
-	peer := url.URL{Scheme: "unix", Path: filepath.Join(dir, "peer")}
-	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
-	config.ListenClientUrls, config.AdvertiseClientUrls = nil, []url.URL{peer}
-	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	config.UnsafeNoFsync = true
-	server, err := embed.StartEtcd(config)
-	if err != nil {
-		panic(err)
-	}
-	defer server.Close()
-	<-server.Server.ReadyNotify()
-	etcd = v3client.New(server.Server)
-	return m.Run()
+func TestMain(m *testing.M) {
+	etcd = etcdtest.Start()
+	code := m.Run()
+	etcd.Stop()
+	os.Exit(code)
 }
 
-// newStore runs a store until the test ends, which then finds its prefix empty when it is run again.
-func newStore(t *testing.T, prefix string) *dynamicstorage.Store {
+// newStore runs a store on the prefix of the test, until it ends.
+func newStore(t *testing.T) *dynamicstorage.Store {
 	t.Helper()
-	t.Cleanup(func() { _, _ = etcd.Delete(context.Background(), prefix+"/", clientv3.WithPrefix()) })
-	store, err := dynamicstorage.New(dynamicstorage.Options{Client: etcd, Prefix: prefix})
+	store, err := dynamicstorage.New(dynamicstorage.Options{Client: etcd.Client, Prefix: etcd.Prefix(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	runUntilEnd(t, func(ctx context.Context) { _ = store.Run(ctx) })
+	etcdtest.Run(t, store.Run)
 	return store
 }
 
@@ -70,7 +44,7 @@ func newSyncedTable(t *testing.T, store *dynamicstorage.Store) *Table {
 
 func startTable(t *testing.T, informer cache.SharedIndexInformer, table *Table) {
 	t.Helper()
-	runUntilEnd(t, informer.RunWithContext)
+	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	select {
 	case <-table.Synced():
 	case <-time.After(time.Minute):
@@ -78,16 +52,6 @@ func startTable(t *testing.T, informer cache.SharedIndexInformer, table *Table) 
 	}
 }
 
-func runUntilEnd(t *testing.T, run func(context.Context)) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
-}
-
-func prefixOf(t *testing.T) string { return "/" + t.Name() }
-
 func keyOf(t *testing.T, name string) string {
-	return fmt.Sprintf("%s/%s/%s/%s", prefixOf(t), GroupName, Plural, name)
+	return fmt.Sprintf("%s/%s/%s/%s", etcd.Prefix(t), GroupName, Plural, name)
 }

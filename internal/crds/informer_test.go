@@ -41,15 +41,15 @@ func write(t *testing.T, resource *dynamicstorage.Resource, name string, op dyna
 }
 
 func TestTableFollowsTheStore(t *testing.T) {
-	store := newStore(t, prefixOf(t))
+	store := newStore(t)
 	resource := store.Resource(GroupName, Plural)
 	for n, value := range encodings(t, internalOf(t, widgets)) {
 		_ = n
-		if _, err := etcd.Put(testContext(t), keyOf(t, "widgets.example.com"), string(value)); err != nil {
+		if _, err := etcd.Client.Put(testContext(t), keyOf(t, "widgets.example.com"), string(value)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := etcd.Put(testContext(t), keyOf(t, "broken.example.com"), "not a CRD"); err != nil {
+	if _, err := etcd.Client.Put(testContext(t), keyOf(t, "broken.example.com"), "not a CRD"); err != nil {
 		t.Fatal(err)
 	}
 	table := newSyncedTable(t, store)
@@ -82,7 +82,7 @@ func TestTableFollowsTheStore(t *testing.T) {
 }
 
 func TestWaitForEndsWithItsContext(t *testing.T) {
-	table := newSyncedTable(t, newStore(t, prefixOf(t)))
+	table := newSyncedTable(t, newStore(t))
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
@@ -96,7 +96,7 @@ func TestWaitForEndsWithItsContext(t *testing.T) {
 
 // TestEmptyStoreMakesProgress: with nothing to list, the revision of the list is known to the table all the same.
 func TestEmptyStoreMakesProgress(t *testing.T) {
-	store := newStore(t, prefixOf(t))
+	store := newStore(t)
 	revision, err := store.CurrentRevision(testContext(t))
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestWatchSaysWhenEventsAreGone(t *testing.T) {
 	ctx := testContext(t)
 	var first, last int64
 	for n := range 3 {
-		put, err := etcd.Put(ctx, keyOf(t, fmt.Sprintf("w%d.example.com", n)), string(widget(t, fmt.Sprintf("w%d", n))))
+		put, err := etcd.Client.Put(ctx, keyOf(t, fmt.Sprintf("w%d.example.com", n)), string(widget(t, fmt.Sprintf("w%d", n))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,10 +120,10 @@ func TestWatchSaysWhenEventsAreGone(t *testing.T) {
 		}
 		last = put.Header.Revision
 	}
-	if _, err := etcd.Compact(ctx, last); err != nil {
+	if _, err := etcd.Client.Compact(ctx, last); err != nil {
 		t.Fatal(err)
 	}
-	s := &source{resource: newStore(t, prefixOf(t)).Resource(GroupName, Plural)}
+	s := &source{resource: newStore(t).Resource(GroupName, Plural)}
 	w, err := s.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: fmt.Sprint(first - 1)})
 	if err == nil {
 		defer w.Stop()
@@ -140,7 +140,7 @@ func TestWatchSaysWhenEventsAreGone(t *testing.T) {
 }
 
 func TestStoppedWatchEnds(t *testing.T) {
-	s := &source{resource: newStore(t, prefixOf(t)).Resource(GroupName, Plural)}
+	s := &source{resource: newStore(t).Resource(GroupName, Plural)}
 	list, err := s.ListWithContext(testContext(t), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -2,21 +2,19 @@ package dynamicstorage
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 // shared is the etcd of the tests that do not disturb others: each has a prefix of its own.
@@ -36,38 +34,23 @@ func TestMain(m *testing.M) {
 
 // testEtcd is an etcd in the process, with a proxy in front of it that can be shut.
 type testEtcd struct {
-	dir    string
-	server *embed.Etcd
+	*etcdtest.Etcd
 	proxy  *proxy
 	client *clientv3.Client // past the proxy
 }
 
 func startEtcd() *testEtcd {
-	dir, err := os.MkdirTemp("", "dynamicstorage")
-	must(err)
-	config := embed.NewConfig()
-	config.Dir = filepath.Join(dir, "data")
-	config.LogLevel = "panic"
-	config.TickMs, config.ElectionMs = 10, 100
-	peer := url.URL{Scheme: "unix", Path: filepath.Join(dir, "peer")}
-	client := url.URL{Scheme: "unix", Path: filepath.Join(dir, "client")}
-	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
-	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	config.UnsafeNoFsync = true
-	server, err := embed.StartEtcd(config)
-	must(err)
-	<-server.Server.ReadyNotify()
-	e := &testEtcd{dir: dir, server: server, proxy: startProxy(filepath.Join(dir, "proxy"), client.Path)}
-	e.client = dial(client.Path)
+	e := &testEtcd{Etcd: etcdtest.Start()}
+	socket := e.Addr().String()
+	e.proxy = startProxy(filepath.Join(e.Dir, "proxy"), socket)
+	e.client = dial(socket)
 	return e
 }
 
 func (e *testEtcd) stop() {
 	_ = e.client.Close()
 	e.proxy.stop()
-	e.server.Close()
-	must(os.RemoveAll(e.dir))
+	e.Stop()
 }
 
 // ownEtcd returns an etcd for a test that compacts it, or shuts the proxy.
@@ -200,12 +183,8 @@ func run(t testing.TB, options Options) *Store {
 	return s
 }
 
-var prefixes atomic.Int64
-
-func freshPrefix(t testing.TB) string { return fmt.Sprintf("/%s-%d", t.Name(), prefixes.Add(1)) }
-
 func testStore(t testing.TB) *Store {
-	return run(t, Options{Client: shared.client, Prefix: freshPrefix(t)})
+	return run(t, Options{Client: shared.client, Prefix: shared.Prefix(t)})
 }
 
 func deadline(t testing.TB) context.Context {

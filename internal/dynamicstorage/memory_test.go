@@ -13,7 +13,7 @@ import (
 // TestHousekeeping: memory is given back in time, and not before.
 func TestHousekeeping(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Now())
-	s, err := New(Options{Client: shared.client, Prefix: freshPrefix(t), Clock: clock, IdleFor: time.Minute})
+	s, err := New(Options{Client: shared.client, Prefix: shared.Prefix(t), Clock: clock, IdleFor: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestCompaction(t *testing.T) {
 
 // TestExactReadsFromMemory: recent states come from snapshots and events in memory, with the same result as from etcd.
 func TestExactReadsFromMemory(t *testing.T) {
-	s := run(t, Options{Client: shared.client, Prefix: freshPrefix(t), RingEvents: 20, KeptSnapshots: 2})
+	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 20, KeptSnapshots: 2})
 	r := s.Resource("g", "p")
 	snapshot(t, r, ReadAt{})
 	var kept []*Snapshot

@@ -59,7 +59,7 @@ func TestReadsAndWrites(t *testing.T) {
 }
 
 func TestFutureRevisions(t *testing.T) {
-	s := run(t, Options{Client: shared.client, Prefix: freshPrefix(t), WaitFor: 20 * time.Millisecond})
+	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), WaitFor: 20 * time.Millisecond})
 	r := s.Resource("example.com", "widgets")
 	ctx := deadline(t)
 	now := put(t, r, "x", "1").Revision
@@ -181,7 +181,7 @@ func holdFeed(s *Store) (release func()) {
 func TestOwnWritesAreRecognised(t *testing.T) {
 	for _, transform := range []Transformer{nil, &cipher{}} {
 		t.Run(fmt.Sprintf("%T", transform), func(t *testing.T) {
-			s := run(t, Options{Client: shared.client, Prefix: freshPrefix(t), Transform: transform})
+			s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Transform: transform})
 			r := s.Resource("g", "p")
 			w := watch(t, r, snapshot(t, r, ReadAt{}).Revision)
 			viewer := NewViewer(func(context.Context, []*Entry) ([]*View, error) { return nil, errors.New("made anew") })
@@ -226,7 +226,7 @@ func (c *cipher) ToStorage(_ context.Context, value []byte, key string) ([]byte,
 }
 
 func TestUnreadableEntries(t *testing.T) {
-	s := run(t, Options{Client: shared.client, Prefix: freshPrefix(t), Transform: &cipher{}, Header: func(value []byte) (Header, error) {
+	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Transform: &cipher{}, Header: func(value []byte) (Header, error) {
 		if string(value) == "headless" {
 			return Header{}, errors.New("headless")
 		}
@@ -299,7 +299,7 @@ func becomesReady(t *testing.T, s *Store) {
 }
 
 func TestStoppedStore(t *testing.T) {
-	s, err := New(Options{Client: shared.client, Prefix: freshPrefix(t)})
+	s, err := New(Options{Client: shared.client, Prefix: shared.Prefix(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestReplay(t *testing.T) {
 
 // TestSlowWatcher: it is overrun by the ring, holds nobody up, and misses nothing.
 func TestSlowWatcher(t *testing.T) {
-	s := run(t, Options{Client: shared.client, Prefix: freshPrefix(t), RingEvents: 5})
+	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 5})
 	r := s.Resource("g", "p")
 	start := snapshot(t, r, ReadAt{}).Revision
 	slow, fast := watch(t, r, start), watch(t, r, start)
@@ -362,7 +362,7 @@ func TestRestoredEtcd(t *testing.T) {
 func TestMuteEtcd(t *testing.T) {
 	client := clientv3.NewCtxClient(context.Background())
 	client.KV, client.Watcher = shared.client.KV, muteWatcher{shared.client.Watcher}
-	s := run(t, Options{Client: client, Prefix: freshPrefix(t), WaitFor: 1500 * time.Millisecond})
+	s := run(t, Options{Client: client, Prefix: shared.Prefix(t), WaitFor: 1500 * time.Millisecond})
 	ctx := deadline(t)
 	r := s.Resource("g", "p")
 	e := put(t, r, "x", "1")

@@ -10,6 +10,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 func TestEmbeddedEtcdKeepsData(t *testing.T) {
@@ -42,29 +44,19 @@ func TestEmbeddedEtcdKeepsData(t *testing.T) {
 // externalEtcd runs an etcd as somebody else would, with TLS if certificates are given.
 func externalEtcd(t *testing.T, serving, client *pair, ca string) string {
 	t.Helper()
-	c := embed.NewConfig()
-	c.Dir = t.TempDir()
-	c.LogLevel = "fatal"
 	scheme := "http"
 	if serving != nil {
 		scheme = "https"
-		c.ClientTLSInfo.CertFile, c.ClientTLSInfo.KeyFile = serving.certFile, serving.keyFile
-		c.ClientTLSInfo.TrustedCAFile, c.ClientTLSInfo.ClientCertAuth = ca, client != nil
 	}
-	c.ListenClientUrls = []url.URL{{Scheme: scheme, Host: "127.0.0.1:0"}}
-	c.AdvertiseClientUrls = c.ListenClientUrls
-	c.ListenPeerUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
-	etcd, err := embed.StartEtcd(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
-	select {
-	case <-etcd.Server.ReadyNotify():
-	case <-time.After(time.Minute):
-		t.Fatal("etcd is not ready")
-	}
-	return scheme + "://" + etcd.Clients[0].Addr().String()
+	etcd := etcdtest.New(t, func(c *embed.Config) {
+		c.ListenClientUrls = []url.URL{{Scheme: scheme, Host: "127.0.0.1:0"}}
+		c.AdvertiseClientUrls = c.ListenClientUrls
+		if serving != nil {
+			c.ClientTLSInfo.CertFile, c.ClientTLSInfo.KeyFile = serving.certFile, serving.keyFile
+			c.ClientTLSInfo.TrustedCAFile, c.ClientTLSInfo.ClientCertAuth = ca, client != nil
+		}
+	})
+	return scheme + "://" + etcd.Addr().String()
 }
 
 func TestExternalEtcd(t *testing.T) {

@@ -1,0 +1,126 @@
+package etcdtest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
+)
+
+// patience is how long an etcd may take to be ready.
+const patience = time.Minute
+
+// Etcd is an etcd in this process.
+type Etcd struct {
+	// Client asks it without any connection.
+	Client *clientv3.Client
+
+	// Dir is a directory of its own, which is removed when it is stopped. The path is short enough for sockets.
+	Dir string
+
+	server   *embed.Etcd
+	prefixes sync.Map // the prefixes of tests that have not ended
+}
+
+// New starts an etcd for one test. See Start for configure.
+func New(t testing.TB, configure ...func(*embed.Config)) *Etcd {
+	t.Helper()
+	e, err := start(configure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Stop)
+	return e
+}
+
+// Start starts an etcd that several tests share: call it from TestMain, where nothing is left to do but to panic if it
+// fails. configure may change what differs from an etcd that serves clients at a socket, and does not wait for the disk.
+func Start(configure ...func(*embed.Config)) *Etcd {
+	e, err := start(configure)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func start(configure []func(*embed.Config)) (*Etcd, error) {
+	dir, err := os.MkdirTemp("", "etcd") // not that of a test, whose name may be too long for a socket
+	if err != nil {
+		return nil, err
+	}
+	e := &Etcd{Dir: dir}
+	config := defaults(dir)
+	for _, change := range configure {
+		change(config)
+	}
+	if e.server, err = embed.StartEtcd(config); err != nil {
+		e.Stop()
+		return nil, fmt.Errorf("starting etcd: %w", err)
+	}
+	select {
+	case <-e.server.Server.ReadyNotify():
+	case err = <-e.server.Err():
+	case <-time.After(patience):
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		e.Stop()
+		return nil, fmt.Errorf("waiting for etcd: %w", err)
+	}
+	e.Client = v3client.New(e.server.Server)
+	return e, nil
+}
+
+// defaults is an etcd without peers that is quick and quiet.
+func defaults(dir string) *embed.Config {
+	config := embed.NewConfig()
+	config.Dir = filepath.Join(dir, "data")
+	config.ListenPeerUrls = nil
+	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(dir, "client")}}
+	config.AdvertiseClientUrls = config.ListenClientUrls
+	config.TickMs, config.ElectionMs = 10, 100
+	config.UnsafeNoFsync = true
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	return config
+}
+
+// Stop ends what Start has begun.
+func (e *Etcd) Stop() {
+	if e.Client != nil {
+		_ = e.Client.Close()
+	}
+	if e.server != nil {
+		e.server.Close()
+	}
+	_ = os.RemoveAll(e.Dir)
+}
+
+// Addr is where it serves clients.
+func (e *Etcd) Addr() net.Addr { return e.server.Clients[0].Addr() }
+
+// Prefix is the beginning of the keys that are a test's own, the same one whenever the test asks. They are removed when
+// the test has ended, so that it finds none if it is run again.
+func (e *Etcd) Prefix(t testing.TB) string {
+	t.Helper()
+	prefix := "/" + t.Name()
+	if _, known := e.prefixes.LoadOrStore(prefix, true); known {
+		return prefix
+	}
+	t.Cleanup(func() {
+		e.prefixes.Delete(prefix)
+		if _, err := e.Client.Delete(context.Background(), prefix+"/", clientv3.WithPrefix()); err != nil {
+			t.Errorf("removing what is left: %v", err)
+		}
+	})
+	return prefix
+}
