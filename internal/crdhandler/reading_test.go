@@ -8,17 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
-	"go.uber.org/zap"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +25,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 // reading is an endpoint for gadgets.example.com, namespaced, with spec.color selectable, in front of a real etcd.
@@ -45,20 +41,8 @@ var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 
 func newReading(t testing.TB) *reading {
 	t.Helper()
-	r := &reading{t: t, client: testEtcd(t), replaced: make(chan struct{})}
-	store, err := dynamicstorage.New(dynamicstorage.Options{Client: r.client, Prefix: "/registry"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		if err := store.Run(ctx); err != nil && ctx.Err() == nil {
-			t.Errorf("store: %v", err)
-		}
-	}()
-	t.Cleanup(func() { cancel(); <-stopped })
+	r := &reading{t: t, client: etcdtest.New(t).Client, replaced: make(chan struct{})}
+	store := newStore(t, dynamicstorage.Options{Client: r.client})
 	r.scope = testScope(store, r.replaced)
 
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}
@@ -90,69 +74,12 @@ func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScop
 		objects:             objects,
 		storage: &storage{
 			resource: store.Resource(gadgets.Group, gadgets.Resource),
-			viewer:   dynamicstorage.NewViewer(gadgetCodec{}.views),
-			codec:    gadgetCodec{},
+			viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
+			codec:    plainCodec{},
 		},
 		table:    func() (tableConvertor, error) { return tableconvertor.New(nil) },
 		replaced: replaced,
 	}
-}
-
-// testEtcd runs an etcd of its own for a test, in this process.
-func testEtcd(t testing.TB) *clientv3.Client {
-	t.Helper()
-	c := embed.NewConfig()
-	c.Dir = t.TempDir()
-	c.ListenPeerUrls, c.ListenClientUrls, c.AdvertiseClientUrls = nil, nil, nil
-	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "test.invalid:2380"}}
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	c.TickMs, c.ElectionMs = 10, 100
-	c.UnsafeNoFsync = true
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	server, err := embed.StartEtcd(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	<-server.Server.ReadyNotify()
-	client := v3client.New(server.Server)
-	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
-
-// gadgetCodec serves objects as they are stored.
-type gadgetCodec struct{}
-
-func (gadgetCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
-	u := &unstructured.Unstructured{}
-	if err := json.Unmarshal(view.JSON, &u.Object); err != nil {
-		return nil, err
-	}
-	u.SetResourceVersion(strconv.FormatInt(revision, 10))
-	return u, nil
-}
-
-func (gadgetCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
-	value, _, err := encodeSpliced(obj.(*unstructured.Unstructured).Object)
-	return value, nil, err
-}
-
-func (gadgetCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
-	views := make([]*dynamicstorage.View, len(entries))
-	for n, entry := range entries {
-		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal(entry.Value, &u.Object); err != nil {
-			views[n] = &dynamicstorage.View{Err: err}
-			continue
-		}
-		value, at, err := encodeSpliced(u.Object)
-		if err != nil {
-			return nil, err
-		}
-		color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
-		views[n] = &dynamicstorage.View{JSON: value, At: at, Labels: u.GetLabels(), Fields: map[string]string{"spec.color": color}}
-	}
-	return views, nil
 }
 
 type gadgetConvertor struct{}

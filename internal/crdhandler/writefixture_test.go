@@ -3,20 +3,15 @@ package crdhandler
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
-	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +28,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 // widgets is the resource of the tests of writes: unstructured objects without a schema, over a real etcd.
@@ -49,24 +45,15 @@ type writes struct {
 	url          string
 }
 
+// maxRequest is the most that etcd takes at a time.
+const maxRequest = 256 << 10
+
 // newWrites starts a server of widgets; configure may change it before it serves.
 func newWrites(t *testing.T, configure func(*writes)) *writes {
 	t.Helper()
-	f := &writes{T: t, client: startEtcd(t), config: &Config{MaxRequestBodyBytes: 3 << 20, GarbageCollection: true}}
-	store, err := dynamicstorage.New(dynamicstorage.Options{Client: f.client, Prefix: "/registry", Header: widgetHeader})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	stopped := make(chan struct{})
-	go func() { // ended by the cleanup
-		defer close(stopped)
-		if err := store.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("storage: %v", err)
-		}
-	}()
-	t.Cleanup(func() { stop(); <-stopped })
-	f.config.Store = store
+	etcd := etcdtest.New(t, func(c *embed.Config) { c.MaxRequestBytes = maxRequest })
+	f := &writes{T: t, client: etcd.Client, config: &Config{MaxRequestBodyBytes: 3 << 20, GarbageCollection: true}}
+	f.config.Store = newStore(t, dynamicstorage.Options{Client: f.client, Header: widgetHeader})
 	f.scope = widgetScope(f.config)
 	if configure != nil {
 		configure(f)
@@ -79,36 +66,6 @@ func newWrites(t *testing.T, configure func(*writes)) *writes {
 	}
 	f.url += "/" + f.scope.resource.Resource
 	return f
-}
-
-// maxRequest is the most that etcd takes at a time.
-const maxRequest = 256 << 10
-
-// startEtcd returns a client of an etcd of the test's own, in the process.
-func startEtcd(t *testing.T) *clientv3.Client {
-	t.Helper()
-	config := embed.NewConfig()
-	config.Dir = filepath.Join(t.TempDir(), "etcd")
-	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	config.ListenClientUrls, config.ListenPeerUrls = nil, nil
-	config.TickMs, config.ElectionMs = 10, 100
-	config.UnsafeNoFsync = true
-	config.MaxRequestBytes = maxRequest
-	etcd, err := embed.StartEtcd(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
-	select {
-	case <-etcd.Server.ReadyNotify():
-	case err := <-etcd.Err():
-		t.Fatal(err)
-	case <-time.After(time.Minute):
-		t.Fatal("etcd is not ready")
-	}
-	client := v3client.New(etcd.Server)
-	t.Cleanup(func() { _ = client.Close() })
-	return client
 }
 
 // requestInfo does what the handler in front of the verbs does. In the namespace "terminating" the CustomResourceDefinition
@@ -140,7 +97,7 @@ func widgetHeader(value []byte) (dynamicstorage.Header, error) {
 
 func widgetScope(config *Config) *requestScope {
 	kind := widgets.GroupVersion().WithKind("Widget")
-	codec := widgetCodec{}
+	codec := plainCodec{}
 	objects := objectInterfaces{
 		creater: unstructuredCreater{}, typer: unstructuredTyper{}, defaulter: runtime.NewScheme(), convertor: widgetConvertor{},
 		equivalents: runtime.NewEquivalentResourceRegistry(),
@@ -161,35 +118,6 @@ func widgetScope(config *Config) *requestScope {
 			kind, scope.hub, "", fieldpath.NewExcludeFilterSetMap(nil))
 	}
 	return scope
-}
-
-// widgetCodec stores widgets as they are.
-type widgetCodec struct{}
-
-func (widgetCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
-	return (&customResourceCodec{}).decode(view, revision)
-}
-
-func (widgetCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
-	value, _, err := encodeSpliced(obj.(*unstructured.Unstructured).Object)
-	return value, nil, err
-}
-
-func (widgetCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
-	views := make([]*dynamicstorage.View, len(entries))
-	for n, entry := range entries {
-		obj := &unstructured.Unstructured{}
-		if err := utiljson.Unmarshal(entry.Value, &obj.Object); err != nil {
-			views[n] = &dynamicstorage.View{Err: err}
-			continue
-		}
-		value, at, err := encodeSpliced(obj.Object)
-		if err != nil {
-			return nil, err
-		}
-		views[n] = &dynamicstorage.View{JSON: value[:len(value)-1], At: at, Labels: obj.GetLabels()}
-	}
-	return views, nil
 }
 
 // widgetStrategy counts generations and refuses widgets whose spec says so.

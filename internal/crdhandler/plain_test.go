@@ -1,0 +1,55 @@
+package crdhandler
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
+)
+
+// newStore runs a store of the keys below /registry until the test ends.
+func newStore(t testing.TB, options dynamicstorage.Options) *dynamicstorage.Store {
+	t.Helper()
+	options.Prefix = "/registry"
+	store, err := dynamicstorage.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	etcdtest.Run(t, store.Run)
+	return store
+}
+
+// plainCodec serves objects as they are stored: without a schema, with spec.color selectable.
+type plainCodec struct{}
+
+func (plainCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+	return (&customResourceCodec{}).decode(view, revision)
+}
+
+func (plainCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	value, _, err := encodeSpliced(obj.(*unstructured.Unstructured).Object)
+	return value, nil, err
+}
+
+func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+	views := make([]*dynamicstorage.View, len(entries))
+	for n, entry := range entries {
+		obj := &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(entry.Value, &obj.Object); err != nil {
+			views[n] = &dynamicstorage.View{Err: err}
+			continue
+		}
+		value, at, err := encodeSpliced(obj.Object)
+		if err != nil {
+			return nil, err
+		}
+		color, _, _ := unstructured.NestedString(obj.Object, "spec", "color")
+		views[n] = &dynamicstorage.View{JSON: value, At: at, Labels: obj.GetLabels(), Fields: map[string]string{"spec.color": color}}
+	}
+	return views, nil
+}
