@@ -81,7 +81,7 @@ func (p *player) show(e exchange) []string {
 		return []string{"half a response: " + err.Error()}
 	}
 	lines := p.head(response, e)
-	if len(body) == 0 {
+	if len(body) == 0 || e.has("bodiless") {
 		return lines
 	}
 	return append(append(lines, ""), strings.Split(p.body(response, e, body), "\n")...)
@@ -146,7 +146,7 @@ func (p *player) head(response *http.Response, e exchange) []string {
 	var names []string
 	for name := range header {
 		usual := slices.Contains(unremarkable, name) || name == "Cache-Control" && header.Get(name) == usualCacheControl
-		if !usual || e.has("headers") && name != "Date" && name != "Content-Type" {
+		if !usual || e.has("headers") && !slices.Contains([]string{"Date", "Content-Type", "Content-Length"}, name) {
 			names = append(names, name)
 		}
 	}

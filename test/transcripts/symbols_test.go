@@ -19,7 +19,7 @@ import (
 //	{continue1}  a continue token
 //	{time} {age} {generated} {revision} {type}  a time close to now, an age in a table, a random suffix,
 //	             some revision, a type of the server's source
-//	{hash} {date} a hash of a document, a date in a header
+//	{hash} {date} {address} a hash of a document, a date in a header, where the server listens
 type symbols struct {
 	names  map[string]string // kind and value -> name
 	values map[string]string // name -> value
@@ -66,6 +66,7 @@ var (
 	agesInYAML = regexp.MustCompile(`(?m)^( *- )\d+s$`)
 	hashes     = regexp.MustCompile(`\b[0-9A-F]{64}([0-9A-F]{64})?\b`)
 	dates      = regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT`)
+	addresses  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	goTypes    = regexp.MustCompile(`Go value of type \[\]\w+\.\w+`)
 	revisions  = []*regexp.Regexp{
 		regexp.MustCompile(`()(, current: )\d+`),
@@ -91,6 +92,7 @@ func (s *symbols) inText(text string) string {
 	})
 	text = hashes.ReplaceAllString(text, "{hash}")
 	text = dates.ReplaceAllString(text, "{date}")
+	text = addresses.ReplaceAllString(text, "{address}")
 	text = goTypes.ReplaceAllString(text, "Go value of type {type}")
 	text = agesInYAML.ReplaceAllString(text, "$1{age}")
 	for _, revision := range revisions {

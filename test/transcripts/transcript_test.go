@@ -19,7 +19,8 @@ import (
 //	@item NAME       of a list, show only the item, or API group, of that name
 //	@unordered       show the causes of a Status sorted, and not in its message: their order is random
 //	@raw             show the body byte by byte, not laid out
-//	@headers         show all headers, also those on every response
+//	@bodiless        show no body, of documents that have tests of their own
+//	@headers         show all headers but length and date, also those on every response
 //	@anonymous       send no credential
 //	@protobuf        send the YAML body as protobuf
 //	@ours REASON     not sent to upstream, which cannot answer it
