@@ -20,36 +20,36 @@ const retryAfterSeconds = 1
 
 // serveGroup answers /apis/{group}.
 func (d *Discovery) serveGroup(w http.ResponseWriter, req *http.Request) {
-	parts := split(req.URL.Path)
-	if len(parts) != 2 {
-		d.delegate.ServeHTTP(w, req)
-		return
-	}
-	if !d.knows(parts[1]) {
-		unavailable(w, req)
-		return
-	}
-	if g := d.group(parts[1]); g != nil {
-		write(w, req, crds.Codecs, g.legacy())
-		return
-	}
-	d.delegate.ServeHTTP(w, req)
+	d.serveBelow(w, req, 2, func(g *group, _ []string) runtime.Object { return g.legacy() })
 }
 
 // serveVersion answers /apis/{group}/{version}.
 func (d *Discovery) serveVersion(w http.ResponseWriter, req *http.Request) {
-	parts := split(req.URL.Path)
-	if len(parts) != 3 {
+	d.serveBelow(w, req, 3, func(g *group, path []string) runtime.Object {
+		if !slices.Contains(g.versions, path[2]) {
+			return nil
+		}
+		return g.resourceList(path[2])
+	})
+}
+
+// serveBelow answers a path of so many segments with what its group says there. What nobody knows here is left to the
+// delegate.
+func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segments int, say func(g *group, path []string) runtime.Object) {
+	path := split(req.URL.Path)
+	if len(path) != segments {
 		d.delegate.ServeHTTP(w, req)
 		return
 	}
-	if !d.knows(parts[1]) {
+	if !d.knows(path[1]) {
 		unavailable(w, req)
 		return
 	}
-	if g := d.group(parts[1]); g != nil && slices.Contains(g.versions, parts[2]) {
-		write(w, req, crds.Codecs, g.resourceList(parts[2]))
-		return
+	if g := d.group(path[1]); g != nil {
+		if said := say(g, path); said != nil {
+			write(w, req, crds.Codecs, said)
+			return
+		}
 	}
 	d.delegate.ServeHTTP(w, req)
 }

@@ -10,6 +10,7 @@ import (
 	openapi_v3 "github.com/google/gnostic-models/openapiv3"
 	"google.golang.org/protobuf/proto"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // Part is what one CRD contributes to a document.
@@ -26,15 +27,8 @@ func V3(crd *apiextensionsv1.CustomResourceDefinition, version string) (*Part, e
 	if err != nil {
 		return nil, err
 	}
-	r, err := newResource(crd, version)
+	r, definitions, err := shared.declare(crd, version, version3)
 	if err != nil {
-		return nil, err
-	}
-	definitions, err := r.definitions(crd, version3)
-	if err != nil {
-		return nil, err
-	}
-	if err := shared.reserve(definitions); err != nil {
 		return nil, err
 	}
 	part := &Part{Scale: r.scale}
@@ -56,15 +50,8 @@ func V2(crd *apiextensionsv1.CustomResourceDefinition) (*Part, error) {
 		if !crd.Spec.Versions[n].Served {
 			continue
 		}
-		r, err := newResource(crd, crd.Spec.Versions[n].Name)
+		r, definitions, err := shared.declare(crd, crd.Spec.Versions[n].Name, version2)
 		if err != nil {
-			return nil, err
-		}
-		definitions, err := r.definitions(crd, version2)
-		if err != nil {
-			return nil, err
-		}
-		if err := shared.reserve(definitions); err != nil {
 			return nil, err
 		}
 		paths, err := pathsV2(r.operations())
@@ -80,6 +67,19 @@ func V2(crd *apiextensionsv1.CustomResourceDefinition) (*Part, error) {
 		}
 	}
 	return part, nil
+}
+
+// declare describes a CRD in one of its versions, with the definitions that this takes in a document of version v.
+func (s *shared) declare(crd *apiextensionsv1.CustomResourceDefinition, version string, v *openAPIVersion) (*resource, spec.Definitions, error) {
+	r, err := newResource(crd, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	definitions, err := r.definitions(crd, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, definitions, s.reserve(definitions)
 }
 
 // members encodes an object without its braces. Its members are sorted.

@@ -23,30 +23,18 @@ func pathsV2(operations []*operation) (map[string]spec.PathItem, error) {
 			return nil, err
 		}
 		item := spec.PathItem{PathItemProps: spec.PathItemProps{Parameters: parameters}}
+		byMethod := map[string]**spec.Operation{
+			http.MethodGet: &item.Get, http.MethodPut: &item.Put, http.MethodPost: &item.Post,
+			http.MethodDelete: &item.Delete, http.MethodPatch: &item.Patch,
+		}
 		for n, op := range operations {
-			if *methodV2(&item, op.method), err = op.v2(rest[n]); err != nil {
+			if *byMethod[op.method], err = op.v2(rest[n]); err != nil {
 				return nil, err
 			}
 		}
 		paths[path] = item
 	}
 	return paths, nil
-}
-
-func methodV2(item *spec.PathItem, method string) **spec.Operation {
-	switch method {
-	case http.MethodGet:
-		return &item.Get
-	case http.MethodPut:
-		return &item.Put
-	case http.MethodPost:
-		return &item.Post
-	case http.MethodDelete:
-		return &item.Delete
-	case http.MethodPatch:
-		return &item.Patch
-	}
-	panic("openapi: no operation has method " + method)
 }
 
 func (o *operation) v2(own []parameter) (*spec.Operation, error) {

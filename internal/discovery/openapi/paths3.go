@@ -13,28 +13,16 @@ func pathsV3(operations []*operation) map[string]*spec3.Path {
 	for path, operations := range byPath(operations) {
 		shared, rest := commonParameters(operations)
 		item := &spec3.Path{PathProps: spec3.PathProps{Parameters: parametersV3(shared)}}
+		byMethod := map[string]**spec3.Operation{
+			http.MethodGet: &item.Get, http.MethodPut: &item.Put, http.MethodPost: &item.Post,
+			http.MethodDelete: &item.Delete, http.MethodPatch: &item.Patch,
+		}
 		for n, op := range operations {
-			*methodV3(item, op.method) = op.v3(rest[n])
+			*byMethod[op.method] = op.v3(rest[n])
 		}
 		paths[path] = item
 	}
 	return paths
-}
-
-func methodV3(item *spec3.Path, method string) **spec3.Operation {
-	switch method {
-	case http.MethodGet:
-		return &item.Get
-	case http.MethodPut:
-		return &item.Put
-	case http.MethodPost:
-		return &item.Post
-	case http.MethodDelete:
-		return &item.Delete
-	case http.MethodPatch:
-		return &item.Patch
-	}
-	panic("openapi: no operation has method " + method)
 }
 
 func (o *operation) v3(parameters []parameter) *spec3.Operation {
