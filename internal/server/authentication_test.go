@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -38,23 +37,9 @@ func requestWith(certificates ...*x509.Certificate) *http.Request {
 }
 
 func TestClientCertificatesAreRemembered(t *testing.T) {
-	dir := newDataDir(t)
-	keeper := pki{dir: dir, now: time.Now}
-	authority, err := keeper.authority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	jane, err := keeper.leaf("jane", &x509.Certificate{
-		Subject:     pkix.Name{CommonName: "jane", Organization: []string{"dev"}},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, authority)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := dynamiccertificates.NewDynamicCAContentFromFile("test", authority.certFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keeper := pki{dir: newDataDir(t), now: time.Now}
+	jane, authority := clientOf(t, keeper, "jane", "dev")
+	file := believing(t, authority)
 	counted := &countingCA{CAContentProvider: file}
 	certificates := newClientCertificates(counted)
 
@@ -89,23 +74,9 @@ func TestClientCertificatesAreRemembered(t *testing.T) {
 }
 
 func TestClientCertificatesExpire(t *testing.T) {
-	dir := newDataDir(t)
-	past := pki{dir: dir, now: func() time.Time { return time.Now().Add(-2 * leafLifetime) }}
-	authority, err := past.authority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	old, err := past.leaf("old", &x509.Certificate{
-		Subject:     pkix.Name{CommonName: "old"},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, authority)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := dynamiccertificates.NewDynamicCAContentFromFile("test", authority.certFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	past := pki{dir: newDataDir(t), now: func() time.Time { return time.Now().Add(-2 * leafLifetime) }}
+	old, authority := clientOf(t, past, "old")
+	file := believing(t, authority)
 	if _, ok, err := newClientCertificates(file).AuthenticateRequest(requestWith(old.cert)); ok || err == nil {
 		t.Error("expired certificate was believed")
 	}
@@ -127,11 +98,7 @@ func TestAnonymous(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := dynamiccertificates.NewDynamicCAContentFromFile("test", ca.certFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := newAuthenticator(&AuthenticationOptions{Anonymous: test.flag}, file)
+		a := newAuthenticator(&AuthenticationOptions{Anonymous: test.flag}, believing(t, ca))
 		for path, want := range map[string]bool{"/readyz": test.health, "/apis": test.apis} {
 			response, ok, err := a.AuthenticateRequest(httptest.NewRequest(http.MethodGet, path, nil))
 			if err != nil || ok != want {

@@ -1,35 +1,15 @@
 package server
 
 import (
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
-
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
 // BenchmarkChain measures what all filters and the routing cost one request.
 func BenchmarkChain(b *testing.B) {
-	dir := &DataDir{path: b.TempDir()}
-	keeper := pki{dir: dir, now: time.Now}
-	authority, err := keeper.authority()
-	if err != nil {
-		b.Fatal(err)
-	}
-	admin, err := keeper.leaf("admin", &x509.Certificate{
-		Subject:     pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, authority)
-	if err != nil {
-		b.Fatal(err)
-	}
-	ca, err := dynamiccertificates.NewDynamicCAContentFromFile("test", authority.certFile)
-	if err != nil {
-		b.Fatal(err)
-	}
+	admin, authority := clientOf(b, pki{dir: &DataDir{path: b.TempDir()}, now: time.Now}, "admin", "system:masters")
 	authorizer, err := newAuthorizer()
 	if err != nil {
 		b.Fatal(err)
@@ -39,7 +19,7 @@ func BenchmarkChain(b *testing.B) {
 	close(synced)
 	c := &chain{
 		serving: &o.Serving, requests: &o.Requests, drain: newDrain(), synced: synced, authorizer: authorizer,
-		authenticator: newAuthenticator(&o.Authentication, ca),
+		authenticator: newAuthenticator(&o.Authentication, believing(b, authority)),
 	}
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	nothing := http.NotFoundHandler()

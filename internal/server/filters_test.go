@@ -48,18 +48,9 @@ func TestFilters(t *testing.T) {
 		}
 	})
 	t.Run("CORS", func(t *testing.T) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, path+"crontabs/one", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Origin", "https://example.com")
-		response, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusNoContent || response.Header.Get("Access-Control-Allow-Origin") != "https://example.com" {
-			t.Errorf("got %v", response)
+		got := do(t, client, "OPTIONS", path+"crontabs/one", "Origin", "https://example.com")
+		if got.code != http.StatusNoContent || got.header.Get("Access-Control-Allow-Origin") != "https://example.com" {
+			t.Errorf("got %v", got)
 		}
 	})
 	t.Run("panic", func(t *testing.T) {
@@ -81,18 +72,8 @@ func TestFilters(t *testing.T) {
 		}
 	})
 	t.Run("impersonation", func(t *testing.T) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, path+"crontabs/one", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Impersonate-User", "jane")
-		response, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusForbidden {
-			t.Errorf("got %d", response.StatusCode)
+		if got := do(t, client, "GET", path+"crontabs/one", "Impersonate-User", "jane"); got.code != http.StatusForbidden {
+			t.Errorf("got %d", got.code)
 		}
 	})
 }

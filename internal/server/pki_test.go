@@ -2,11 +2,14 @@ package server
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
 // identityAt makes the certificates in dir as a server that starts at the time would.
@@ -31,6 +34,33 @@ func newDataDir(t *testing.T) *DataDir {
 	}
 	t.Cleanup(func() { _ = dir.Close() })
 	return dir
+}
+
+// clientOf returns the certificate of a client, and the authority that has signed it.
+func clientOf(t testing.TB, keeper pki, name string, groups ...string) (client, authority *pair) {
+	t.Helper()
+	authority, err := keeper.authority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err = keeper.leaf("test-"+name, &x509.Certificate{
+		Subject:     pkix.Name{CommonName: name, Organization: groups},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, authority
+}
+
+// believing has clients believed that an authority has signed.
+func believing(t testing.TB, authority *pair) *dynamiccertificates.DynamicFileCAContent {
+	t.Helper()
+	file, err := dynamiccertificates.NewDynamicCAContentFromFile("test", authority.certFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func certificate(t *testing.T, file string) *x509.Certificate {

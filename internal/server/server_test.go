@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -151,18 +150,7 @@ func (s *testServer) as(name string, groups ...string) (*http.Client, string) {
 	pool.AppendCertsFromPEM(config.CAData)
 	security := &tls.Config{RootCAs: pool, ServerName: config.ServerName}
 	if name != "" {
-		keeper := pki{dir: &DataDir{path: absolute(s.t, s.options.DataDir)}, now: time.Now}
-		authority, err := keeper.authority()
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		leaf, err := keeper.leaf("test-"+name, &x509.Certificate{
-			Subject:     pkix.Name{CommonName: name, Organization: groups},
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-		}, authority)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		leaf, _ := clientOf(s.t, pki{dir: &DataDir{path: absolute(s.t, s.options.DataDir)}, now: time.Now}, name, groups...)
 		pair, err := tls.LoadX509KeyPair(leaf.certFile, leaf.keyFile)
 		if err != nil {
 			s.t.Fatal(err)
@@ -204,11 +192,15 @@ func (a answer) status(t *testing.T) metav1.Status {
 	return status
 }
 
-func do(t *testing.T, client *http.Client, method, url string) answer {
+// do sends a request. headers are names and values by turns.
+func do(t *testing.T, client *http.Client, method, url string, headers ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for n := 0; n < len(headers); n += 2 {
+		req.Header.Set(headers[n], headers[n+1])
 	}
 	response, err := client.Do(req)
 	if err != nil {
