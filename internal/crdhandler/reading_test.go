@@ -1,6 +1,8 @@
 package crdhandler
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -181,6 +183,23 @@ func (a answer) decode(t *testing.T, into any) {
 	if err := json.Unmarshal(a.body, into); err != nil {
 		t.Fatalf("%v: %s", err, a.body)
 	}
+}
+
+// unzipped checks that the answer is compressed, and returns its body without that.
+func (a answer) unzipped(t *testing.T) []byte {
+	t.Helper()
+	if a.header.Get("Content-Encoding") != "gzip" || a.header.Get("Vary") != "Accept-Encoding" {
+		t.Fatalf("header %v", a.header)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
 }
 
 // status checks that the answer is a failure, and returns it.

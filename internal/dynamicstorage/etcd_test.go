@@ -263,16 +263,17 @@ func deleting(context.Context, *Entry) (Change, error) { return Change{Op: Delet
 
 func put(t testing.TB, r *Resource, key, value string) *Entry {
 	t.Helper()
-	e, err := r.Update(deadline(t), key, putting(value), UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return update(t, r, key, putting(value))
 }
 
 func remove(t testing.TB, r *Resource, key string) *Entry {
 	t.Helper()
-	e, err := r.Update(deadline(t), key, deleting, UpdateOptions{})
+	return update(t, r, key, deleting)
+}
+
+func update(t testing.TB, r *Resource, key string, mutate Mutate) *Entry {
+	t.Helper()
+	e, err := r.Update(deadline(t), key, mutate, UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
