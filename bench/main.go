@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -21,6 +22,8 @@ func main() {
 	flag.DurationVar(&b.Load, "load", 6*time.Second, "how long each load lasts")
 	flag.StringVar(&b.CRDs, "crds", "", "directory of CRDs (YAML or JSON) for the part crds; without one, CRDs like those of a large provider are generated")
 	flag.IntVar(&b.MaxCRDs, "max-crds", 2065, "bounds the number of CRDs")
+	flag.BoolVar(&b.Alone, "alone", false, "measure crd-server only")
+	flag.StringVar(&b.Profiles, "profiles", "", "directory for profiles of crd-server; taking them changes the figures a little")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,8 +40,10 @@ func run(ctx context.Context, b *Bench, parts, output string) error {
 	if parts != "" {
 		names = strings.Split(parts, ",")
 	}
-	if err := os.MkdirAll(output, 0o755); err != nil {
-		return err
+	for _, dir := range []string{output, b.Profiles} {
+		if err := os.MkdirAll(cmp.Or(dir, "."), 0o755); err != nil {
+			return err
+		}
 	}
 	var err error
 	if b.Programs, err = build(ctx, output); err != nil {

@@ -16,11 +16,15 @@ type Bench struct {
 	Results  Results
 	// Objects is how many objects the object rows have.
 	Objects int
-	// Seconds is how long a row's load lasts.
+	// Load is how long a row's load lasts.
 	Load time.Duration
 	// CRDs is a directory of CRDs for the part crds; "" generates them. MaxCRDs bounds their number.
 	CRDs    string
 	MaxCRDs int
+	// Alone leaves out upstream, for work on crd-server.
+	Alone bool
+	// Profiles is a directory for profiles of crd-server; "" takes none, for taking them costs something.
+	Profiles string
 
 	began time.Time
 }
@@ -93,7 +97,7 @@ func (b *Bench) objects(ctx context.Context, wanted func(string) bool) (err erro
 			err = errors.Join(err, s.Stop())
 		}
 	}()
-	for _, kind := range []Kind{Upstream, Ours} {
+	for _, kind := range b.kinds(Upstream, Ours) {
 		s, err := start(ctx, b.Programs, kind)
 		if err != nil {
 			return err
@@ -116,6 +120,11 @@ func (b *Bench) objects(ctx context.Context, wanted func(string) bool) (err erro
 	return nil
 }
 
+// kinds are the kinds given, but for one that is left out.
+func (b *Bench) kinds(all ...Kind) []Kind {
+	return slices.DeleteFunc(all, func(k Kind) bool { return b.Alone && k == Upstream })
+}
+
 // inOneProcess creates and lists with etcd embedded.
 func (b *Bench) inOneProcess(ctx context.Context) (err error) {
 	s, err := start(ctx, b.Programs, Embedded)
@@ -135,22 +144,29 @@ func (b *Bench) load(ctx context.Context, s *Server, work Work, l Load) error {
 	if l.For == 0 {
 		l.For = b.Load
 	}
+	wait, err := b.profile(ctx, s, work, min(l.For, b.Load))
+	if err != nil {
+		return err
+	}
 	sample, err := l.run(ctx, s)
 	if err != nil {
 		return fmt.Errorf("%s: %w", work.Name, err)
+	}
+	if err := wait(); err != nil {
+		return err
 	}
 	b.Results.PutSample(work, s.Kind, sample)
 	return nil
 }
 
 // memory keeps what a server has resident as a row.
-func (b *Bench) memory(s *Server, work Work, line string) error {
+func (b *Bench) memory(ctx context.Context, s *Server, work Work, line string) error {
 	value, err := resident(s.Pid(), line)
 	if err != nil {
 		return err
 	}
 	b.Results.Put(work, s.Kind, value)
-	return nil
+	return b.heapProfile(ctx, s, work)
 }
 
 // progress shows what is being done, in one line.

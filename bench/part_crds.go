@@ -44,7 +44,7 @@ func (b *Bench) manyCRDs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, kind := range []Kind{Upstream, Ours, Embedded} {
+	for _, kind := range b.kinds(Upstream, Ours, Embedded) {
 		if err := b.crdsOf(ctx, kind, definitions); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
@@ -61,7 +61,10 @@ func (b *Bench) crdsOf(ctx context.Context, kind Kind, definitions []*Definition
 	steps := []func(context.Context, *Server, []*Definition) error{
 		b.install, b.readOpenAPI, b.changeSchemas, b.listEach, b.useEach, b.restart, b.deleteAll,
 	}
-	if kind == Embedded {
+	switch kind {
+	case Upstream:
+		steps = steps[:6] // it would delete them for ten minutes
+	case Embedded:
 		steps = steps[:2]
 	}
 	for _, step := range steps {
@@ -75,11 +78,18 @@ func (b *Bench) crdsOf(ctx context.Context, kind Kind, definitions []*Definition
 // install creates all CRDs and waits until discovery has them.
 func (b *Bench) install(ctx context.Context, s *Server, definitions []*Definition) error {
 	b.progress(partCRDs, rowInstalled.Name, s.Kind)
+	wait, err := b.profile(ctx, s, rowInstalled, b.Load)
+	if err != nil {
+		return err
+	}
 	sample, err := Load{For: discoveryTimeout, Count: len(definitions), Op: func(ctx context.Context, c *Client, i int) error {
 		_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, definitions[i].Body)
 		return err
 	}}.run(ctx, s)
 	if err != nil {
+		return err
+	}
+	if err := wait(); err != nil {
 		return err
 	}
 	if sample.Ops != len(definitions) {
@@ -98,7 +108,7 @@ func (b *Bench) install(ctx context.Context, s *Server, definitions []*Definitio
 	b.Results.Put(rowInstalledCPU, s.Kind, used.Seconds())
 	b.Results.Note(rowInstalled, s.Kind, "%d CRDs; the last 201 after %.1f s, a creation took %.0f ms (median), %.0f ms (p99)",
 		len(definitions), sample.Elapsed.Seconds(), millis(sample.P50), millis(sample.P99))
-	return b.memory(s, rowCRDs, residentNow)
+	return b.memory(ctx, s, rowCRDs, residentNow)
 }
 
 // readOpenAPI reads everything that describes the CRDs, as a client without a cache does.
@@ -135,7 +145,7 @@ func (b *Bench) readOpenAPI(ctx context.Context, s *Server, definitions []*Defin
 		size += read
 	}
 	b.Results.Note(rowCRDsRead, s.Kind, "%d OpenAPI v3 documents, %.1f MB as sent, in %.1f s", len(v3.Paths), float64(size)/1e6, time.Since(began).Seconds())
-	return b.memory(s, rowCRDsRead, residentNow)
+	return b.memory(ctx, s, rowCRDsRead, residentNow)
 }
 
 // changeSchemas changes CRDs and asks for the index of OpenAPI documents right afterwards.
@@ -203,7 +213,7 @@ func (b *Bench) useEach(ctx context.Context, s *Server, definitions []*Definitio
 	}
 	b.Results.Note(rowCRDsUsed, s.Kind, "%d created, %d refused; a first write took %.0f ms (median), %.0f ms (p99)",
 		sample.Ops-count, count, millis(sample.P50), millis(sample.P99))
-	return b.memory(s, rowCRDsUsed, residentNow)
+	return b.memory(ctx, s, rowCRDsUsed, residentNow)
 }
 
 // restart starts the server again on its data, and asks for some resources.
@@ -246,5 +256,5 @@ func (b *Bench) deleteAll(ctx context.Context, s *Server, definitions []*Definit
 		return err
 	}
 	b.Results.Note(rowCRDsDeleted, s.Kind, "deleted in %.1f s", time.Since(began).Seconds())
-	return b.memory(s, rowCRDsDeleted, residentNow)
+	return b.memory(ctx, s, rowCRDsDeleted, residentNow)
 }

@@ -33,7 +33,7 @@ func (b *Bench) create(ctx context.Context, s *Server) error {
 	if err != nil {
 		return err
 	}
-	return b.memory(s, rowCreated, residentNow)
+	return b.memory(ctx, s, rowCreated, residentNow)
 }
 
 // waitServed waits until a resource can be listed.

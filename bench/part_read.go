@@ -171,5 +171,5 @@ func (b *Bench) manyLists(ctx context.Context, s *Server) error {
 			return err
 		}
 	}
-	return b.memory(s, rowPeak, residentPeak)
+	return b.memory(ctx, s, rowPeak, residentPeak)
 }

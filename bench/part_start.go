@@ -26,7 +26,7 @@ const (
 
 // starts starts every kind several times, and uses the last one of each.
 func (b *Bench) starts(ctx context.Context) error {
-	for _, kind := range []Kind{Upstream, Ours, Embedded} {
+	for _, kind := range b.kinds(Upstream, Ours, Embedded) {
 		if err := b.startOften(ctx, kind); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
@@ -71,7 +71,7 @@ func (b *Bench) idle(ctx context.Context, s *Server) error {
 		return ctx.Err()
 	case <-time.After(idleFor): // time is what is measured here
 	}
-	if err := b.memory(s, rowIdle, residentNow); err != nil || s.etcd == nil {
+	if err := b.memory(ctx, s, rowIdle, residentNow); err != nil || s.etcd == nil {
 		return err
 	}
 	etcd, err := resident(s.etcd.command.Process.Pid, residentNow)
