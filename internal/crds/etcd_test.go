@@ -16,12 +16,7 @@ import (
 // etcd is shared by all tests of the package; each has a prefix of its own.
 var etcd *etcdtest.Etcd
 
-func TestMain(m *testing.M) {
-	etcd = etcdtest.Start()
-	code := m.Run()
-	etcd.Stop()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(etcdtest.Main(m, &etcd)) }
 
 // newStore runs a store on the prefix of the test, until it ends.
 func newStore(t *testing.T) *dynamicstorage.Store {

@@ -43,8 +43,16 @@ func New(t testing.TB, configure ...func(*embed.Config)) *Etcd {
 	return e
 }
 
-// Start starts an etcd that several tests share: call it from TestMain, where nothing is left to do but to panic if it
-// fails. configure may change what differs from an etcd that serves clients at a socket, and does not wait for the disk.
+// Main runs the tests of a package with an etcd that they find in shared, and returns the code to exit with.
+func Main(m *testing.M, shared **Etcd) int {
+	e := Start()
+	defer e.Stop()
+	*shared = e
+	return m.Run()
+}
+
+// Start starts an etcd for a TestMain that needs more than Main; there nothing is left to do but to panic if it fails.
+// configure may change what differs from an etcd that serves clients at a socket, and does not wait for the disk.
 func Start(configure ...func(*embed.Config)) *Etcd {
 	e, err := start(configure)
 	if err != nil {
