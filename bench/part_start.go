@@ -84,6 +84,10 @@ func (b *Bench) idle(ctx context.Context, s *Server) error {
 // firstObject creates CRDs one by one, and an object of each as soon as the server takes it.
 func (b *Bench) firstObject(ctx context.Context, s *Server) error {
 	b.progress(partStart, rowFirst.Name, s.Kind)
+	wait, err := b.profile(ctx, s, rowFirst, b.Load)
+	if err != nil {
+		return err
+	}
 	c, early := s.Client(), 0
 	var took []time.Duration
 	for i, all := 0, time.Now(); i < firsts && time.Since(all) < firstsFor; i++ {
@@ -110,6 +114,9 @@ func (b *Bench) firstObject(ctx context.Context, s *Server) error {
 			early++
 		}
 		took = append(took, time.Since(began))
+	}
+	if err := wait(); err != nil {
+		return err
 	}
 	b.Results.Put(rowFirst, s.Kind, millis(percentile(took, 99)))
 	b.Results.Note(rowFirst, s.Kind, "%d CRDs, median %.1f ms, %d answers 404 after the 201", len(took), millis(percentile(took, 50)), early)
