@@ -39,6 +39,8 @@ func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 	}
 	remaining, err := l.config.DeleteInstances(ctx, record)
 	switch {
+	case errors.Is(err, dynamicstorage.ErrClosed):
+		return errRetry // another replica was faster, and the CRD is gone
 	case err != nil:
 		return errors.Join(err, l.mark(ctx, record, deletionFailed(err)))
 	case remaining > 0:
@@ -47,7 +49,13 @@ func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 		return errRetry
 	}
 	l.remaining.Delete(name)
-	return l.drop(ctx, record, terminated("InstanceDeletionCompleted", "removed all instances"))
+	// A create that was under way when the CRD was deleted may have come after the objects were listed.
+	empty := l.config.Store.Resource(record.Group, record.Names.Plural).Empty()
+	err = l.drop(ctx, record, terminated("InstanceDeletionCompleted", "removed all instances"), empty)
+	if errors.Is(err, dynamicstorage.ErrCondition) {
+		return errRetry
+	}
+	return err
 }
 
 // builtIn says that the resource lies where the server keeps objects of its own, which are not to be deleted.
@@ -103,9 +111,9 @@ func (l *Lifecycle) mark(ctx context.Context, record *crds.Record, c condition) 
 }
 
 // drop takes away our finalizer, and the CRD with it if that was the last one. Where others are left, the condition
-// tells that the objects are gone.
-func (l *Lifecycle) drop(ctx context.Context, record *crds.Record, c condition) error {
-	return l.update(ctx, record, func(internal *apiextensions.CustomResourceDefinition, crd *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error) {
+// tells that the objects are gone. It does neither unless the conditions hold.
+func (l *Lifecycle) drop(ctx context.Context, record *crds.Record, c condition, conditions ...dynamicstorage.Condition) error {
+	return l.updateIf(ctx, record, conditions, func(internal *apiextensions.CustomResourceDefinition, crd *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error) {
 		apiextensions.CRDRemoveFinalizer(internal, apiextensions.CustomResourceCleanupFinalizer)
 		if len(internal.Finalizers) == 0 {
 			return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
@@ -115,8 +123,16 @@ func (l *Lifecycle) drop(ctx context.Context, record *crds.Record, c condition) 
 	})
 }
 
+// changeFunc makes a change of a CRD, given in the stored form and in the one conditions are about.
+type changeFunc = func(*apiextensions.CustomResourceDefinition, *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error)
+
 // update changes a CRD as long as it is the one of the record and still waiting for us.
-func (l *Lifecycle) update(ctx context.Context, record *crds.Record, change func(*apiextensions.CustomResourceDefinition, *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error)) error {
+func (l *Lifecycle) update(ctx context.Context, record *crds.Record, change changeFunc) error {
+	return l.updateIf(ctx, record, nil, change)
+}
+
+// updateIf is update under conditions.
+func (l *Lifecycle) updateIf(ctx context.Context, record *crds.Record, conditions []dynamicstorage.Condition, change changeFunc) error {
 	_, err := l.definitions.Update(ctx, record.Name, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if current == nil {
 			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
@@ -129,7 +145,7 @@ func (l *Lifecycle) update(ctx context.Context, record *crds.Record, change func
 			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 		}
 		return change(internal, crd)
-	}, dynamicstorage.UpdateOptions{})
+	}, dynamicstorage.UpdateOptions{If: conditions})
 	if err != nil {
 		return fmt.Errorf("finalizing CustomResourceDefinition %s: %w", record.Name, err)
 	}

@@ -191,7 +191,7 @@ func (s *storage) create(ctx context.Context, key string, obj runtime.Object, dr
 			return dynamicstorage.Change{}, errDryRun
 		}
 		return change, nil
-	}, dynamicstorage.UpdateOptions{})
+	}, dynamicstorage.UpdateOptions{Absent: true, If: s.while})
 	if errors.Is(err, errDryRun) {
 		err = nil
 	}

@@ -36,6 +36,8 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		resource: config.Store.Resource(group, names.Plural),
 		viewer:   dynamicstorage.NewViewer(codec.views),
 		codec:    codec,
+		// A write that was under way while its CRD went must not leave an object behind for the next CRD of that name.
+		while: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
 	}
 	main := &requestScope{
 		config:     config,
@@ -60,7 +62,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		}
 		return version.ResetFields(), nil
 	})
-	served := &servedVersion{storage: storage, main: main, warnings: deprecationWarnings(record, v)}
+	served := &servedVersion{served: v.Served, storage: storage, main: main, warnings: deprecationWarnings(record, v)}
 	if v.Status {
 		served.status = main.statusScope(info, v.Name)
 	}

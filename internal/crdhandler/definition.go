@@ -99,10 +99,10 @@ func (h *crdHandler) serveDefinitions(w http.ResponseWriter, req *http.Request, 
 	case "status":
 		scope = h.definitions.status
 	default:
-		scope.err(apierrors.NewNotFound(scope.resource.GroupResource(), info.Name), w, req)
+		h.config.Delegate.ServeHTTP(w, req)
 		return
 	}
-	if !definitionVerbs[definitionEndpoint{subresource: info.Subresource, item: info.Name != ""}].Has(info.Verb) {
+	if !definitionVerbs[definitionEndpoint{subresource: info.Subresource, item: len(info.Parts) > 1}].Has(info.Verb) {
 		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false), w, req)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -36,6 +37,9 @@ func (s *requestScope) storageError(err error, name string) error {
 	case errors.Is(err, dynamicstorage.ErrClosed):
 		// The CRD was deleted while the request was under way.
 		return apierrors.NewNotFound(resource, name)
+	case errors.Is(err, dynamicstorage.ErrCondition):
+		// So it was here, before anything was written: the answer is that of a resource nobody serves.
+		return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 	case errors.Is(err, dynamicstorage.ErrUnavailable):
 		// A write may have happened: nothing here invites a client to repeat it.
 		return apierrors.NewServiceUnavailable(err.Error())

@@ -68,6 +68,30 @@ func (b *bodyStream) begin(deadline time.Time) {
 	b.flusher.Flush()
 }
 
+// endGrace is how long a client that does not read may hold a watch whose end has come early: its serving state was replaced, or
+// the server shuts down.
+const endGrace = time.Second
+
+// hurryAfter has writes fail soon after ctx ends, even one that is blocked. It is in force until stop is called, which must
+// happen before the handler returns: the ResponseWriter is not to be touched afterwards.
+func (b *bodyStream) hurryAfter(ctx context.Context) (stop func()) {
+	var mu sync.Mutex // guards over
+	over := false
+	cancel := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			_ = http.NewResponseController(b.w).SetWriteDeadline(time.Now().Add(endGrace))
+		}
+	})
+	return func() {
+		cancel()
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	}
+}
+
 var (
 	streamBuffers     = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 16<<10) }}
 	streamCompressors = responsewriters.NewGzipWriterPoolOrDie()

@@ -94,6 +94,10 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		return
 	}
 	version := crdInfo.versions[info.APIVersion]
+	if version == nil || !version.served { // the serving state is newer than the record: it was served a moment ago
+		h.config.Delegate.ServeHTTP(w, req)
+		return
+	}
 	for _, text := range version.warnings {
 		warning.AddWarning(req.Context(), "", text)
 	}

@@ -100,6 +100,8 @@ type crdInfo struct {
 
 // servedVersion is one version of a CRD.
 type servedVersion struct {
+	// served is false for a version that objects are stored in and nobody may ask for.
+	served  bool
 	storage *storage
 	main    *requestScope
 	// status and scale are nil where the version does not declare the subresource.

@@ -16,6 +16,8 @@ type storage struct {
 	// viewer makes the bytes served in this version.
 	viewer *dynamicstorage.Viewer
 	codec  objectCodec
+	// while are conditions for every write.
+	while []dynamicstorage.Condition
 }
 
 // objectCodec turns served bytes into objects in memory, and those into bytes to store.
@@ -94,7 +96,7 @@ func (s *storage) apply(ctx context.Context, u update) (*dynamicstorage.Entry, r
 			return dynamicstorage.Change{}, errDryRun
 		}
 		return s.stored(ctx, cur, out)
-	}, dynamicstorage.UpdateOptions{Fresh: u.fresh})
+	}, dynamicstorage.UpdateOptions{Fresh: u.fresh, If: s.while})
 	if errors.Is(err, errDryRun) {
 		return nil, dry, nil
 	}

@@ -81,6 +81,7 @@ func (s *requestScope) serveStream(ctx context.Context, w http.ResponseWriter, r
 	stream := newBodyStream(w, flusher, req, session)
 	stream.begin(session.deadline)
 	defer stream.end()
+	defer stream.hurryAfter(ctx)()
 	session.out = stream
 	session.run(ctx, err)
 }

@@ -80,6 +80,14 @@ func (r *Record) Definition() (*apiextensionsv1.CustomResourceDefinition, error)
 	return ToV1(crd)
 }
 
+// CreateRevision is the revision of etcd that the CRD was created at: another one when it was deleted and created anew.
+func (r *Record) CreateRevision() int64 {
+	if r.entry == nil {
+		return 0
+	}
+	return r.entry.CreateRevision()
+}
+
 // Version returns the version of that name, served or not; nil if there is none.
 func (r *Record) Version(name string) *Version {
 	for n := range r.Versions {

@@ -40,6 +40,10 @@ type Header struct {
 // entryOverhead is about what an entry takes besides its key and value: the struct, its header and a view.
 const entryOverhead = 512
 
+// CreateRevision is the revision of etcd that the key was created at: it stays the same while the object is changed, and is
+// another one after it was deleted and created anew.
+func (e *Entry) CreateRevision() int64 { return e.created }
+
 func (e *Entry) size() int64 {
 	return int64(len(e.Key)+len(e.Value)) + entryOverhead
 }

@@ -39,12 +39,16 @@ type UpdateOptions struct {
 	Fresh bool
 	// Absent begins, without reading, with there being no entry: for creations.
 	Absent bool
+	// If are conditions for every write of the update. When one does not hold, the error is an ErrCondition.
+	If []Condition
 }
 
 var errUnknownOp = errors.New("unknown op")
 
 // Update changes the entry of a key in a transaction that is guarded by the entry's revision: mutate is called again, with the
 // entry there is then, when it was changed meanwhile. That ends with ctx only.
+//
+// Updates of one key that get into each other's way take turns.
 //
 // What mutate sees first may be outdated. If it then fails or keeps the entry, it is asked again with a fresh
 // one, unless that is the same: what Update returns is true of a state that etcd has had during the call.
@@ -55,32 +59,73 @@ func (r *Resource) Update(ctx context.Context, key string, mutate Mutate, option
 	if !validKey(key) {
 		return nil, fmt.Errorf("%w: %q", ErrInvalidKey, key)
 	}
+	u := &updating{resource: r, key: key, mutate: mutate, options: options}
+	defer u.giveBack()
+	if r.turns.contended(key) {
+		if err := u.takeTurn(ctx); err != nil {
+			return nil, err
+		}
+	}
 	cur, current, err := r.origin(ctx, key, options)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		change, failure := mutate(ctx, cur)
-		final := failure != nil || change.Op == Keep || change.Op == Delete && cur == nil
-		if final && !current {
-			fresh, err := r.fresh(ctx, key)
-			if err != nil {
-				return nil, err
-			}
-			if current = true; !same(fresh, cur) {
-				cur = fresh
-				continue
-			}
-		}
-		if failure != nil {
-			return nil, failure
-		}
-		e, lost, err := r.commit(ctx, key, cur, change)
+		e, lost, err := u.attempt(ctx, cur, current)
 		if lost == nil {
 			return e, err
 		}
 		cur, current = lost.cur, true
+		if u.done == nil {
+			if err := u.takeTurn(ctx); err != nil {
+				return nil, err
+			}
+			cur, current = r.newest(key, cur), false
+		}
 	}
+}
+
+// updating is one Update on its way.
+type updating struct {
+	resource *Resource
+	key      string
+	mutate   Mutate
+	options  UpdateOptions
+	done     func() // gives the turn back; nil without one
+}
+
+func (u *updating) takeTurn(ctx context.Context) (err error) {
+	u.done, err = u.resource.turns.take(ctx, u.key)
+	return err
+}
+
+func (u *updating) giveBack() {
+	if u.done != nil {
+		u.done()
+	}
+}
+
+// attempt asks mutate about cur and carries out what it says. current says that cur is known to be the present state.
+func (u *updating) attempt(ctx context.Context, cur *Entry, current bool) (*Entry, *conflict, error) {
+	change, failure := u.mutate(ctx, cur)
+	final := failure != nil || change.Op == Keep || change.Op == Delete && cur == nil
+	if final && !current {
+		fresh, err := u.resource.fresh(ctx, u.key)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !same(fresh, cur) {
+			return nil, &conflict{cur: fresh}, nil
+		}
+	}
+	if failure != nil {
+		return nil, nil, failure
+	}
+	e, lost, err := u.commit(ctx, cur, change)
+	if lost != nil && same(lost.cur, cur) {
+		return nil, nil, fmt.Errorf("%w: %s", ErrCondition, u.resource.fullKey(u.key))
+	}
+	return e, lost, err
 }
 
 // origin returns the entry an update begins with, and whether it is known to be the present one.
@@ -117,24 +162,25 @@ func same(a, b *Entry) bool {
 type conflict struct{ cur *Entry }
 
 // commit carries out a change of cur.
-func (r *Resource) commit(ctx context.Context, key string, cur *Entry, change Change) (*Entry, *conflict, error) {
+func (u *updating) commit(ctx context.Context, cur *Entry, change Change) (*Entry, *conflict, error) {
 	switch change.Op {
 	case Keep:
 		if cur == nil || !cur.stale || cur.Err != nil {
 			return cur, nil, nil
 		}
 		// The same value again, but encrypted by the current key.
-		return r.put(ctx, key, cur, Change{Value: cur.Value, Attach: func(e *Entry) { e.views.Store(cur.views.Load()) }})
+		return u.put(ctx, cur, Change{Value: cur.Value, Attach: func(e *Entry) { e.views.Store(cur.views.Load()) }})
 	case Put:
-		return r.put(ctx, key, cur, change)
+		return u.put(ctx, cur, change)
 	case Delete:
-		return r.delete(ctx, key, cur)
+		return u.delete(ctx, cur)
 	default:
 		return nil, nil, fmt.Errorf("%w: %d", errUnknownOp, change.Op)
 	}
 }
 
-func (r *Resource) put(ctx context.Context, key string, cur *Entry, change Change) (*Entry, *conflict, error) {
+func (u *updating) put(ctx context.Context, cur *Entry, change Change) (*Entry, *conflict, error) {
+	r, key := u.resource, u.key
 	w := &write{key: key, value: change.Value, stored: change.Value, attach: change.Attach}
 	options := &r.store.options
 	w.header, w.err = options.header(w.value)
@@ -145,7 +191,7 @@ func (r *Resource) put(ctx context.Context, key string, cur *Entry, change Chang
 		}
 	}
 	r.expect(w)
-	revision, lost, err := r.transact(ctx, key, cur, clientv3.OpPut(r.fullKey(key), string(w.stored)))
+	revision, lost, err := u.transact(ctx, cur, clientv3.OpPut(r.fullKey(key), string(w.stored)))
 	if err != nil || lost != nil {
 		r.forget(w)
 		return nil, lost, err
@@ -159,29 +205,29 @@ func (r *Resource) put(ctx context.Context, key string, cur *Entry, change Chang
 	return e, nil, nil
 }
 
-func (r *Resource) delete(ctx context.Context, key string, cur *Entry) (*Entry, *conflict, error) {
+func (u *updating) delete(ctx context.Context, cur *Entry) (*Entry, *conflict, error) {
 	if cur == nil {
 		return nil, nil, ErrNotFound
 	}
-	revision, lost, err := r.transact(ctx, key, cur, clientv3.OpDelete(r.fullKey(key)))
+	revision, lost, err := u.transact(ctx, cur, clientv3.OpDelete(u.resource.fullKey(u.key)))
 	if err != nil || lost != nil {
 		return nil, lost, err
 	}
 	return cur.at(revision), nil, nil
 }
 
-// transact does op if the key still holds cur, and returns the revision of it.
-func (r *Resource) transact(ctx context.Context, key string, cur *Entry, op clientv3.Op) (int64, *conflict, error) {
+// transact does op if the key still holds cur and the conditions hold, and returns the revision of it.
+func (u *updating) transact(ctx context.Context, cur *Entry, op clientv3.Op) (int64, *conflict, error) {
 	var expected int64
 	if cur != nil {
 		expected = cur.Revision
 	}
-	full := r.fullKey(key)
-	resp, err := r.store.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(full), "=", expected)).
-		Then(op).
-		Else(clientv3.OpGet(full)).
-		Commit()
+	full := u.resource.fullKey(u.key)
+	compares := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(full), "=", expected)}
+	for _, condition := range u.options.If {
+		compares = append(compares, condition.compare)
+	}
+	resp, err := u.resource.store.client.Txn(ctx).If(compares...).Then(op).Else(clientv3.OpGet(full)).Commit()
 	switch {
 	case err != nil:
 		return 0, nil, etcdError(ctx, "writing to etcd", err)
@@ -190,7 +236,7 @@ func (r *Resource) transact(ctx context.Context, key string, cur *Entry, op clie
 	}
 	lost := &conflict{}
 	if kvs := resp.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-		lost.cur = r.entry(ctx, kvs[0])
+		lost.cur = u.resource.entry(ctx, kvs[0])
 	}
 	return 0, lost, nil
 }

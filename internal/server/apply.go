@@ -44,6 +44,9 @@ func (o *Options) emulate() error {
 		return errors.New("the libraries' version cannot be changed")
 	}
 	effective.SetEmulationVersion(emulated)
+	if errs := effective.Validate(); len(errs) > 0 {
+		return errs[0]
+	}
 	return utilfeature.DefaultMutableFeatureGate.SetEmulationVersionAndMinCompatibilityVersion(
 		effective.EmulationVersion(), effective.MinCompatibilityVersion())
 }

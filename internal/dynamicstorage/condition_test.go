@@ -1,0 +1,80 @@
+package dynamicstorage
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// An object is written only while what it belongs to is still there, and that goes only while there are no objects.
+func TestConditions(t *testing.T) {
+	s := testStore(t)
+	owners, objects := s.Resource("owners", "p"), s.Resource("objects", "p")
+	ctx := deadline(t)
+	write := func(r *Resource, mutate Mutate, conditions ...Condition) error {
+		_, err := r.Update(ctx, "x", mutate, UpdateOptions{If: conditions})
+		return err
+	}
+	owner := put(t, owners, "x", "1")
+	still := owners.Still("x", owner.CreateRevision())
+	put(t, owners, "x", "changed")
+	for _, step := range []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"an object while its owner is there", write(objects, putting("1"), still), nil},
+		{"the owner while there are objects", write(owners, deleting, objects.Empty()), ErrCondition},
+		{"the object", write(objects, deleting, still), nil},
+		{"the owner without objects", write(owners, deleting, objects.Empty()), nil},
+		{"an object without its owner", write(objects, putting("1"), still), ErrCondition},
+		{"an owner of the same name", write(owners, putting("2")), nil},
+		{"an object of the former owner", write(objects, putting("1"), still), ErrCondition},
+	} {
+		if !errors.Is(step.err, step.want) {
+			t.Errorf("%s: %v, want %v", step.name, step.err, step.want)
+		}
+	}
+	if n, err := snapshot(t, objects, ReadAt{}).Count(ctx, "", ""); err != nil || n != 0 {
+		t.Errorf("the refused writes have left %d objects, %v", n, err)
+	}
+}
+
+// Many who change one object do not make each other begin again and again.
+func TestContention(t *testing.T) {
+	const writers, each = 32, 8
+	r := testStore(t).Resource("g", "p")
+	put(t, r, "x", "0")
+	snapshot(t, r, ReadAt{})
+	ctx := deadline(t)
+	var attempts atomic.Int64
+	var running sync.WaitGroup
+	for range writers {
+		running.Go(func() {
+			for range each {
+				_, err := r.Update(ctx, "x", func(_ context.Context, cur *Entry) (Change, error) {
+					attempts.Add(1)
+					n, err := strconv.Atoi(string(cur.Value))
+					return Change{Op: Put, Value: []byte(strconv.Itoa(n + 1))}, err
+				}, UpdateOptions{})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	got, _, err := r.Get(ctx, "x", ReadAt{})
+	if err != nil || string(got.Value) != strconv.Itoa(writers*each) {
+		t.Errorf("%+v, %v after %d writes", got, err, writers*each)
+	}
+	if n := attempts.Load(); n > 3*writers*each {
+		t.Errorf("%d attempts for %d writes", n, writers*each)
+	}
+	if r.turns.contended("x") {
+		t.Error("the key is still taken for contended")
+	}
+}
