@@ -63,7 +63,7 @@ func (b *Bench) crdsOf(ctx context.Context, kind Kind, definitions []*Definition
 	}
 	switch kind {
 	case Upstream:
-		steps = steps[:6] // it would delete them for ten minutes
+		steps = steps[:6] // it is not done deleting them after minutes
 	case Embedded:
 		steps = steps[:2]
 	}
