@@ -98,12 +98,7 @@ func (s *requestScope) listError(err error, q pageQuery) error {
 	if errors.Is(err, dynamicstorage.ErrCompacted) && q.from != "" {
 		return expiredContinue(q.from)
 	}
-	err = s.readError(err)
-	if status := new(apierrors.StatusError); q.at.Mode == dynamicstorage.Exact && errors.As(err, &status) && apierrors.IsTimeout(err) {
-		// Nobody has waited for an exact revision: there is no telling when it will be there.
-		status.ErrStatus.Details.RetryAfterSeconds = 0
-	}
-	return err
+	return s.readError(err)
 }
 
 // collector fills a page.

@@ -47,7 +47,7 @@ func (p *player) open(name string, e exchange) []string {
 
 // read sends the frames on until the body ends.
 func (w *watch) read(ctx context.Context, body io.ReadCloser) error {
-	next := func() ([]byte, error) { return nil, nil }
+	var next func() ([]byte, error)
 	if w.protobuf {
 		framer := protobuf.LengthDelimitedFramer.NewFrameReader(body)
 		buffer := make([]byte, 1<<20)
