@@ -48,6 +48,13 @@ differential: build ## play the transcripts on upstream's server as well, and pr
 conformance: build ## run upstream's integration suite against the binary
 	cd test/conformance && go run .
 
+BENCH :=
+CRDS  :=
+
+.PHONY: bench
+bench: ## measure against upstream's server in one run; BENCH=get,list for parts, CRDS=dir for your CRDs
+	cd bench && go run . -parts "$(BENCH)" -crds "$(if $(CRDS),$(abspath $(CRDS)))"
+
 .PHONY: lint
 lint: ## check format, go.mod files, go vet and staticcheck in every module
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
