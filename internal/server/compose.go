@@ -77,6 +77,9 @@ func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authoriz
 			group.Go(func() error { return store.Run(ctx) })
 			group.Go(func() error { informer.RunWithContext(ctx); return nil })
 			group.Go(func() error { lifecycle.Run(ctx); return nil })
+			if interval := o.Etcd.CompactionInterval; interval > 0 && len(o.Etcd.Servers) > 0 {
+				group.Go(func() error { store.Compact(ctx, interval); return nil })
+			}
 			return group.Wait()
 		},
 		storage: store.Ready,

@@ -68,6 +68,8 @@ func (o *EtcdOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.CertFile, "etcd-certfile", o.CertFile, "`File` with the client certificate for etcd.")
 	fs.StringVar(&o.KeyFile, "etcd-keyfile", o.KeyFile, "`File` with the private key of --etcd-certfile.")
 	fs.StringVar(&o.Prefix, "etcd-prefix", o.Prefix, "Prefix of all keys in etcd.")
+	fs.DurationVar(&o.CompactionInterval, "etcd-compaction-interval", o.CompactionInterval,
+		"`Interval` of compactions of the external etcd; 0 leaves them to others. The etcd in this process compacts itself.")
 }
 
 func (o *RequestOptions) addFlags(fs *pflag.FlagSet) {

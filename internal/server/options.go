@@ -73,6 +73,8 @@ type EtcdOptions struct {
 	// CertFile and KeyFile are the client certificate for the external cluster.
 	CertFile, KeyFile string
 	Prefix            string
+	// CompactionInterval is how often an external cluster is compacted; 0: never.
+	CompactionInterval time.Duration
 }
 
 // RequestOptions bounds requests.
@@ -107,7 +109,7 @@ func NewOptions() *Options {
 			SecurePort:      6443,
 			HTTP2MaxStreams: 1000,
 		},
-		Etcd: EtcdOptions{Prefix: "/registry"},
+		Etcd: EtcdOptions{Prefix: "/registry", CompactionInterval: 5 * time.Minute},
 		Requests: RequestOptions{
 			Timeout:             time.Minute,
 			MinTimeout:          1800,

@@ -16,7 +16,7 @@ func TestParse(t *testing.T) {
 	o := NewOptions()
 	_, err := o.Parse(strings.Fields(`--data-dir /d --crds a.yaml --crds b,c.yaml --bind-address ::1 --secure-port 1
 		--tls-cert-file c --tls-private-key-file k --tls-san x,y --tls-san z --client-ca-file ca --anonymous-auth=false
-		--etcd-servers https://a:1,https://b:2 --etcd-cafile eca --etcd-certfile ec --etcd-keyfile ek --etcd-prefix p
+		--etcd-servers https://a:1,https://b:2 --etcd-cafile eca --etcd-certfile ec --etcd-keyfile ek --etcd-prefix p --etcd-compaction-interval 7m
 		--request-timeout 5s --min-request-timeout 7 --max-requests-inflight 8 --max-mutating-requests-inflight 9
 		--http2-max-streams-per-connection 10 --shutdown-delay-duration 11s --delete-collection-workers 12
 		--enable-garbage-collector --goaway-chance 0.01 --cors-allowed-origins //a,//b
@@ -38,6 +38,7 @@ func TestParse(t *testing.T) {
 		{"anonymous-auth", o.Authentication.Anonymous == cliflag.False},
 		{"etcd", len(o.Etcd.Servers) == 2 && o.Etcd.CAFile == "eca" && o.Etcd.CertFile == "ec" && o.Etcd.KeyFile == "ek"},
 		{"etcd-prefix", o.Etcd.root() == "/p"},
+		{"etcd-compaction-interval", o.Etcd.CompactionInterval == 7*time.Minute},
 		{"request-timeout", o.Requests.Timeout == 5*time.Second},
 		{"min-request-timeout", o.Requests.MinTimeout == 7},
 		{"inflight", o.Requests.MaxInFlight == 8 && o.Requests.MaxMutatingInFlight == 9},
@@ -92,6 +93,7 @@ func TestValidate(t *testing.T) {
 		"--etcd-servers localhost:2379":                      `--etcd-servers: "localhost:2379" is not of the form http://HOST:PORT or https://HOST:PORT`,
 		"--etcd-servers http://a:1 --etcd-certfile c":        "--etcd-certfile and --etcd-keyfile must be given together",
 		"--etcd-cafile c":                                    "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers",
+		"--etcd-compaction-interval -1s":                     "--etcd-compaction-interval must not be negative, not -1s",
 		"--etcd-prefix /":                                    `--etcd-prefix must name something, not "/"`,
 		"--request-timeout 0s":                               "--request-timeout must be positive, not 0s",
 		"--min-request-timeout -1":                           "--min-request-timeout must not be negative, not -1",

@@ -100,6 +100,9 @@ func (o *EtcdOptions) validate() (errs []error) {
 	if o.root() == "/" {
 		errs = append(errs, fmt.Errorf("--etcd-prefix must name something, not %q", o.Prefix))
 	}
+	if o.CompactionInterval < 0 {
+		errs = append(errs, fmt.Errorf("--etcd-compaction-interval must not be negative, not %v", o.CompactionInterval))
+	}
 	return errs
 }
 
