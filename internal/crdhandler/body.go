@@ -52,6 +52,14 @@ func (s *requestScope) negotiateBody(req *http.Request) (runtime.SerializerInfo,
 	return info, err
 }
 
+// readOptions reads the options of a request from its query, and validates them.
+func readOptions[O runtime.Object](req *http.Request, options O, kind string, validate func(O) field.ErrorList) error {
+	if err := queryOptions(req, options); err != nil {
+		return err
+	}
+	return finishOptions(options, kind, validate(options))
+}
+
 // payload is the body of a create or update, and how to read it.
 type payload struct {
 	data       []byte

@@ -48,10 +48,7 @@ func (s *requestScope) created(ctx context.Context, req *http.Request, terminati
 		return writeAnswer{}, err
 	}
 	options := &metav1.CreateOptions{}
-	if err := queryOptions(req, options); err != nil {
-		return writeAnswer{}, err
-	}
-	if err := finishOptions(options, "CreateOptions", validation.ValidateCreateOptions(options)); err != nil {
+	if err := readOptions(req, options, "CreateOptions", validation.ValidateCreateOptions); err != nil {
 		return writeAnswer{}, err
 	}
 	obj, err := s.decodeObject(ctx, payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)})

@@ -18,11 +18,7 @@ func (s *requestScope) delete(w http.ResponseWriter, req *http.Request) {
 }
 
 func (s *requestScope) deleted(ctx context.Context, req *http.Request) (writeAnswer, error) {
-	namespace, name := s.target(req)
-	if name == "" {
-		return writeAnswer{}, errNoName
-	}
-	media, err := s.negotiate(req)
+	namespace, name, media, err := s.addressed(req)
 	if err != nil {
 		return writeAnswer{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/audit"
@@ -44,11 +45,7 @@ func (s *requestScope) patchType(req *http.Request) (types.PatchType, error) {
 }
 
 func (s *requestScope) patched(ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool) (writeAnswer, error) {
-	namespace, name := s.target(req)
-	if name == "" {
-		return writeAnswer{}, errNoName
-	}
-	media, err := s.negotiate(req)
+	namespace, name, media, err := s.addressed(req)
 	if err != nil {
 		return writeAnswer{}, err
 	}
@@ -57,10 +54,10 @@ func (s *requestScope) patched(ctx context.Context, req *http.Request, patchType
 		return writeAnswer{}, err
 	}
 	options := &metav1.PatchOptions{}
-	if err := queryOptions(req, options); err != nil {
-		return writeAnswer{}, err
-	}
-	if err := finishOptions(options, "PatchOptions", validation.ValidatePatchOptions(options, patchType)); err != nil {
+	err = readOptions(req, options, "PatchOptions", func(o *metav1.PatchOptions) field.ErrorList {
+		return validation.ValidatePatchOptions(o, patchType)
+	})
+	if err != nil {
 		return writeAnswer{}, err
 	}
 	readable, err := patchJSON(body, patchType)

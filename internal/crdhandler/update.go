@@ -20,11 +20,7 @@ func (s *requestScope) update(w http.ResponseWriter, req *http.Request) {
 }
 
 func (s *requestScope) updated(ctx context.Context, req *http.Request) (writeAnswer, error) {
-	namespace, name := s.target(req)
-	if name == "" {
-		return writeAnswer{}, errNoName
-	}
-	media, err := s.negotiate(req)
+	namespace, name, media, err := s.addressed(req)
 	if err != nil {
 		return writeAnswer{}, err
 	}
@@ -33,10 +29,7 @@ func (s *requestScope) updated(ctx context.Context, req *http.Request) (writeAns
 		return writeAnswer{}, err
 	}
 	options := &metav1.UpdateOptions{}
-	if err := queryOptions(req, options); err != nil {
-		return writeAnswer{}, err
-	}
-	if err := finishOptions(options, "UpdateOptions", validation.ValidateUpdateOptions(options)); err != nil {
+	if err := readOptions(req, options, "UpdateOptions", validation.ValidateUpdateOptions); err != nil {
 		return writeAnswer{}, err
 	}
 	serializer, err := s.negotiateBody(req)

@@ -48,6 +48,15 @@ func (s *requestScope) serveWrite(w http.ResponseWriter, req *http.Request, writ
 	s.respond(w, req, a.code, a.media, a.result)
 }
 
+// addressed returns the object that a request names, as most writes must, and what to answer in.
+func (s *requestScope) addressed(req *http.Request) (namespace, name string, media negotiation.MediaTypeOptions, err error) {
+	if namespace, name = s.target(req); name == "" {
+		return "", "", media, errNoName
+	}
+	media, err = s.negotiate(req)
+	return namespace, name, media, err
+}
+
 // finished turns the error of a write into the answer, when it ran out of time or is larger than etcd takes.
 func finished(ctx context.Context, err error) error {
 	switch {
