@@ -1,0 +1,42 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// Who still asks for a deprecated version can be seen in the metric that dashboards look at (R7, A12).
+func TestDeprecatedVersionIsCounted(t *testing.T) {
+	server := run(t)
+	installSamples(t, server)
+	client, err := rest.HTTPClientFor(adminConfig(t, server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) string {
+		response, err := client.Get(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d, %v", path, response.StatusCode, err)
+		}
+		return string(body)
+	}
+	get("/apis/web.example.com/v1/websites")
+	get("/apis/web.example.com/v1beta1/websites")
+	metrics := get("/metrics")
+	const deprecated = `apiserver_requested_deprecated_apis{group="web.example.com",removed_release="",resource="websites",subresource="",version="%s"} 1`
+	if !strings.Contains(metrics, strings.Replace(deprecated, "%s", "v1beta1", 1)) {
+		t.Error("the deprecated version is not counted")
+	}
+	if strings.Contains(metrics, strings.Replace(deprecated, "%s", "v1", 1)) {
+		t.Error("the version that is not deprecated is counted as if it were")
+	}
+}
