@@ -35,8 +35,6 @@ type Config struct {
 
 	// MinRequestTimeout is the least time a watch is kept open: [t, 2t) at random.
 	MinRequestTimeout time.Duration
-	// RequestTimeout bounds how long replaced serving state waits for its requests.
-	RequestTimeout time.Duration
 	// MaxRequestBodyBytes limits the body of writes (3 MiB by default).
 	MaxRequestBodyBytes int64
 	// GarbageCollection says that a garbage collector works on the objects, so that propagation

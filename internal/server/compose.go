@@ -54,7 +54,6 @@ func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authoriz
 		Settle:                  func(ctx context.Context, name string) error { return lifecycle.Settle(ctx, name) },
 		Authorizer:              authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
-		RequestTimeout:          o.Requests.Timeout,
 		GarbageCollection:       o.Resources.GarbageCollection,
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
 	})
