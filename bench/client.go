@@ -28,7 +28,9 @@ type Client struct {
 	bearer string
 	// accept is what to ask for instead of JSON, if set.
 	accept string
-	body   bytes.Buffer
+	// plain does not ask for gzip.
+	plain bool
+	body  bytes.Buffer
 }
 
 // newClient reads the way to a server from its kubeconfig: url names the same
@@ -81,7 +83,7 @@ func (c *Client) open(ctx context.Context, method, path, mediaType string, body 
 		req.Header.Set("Content-Type", mediaType)
 	}
 	req.Header.Set("Accept", cmp.Or(c.accept, asJSON))
-	if method == http.MethodGet {
+	if method == http.MethodGet && !c.plain {
 		req.Header.Set("Accept-Encoding", "gzip")
 	}
 	resp, err := c.http.Do(req)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -11,7 +12,7 @@ import (
 
 // Load says how to keep a server busy.
 type Load struct {
-	// Clients is how many of the server's clients work at a time; 0 means all.
+	// Clients is how many clients work at a time; 0 means clientCount.
 	Clients int
 	// For is how long to go on; Count, if not 0, ends it sooner.
 	For   time.Duration
@@ -38,9 +39,9 @@ func (s Sample) Rate() float64 { return float64(s.Ops) / s.Elapsed.Seconds() }
 
 // run puts the load on the server. The first error ends it.
 func (l Load) run(ctx context.Context, s *Server) (Sample, error) {
-	clients := s.clients
-	if l.Clients > 0 {
-		clients = clients[:l.Clients]
+	clients, err := s.crew(cmp.Or(l.Clients, clientCount))
+	if err != nil {
+		return Sample{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

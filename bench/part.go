@@ -50,6 +50,8 @@ var objectParts = []part{
 // Parts of servers of their own.
 const (
 	partStart = "start"
+	partScale = "scale"
+	partCrowd = "crowd"
 	partCRDs  = "crds"
 )
 
@@ -58,7 +60,7 @@ func partNames() []string {
 	for _, p := range objectParts {
 		names = append(names, p.name)
 	}
-	return append(names, partCRDs)
+	return append(names, partScale, partCrowd, partCRDs)
 }
 
 // run runs the parts named.
@@ -80,9 +82,15 @@ func (b *Bench) run(ctx context.Context, names []string) error {
 			return err
 		}
 	}
-	if wanted(partCRDs) {
-		if err := b.manyCRDs(ctx); err != nil {
-			return fmt.Errorf("%s: %w", partCRDs, err)
+	for _, own := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{partScale, b.scale}, {partCrowd, b.crowd}, {partCRDs, b.manyCRDs}} {
+		if !wanted(own.name) {
+			continue
+		}
+		if err := own.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", own.name, err)
 		}
 	}
 	return nil

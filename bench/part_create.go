@@ -15,18 +15,14 @@ var (
 
 // create creates the CRD, and then all objects.
 func (b *Bench) create(ctx context.Context, s *Server) error {
-	_, err := s.Client().Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, widgetCRD(widgetGroup, "widgets", "Widget"))
-	if err != nil {
-		return err
-	}
-	if err := waitServed(ctx, s.Client(), allWidgets); err != nil {
+	if err := s.createWidgets(ctx); err != nil {
 		return err
 	}
 	bodies := make([][]byte, b.Objects)
 	for i := range bodies {
 		bodies[i] = widget("Widget", widgetName(i), i, 1+i%10)
 	}
-	err = b.load(ctx, s, rowCreate, Load{For: 10 * time.Minute, Count: len(bodies), Op: func(ctx context.Context, c *Client, i int) error {
+	err := b.load(ctx, s, rowCreate, Load{For: 10 * time.Minute, Count: len(bodies), Op: func(ctx context.Context, c *Client, i int) error {
 		_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON, bodies[i])
 		return err
 	}})
@@ -34,6 +30,15 @@ func (b *Bench) create(ctx context.Context, s *Server) error {
 		return err
 	}
 	return b.memory(ctx, s, rowCreated, residentNow)
+}
+
+// createWidgets creates the CRD of the objects.
+func (s *Server) createWidgets(ctx context.Context) error {
+	definition := widgetCRD(widgetGroup, "widgets", "Widget")
+	if _, err := s.Client().Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, definition); err != nil {
+		return err
+	}
+	return waitServed(ctx, s.Client(), allWidgets)
 }
 
 // waitServed waits until a resource can be listed.

@@ -36,7 +36,7 @@ func (b *Bench) watch(ctx context.Context, s *Server) error {
 	if err != nil {
 		return err
 	}
-	if err := b.watchFrom(ctx, s, created, s.clients); err != nil {
+	if err := b.watchFrom(ctx, s, created, s.clients[:clientCount]); err != nil {
 		return err
 	}
 	apart := make([]*Client, watchers)

@@ -47,7 +47,7 @@ func (b *Bench) write(ctx context.Context, s *Server) error {
 	if _, err := first.run(ctx, s); err != nil {
 		return err
 	}
-	for _, row := range []struct {
+	rows := []struct {
 		work Work
 		op   func(context.Context, *Client, int) error
 	}{
@@ -64,9 +64,26 @@ func (b *Bench) write(ctx context.Context, s *Server) error {
 		{rowRejected, send(http.StatusUnprocessableEntity, http.MethodPatch, "", asMergePatch, func(i int) []byte {
 			return fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, maxReplicas+replicas(i))
 		})},
-	} {
+	}
+	for _, row := range rows {
 		if err := b.load(ctx, s, row.work, Load{Op: row.op}); err != nil {
 			return err
+		}
+	}
+	rows = append(rows, struct {
+		work Work
+		op   func(context.Context, *Client, int) error
+	}{rowCreate, func(ctx context.Context, c *Client, i int) error {
+		_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON, widget("Widget", widgetName(b.Objects+i), i, 1))
+		return err
+	}})
+	// The same with other numbers of clients. i goes on where every object gets another value than it has.
+	for turn, clients := range []int{1, 64} {
+		for _, row := range rows {
+			l := Load{Clients: clients, For: b.Load / 2, Op: row.op, First: (turn + 1) * 7 * b.Objects}
+			if err := b.load(ctx, s, row.work.with(clients), l); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

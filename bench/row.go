@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -31,6 +32,15 @@ type Work struct {
 	Name   string `json:"name"`
 	Unit   Unit   `json:"unit"`
 	Target Target `json:"target"`
+}
+
+// with is the same work, done by another number of clients.
+func (w Work) with(clients int) Work {
+	w.Name = fmt.Sprintf("%s, %d clients", strings.TrimSuffix(w.Name, fmt.Sprintf(", %d clients", clientCount)), clients)
+	if clients == 1 {
+		w.Name = strings.TrimSuffix(w.Name, "s")
+	}
+	return w
 }
 
 // Value is what a server needed for a row's work.

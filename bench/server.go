@@ -27,7 +27,7 @@ const (
 	Embedded Kind = "crd-server with etcd"
 )
 
-// clientCount is how many clients every server has.
+// clientCount is how many clients a load has, if it does not say.
 const clientCount = 16
 
 // startTimeout bounds every start; the machine may be busy.
@@ -102,14 +102,20 @@ func (s *Server) launch(ctx context.Context) (err error) {
 		return err
 	}
 	s.Started = time.Since(began)
-	for range clientCount {
+	_, err = s.crew(clientCount)
+	return err
+}
+
+// crew returns so many of the server's clients; those that are missing are made, and stay.
+func (s *Server) crew(count int) ([]*Client, error) {
+	for len(s.clients) < count {
 		client, err := s.NewClient()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s.clients = append(s.clients, client)
 	}
-	return nil
+	return s.clients[:count], nil
 }
 
 // restart kills the server and starts it again on the same data.

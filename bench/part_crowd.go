@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Rows of the part crowd: what many clients at once cost, and what the others notice of them.
+var (
+	rowQuiet     = Work{partCrowd, "GET one, 16 clients, p99 with nobody else", Millis, Target{}}
+	rowSlow      = Work{partCrowd, "peak RSS, 200 lists of 23 MB read slowly", Megabytes, Target{}}
+	rowSlowGet   = Work{partCrowd, "GET one, 16 clients, p99 meanwhile", Millis, Target{}}
+	rowOpen      = Work{partCrowd, "RSS with 10,000 open watches", Megabytes, Target{500, 0}}
+	rowOpenGet   = Work{partCrowd, "GET one, 16 clients, p99 with these and no events", Millis, Target{}}
+	rowOpenEvent = Work{partCrowd, "watch: 10,000 watchers x 20 events, by delivered event", MicrosCPU, Target{8, 6}}
+	rowOpenLag   = Work{partCrowd, "watch: p99 of these", Millis, Target{}}
+)
+
+const (
+	slowReaders = 200
+	// slowBuffer is what a slow reader's connection takes before it has been read, slowPause how long it reads nothing.
+	slowBuffer = 64 << 10
+	slowPause  = 250 * time.Millisecond
+
+	openWatches = 10000
+	// openConnections have so many watches each that every server allows them.
+	openConnections = 100
+	openEvents      = 20
+)
+
+// crowd measures what many slow readers and many watches cost. Upstream is left out where it would need tens of
+// gigabytes: each of its lists is in its memory as a whole.
+func (b *Bench) crowd(ctx context.Context) error {
+	for _, kind := range b.kinds(Upstream, Ours) {
+		if err := b.crowdOn(ctx, kind); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func (b *Bench) crowdOn(ctx context.Context, kind Kind) (err error) {
+	s, err := start(ctx, b.Programs, kind)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	if err := s.createWidgets(ctx); err != nil {
+		return err
+	}
+	if err := s.fill(ctx, b.Objects); err != nil {
+		return err
+	}
+	if _, err := s.Client().Drain(ctx, allWidgets+"?limit=500"); err != nil {
+		return err
+	}
+	if err := b.getMeanwhile(ctx, s, rowQuiet); err != nil {
+		return err
+	}
+	if kind != Upstream {
+		if err := b.slowLists(ctx, s); err != nil {
+			return err
+		}
+	}
+	return b.openMany(ctx, s)
+}
+
+// getMeanwhile reads objects and keeps the latency that almost all of the reads had.
+func (b *Bench) getMeanwhile(ctx context.Context, s *Server, work Work) error {
+	b.progress(work.Part, work.Name, s.Kind)
+	reads := Load{For: b.Load, Op: func(ctx context.Context, c *Client, i int) error {
+		_, err := c.Get(ctx, widgets+"/"+widgetName(i*7919%b.Objects))
+		return err
+	}}
+	sample, err := reads.run(ctx, s)
+	if err != nil {
+		return err
+	}
+	b.Results.Put(work, s.Kind, millis(sample.P99))
+	return nil
+}
+
+// slowLists has many clients hold a list of everything, of which they read a little now and then.
+func (b *Bench) slowLists(ctx context.Context, s *Server) error {
+	b.progress(rowSlow.Part, rowSlow.Name, s.Kind)
+	if err := resetPeak(s.Pid()); err != nil {
+		b.Results.Note(rowSlow, s.Kind, "peak since start: %v", err)
+	}
+	reading, leave := context.WithCancel(ctx)
+	var (
+		readers sync.WaitGroup
+		errs    = make([]error, slowReaders)
+		begun   sync.WaitGroup
+	)
+	begun.Add(slowReaders)
+	for i := range slowReaders {
+		readers.Go(func() { errs[i] = s.readSlowly(reading, begun.Done) })
+	}
+	begun.Wait()
+	err := b.getMeanwhile(ctx, s, rowSlowGet)
+	leave()
+	readers.Wait()
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return err
+	}
+	return b.memory(ctx, s, rowSlow, residentPeak)
+}
+
+// readSlowly reads a list until the context ends, which must be long before the list does. It calls begun once.
+func (s *Server) readSlowly(ctx context.Context, begun func()) error {
+	once := sync.OnceFunc(begun)
+	defer once()
+	c, err := s.NewClient()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.http.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{
+		MaxReceiveBufferPerStream: slowBuffer, MaxReceiveBufferPerConnection: slowBuffer,
+	}
+	c.plain = true
+	resp, err := c.open(ctx, http.MethodGet, allWidgets, "", nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	pause := time.NewTicker(slowPause)
+	defer pause.Stop()
+	for buffer := make([]byte, 4<<10); ; {
+		n, err := resp.Body.Read(buffer)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("a list that is read slowly ended: %w", err)
+		case n > 0:
+			once()
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// openMany opens watches, and then changes an object that all of them see.
+func (b *Bench) openMany(ctx context.Context, s *Server) error {
+	b.progress(rowOpen.Part, rowOpen.Name, s.Kind)
+	clients := make([]*Client, openConnections)
+	for i := range clients {
+		var err error
+		if clients[i], err = s.NewClient(); err != nil {
+			return err
+		}
+		defer clients[i].Close()
+	}
+	latest, err := s.Client().Get(ctx, widgets+"/"+widgetName(b.Objects-1)) // the one made last
+	if err != nil {
+		return err
+	}
+	after, err := revision(latest)
+	if err != nil {
+		return err
+	}
+	watching, leave := context.WithCancel(ctx)
+	defer leave()
+	var (
+		sent    = make([]time.Time, openEvents)
+		lags    = make([][]time.Duration, openWatches)
+		errs    = make([]error, openWatches)
+		opened  sync.WaitGroup
+		reading sync.WaitGroup
+	)
+	opened.Add(openWatches)
+	for i := range openWatches {
+		reading.Go(func() {
+			if lags[i], errs[i] = clients[i%openConnections].count(watching, after, sent, opened.Done); errs[i] != nil {
+				leave()
+			}
+		})
+	}
+	opened.Wait()
+	if watching.Err() == nil {
+		err = b.withOpen(watching, s, sent, &reading)
+	}
+	leave()
+	reading.Wait()
+	if failed := slices.IndexFunc(errs, func(err error) bool { return err != nil }); failed >= 0 {
+		err = errors.Join(err, errs[failed]) // the others follow from it
+	}
+	if err != nil {
+		return err
+	}
+	b.Results.Put(rowOpenLag, s.Kind, millis(percentile(slices.Concat(lags...), 99)))
+	return nil
+}
+
+// withOpen measures while the watches are open.
+func (b *Bench) withOpen(ctx context.Context, s *Server, sent []time.Time, reading *sync.WaitGroup) error {
+	if err := b.memory(ctx, s, rowOpen, residentNow); err != nil {
+		return err
+	}
+	if err := b.getMeanwhile(ctx, s, rowOpenGet); err != nil {
+		return err
+	}
+	b.progress(rowOpenEvent.Part, rowOpenEvent.Name, s.Kind)
+	before, err := cpuTime(s.Pid())
+	if err != nil {
+		return err
+	}
+	for i := range sent {
+		sent[i] = time.Now()
+		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"#%d#"}}}`, i)
+		if _, err := s.Client().Do(ctx, http.StatusOK, http.MethodPatch, widgets+"/"+widgetName(0), asMergePatch, body); err != nil {
+			return err
+		}
+	}
+	reading.Wait()
+	used, err := cpuTime(s.Pid())
+	if err != nil {
+		return err
+	}
+	b.Results.Put(rowOpenEvent, s.Kind, float64((used-before).Microseconds())/float64(openWatches*len(sent)))
+	return nil
+}
+
+// count watches until so many events have come as were sent, without looking at them. It calls opened once.
+func (c *Client) count(ctx context.Context, after string, sent []time.Time, opened func()) ([]time.Duration, error) {
+	once := sync.OnceFunc(opened)
+	defer once()
+	resp, err := c.open(ctx, http.MethodGet, widgets+"?watch=true&timeoutSeconds=3600&resourceVersion="+after, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("watch: status %d", resp.StatusCode)
+	}
+	once()
+	lags := make([]time.Duration, 0, len(sent))
+	for buffer := make([]byte, 2<<10); len(lags) < len(sent); {
+		n, err := resp.Body.Read(buffer)
+		now := time.Now()
+		for range bytes.Count(buffer[:n], []byte("\n")) {
+			lags = append(lags, now.Sub(sent[len(lags)]))
+		}
+		if err != nil && len(lags) < len(sent) {
+			return lags, fmt.Errorf("watch after %d events: %w", len(lags), err)
+		}
+	}
+	return lags, nil
+}
