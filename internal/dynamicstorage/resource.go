@@ -143,20 +143,6 @@ func (r *Resource) applyLocked(changes []change) {
 	}
 }
 
-// wakeWatchers wakes those who wait for events. The feed calls it when it has moved on.
-func (r *Resource) wakeWatchers() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.wakeLocked()
-}
-
-func (r *Resource) wakeLocked() {
-	if r.wake != nil {
-		close(r.wake)
-		r.wake = nil
-	}
-}
-
 // Release gives the resource's memory back. Its watchers end with ErrClosed. Whoever uses it later begins anew.
 func (r *Resource) Release() { r.reset(ErrClosed) }
 
