@@ -25,7 +25,7 @@ func build(ctx context.Context, dir string) (Programs, error) {
 	for _, program := range []struct{ output, folder, source string }{
 		{p.Ours, "..", "./cmd/crd-server"},
 		{p.Upstream, ".", "./upstream"},
-		{p.Etcd, ".", "./etcd"},
+		{p.Etcd, filepath.Join("..", "test", "etcd"), "."},
 	} {
 		command := exec.CommandContext(ctx, "go", "build", "-o", program.output, program.source)
 		command.Dir = program.folder
