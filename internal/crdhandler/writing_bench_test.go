@@ -1,0 +1,187 @@
+package crdhandler
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
+)
+
+// machineCRD is a CRD as real ones are: defaults, a list with keys, a CEL rule, status and scale.
+const machineCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+"metadata": {"name": "machines.example.com", "uid": "machines"},
+"spec": {"group": "example.com", "scope": "Namespaced", "conversion": {"strategy": "None"},
+ "names": {"plural": "machines", "singular": "machine", "kind": "Machine", "listKind": "MachineList"},
+ "versions": [{"name": "v1", "served": true, "storage": true,
+  "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}},
+  "schema": {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": {
+   "spec": {"type": "object", "required": ["maxReplicas"],
+    "x-kubernetes-validations": [{"rule": "self.replicas <= self.maxReplicas", "message": "replicas must not exceed maxReplicas"}],
+    "properties": {
+     "replicas": {"type": "integer", "default": 1, "minimum": 0},
+     "maxReplicas": {"type": "integer", "minimum": 0},
+     "paused": {"type": "boolean", "default": false},
+     "strategy": {"type": "object", "default": {}, "properties": {
+      "type": {"type": "string", "enum": ["Rolling", "Recreate"], "default": "Rolling"},
+      "maxSurge": {"type": "integer", "default": 1}}},
+     "parts": {"type": "array", "maxItems": 64, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+      "items": {"type": "object", "required": ["name", "image"], "properties": {
+       "name": {"type": "string", "maxLength": 63, "pattern": "^[a-z0-9-]+$"},
+       "image": {"type": "string", "maxLength": 512},
+       "port": {"type": "integer", "minimum": 1, "maximum": 65535},
+       "protocol": {"type": "string", "enum": ["TCP", "UDP"], "default": "TCP"}}}}}},
+   "status": {"type": "object", "properties": {
+    "phase": {"type": "string"}, "replicas": {"type": "integer"},
+    "conditions": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+     "items": {"type": "object", "required": ["type", "status"], "properties": {
+      "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"}, "message": {"type": "string"},
+      "lastTransitionTime": {"type": "string", "format": "date-time"}}}}}}}}}}]},
+"status": {"acceptedNames": {"plural": "machines", "singular": "machine", "kind": "Machine", "listKind": "MachineList"},
+ "storedVersions": ["v1"]}}`
+
+// machine is a Machine as a client sends it, about 2.3 KB as stored.
+func machine(name string, replicas int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"%s","namespace":"ns",`+
+		`"labels":{"app.kubernetes.io/name":"machine","app.kubernetes.io/part-of":"bench","shard":"s1"}},`+
+		`"spec":{"replicas":%d,"maxReplicas":1000000000,"parts":[`, name, replicas)
+	for part := range 8 {
+		if part > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"name":"part-%d","image":"registry.example.com/team/part-%d:1.1","port":%d}`, part, part, 8080+part)
+	}
+	b.WriteString(`]}}`)
+	return b.String()
+}
+
+// servedOf returns the serving state of the only version of a CRD, which is given as v1 JSON.
+func servedOf(t testing.TB, config *Config, definition string) *servedVersion {
+	t.Helper()
+	entry := &dynamicstorage.Entry{Key: "machines.example.com", Revision: 1, Value: []byte(definition)}
+	record, err := crds.NewRecord(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Converters == nil {
+		if config.Converters, err = conversion.NewFactory(nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := newCRDInfo(config, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.versions["v1"]
+}
+
+// writing serves machines without a network. Its etcd is in the process, and in what benchmarks count.
+type writing struct {
+	testing.TB
+	served *servedVersion
+}
+
+func newWriting(t testing.TB) *writing {
+	t.Helper()
+	store := newStore(t, dynamicstorage.Options{Client: etcdtest.New(t).Client})
+	w := &writing{TB: t, served: servedOf(t, &Config{Store: store, MaxRequestBodyBytes: 3 << 20}, machineCRD)}
+	w.send(http.MethodGet, "", "", "").is(w, http.StatusOK) // a list: from now on the objects are in memory
+	return w
+}
+
+// send serves one request. path is that of an object and perhaps its subresource, and a query; empty for the collection.
+func (w *writing) send(method, path, contentType, body string) sent {
+	w.Helper()
+	path, query, _ := strings.Cut(path, "?")
+	name, subresource, _ := strings.Cut(path, "/")
+	info := &request.RequestInfo{
+		IsResourceRequest: true, Namespace: "ns", Name: name, Subresource: subresource, APIGroup: "example.com", APIVersion: "v1", Resource: "machines",
+		Verb: map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch"}[method],
+	}
+	if name == "" && method == http.MethodGet {
+		info.Verb = "list"
+	}
+	req := httptest.NewRequestWithContext(request.WithRequestInfo(w.Context(), info), method, "/?"+query, strings.NewReader(body))
+	req.Header.Set("Content-Type", contentType)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "bench/1")
+	answer := httptest.NewRecorder()
+	if subresource != "" {
+		w.served.serveStatus(info.Verb)(answer, req)
+	} else {
+		w.served.serveResource(info.Verb, false)(answer, req)
+	}
+	return sent{answer}
+}
+
+// sent is an answer in full.
+type sent struct{ *httptest.ResponseRecorder }
+
+func (r sent) is(t testing.TB, code int) string {
+	t.Helper()
+	if r.Code != code {
+		t.Fatalf("got %d %s, want %d", r.Code, r.Body, code)
+	}
+	return r.Body.String()
+}
+
+// BenchmarkWrites tells what the verbs cost, etcd's own work included: time, bytes and allocations.
+func BenchmarkWrites(b *testing.B) {
+	const (
+		mergePatch  = "application/merge-patch+json"
+		applyPatch  = "application/apply-patch+yaml"
+		asJSON      = "application/json"
+		appliedPath = "applied?fieldManager=applier&force=true"
+	)
+	w := newWriting(b)
+	for _, name := range []string{"updated", "patched", "status", "applied", "refused"} {
+		w.send(http.MethodPost, "", asJSON, machine(name, 1)).is(w, http.StatusCreated)
+	}
+	w.send(http.MethodPatch, appliedPath, applyPatch, machine("applied", 1)).is(w, http.StatusOK)
+	w.send(http.MethodPatch, "status/status", mergePatch, `{"status":{"phase":"Pending"}}`).is(w, http.StatusOK)
+	read, replicas := w.send(http.MethodGet, "updated", "", "").is(w, http.StatusOK), `"replicas":1,`
+
+	n := 100
+	for _, bc := range []struct {
+		name string
+		code int
+		do   func() sent
+	}{
+		{"create", http.StatusCreated, func() sent { return w.send(http.MethodPost, "", asJSON, machine("m"+strconv.Itoa(n), n)) }},
+		{"update", http.StatusOK, func() sent {
+			changed := fmt.Sprintf(`"replicas":%d,`, n)
+			answer := w.send(http.MethodPut, "updated", asJSON, strings.Replace(read, replicas, changed, 1))
+			read, replicas = answer.Body.String(), changed
+			return answer
+		}},
+		{"merge patch", http.StatusOK, func() sent {
+			return w.send(http.MethodPatch, "patched", mergePatch, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
+		}},
+		{"status patch", http.StatusOK, func() sent {
+			return w.send(http.MethodPatch, "status/status", mergePatch, fmt.Sprintf(`{"status":{"replicas":%d,"phase":"Running","conditions":[`+
+				`{"type":"Ready","status":"True","reason":"AllReady","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, n))
+		}},
+		{"apply, changed", http.StatusOK, func() sent { return w.send(http.MethodPatch, appliedPath, applyPatch, machine("applied", n)) }},
+		{"apply, no change", http.StatusOK, func() sent { return w.send(http.MethodPatch, appliedPath, applyPatch, machine("applied", 1)) }},
+		{"refused by CEL", http.StatusUnprocessableEntity, func() sent {
+			return w.send(http.MethodPatch, "refused", mergePatch, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000000000+n))
+		}},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				n++
+				bc.do().is(b, bc.code)
+			}
+		})
+	}
+}
