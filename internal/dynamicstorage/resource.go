@@ -39,6 +39,7 @@ type Resource struct {
 	// wake is closed and replaced when watchers have something new to look at; nil while nobody waits. It obeys contexts, as sync.Cond would not.
 	wake     chan struct{}
 	watchers int
+	pace     pace
 	// era ends, and watchers with it, when the resource is released or has lost the thread; ended is what ended the last one.
 	era   uint64
 	ended error

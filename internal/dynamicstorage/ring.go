@@ -1,6 +1,9 @@
 package dynamicstorage
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // Event is one change of an object. What is nil was, or is, not there.
 type Event struct {
@@ -81,9 +84,23 @@ func (r *ring) since(revision int64) []Event {
 	return live[sort.Search(len(live), func(i int) bool { return live[i].Revision > revision }):]
 }
 
-// read appends events after a revision to batch: about limit of them, and all of a revision or none.
-func (r *ring) read(batch []Event, revision int64, limit int) []Event {
-	pending := r.since(revision)
+// last returns the revision of the newest event, or that after which events would be here.
+func (r *ring) last() int64 {
+	if r.len() == 0 {
+		return r.floor
+	}
+	return r.events[len(r.events)-1].Revision
+}
+
+// forever is later than all revisions.
+const forever = math.MaxInt64
+
+// read appends events after a revision, up to another, to batch: about limit of them, and all of a revision or none.
+func (r *ring) read(batch []Event, after, upTo int64, limit int) []Event {
+	pending := r.since(after)
+	if n := len(pending); n > 0 && pending[n-1].Revision > upTo {
+		pending = pending[:sort.Search(n, func(i int) bool { return pending[i].Revision > upTo })]
+	}
 	if len(pending) > limit {
 		end := limit
 		for end < len(pending) && pending[end].Revision == pending[end-1].Revision {

@@ -137,7 +137,7 @@ func (w *Watcher) readLocked(fed int64) ([]Event, error) {
 		return nil, errBehind
 	}
 	clear(w.batch) // entries must not be held on to
-	w.batch = r.ring.read(w.batch[:0], w.revision, maxBatch)
+	w.batch = r.ring.read(w.batch[:0], w.revision, r.shownLocked(), maxBatch)
 	if n := len(w.batch); n > 0 {
 		w.revision = w.batch[n-1].Revision
 	}
