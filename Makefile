@@ -35,10 +35,11 @@ test-unit: ## run the tests beside the code
 	go test $(RACE) ./...
 
 .PHONY: test-e2e
-test-e2e: ## use the binary as users do: whole responses, kubectl, informers, controllers
+test-e2e: ## use the binary as users do: whole responses, kubectl, informers, controllers, a short look at faults
 	go build $(RACE) -o build/crd-server ./cmd/crd-server
 	cd test/transcripts && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
 	cd test/e2e && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
+	cd test/fault && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
 
 .PHONY: differential
 differential: build ## play the transcripts on upstream's server as well, and print the differences
@@ -47,6 +48,12 @@ differential: build ## play the transcripts on upstream's server as well, and pr
 .PHONY: conformance
 conformance: build ## run upstream's integration suite against the binary
 	cd test/conformance && go run .
+
+SEED := 0
+
+.PHONY: fault
+fault: build ## break things under load, in full: kills, disturbed clusters; SEED=n repeats a run; the report is build/fault/report.md
+	cd test/fault && CRD_SERVER=$(CURDIR)/$(BIN) go test -v -timeout 2h . -full -seed $(SEED)
 
 BENCH :=
 CRDS  :=

@@ -1,0 +1,268 @@
+package fault
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// action is what a request does.
+type action string
+
+const (
+	create action = "create"
+	update action = "update" // with the resourceVersion it was made for
+	patch  action = "patch"  // without one
+	apply  action = "apply"  // makes what is missing
+	remove action = "delete"
+	get    action = "get"
+	list   action = "list" // in a history by key: what a list says of the key
+)
+
+// operation is a request and its answer.
+type operation struct {
+	client int
+	action action
+	key    string
+	// value is what a write writes, no two the same, or what a read has found.
+	value string
+	// condition is the revision that an update was made for.
+	condition int64
+	// code is the status of the answer; 0: there was none, or one that leaves open whether the write was done.
+	code int
+	// revision is that of the object in the answer; of a list, its own.
+	revision int64
+	// items are what a list has found.
+	items map[string]object
+	// begun and ended are nanoseconds since the history began.
+	begun, ended int64
+}
+
+func (o *operation) String() string {
+	return fmt.Sprintf("client %d: %s %s %q if %d: %d, revision %d, %s to %s",
+		o.client, o.action, o.key, o.value, o.condition, o.code, o.revision, time.Duration(o.begun), time.Duration(o.ended))
+}
+
+// doubtful: nobody was told whether the write was done.
+func (o *operation) doubtful() bool { return o.code == 0 }
+
+// done: the write was acknowledged.
+func (o *operation) done() bool { return o.code == http.StatusOK || o.code == http.StatusCreated }
+
+// change is an entry of etcd's log.
+type change struct {
+	key      string
+	revision int64
+	// exists: the object has the value since; else it was deleted.
+	exists bool
+	value  string
+}
+
+// cell is the state of a key.
+type cell struct {
+	exists   bool
+	value    string
+	revision int64
+}
+
+// model says how a key behaves: every step an operation may have been, from a state. The state of a deleted key is cell{}.
+var model = porcupine.NondeterministicModel{
+	Init: func() []any { return []any{cell{}} },
+	Step: func(state, input, _ any) []any {
+		var next []any
+		for _, c := range input.(*operation).steps(state.(cell)) {
+			next = append(next, c)
+		}
+		return next
+	},
+	DescribeOperation: func(input, _ any) string { return input.(*operation).String() },
+}
+
+// steps returns the states a key may be in after the operation; none: the answer is not possible in this state.
+func (o *operation) steps(c cell) []cell {
+	when := func(possible bool, after cell) []cell {
+		if possible {
+			return []cell{after}
+		}
+		return nil
+	}
+	written := cell{exists: true, value: o.value, revision: o.revision}
+	switch {
+	case o.action == remove && o.doubtful():
+		return []cell{c, {}}
+	case o.action == remove && o.done():
+		return when(c.exists, cell{})
+	case o.code == http.StatusNotFound:
+		return when(!c.exists, c)
+	case o.action == get:
+		return when(c == written, c)
+	case o.code == http.StatusConflict && o.action == create:
+		return when(c.exists, c)
+	case o.code == http.StatusConflict && o.action == update:
+		return when(c.exists && c.revision != o.condition, c)
+	case o.action == create:
+		return when(!c.exists, written)
+	case o.action == update:
+		return when(c.exists && c.revision == o.condition && o.revision > c.revision, written)
+	case o.action == patch:
+		return when(c.exists && o.revision > c.revision, written)
+	case o.action == apply && o.code == http.StatusCreated:
+		return when(!c.exists, written)
+	case o.action == apply && o.code == http.StatusOK:
+		return when(c.exists && o.revision > c.revision, written)
+	case o.action == apply: // known from the log only
+		return []cell{written}
+	}
+	return nil
+}
+
+// judgement compares a history with the log of etcd.
+type judgement struct {
+	operations []*operation
+	log        []change
+	// faults are what does not fit.
+	faults []string
+}
+
+// check returns everything that does not fit.
+func (j *judgement) check() []string {
+	j.settle()
+	j.checkLists()
+	j.checkLinear()
+	return j.faults
+}
+
+func (j *judgement) fault(format string, args ...any) {
+	j.faults = append(j.faults, fmt.Sprintf(format, args...))
+}
+
+// settle finds every acknowledged write in the log, once, and gives every change there a request that it came of. Of a request
+// without an answer the log tells whether it was done.
+func (j *judgement) settle() {
+	byValue := map[string]change{}
+	deletions := map[string]int{}
+	for _, c := range j.log {
+		if !c.exists {
+			deletions[c.key]++
+			continue
+		}
+		if other, twice := byValue[c.value]; twice {
+			j.fault("%+v is written again in %+v", other, c)
+		}
+		byValue[c.value] = c
+	}
+	possible := map[string]int{}
+	j.operations = slices.DeleteFunc(j.operations, func(o *operation) bool {
+		switch {
+		case o.action == get || o.action == list:
+			return o.doubtful()
+		case o.action == remove:
+			if o.done() {
+				deletions[o.key]--
+			} else if o.doubtful() {
+				possible[o.key]++
+				o.ended = math.MaxInt64
+			}
+			return false
+		case o.done():
+			if c := byValue[o.value]; c.revision != o.revision || c.key != o.key {
+				j.fault("acknowledged, but the log has %+v: %s", c, o)
+			}
+		case o.doubtful():
+			c, done := byValue[o.value]
+			if !done {
+				return true
+			}
+			o.revision, o.ended, o.code = c.revision, math.MaxInt64, known
+		default: // refused
+			if c, done := byValue[o.value]; done {
+				j.fault("refused, but the log has %+v: %s", c, o)
+			}
+			return false
+		}
+		delete(byValue, o.value)
+		return false
+	})
+	for _, c := range byValue {
+		j.fault("nobody has written %+v", c)
+	}
+	for key, n := range deletions {
+		if n < 0 || n > possible[key] {
+			j.fault("%s: %d deletions more than were acknowledged, %d had no answer", key, n, possible[key])
+		}
+	}
+}
+
+// known is the code of a write without an answer that the log has.
+const known = -1
+
+// checkLists compares every list with the state that the log has at its revision, which must not be older than what was acknowledged
+// when the list began.
+func (j *judgement) checkLists() {
+	var acknowledged []*operation
+	for _, o := range j.operations {
+		if o.done() && o.revision > 0 {
+			acknowledged = append(acknowledged, o)
+		}
+	}
+	for _, o := range j.operations {
+		if o.action != list || !o.done() {
+			continue
+		}
+		state := map[string]cell{}
+		for _, c := range j.log {
+			if c.revision > o.revision {
+				break
+			}
+			state[c.key] = cell{exists: c.exists, value: c.value, revision: c.revision}
+		}
+		for key, c := range state {
+			item, listed := o.items[key]
+			if listed != c.exists || listed && (item.Spec.Value != c.value || item.revision() != c.revision) {
+				j.fault("%s: %s is %+v in the list, %+v in the log", o, key, item, c)
+			}
+		}
+		for _, a := range acknowledged {
+			if a.ended < o.begun && a.revision > o.revision {
+				j.fault("older than what was acknowledged before: %s: %s", o, a)
+			}
+		}
+	}
+}
+
+// checkLinear looks for an order of all operations of a key in which every answer is right.
+func (j *judgement) checkLinear() {
+	byKey := map[string][]porcupine.Operation{}
+	for _, o := range j.operations {
+		if o.action != list {
+			byKey[o.key] = append(byKey[o.key], porcupine.Operation{ClientId: o.client, Input: o, Call: o.begun, Return: o.ended})
+		}
+	}
+	for _, o := range j.operations {
+		if o.action != list || !o.done() {
+			continue
+		}
+		for key := range byKey {
+			found := &operation{client: o.client, action: get, key: key, code: http.StatusNotFound, begun: o.begun, ended: o.ended}
+			if item, listed := o.items[key]; listed {
+				found.code, found.value, found.revision = http.StatusOK, item.Spec.Value, item.revision()
+			}
+			byKey[key] = append(byKey[key], porcupine.Operation{ClientId: o.client, Input: found, Call: o.begun, Return: o.ended})
+		}
+	}
+	for key, operations := range byKey {
+		switch porcupine.CheckOperationsTimeout(model.ToModel(), operations, time.Minute) {
+		case porcupine.Illegal:
+			j.fault("%s: no order of its %d operations gives the answers they had", key, len(operations))
+			for _, o := range operations {
+				j.fault("%s: of these: %s", key, o.Input)
+			}
+		case porcupine.Unknown:
+			j.fault("%s: the check of its %d operations was not done in time", key, len(operations))
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package fault
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/crd-server/crd-server/test/process"
+)
+
+const (
+	killWriters = 32
+	// killSlots is how many objects each writer has, one after the other.
+	killSlots = 20
+	// killStart is how long a start after a kill may take.
+	killStart = 2 * time.Second
+)
+
+// TestKill kills a server with its etcd at random moments, while many clients write. After each start every object is as it was
+// acknowledged last, or as the one request that was under way makes it.
+func TestKill(t *testing.T) {
+	defer written.outcome(t, time.Now())
+	options := process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "data")}
+	server := startServer(t, options)
+	options.Port = server.Port()
+	newClient(t, server).must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
+	writers := make([]*writer, killWriters)
+	for i := range writers {
+		writers[i] = &writer{number: i, random: choices(t, i+1), slots: make([]slot, killSlots)}
+	}
+	var (
+		kills   = size(6, 200)
+		random  = choices(t, 0)
+		slowest time.Duration
+	)
+	for range kills {
+		killWhileWriting(t, server, writers, random)
+		began := time.Now()
+		server = startServer(t, options)
+		took := time.Since(began)
+		slowest = max(slowest, took)
+		if took > killStart {
+			t.Errorf("a start after a kill took %s", took)
+		}
+		checkWriters(t, newClient(t, server), writers)
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	acknowledged, unknown := 0, 0
+	for _, w := range writers {
+		acknowledged, unknown = acknowledged+w.acknowledged, unknown+w.unknown
+	}
+	written.add(t, "%d kills under %d writers: %d writes acknowledged, %d under way; slowest start %s",
+		kills, killWriters, acknowledged, unknown, slowest.Round(time.Millisecond))
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// startServer starts a server, which is killed at the end of the test if it still runs.
+func startServer(t *testing.T, options process.Options) *process.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	server, err := process.Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	return server
+}
+
+// killWhileWriting has the writers write until the server is killed.
+func killWhileWriting(t *testing.T, server *process.Server, writers []*writer, random *rand.Rand) {
+	t.Helper()
+	var writing sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, w := range writers {
+		c := newClient(t, server)
+		writing.Go(func() {
+			for ctx.Err() == nil && w.write(ctx, c) {
+			}
+			c.http.CloseIdleConnections()
+		})
+	}
+	pause(ctx, time.Duration(20+random.IntN(size(600, 1500)))*time.Millisecond)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	writing.Wait()
+	for _, w := range writers {
+		if w.err != nil {
+			t.Fatal(w.err)
+		}
+	}
+}
+
+// writer writes objects of its own, one request at a time, and keeps what it was told.
+type writer struct {
+	number int
+	random *rand.Rand
+	slots  []slot
+	// doubtful is the slot of a request without an answer, want what it becomes if it was carried out; nil: none.
+	doubtful *slot
+	want     slot
+	// writes counts all requests, so that every value differs.
+	writes, acknowledged, unknown int
+	// err is an answer that must not be.
+	err error
+}
+
+// slot is an object as its writer knows it; revision is 0 when that is not known.
+type slot struct {
+	exists   bool
+	value    string
+	revision int64
+}
+
+func (w *writer) name(number int) string { return fmt.Sprintf("cell-%d-%d", w.number, number) }
+
+// write does one write. False: the server has not answered.
+func (w *writer) write(ctx context.Context, c *client) bool {
+	number := w.random.IntN(len(w.slots))
+	s, path := &w.slots[number], cells+"/"+w.name(number)
+	w.writes++
+	w.want = slot{exists: true, value: fmt.Sprintf("%d-%d", w.number, w.writes)}
+	var (
+		code   int
+		answer []byte
+		err    error
+	)
+	expected := http.StatusOK
+	switch action := w.random.IntN(4); {
+	case !s.exists:
+		expected = http.StatusCreated
+		code, answer, err = c.do(ctx, http.MethodPost, cells, asJSON, body(w.name(number), w.want.value, 0))
+	case action == 0:
+		w.want = slot{}
+		code, answer, err = c.do(ctx, http.MethodDelete, path, "", nil)
+	case action == 1:
+		code, answer, err = c.do(ctx, http.MethodPut, path, asJSON, body(w.name(number), w.want.value, s.revision))
+	default:
+		code, answer, err = c.do(ctx, http.MethodPatch, path, asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, w.want.value))
+	}
+	switch {
+	case err != nil || code >= 500:
+		w.doubtful = s
+		w.unknown++
+		return false
+	case code != expected:
+		w.err = fmt.Errorf("%s: status %d, not %d: %.300s", path, code, expected, answer)
+		return false
+	}
+	w.acknowledged++
+	if w.want.exists {
+		w.want.revision, w.err = revisionOf(answer, w.want.value)
+	}
+	*s = w.want
+	return w.err == nil
+}
+
+// revisionOf is the revision of an object that a write has answered with.
+func revisionOf(answer []byte, value string) (int64, error) {
+	var o object
+	if err := json.Unmarshal(answer, &o); err != nil {
+		return 0, fmt.Errorf("an answer is no object: %w: %.300s", err, answer)
+	}
+	if o.Spec.Value != value || o.revision() <= 0 {
+		return 0, fmt.Errorf("a write of %s was answered with another object: %.300s", value, answer)
+	}
+	return o.revision(), nil
+}
+
+// checkWriters compares what there is with what the writers were told, and settles what they were not.
+func checkWriters(t *testing.T, c *client, writers []*writer) {
+	t.Helper()
+	items, newest, code, err := c.list(t.Context())
+	if err != nil || code != http.StatusOK {
+		t.Fatalf("list: %d %v", code, err)
+	}
+	for _, w := range writers {
+		for number := range w.slots {
+			s := &w.slots[number]
+			item, exists := items[w.name(number)]
+			delete(items, w.name(number))
+			found := slot{exists: exists, value: item.Spec.Value}
+			if exists {
+				found.revision = item.revision()
+			}
+			if doubtful := w.doubtful == s; found != *s {
+				w.want.revision = found.revision // nobody was told
+				if !doubtful || found != w.want {
+					t.Errorf("%s is %+v; acknowledged was %+v; under way was %+v: %t", w.name(number), found, *s, w.want, doubtful)
+				}
+			}
+			if found.revision > newest {
+				t.Errorf("%s has revision %d in a list of %d", w.name(number), found.revision, newest)
+			}
+			*s = found
+		}
+		w.doubtful = nil
+	}
+	for name := range items {
+		t.Errorf("nobody has made %s", name)
+	}
+}

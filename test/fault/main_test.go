@@ -1,0 +1,141 @@
+package fault
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	full = flag.Bool("full", false, "run the scenarios in full, not in their short form")
+	seed = flag.Uint64("seed", 0, "what the scenarios' choices follow from; one by the clock if it is 0")
+)
+
+// etcdBinary is one member of etcd (test/etcd).
+var etcdBinary string
+
+// TestMain builds what is broken, and writes the report.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fault:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runAll(m *testing.M) (int, error) {
+	if _, err := os.Stat(binary()); err != nil {
+		return 0, fmt.Errorf("no server to test (make build): %w", err)
+	}
+	dir, err := os.MkdirTemp("", "crd-server-fault-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	etcdBinary = filepath.Join(dir, "etcd")
+	build := exec.Command("go", "build", "-o", etcdBinary, ".")
+	build.Dir = filepath.Join("..", "etcd")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return 0, fmt.Errorf("build etcd: %w", err)
+	}
+	return m.Run(), written.write()
+}
+
+// binary is the path of the server to test.
+func binary() string {
+	path := os.Getenv("CRD_SERVER")
+	if path == "" {
+		path = "../../bin/crd-server"
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		panic(err)
+	}
+	return absolute
+}
+
+// size is what a scenario has of something: less in its short form.
+func size[T any](short, whole T) T {
+	if *full {
+		return whole
+	}
+	return short
+}
+
+// choices are what a scenario's choices follow from. They are for one goroutine; nth tells several apart.
+func choices(t *testing.T, nth int) *rand.Rand {
+	var name uint64
+	for _, letter := range []byte(t.Name()) {
+		name = name*31 + uint64(letter)
+	}
+	return rand.New(rand.NewPCG(*seed, name+uint64(nth)))
+}
+
+// pause waits a while, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// reportFile is where the report goes.
+var reportFile = filepath.Join("..", "..", "build", "fault", "report.md")
+
+// written is the report of this run.
+var written report
+
+// report says what the scenarios did and found.
+type report struct {
+	mu    sync.Mutex // guards lines
+	lines []string
+}
+
+// add adds what a scenario has to say, and logs it.
+func (r *report) add(t *testing.T, format string, args ...any) {
+	t.Helper()
+	line := fmt.Sprintf(format, args...)
+	t.Log(line)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, fmt.Sprintf("- %s: %s", t.Name(), line))
+}
+
+// outcome adds whether the scenario has passed.
+func (r *report) outcome(t *testing.T, began time.Time) {
+	result := "passed"
+	if t.Failed() {
+		result = "FAILED"
+	}
+	r.add(t, "%s after %s", result, time.Since(began).Round(time.Second))
+}
+
+func (r *report) write() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.lines) == 0 {
+		return nil
+	}
+	form := size("short", "full")
+	head := fmt.Sprintf("Faults, %s, %s form, seed %d\n\n", time.Now().UTC().Format(time.RFC3339), form, *seed)
+	if err := os.MkdirAll(filepath.Dir(reportFile), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(reportFile, []byte(head+strings.Join(r.lines, "\n")+"\n"), 0o644)
+}
