@@ -33,3 +33,6 @@ func (l *lazy[T]) get(build func() (T, error)) (T, error) {
 	l.built.Store(o)
 	return o.value, o.err
 }
+
+// peek returns what building came to, nil if the part has not been built.
+func (l *lazy[T]) peek() *outcome[T] { return l.built.Load() }

@@ -8,7 +8,9 @@ import (
 
 // Set holds the compiled parts of one CRD, for all its versions, served or not. It is safe for concurrent use.
 type Set struct {
-	crd *apiextensionsv1.CustomResourceDefinition
+	// crd need not have schemas: those are the source's.
+	crd    *apiextensionsv1.CustomResourceDefinition
+	source source
 	// kind is the kind of the objects that the set acts on; everything else that passes through is left alone.
 	kind     schema.GroupKind
 	versions []*Version
@@ -18,12 +20,20 @@ type Set struct {
 // New returns the set of a CRD. Nothing is compiled before it is needed. The set keeps the CRD, which must not be
 // modified any more.
 func New(crd *apiextensionsv1.CustomResourceDefinition) *Set {
+	return NewFrom(crd, func() (*apiextensionsv1.CustomResourceDefinition, error) { return crd, nil })
+}
+
+// NewFrom returns the set of a CRD that it keeps without its schemas, in which most of the memory of a CRD is. crd needs to have
+// everything else. decode returns the whole CRD, which nobody modifies; it is called when a part is compiled, and what it
+// returns is not kept beyond that.
+func NewFrom(crd *apiextensionsv1.CustomResourceDefinition, decode func() (*apiextensionsv1.CustomResourceDefinition, error)) *Set {
 	kind := crd.Status.AcceptedNames.Kind
 	if kind == "" {
 		kind = crd.Spec.Names.Kind
 	}
 	s := &Set{
 		crd:      crd,
+		source:   source{decode: decode},
 		kind:     schema.GroupKind{Group: crd.Spec.Group, Kind: kind},
 		versions: make([]*Version, len(crd.Spec.Versions)),
 	}

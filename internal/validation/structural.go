@@ -44,11 +44,16 @@ func (v *Version) compileStructural() (*structuralschema.Structural, error) {
 // schema returns the version's schema in the internal form that the libraries take, nil if there is none. It is converted
 // for every call and not kept: each compiled part reads it once.
 func (v *Version) schema() (*apiextensions.JSONSchemaProps, error) {
-	if v.spec.Schema == nil {
+	crd, err := v.set.source.definition()
+	if err != nil {
+		return nil, err
+	}
+	declared := declaredSchema(crd, v.spec.Name)
+	if declared == nil {
 		return nil, nil
 	}
 	internal := &apiextensions.CustomResourceValidation{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(v.spec.Schema, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(declared, internal, nil); err != nil {
 		return nil, fmt.Errorf("%w: converting to the internal version: %w", ErrSchema, err)
 	}
 	return internal.OpenAPIV3Schema, nil

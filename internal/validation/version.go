@@ -24,6 +24,7 @@ type Version struct {
 	celValidator      lazy[*cel.Validator]
 	selectableFields  lazy[[]selectableField]
 	parseableType     lazy[*typed.ParseableType]
+	census            lazy[census]
 }
 
 // Name returns the version's name.
