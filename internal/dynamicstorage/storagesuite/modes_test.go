@@ -1,0 +1,202 @@
+package storagesuite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	storagetesting "k8s.io/apiserver/pkg/storage/testing"
+	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
+)
+
+// shared is the etcd of the tests that do not compact it.
+var shared *etcdtest.Etcd
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(logr.Discard())
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil { // what is parallel waits most of the time
+		panic(err)
+	}
+	code := etcdtest.Main(m, &shared)
+	if err := goleak.Find(); err != nil && code == 0 {
+		println(err.Error())
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// mode is a way in which reads are answered.
+type mode struct {
+	name string
+	// cold: the resource is not in memory when it is asked. Objects are read from etcd, and so is the past.
+	cold bool
+	// late: the feed is behind, and does not tell how far: consistent reads go to etcd.
+	late bool
+}
+
+var modes = []mode{{name: "cached"}, {name: "cold", cold: true}, {name: "late", late: true}}
+
+// stored is what the values in etcd begin with, so that it is seen which were not transformed.
+const stored = "test!"
+
+// group is that of the Pods.
+const group = "example.apiserver.k8s.io"
+
+// newStore returns a store of Pods, and the etcd below it.
+func newStore(t *testing.T, m mode, etcd *etcdtest.Etcd) *adapter {
+	t.Helper()
+	client := etcd.Client
+	if m.late {
+		client = lateClient(t, etcd)
+	}
+	a := &adapter{cold: m.cold, viewer: dynamicstorage.NewViewer(views), transformer: &transformer{}, prefix: etcd.Prefix(t)}
+	a.transformer.set(storagetesting.NewPrefixTransformer([]byte(stored), false))
+	var err error
+	a.store, err = dynamicstorage.New(dynamicstorage.Options{
+		Client: client, Prefix: a.prefix, Transform: a.transformer, Header: header, WaitFor: time.Second / 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.resource = a.store.Resource(group, "pods")
+	etcdtest.Run(t, a.store.Run)
+	if _, err := a.resource.Snapshot(t.Context(), dynamicstorage.ReadAt{}); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func header(value []byte) (dynamicstorage.Header, error) {
+	var read metav1.PartialObjectMetadata
+	err := json.Unmarshal(value, &read)
+	return dynamicstorage.Header{UID: string(read.UID), Labels: read.Labels, Deleting: read.DeletionTimestamp != nil}, err
+}
+
+// transformer is a dynamicstorage.Transformer that may be changed.
+type transformer struct {
+	current atomic.Pointer[value.Transformer]
+}
+
+func (s *transformer) get() value.Transformer  { return *s.current.Load() }
+func (s *transformer) set(t value.Transformer) { s.current.Store(&t) }
+
+func (s *transformer) FromStorage(ctx context.Context, data []byte, key string) ([]byte, bool, error) {
+	return s.get().TransformFromStorage(ctx, data, value.DefaultContext(key))
+}
+
+func (s *transformer) ToStorage(ctx context.Context, data []byte, key string) ([]byte, error) {
+	return s.get().TransformToStorage(ctx, data, value.DefaultContext(key))
+}
+
+// transform changes the transformer. A server would be started anew for that: nothing stays in memory that was read before.
+func (a *adapter) transform(t value.Transformer) (revert func()) {
+	before := a.transformer.get()
+	a.transformer.set(t)
+	a.resource.Release()
+	return func() {
+		a.transformer.set(before)
+		a.resource.Release()
+	}
+}
+
+func (a *adapter) UpdateTransformer(modify storagetesting.TransformerModifier) func() {
+	return a.transform(modify(a.transformer.get()))
+}
+
+func (a *adapter) UpdatePrefixTransformer(modify storagetesting.PrefixTransformerModifier) func() {
+	before := *a.transformer.get().(*storagetesting.PrefixTransformer)
+	return a.transform(modify(&before))
+}
+
+// failing is a transformer that can be told to fail.
+type failing struct {
+	value.Transformer
+	fails atomic.Bool
+}
+
+var errSynthetic = errors.New("synthetic error")
+
+func (f *failing) TransformFromStorage(ctx context.Context, data []byte, of value.Context) ([]byte, bool, error) {
+	if f.fails.Load() {
+		return nil, false, errSynthetic
+	}
+	return f.Transformer.TransformFromStorage(ctx, data, of)
+}
+
+// makeFailing returns what decides whether values can be read.
+func (a *adapter) makeFailing() (set func(bool)) {
+	f := &failing{Transformer: a.transformer.get()}
+	a.transform(f)
+	return func(fails bool) {
+		f.fails.Store(fails)
+		a.resource.Release()
+	}
+}
+
+// lateClient returns a client that knows its etcd to be too old to be asked for the progress of a watch, and hears of everything late.
+func lateClient(t *testing.T, etcd *etcdtest.Etcd) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + etcd.Addr().String()}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	client.Watcher = lateWatcher{client.Watcher}
+	client.Maintenance = oldEtcd{client.Maintenance}
+	return client
+}
+
+type oldEtcd struct{ clientv3.Maintenance }
+
+func (oldEtcd) Status(context.Context, string) (*clientv3.StatusResponse, error) {
+	return &clientv3.StatusResponse{Version: "3.5.0"}, nil
+}
+
+// lateness is how late everything comes.
+const lateness = 10 * time.Millisecond
+
+type lateWatcher struct{ clientv3.Watcher }
+
+// lateResponse is what comes at due.
+type lateResponse struct {
+	clientv3.WatchResponse
+	due time.Time
+}
+
+func (w lateWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	in, under, out := w.Watcher.Watch(ctx, key, opts...), make(chan lateResponse, 1000), make(chan clientv3.WatchResponse)
+	go func() { // ends with the watch
+		defer close(under)
+		for response := range in {
+			under <- lateResponse{response, time.Now().Add(lateness)}
+		}
+	}()
+	go func() { // ends with the one above
+		defer close(out)
+		for response := range under {
+			select {
+			case <-time.After(time.Until(response.due)):
+			case <-ctx.Done():
+			}
+			select {
+			case out <- response.WatchResponse:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return out
+}
