@@ -1,0 +1,81 @@
+package apiservices
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+// The labels of what a Registrar has made, with the names that Kubernetes recommends: who manages it, and for which
+// Service. An APIService without both belongs to somebody else.
+const (
+	labelManagedBy = "app.kubernetes.io/managed-by"
+	managedBy      = "crd-server"
+	labelInstance  = "app.kubernetes.io/instance"
+)
+
+// The priorities that kube-apiserver gives to the groups of its own CRDs.
+const (
+	groupPriority   = 1000
+	versionPriority = 100
+)
+
+// fieldManager is the name that changes are made under.
+const fieldManager = "crd-server"
+
+var (
+	createOptions = metav1.CreateOptions{FieldManager: fieldManager}
+	updateOptions = metav1.UpdateOptions{FieldManager: fieldManager}
+)
+
+// deleteOptions delete exactly what was seen.
+func deleteOptions(seen *apiregistrationv1.APIService) metav1.DeleteOptions {
+	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion}}
+}
+
+// instance tells the APIServices of several crd-servers in one cluster apart.
+func (r *Registrar) instance() string {
+	return r.config.Service.Namespace + "." + r.config.Service.Name
+}
+
+// owns says whether an APIService was made for this installation.
+func (r *Registrar) owns(found *apiregistrationv1.APIService) bool {
+	return found.Labels[labelManagedBy] == managedBy && found.Labels[labelInstance] == r.instance()
+}
+
+// wanted is the APIService of a group and version.
+func (r *Registrar) wanted(version schema.GroupVersion) *apiregistrationv1.APIService {
+	service := r.config.Service
+	return &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   nameOf(version),
+			Labels: map[string]string{labelManagedBy: managedBy, labelInstance: r.instance()},
+		},
+		Spec: apiregistrationv1.APIServiceSpec{
+			Service:              &service,
+			Group:                version.Group,
+			Version:              version.Version,
+			CABundle:             r.config.CABundle(),
+			GroupPriorityMinimum: groupPriority,
+			VersionPriority:      versionPriority,
+		},
+	}
+}
+
+// equalSpecs compares specs as the host cluster stores them: it sets the port of a Service that names none.
+func equalSpecs(found, wanted *apiregistrationv1.APIServiceSpec) bool {
+	return equality.Semantic.DeepEqual(withPort(found), withPort(wanted))
+}
+
+// defaultPort is what the aggregator takes for a missing port.
+const defaultPort int32 = 443
+
+func withPort(spec *apiregistrationv1.APIServiceSpec) *apiregistrationv1.APIServiceSpec {
+	if spec.Service == nil || spec.Service.Port != nil {
+		return spec
+	}
+	defaulted, port := spec.DeepCopy(), defaultPort
+	defaulted.Service.Port = &port
+	return defaulted
+}
