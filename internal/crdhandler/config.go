@@ -37,6 +37,8 @@ type Config struct {
 	MinRequestTimeout time.Duration
 	// MaxRequestBodyBytes limits the body of writes (3 MiB by default).
 	MaxRequestBodyBytes int64
+	// SchemaCacheBytes bounds the memory of compiled schemas (256 MiB by default).
+	SchemaCacheBytes int64
 	// GarbageCollection says that a garbage collector works on the objects, so that propagation
 	// policies turn into finalizers (W16).
 	GarbageCollection bool

@@ -42,7 +42,7 @@ func New(config Config) (*crdHandler, error) {
 		return nil, err
 	}
 	h.definitions = definitions
-	h.infos.config = h.config
+	h.infos.config, h.infos.cache = h.config, newSchemaCache(config.SchemaCacheBytes)
 	config.Table.OnChange(h.infos.changed)
 	return h, nil
 }

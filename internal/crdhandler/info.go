@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"sync"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/validation"
 )
@@ -17,6 +15,7 @@ import (
 // infos holds the crdInfo of every CRD that has been asked for, by UID.
 type infos struct {
 	config *Config
+	cache  *schemaCache
 	byUID  sync.Map // types.UID -> *crdInfo
 }
 
@@ -27,7 +26,7 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 			return info, nil
 		}
 	}
-	info, err := newCRDInfo(i.config, record)
+	info, err := newCRDInfo(i.config, i.cache, record)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +90,8 @@ type crdInfo struct {
 	storageVersion string
 	versions       map[string]*servedVersion
 
-	// compiled decodes the CRD and holds what is compiled from it.
-	compiled func() (*compiled, error)
+	// slot is where the cache keeps what is compiled of the CRD.
+	slot *schemaSlot
 	// replaced is closed by retire.
 	replaced   chan struct{}
 	retireOnce sync.Once
@@ -110,14 +109,7 @@ type servedVersion struct {
 	warnings []string
 }
 
-// compiled is what is made of the CRD's schemas; each part of it in turn on first use.
-type compiled struct {
-	definition *apiextensionsv1.CustomResourceDefinition
-	schemas    *validation.Set
-	converter  *conversion.Converter
-}
-
-func newCRDInfo(config *Config, record *crds.Record) (*crdInfo, error) {
+func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record) (*crdInfo, error) {
 	if names := record.AcceptedNames; names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
 		return nil, fmt.Errorf("status.acceptedNames of CustomResourceDefinition %s are not complete", record.Name)
 	}
@@ -129,7 +121,7 @@ func newCRDInfo(config *Config, record *crds.Record) (*crdInfo, error) {
 		versions:       map[string]*servedVersion{},
 		replaced:       make(chan struct{}),
 	}
-	info.compiled = sync.OnceValues(func() (*compiled, error) { return compile(config, record) })
+	info.slot = &schemaSlot{cache: cache, compile: func() (*compiled, error) { return compile(config, record) }}
 	for n := range record.Versions {
 		if v := &record.Versions[n]; v.Served || v.Storage {
 			info.versions[v.Name] = newServedVersion(config, record, info, v)
@@ -138,18 +130,9 @@ func newCRDInfo(config *Config, record *crds.Record) (*crdInfo, error) {
 	return info, nil
 }
 
-func compile(config *Config, record *crds.Record) (*compiled, error) {
-	definition, err := record.Definition()
-	if err != nil {
-		return nil, fmt.Errorf("decoding CustomResourceDefinition %s: %w", record.Name, err)
-	}
-	schemas := validation.New(definition)
-	converter, err := config.Converters.New(definition, schemas)
-	if err != nil {
-		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", record.Name, err)
-	}
-	return &compiled{definition: definition, schemas: schemas, converter: converter}, nil
-}
+// compiled returns what is compiled of the CRD, which may have to be compiled again. Those who hold the result may go on
+// using it.
+func (i *crdInfo) compiled() (*compiled, error) { return i.slot.get() }
 
 // version returns the compiled schema of a version.
 func (i *crdInfo) version(name string) (*validation.Version, error) {
@@ -157,17 +140,23 @@ func (i *crdInfo) version(name string) (*validation.Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := compiled.schemas.Version(name)
-	if v == nil {
-		return nil, fmt.Errorf("CustomResourceDefinition %s has no version %q", compiled.definition.Name, name)
-	}
-	return v, nil
+	return compiled.version(name)
 }
 
-// retire ends what hangs on the serving state: watches, and views kept beside the entries.
+// table returns the convertor for the columns of a version.
+func (i *crdInfo) table(version string) (tableConvertor, error) {
+	compiled, err := i.compiled()
+	if err != nil {
+		return nil, err
+	}
+	return compiled.table(version)
+}
+
+// retire ends what hangs on the serving state: watches, views kept beside the entries, and what is compiled.
 func (i *crdInfo) retire() {
 	i.retireOnce.Do(func() {
 		close(i.replaced)
+		i.slot.retire()
 		for _, v := range i.versions {
 			v.storage.viewer.Close()
 		}

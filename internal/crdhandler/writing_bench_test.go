@@ -77,7 +77,7 @@ func servedOf(t testing.TB, config *Config, definition string) *servedVersion {
 			t.Fatal(err)
 		}
 	}
-	info, err := newCRDInfo(config, record)
+	info, err := newCRDInfo(config, newSchemaCache(0), record)
 	if err != nil {
 		t.Fatal(err)
 	}
