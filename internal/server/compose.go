@@ -56,6 +56,7 @@ func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authoriz
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.Resources.GarbageCollection,
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
+		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("handler: %w", err)

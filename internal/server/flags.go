@@ -88,6 +88,8 @@ func (o *RequestOptions) addFlags(fs *pflag.FlagSet) {
 func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.DeleteCollectionWorkers, "delete-collection-workers", o.DeleteCollectionWorkers,
 		"Workers for one deletecollection request.")
+	fs.Var(&o.SchemaCache, "schema-cache-size",
+		"Memory for compiled schemas (validators, rules, types) of all CRDs together, such as 256Mi; those not used for longest are compiled anew when needed.")
 	fs.BoolVar(&o.GarbageCollection, "enable-garbage-collector", o.GarbageCollection,
 		"Honours orphan and foreground deletion by finalizers; needs a garbage collector that runs beside the server.")
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
@@ -95,6 +96,8 @@ type ResourceOptions struct {
 	// GarbageCollection makes deletions honour orphan and foreground propagation by finalizers, which needs a garbage
 	// collector beside the server to take them away again.
 	GarbageCollection bool
+	// SchemaCache bounds the memory, in bytes, of compiled schemas.
+	SchemaCache resource.QuantityValue
 }
 
 // LogOptions is component-base's logging configuration.
@@ -116,7 +119,7 @@ func NewOptions() *Options {
 			MaxInFlight:         400,
 			MaxMutatingInFlight: 200,
 		},
-		Resources:    ResourceOptions{DeleteCollectionWorkers: 1},
+		Resources:    ResourceOptions{DeleteCollectionWorkers: 1, SchemaCache: resource.QuantityValue{Quantity: resource.MustParse("256Mi")}},
 		Logs:         LogOptions{logsapi.NewLoggingConfiguration()},
 		FeatureGates: map[string]bool{},
 		Profiling:    true,

@@ -28,6 +28,9 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Serving.validate()...)
 	errs = append(errs, o.Etcd.validate()...)
 	errs = append(errs, o.Requests.validate()...)
+	if o.Resources.SchemaCache.Sign() <= 0 {
+		errs = append(errs, fmt.Errorf("--schema-cache-size must be more than 0, not %s", o.Resources.SchemaCache.String()))
+	}
 	if o.Resources.DeleteCollectionWorkers < 1 {
 		errs = append(errs, fmt.Errorf("--delete-collection-workers must be at least 1, not %d", o.Resources.DeleteCollectionWorkers))
 	}
