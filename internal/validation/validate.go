@@ -20,26 +20,26 @@ import (
 // ValidateCreate validates a new object. The errors come in upstream's order: type, metadata, schema, scale, embedded
 // metadata, list types, rules.
 func (v *Version) ValidateCreate(ctx context.Context, obj *unstructured.Unstructured) field.ErrorList {
-	parts, err := v.parts(v.forObject)
+	parts, err := v.parts()
 	if err != nil {
 		return internalError(err)
 	}
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, nil)...)
-		errs = append(errs, apiservervalidation.ValidateCustomResource(nil, obj.Object, parts.schema)...)
+		errs = append(errs, v.validateSchema(parts.root, obj)...)
 		errs = append(errs, v.validateScaleSpec(obj)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, parts.embedded, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, parts.keyed, obj.Object)...)
-	return append(errs, parts.validateRules(ctx, errs, obj.Object, nil)...)
+	return append(errs, parts.validateRules(ctx, errs, obj.Object, nil, nil)...)
 }
 
 // ValidateUpdate validates a changed object. Errors at values that have not changed are dropped where they can be told (T8,
 // T9).
 func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
-	parts, err := v.parts(v.forObject)
+	parts, err := v.parts()
 	if err != nil {
 		return internalError(err)
 	}
@@ -49,19 +49,19 @@ func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Uns
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		errs = append(errs, validateChange(nil, obj.Object, old.Object, parts.schema, ratchet.schemaOptions())...)
+		errs = append(errs, v.validateSchemaChange(parts.root, obj, old, ratchet)...)
 		errs = append(errs, v.validateScaleSpec(obj)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, parts.embedded, false)...)
 	errs = append(errs, validateListTypes(parts.keyed, obj, old)...)
-	return append(errs, parts.validateRules(ctx, errs, obj.Object, old.Object, ratchet.ruleOptions()...)...)
+	return append(errs, parts.validateRules(ctx, errs, obj.Object, old.Object, ratchet)...)
 }
 
 // ValidateStatusUpdate validates an object whose status has changed: the schema is held against the status only, the rules
 // against the whole object (S2).
 func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
-	parts, err := v.parts(v.forStatus)
+	parts, err := v.parts()
 	if err != nil {
 		return internalError(err)
 	}
@@ -71,33 +71,31 @@ func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructur
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		if status, ok := obj.Object["status"]; ok {
-			errs = append(errs, validateChange(field.NewPath("status"), status, old.Object["status"], parts.schema, ratchet.statusOptions())...)
-		}
+		errs = append(errs, v.validateStatusChange(parts.root, obj, old, ratchet)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
 	errs = append(errs, validateListTypes(parts.keyed, obj, old)...)
-	return append(errs, parts.validateRules(ctx, errs, obj.Object, old.Object, ratchet.ruleOptions()...)...)
+	return append(errs, parts.validateRules(ctx, errs, obj.Object, old.Object, ratchet)...)
 }
 
-// parts are the compiled parts that a validation needs.
+// parts are the compiled parts that every validation needs.
 type parts struct {
+	root                        *node
 	structural, embedded, keyed *structuralschema.Structural
-	schema                      apiservervalidation.SchemaValidator
 	rules                       *cel.Validator // nil without rules
 }
 
-func (v *Version) parts(schema func() (apiservervalidation.SchemaValidator, error)) (p parts, err error) {
+func (v *Version) parts() (p parts, err error) {
 	if p.structural, err = v.Structural(); err != nil {
+		return p, err
+	}
+	if p.root, err = v.root(); err != nil {
 		return p, err
 	}
 	if p.embedded, err = v.embedded(); err != nil {
 		return p, err
 	}
 	if p.keyed, err = v.keyed(); err != nil {
-		return p, err
-	}
-	if p.schema, err = schema(); err != nil {
 		return p, err
 	}
 	p.rules, err = v.forRules()
@@ -115,7 +113,7 @@ func validateListTypes(keyed *structuralschema.Structural, obj, old *unstructure
 
 // validateRules runs the x-kubernetes-validations rules, unless the errors so far say that the object has not the shape
 // that the rules were compiled for (T10). old is nil on create.
-func (p *parts) validateRules(ctx context.Context, errs field.ErrorList, obj, old map[string]any, options ...cel.Option) field.ErrorList {
+func (p *parts) validateRules(ctx context.Context, errs field.ErrorList, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
 	if p.rules == nil {
 		return nil
 	}
@@ -130,7 +128,11 @@ func (p *parts) validateRules(ctx context.Context, errs field.ErrorList, obj, ol
 	if old != nil {
 		oldObject = old
 	}
-	found, _ := p.rules.Validate(ctx, nil, p.structural, obj, oldObject, celconfig.RuntimeCELCostBudget, options...)
+	// To tell what has not changed costs more than most rules, and is asked for only where one fails.
+	found, _ := p.rules.Validate(ctx, nil, p.structural, obj, oldObject, celconfig.RuntimeCELCostBudget)
+	if len(found) > 0 && ratchet != nil {
+		found, _ = p.rules.Validate(ctx, nil, p.structural, obj, oldObject, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(ratchet.correlated))
+	}
 	return found
 }
 
@@ -167,13 +169,6 @@ func (r *ratchet) statusOptions() []apiservervalidation.ValidationOption {
 		return nil
 	}
 	return []apiservervalidation.ValidationOption{apiservervalidation.WithRatcheting(r.correlated.Key("status"))}
-}
-
-func (r *ratchet) ruleOptions() []cel.Option {
-	if r == nil {
-		return nil
-	}
-	return []cel.Option{cel.WithRatcheting(r.correlated)}
 }
 
 // observe feeds the metric of the time that correlating took.

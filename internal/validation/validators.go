@@ -6,7 +6,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
@@ -46,16 +45,6 @@ func newSchemaValidator(props *apiextensions.JSONSchemaProps) (apiservervalidati
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	return validator, nil
-}
-
-// validateChange holds a changed value against a schema; errors are dropped as the options say. To tell what has not changed
-// costs more than all else, so the value is validated by itself first: what is valid so is valid as a change too, since
-// the library drops errors, and drops none inside oneOf and not, where fewer would mean more.
-func validateChange(path *field.Path, value, old any, validator apiservervalidation.SchemaValidator, options []apiservervalidation.ValidationOption) field.ErrorList {
-	if len(apiservervalidation.ValidateCustomResource(path, value, validator)) == 0 {
-		return nil
-	}
-	return apiservervalidation.ValidateCustomResourceUpdate(path, value, old, validator, options...)
 }
 
 // forRules returns the validator of x-kubernetes-validations rules, nil when there are none.

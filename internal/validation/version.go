@@ -17,6 +17,7 @@ type Version struct {
 	spec *apiextensionsv1.CustomResourceDefinitionVersion
 
 	structural        lazy[*structuralschema.Structural]
+	nodes             lazy[*node]
 	embeddedResources lazy[*structuralschema.Structural]
 	keyedLists        lazy[*structuralschema.Structural]
 	objectValidator   lazy[apiservervalidation.SchemaValidator]

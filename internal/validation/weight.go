@@ -31,6 +31,9 @@ func (v *Version) bytes() (bytes int64) {
 	}
 	c := v.count()
 	bytes = c.nodes * bytesStructural
+	if root := v.nodes.peek(); root != nil {
+		bytes += root.value.bytes()
+	}
 	if v.keyedLists.peek() != nil {
 		bytes += c.nodes * bytesKeyed
 	}

@@ -27,6 +27,7 @@ func TestBytes(t *testing.T) {
 			}
 		}
 	}
+	obj := benchObject(t).Object
 	estimate := func() (bytes int64) {
 		for _, set := range sets {
 			bytes += set.Bytes()
@@ -38,6 +39,13 @@ func TestBytes(t *testing.T) {
 		compile func(v *Version) error
 	}{
 		{"structural", func(v *Version) error { _, err := v.Structural(); return err }},
+		{"nodes", func(v *Version) error {
+			root, err := v.root()
+			if err == nil {
+				root.check(obj)
+			}
+			return err
+		}},
 		{"object", func(v *Version) error { _, err := v.forObject(); return err }},
 		{"status", func(v *Version) error { _, err := v.forStatus(); return err }},
 		{"rules", func(v *Version) error { _, err := v.forRules(); return err }},

@@ -1,0 +1,267 @@
+package validation
+
+import (
+	"regexp"
+	"sync/atomic"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// node is one node of a structural schema in the form in which values are quickly held against it. It is compiled when the
+// first value comes to it, since objects use little of a large schema. It is safe for concurrent use.
+type node struct {
+	types    kinds // anyKind without a type
+	nullable bool
+	// formatted says that there is a format; with one the library is more lenient about types.
+	formatted bool
+	// opaque nodes have a keyword that only the library knows.
+	opaque bool
+
+	preserve, embedded bool
+	defaultValue       any
+
+	enum   *enumCheck
+	text   *textCheck
+	number *numberCheck
+	list   *listNode
+	object *objectNode
+	logic  *logicCheck
+}
+
+// listNode and objectNode hold what a node says of lists and objects. Limits that are nil are not set.
+type (
+	listNode struct {
+		minItems, maxItems *int64
+		items              *child
+	}
+	objectNode struct {
+		minProperties, maxProperties *int64
+		required                     []string
+		properties                   children
+		// defaults are the properties that have one.
+		defaults []propertyDefault
+		// additional is what other properties have to be; without, open says that they may be anything, closed that there must be
+		// none.
+		additional   *child
+		open, closed bool
+	}
+	propertyDefault struct {
+		name     string
+		value    any
+		nullable bool
+	}
+)
+
+// child is a node that is compiled when it is first asked for; if two compile it at a time, either result will do.
+type child struct {
+	source   *structuralschema.Structural
+	compiled atomic.Pointer[node]
+}
+
+func (c *child) get() *node {
+	if c == nil {
+		return nil
+	}
+	if compiled := c.compiled.Load(); compiled != nil {
+		return compiled
+	}
+	compiled := compileNode(c.source)
+	c.compiled.Store(compiled)
+	return compiled
+}
+
+// children are the properties of an object, each like a child.
+type children struct {
+	sources  map[string]structuralschema.Structural
+	compiled map[string]*atomic.Pointer[node]
+}
+
+func newChildren(sources map[string]structuralschema.Structural) children {
+	if len(sources) == 0 {
+		return children{}
+	}
+	c := children{sources: sources, compiled: make(map[string]*atomic.Pointer[node], len(sources))}
+	pointers := make([]atomic.Pointer[node], len(sources))
+	n := 0
+	for name := range sources {
+		c.compiled[name] = &pointers[n]
+		n++
+	}
+	return c
+}
+
+// get returns a property, nil if the schema does not declare it.
+func (c *children) get(name string) *node {
+	pointer, ok := c.compiled[name]
+	if !ok {
+		return nil
+	}
+	if compiled := pointer.Load(); compiled != nil {
+		return compiled
+	}
+	source := c.sources[name]
+	compiled := compileNode(&source)
+	pointer.Store(compiled)
+	return compiled
+}
+
+// property returns what a property has to be, nil if the schema does not say.
+func (n *node) property(name string) *node {
+	if n.object == nil {
+		return nil
+	}
+	if property := n.object.properties.get(name); property != nil {
+		return property
+	}
+	return n.object.additional.get()
+}
+
+// items returns what the items of a list have to be, nil if the schema does not say.
+func (n *node) items() *node {
+	if n.list == nil {
+		return nil
+	}
+	return n.list.items.get()
+}
+
+// compileNode compiles one node, and those of its logic. What is not certain to be compiled exactly makes it opaque.
+func compileNode(s *structuralschema.Structural) *node {
+	types, known := kindsByName[s.Type]
+	if s.XIntOrString {
+		types, known = integerKind|stringKind, true
+	}
+	n := &node{
+		types: types, opaque: !known, nullable: s.Nullable,
+		preserve: s.XPreserveUnknownFields, embedded: s.XEmbeddedResource, defaultValue: s.Default.Object,
+	}
+	values := s.ValueValidation
+	if values == nil {
+		values = &structuralschema.ValueValidation{}
+	}
+	format := supportedFormat(s, values.Format)
+	n.formatted = format != ""
+	n.opaque = n.opaque || values.UniqueItems
+	n.compileEnum(values)
+	n.compileText(values, format)
+	n.compileNumber(values, format)
+	n.compileList(s, values)
+	n.compileObject(s, values)
+	n.compileLogic(values)
+	return n
+}
+
+// supportedFormat returns the format, "" if it is not one that the server knows for values of the type.
+func supportedFormat(s *structuralschema.Structural, format string) string {
+	if format == "" {
+		return ""
+	}
+	converted := &spec.Schema{SchemaProps: spec.SchemaProps{Format: format}}
+	switch {
+	case s.XIntOrString:
+		converted.Type = spec.StringOrArray{"integer", "string"}
+	case s.Type != "":
+		converted.Type = spec.StringOrArray{s.Type}
+	}
+	strip := apiservervalidation.StripUnsupportedFormatsPostProcessorForVersion(environment.DefaultCompatibilityVersion())
+	if err := strip(converted); err != nil {
+		return format
+	}
+	return converted.Format
+}
+
+func (n *node) compileEnum(values *structuralschema.ValueValidation) {
+	if len(values.Enum) == 0 {
+		return
+	}
+	n.enum = &enumCheck{}
+	for _, value := range values.Enum {
+		if text, ok := value.Object.(string); ok {
+			n.enum.texts = append(n.enum.texts, text)
+		} else {
+			n.enum.others = append(n.enum.others, value.Object)
+		}
+	}
+}
+
+func (n *node) compileText(values *structuralschema.ValueValidation, format string) {
+	if !strfmt.Default.ContainsName(format) {
+		format = ""
+	}
+	if values.MinLength == nil && values.MaxLength == nil && values.Pattern == "" && format == "" {
+		return
+	}
+	n.text = &textCheck{minLength: values.MinLength, maxLength: values.MaxLength, format: format}
+	if values.Pattern != "" {
+		var err error
+		if n.text.pattern, err = regexp.Compile(values.Pattern); err != nil {
+			n.opaque = true
+		}
+	}
+}
+
+// compileNumber compiles the keywords for numbers. The library refuses every number if a limit is itself none of the type, say
+// 0.5 for integers.
+func (n *node) compileNumber(values *structuralschema.ValueValidation, format string) {
+	var typeName string
+	switch n.types {
+	case integerKind:
+		typeName = "integer"
+	case numberKind:
+		typeName = "number"
+	default:
+		format = ""
+	}
+	for _, limit := range []*float64{values.Minimum, values.Maximum, values.MultipleOf} {
+		if limit != nil && validate.IsValueValidAgainstRange(*limit, typeName, format, "", "") != nil {
+			n.opaque = true
+		}
+	}
+	if format == "int64" || format == "double" {
+		format = "" // every number is in their range
+	}
+	if format == "" && values.Minimum == nil && values.Maximum == nil && values.MultipleOf == nil {
+		return
+	}
+	n.number = &numberCheck{
+		typeName: typeName, format: format,
+		minimum: values.Minimum, maximum: values.Maximum, multipleOf: values.MultipleOf,
+		exclusiveMinimum: values.ExclusiveMinimum, exclusiveMaximum: values.ExclusiveMaximum,
+	}
+}
+
+func (n *node) compileList(s *structuralschema.Structural, values *structuralschema.ValueValidation) {
+	if values.MinItems == nil && values.MaxItems == nil && s.Items == nil {
+		return
+	}
+	n.list = &listNode{minItems: values.MinItems, maxItems: values.MaxItems}
+	if s.Items != nil {
+		n.list.items = &child{source: s.Items}
+	}
+}
+
+func (n *node) compileObject(s *structuralschema.Structural, values *structuralschema.ValueValidation) {
+	if values.MinProperties == nil && values.MaxProperties == nil && len(values.Required) == 0 && len(s.Properties) == 0 && s.AdditionalProperties == nil {
+		return
+	}
+	n.object = &objectNode{
+		minProperties: values.MinProperties, maxProperties: values.MaxProperties, required: values.Required,
+		properties: newChildren(s.Properties),
+	}
+	for name := range s.Properties {
+		if property := s.Properties[name]; property.Default.Object != nil {
+			n.object.defaults = append(n.object.defaults, propertyDefault{name, property.Default.Object, property.Nullable})
+		}
+	}
+	switch additional := s.AdditionalProperties; {
+	case additional == nil:
+	case additional.Structural != nil:
+		n.object.additional = &child{source: additional.Structural}
+	default:
+		n.object.open, n.object.closed = additional.Bool, !additional.Bool
+	}
+}
