@@ -111,9 +111,9 @@ func (h *crdHandler) serveDefinitions(w http.ResponseWriter, req *http.Request, 
 }
 
 // definitionFieldManager returns a function that builds the field manager of CRDs on first use.
-func (s *requestScope) definitionFieldManager(reset resetFields) func() (*managedfields.FieldManager, error) {
+func (s *requestScope) definitionFieldManager(reset resetFields) func() (fieldManager, error) {
 	kind, hub, subresource, objects := s.kind, s.hub, s.subresource, s.objects
-	return sync.OnceValues(func() (*managedfields.FieldManager, error) {
+	return sync.OnceValues(func() (fieldManager, error) {
 		converter, err := definitionTypeConverter()
 		if err != nil {
 			return nil, err

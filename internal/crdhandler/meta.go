@@ -97,7 +97,7 @@ func (s *requestScope) beforeCreate(ctx context.Context, namespace string, obj r
 	// The strategy comes first: its messages are the more specific ones.
 	errs := s.strategy.Validate(ctx, obj)
 	if len(errs) == 0 {
-		errs = apivalidation.ValidateObjectMetaAccessor(m, s.namespaced, pathSegment, field.NewPath("metadata"))
+		errs = apivalidation.ValidateObjectMetaAccessor(checked(m), s.namespaced, pathSegment, field.NewPath("metadata"))
 	}
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(s.storedKind(obj), m.GetName(), errs)
@@ -120,8 +120,8 @@ func (s *requestScope) beforeUpdate(ctx context.Context, namespace string, obj, 
 	keepSystemFields(m, oldMeta)
 
 	metadata := field.NewPath("metadata")
-	errs := apivalidation.ValidateObjectMetaAccessor(m, s.namespaced, pathSegment, metadata)
-	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(m, oldMeta, metadata)...)
+	errs := apivalidation.ValidateObjectMetaAccessor(checked(m), s.namespaced, pathSegment, metadata)
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(checked(m), oldMeta, metadata)...)
 	errs = append(errs, s.strategy.ValidateUpdate(ctx, obj, old)...)
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(s.storedKind(obj), m.GetName(), errs)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apiserver/pkg/admission"
@@ -124,7 +123,7 @@ type patcher struct {
 	options         *metav1.PatchOptions
 	validation      fieldValidation
 	manager         string
-	fields          *managedfields.FieldManager
+	fields          fieldManager
 	admitter        *admitter
 	authorizeCreate func(ctx context.Context) error
 	// bare leaves the managed fields away: the object was too large with them (W3).

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
@@ -45,7 +44,7 @@ type requestScope struct {
 	part part
 
 	// fieldManager is built on first use: a read needs none.
-	fieldManager func() (*managedfields.FieldManager, error)
+	fieldManager func() (fieldManager, error)
 	// table converts objects for printing; built on first use.
 	table func() (tableConvertor, error)
 

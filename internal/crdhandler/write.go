@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
@@ -183,7 +182,7 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (outc
 		return outcome{}, err
 	}
 	// A change of nothing but times in the managed fields is none.
-	if obj, err = fieldmanager.IgnoreManagedFieldsTimestampsTransformer(ctx, obj, existing); err != nil {
+	if obj, err = keepTimestamps(ctx, obj, existing); err != nil {
 		return outcome{}, err
 	}
 	if err := r.validateUpdate(ctx, obj, existing); err != nil {

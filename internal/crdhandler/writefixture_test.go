@@ -113,7 +113,7 @@ func widgetScope(config *Config) *requestScope {
 		},
 		replaced: make(chan struct{}),
 	}
-	scope.fieldManager = func() (*managedfields.FieldManager, error) {
+	scope.fieldManager = func() (fieldManager, error) {
 		return managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), objects.convertor, objects.defaulter, objects.creater,
 			kind, scope.hub, "", fieldpath.NewExcludeFilterSetMap(nil))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/conversion"
@@ -64,8 +65,8 @@ func machine(name string, replicas int) string {
 	return b.String()
 }
 
-// servedOf returns the serving state of the only version of a CRD, which is given as v1 JSON.
-func servedOf(t testing.TB, config *Config, definition string) *servedVersion {
+// infoOf returns the serving state of a CRD, which is given as v1 JSON.
+func infoOf(t testing.TB, config *Config, definition string) *crdInfo {
 	t.Helper()
 	entry := &dynamicstorage.Entry{Key: "machines.example.com", Revision: 1, Value: []byte(definition)}
 	record, err := crds.NewRecord(entry)
@@ -77,12 +78,14 @@ func servedOf(t testing.TB, config *Config, definition string) *servedVersion {
 			t.Fatal(err)
 		}
 	}
-	info, err := newCRDInfo(config, newSchemaCache(0), record)
+	info, err := newCRDInfo(config, record)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return info.versions["v1"]
+	return info
 }
+
+func etcdOf(t testing.TB) *clientv3.Client { return etcdtest.New(t).Client }
 
 // writing serves machines without a network. Its etcd is in the process, and in what benchmarks count.
 type writing struct {
@@ -92,8 +95,8 @@ type writing struct {
 
 func newWriting(t testing.TB) *writing {
 	t.Helper()
-	store := newStore(t, dynamicstorage.Options{Client: etcdtest.New(t).Client})
-	w := &writing{TB: t, served: servedOf(t, &Config{Store: store, MaxRequestBodyBytes: 3 << 20}, machineCRD)}
+	store := newStore(t, dynamicstorage.Options{Client: etcdOf(t)})
+	w := &writing{TB: t, served: infoOf(t, &Config{Store: store, MaxRequestBodyBytes: 3 << 20}, machineCRD).versions["v1"]}
 	w.send(http.MethodGet, "", "", "").is(w, http.StatusOK) // a list: from now on the objects are in memory
 	return w
 }

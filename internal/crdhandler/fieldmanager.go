@@ -1,0 +1,103 @@
+package crdhandler
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// fieldManager keeps account of who has set which fields of an object (W7, W8).
+type fieldManager interface {
+	// UpdateNoErrors returns obj, which it may change, with the managed fields that follow from a manager's change of live into it.
+	UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object
+	// Apply returns live, which it does not change, with what a manager has applied merged into it.
+	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
+}
+
+// fieldManagerParts is what a field manager of custom resources is made of.
+type fieldManagerParts struct {
+	types       managedfields.TypeConverter
+	objects     objectInterfaces
+	kind        schema.GroupVersionKind
+	hub         schema.GroupVersion
+	subresource string
+	reset       resetFields
+}
+
+// customResourceFieldManager is the library's, shown objects that take less work. What follows from a write is decided by the
+// library alone.
+type customResourceFieldManager struct{ library *managedfields.FieldManager }
+
+var _ fieldManager = customResourceFieldManager{}
+
+func newCustomResourceFieldManager(p fieldManagerParts) (fieldManager, error) {
+	library, err := managedfields.NewDefaultCRDFieldManager(managedTypes{p.types}, managedConvertor{p.objects.convertor},
+		managedDefaulter{p.objects.defaulter}, p.objects.creater, p.kind, p.hub, p.subresource, fieldpath.NewExcludeFilterSetMap(p.reset))
+	if err != nil {
+		return nil, err
+	}
+	return customResourceFieldManager{library}, nil
+}
+
+func (m customResourceFieldManager) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
+	return unwrapped(m.library.UpdateNoErrors(wrapped(live), wrapped(obj), manager))
+}
+
+func (m customResourceFieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+	obj, err := m.library.Apply(wrapped(live), applied, manager, force)
+	return unwrapped(obj), err
+}
+
+// wrapped returns an unstructured object with its managed fields at hand, and any other (a Scale) as it is.
+func wrapped(obj runtime.Object) runtime.Object {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return managed(u)
+	}
+	return obj
+}
+
+func unwrapped(obj runtime.Object) runtime.Object {
+	if m, ok := obj.(*managedObject); ok {
+		return m.Unstructured
+	}
+	return obj
+}
+
+// managedTypes types what is in a managedObject.
+type managedTypes struct{ managedfields.TypeConverter }
+
+func (t managedTypes) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	return t.TypeConverter.ObjectToTyped(unwrapped(obj), options...)
+}
+
+// TypedToObject returns an object that shares nothing with those the value was made of.
+func (t managedTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	obj, err := t.TypeConverter.TypedToObject(value)
+	if err != nil {
+		return nil, err
+	}
+	return wrapped(obj.DeepCopyObject()), nil
+}
+
+// managedConvertor converts what is in a managedObject. One that has the version already it returns as it is: a manager
+// modifies none but those of TypedToObject. The convertor for everybody would copy it.
+type managedConvertor struct{ runtime.ObjectConvertor }
+
+func (c managedConvertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
+	if m, ok := in.(*managedObject); ok {
+		kind := m.GroupVersionKind()
+		if to, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{kind}); ok && to == kind {
+			return in, nil
+		}
+	}
+	out, err := c.ObjectConvertor.ConvertToVersion(unwrapped(in), target)
+	return wrapped(out), err
+}
+
+// managedDefaulter applies defaults to what is in a managedObject.
+type managedDefaulter struct{ runtime.ObjectDefaulter }
+
+func (d managedDefaulter) Default(obj runtime.Object) { d.ObjectDefaulter.Default(unwrapped(obj)) }

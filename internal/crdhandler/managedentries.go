@@ -1,0 +1,180 @@
+package crdhandler
+
+import (
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// managedObject is an unstructured object whose managed fields are read once, and without reflection, of which
+// unstructured objects make a great deal: an update has them read seven times. It changes the object that it wraps.
+type managedObject struct {
+	*unstructured.Unstructured
+	// entries are the managed fields, once they were asked for; nobody modifies them.
+	entries []metav1.ManagedFieldsEntry
+	known   bool
+}
+
+// managed returns an object with its managed fields at hand.
+func managed(obj *unstructured.Unstructured) *managedObject { return &managedObject{Unstructured: obj} }
+
+// GetManagedFields returns what the unstructured object would. The caller must not modify it.
+func (m *managedObject) GetManagedFields() []metav1.ManagedFieldsEntry {
+	if !m.known {
+		var usual bool
+		if m.entries, usual = readEntries(rawManagedFields(m.Object), true); !usual {
+			m.entries = m.Unstructured.GetManagedFields()
+		}
+		m.known = true
+	}
+	return m.entries
+}
+
+// SetManagedFields does what the unstructured object would do. The entries are the object's from then on.
+func (m *managedObject) SetManagedFields(entries []metav1.ManagedFieldsEntry) {
+	m.entries, m.known = entries, true
+	if metadata, ok := m.Object["metadata"].(map[string]any); ok && entries != nil {
+		if items, usual := writeEntries(entries); usual {
+			metadata["managedFields"] = items
+			return
+		}
+	}
+	m.Unstructured.SetManagedFields(entries)
+}
+
+// DeepCopyObject returns a copy that has its managed fields at hand too.
+func (m *managedObject) DeepCopyObject() runtime.Object { return managed(m.DeepCopy()) }
+
+// rawManagedFields returns the managed fields of an object as it has them; nil if there are none.
+func rawManagedFields(obj map[string]any) any {
+	metadata, _ := obj["metadata"].(map[string]any)
+	return metadata["managedFields"]
+}
+
+// checkedObject is the metadata of an unstructured object for validation, which looks at managed fields but for the sets
+// in them.
+type checkedObject struct{ *unstructured.Unstructured }
+
+// checked returns the metadata of an object for validation.
+func checked(m metav1.Object) metav1.Object {
+	if obj, ok := m.(*unstructured.Unstructured); ok {
+		return checkedObject{obj}
+	}
+	return m
+}
+
+// GetManagedFields returns the managed fields without their sets.
+func (c checkedObject) GetManagedFields() []metav1.ManagedFieldsEntry {
+	if entries, usual := readEntries(rawManagedFields(c.Object), false); usual {
+		return entries
+	}
+	return c.Unstructured.GetManagedFields()
+}
+
+// readEntries returns managed fields, with or without their sets. usual is false for all but what the server itself
+// writes: clients may send anything, and what the library makes of it is its matter.
+func readEntries(raw any, sets bool) (entries []metav1.ManagedFieldsEntry, usual bool) {
+	items, ok := raw.([]any)
+	if !ok {
+		return nil, raw == nil
+	}
+	entries = make([]metav1.ManagedFieldsEntry, len(items))
+	for i, item := range items {
+		members, ok := item.(map[string]any)
+		if !ok || !readEntry(members, &entries[i], sets) {
+			return nil, false
+		}
+	}
+	return entries, true
+}
+
+func readEntry(members map[string]any, entry *metav1.ManagedFieldsEntry, sets bool) (usual bool) {
+	for name, value := range members {
+		if name == "fieldsV1" {
+			if usual = readFields(value, entry, sets); !usual {
+				return false
+			}
+			continue
+		}
+		text, ok := value.(string)
+		if !ok {
+			return false
+		}
+		switch name {
+		case "manager":
+			entry.Manager = text
+		case "operation":
+			entry.Operation = metav1.ManagedFieldsOperationType(text)
+		case "apiVersion":
+			entry.APIVersion = text
+		case "fieldsType":
+			entry.FieldsType = text
+		case "subresource":
+			entry.Subresource = text
+		case "time":
+			at, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				return false
+			}
+			entry.Time = &metav1.Time{Time: at.Local()}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func readFields(value any, entry *metav1.ManagedFieldsEntry, sets bool) (usual bool) {
+	members, ok := value.(map[string]any)
+	if !ok || !sets {
+		return ok
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return false
+	}
+	entry.FieldsV1 = &metav1.FieldsV1{}
+	entry.FieldsV1.SetRawBytes(text)
+	return true
+}
+
+// writeEntries returns managed fields as an unstructured object has them.
+func writeEntries(entries []metav1.ManagedFieldsEntry) (items []any, usual bool) {
+	items = make([]any, len(entries))
+	for i := range entries {
+		if items[i], usual = writeEntry(&entries[i]); !usual {
+			return nil, false
+		}
+	}
+	return items, true
+}
+
+func writeEntry(entry *metav1.ManagedFieldsEntry) (members map[string]any, usual bool) {
+	members = make(map[string]any, 7)
+	for _, member := range [...]struct{ name, value string }{
+		{"manager", entry.Manager}, {"operation", string(entry.Operation)}, {"apiVersion", entry.APIVersion},
+		{"fieldsType", entry.FieldsType}, {"subresource", entry.Subresource},
+	} {
+		if member.value != "" {
+			members[member.name] = member.value
+		}
+	}
+	if entry.Time != nil {
+		if entry.Time.IsZero() {
+			return nil, false
+		}
+		members["time"] = entry.Time.UTC().Format(time.RFC3339)
+	}
+	if entry.FieldsV1 != nil {
+		var fields map[string]any
+		if err := utiljson.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil || fields == nil {
+			return nil, false
+		}
+		members["fieldsV1"] = fields
+	}
+	return members, true
+}
