@@ -5,13 +5,11 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
-	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crd-server/crd-server/internal/crds"
@@ -49,7 +47,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		objects:    customResourceInterfaces(info, record, kind),
 		storage:    storage,
 		strategy:   &customResourceStrategy{info: info, version: v.Name},
-		table:      sync.OnceValues(func() (tableConvertor, error) { return customResourceTable(info, v.Name) }),
+		table:      func() (tableConvertor, error) { return info.table(v.Name) },
 		replaced:   info.replaced,
 	}
 	serializer := newCustomResourceSerializer(info, kind.GroupKind(), main.objects)
@@ -128,36 +126,14 @@ func statusResetFields(info *crdInfo) (resetFields, error) {
 func (s *requestScope) lazyFieldManager(info *crdInfo, reset func() (resetFields, error)) func() (fieldManager, error) {
 	kind, hub, subresource, objects := s.kind, s.hub, s.subresource, s.objects
 	return sync.OnceValues(func() (fieldManager, error) {
-		compiled, err := info.compiled()
-		if err != nil {
-			return nil, err
-		}
-		converter, err := compiled.schemas.TypeConverter()
-		if err != nil {
-			return nil, err
-		}
 		fields, err := reset()
 		if err != nil {
 			return nil, err
 		}
 		return newCustomResourceFieldManager(fieldManagerParts{
-			types: converter, objects: objects, kind: kind, hub: hub, subresource: subresource, reset: fields,
+			types: compiledTypes{info}, objects: objects, kind: kind, hub: hub, subresource: subresource, reset: fields,
 		})
 	})
-}
-
-// customResourceTable returns the convertor for the columns of a version. Columns that cannot be parsed are
-// answered with the default ones, as upstream does.
-func customResourceTable(info *crdInfo, version string) (tableConvertor, error) {
-	v, err := info.version(version)
-	if err != nil {
-		return nil, err
-	}
-	table, err := tableconvertor.New(v.Columns())
-	if err != nil {
-		klog.V(2).InfoS("Printer columns cannot be parsed; using the default ones", "version", version, "err", err)
-	}
-	return table, nil
 }
 
 // selectableFieldsEnabled is upstream's feature gate for field selectors on declared fields.
