@@ -61,6 +61,9 @@ func objectMeta(obj *unstructured.Unstructured) (*metav1.ObjectMeta, field.Error
 	if !ok {
 		return nil, field.ErrorList{field.Invalid(path, raw, fmt.Sprintf("expected map[string]interface{}, got %T", raw))}
 	}
+	if plain, ok := plainObjectMeta(fields); ok {
+		return plain, nil
+	}
 	parsed := &metav1.ObjectMeta{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, parsed); err != nil {
 		return nil, field.ErrorList{field.Invalid(path, raw, err.Error())}
