@@ -36,10 +36,9 @@ type Resource struct {
 	// writes are the Puts whose events have not come yet, by key.
 	writes map[string][]*write
 	kept   []*keptSnapshot
-	// wake is closed and replaced when watchers have something new to look at; nil while nobody waits. It obeys contexts, as sync.Cond would not.
-	wake     chan struct{}
+	// watchers is their number, rota when they are woken.
 	watchers int
-	pace     pace
+	rota     rota
 	// era ends, and watchers with it, when the resource is released or has lost the thread; ended is what ended the last one.
 	era   uint64
 	ended error

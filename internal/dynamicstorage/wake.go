@@ -1,86 +1,161 @@
 package dynamicstorage
 
-import "time"
-
-// A watcher that is woken costs the same for one event as for several: goroutines that switch, a record of TLS, a
-// system call. So when there are many, they are woken together, and not again before each of them has had its share of
-// time; events that come meanwhile wait, and go out in one batch. An event after a quiet time does not wait.
-const (
-	paceShare = 25 * time.Microsecond
-	// maxPace is how long an event waits at most.
-	maxPace = 5 * time.Millisecond
-	// minPace: less is not worth a timer. Few watchers are always woken at once.
-	minPace = time.Millisecond
+import (
+	"runtime"
+	"slices"
+	"time"
 )
 
-// pace says when the watchers of a resource are woken. The resource's mu guards it.
-type pace struct {
-	// woken is when watchers were woken last, and shown the revision of the last event there was then.
-	woken time.Time
-	shown int64
-	// timer runs while events are held back; it is nil at all other times. What it starts ends at once.
-	timer *time.Timer
+// To be woken costs a watcher the same for one event as for several: goroutines that switch, a record of TLS, a system
+// call. And when many are runnable at once, the next request waits behind them. So watchers are in groups, and groups take turns: when
+// its turn has come, a group gets all events since the last. One group is all there is of a few watchers; they do not wait.
+const (
+	// turnLength is the time between two turns, wakeCost about what it takes of a processor to deliver a batch.
+	turnLength = time.Millisecond
+	wakeCost   = 50 * time.Microsecond
+	// maxTurns bounds how many turns an event waits, however many watchers there are.
+	maxTurns = 50
+)
+
+// groupSize is the number of watchers that can be served in a turn.
+func groupSize() int { return int(turnLength/wakeCost) * runtime.GOMAXPROCS(0) }
+
+// group is watchers that are woken together. The resource's mu guards it.
+type group struct {
+	watchers int
+	// wake is closed and replaced when they have something new to look at; nil while nobody waits. It obeys contexts, as sync.Cond would not.
+	wake chan struct{}
+	// queued: there are events that the group has not been woken for; shown is the last revision that it has.
+	queued bool
+	shown  int64
 }
 
-// paceOf returns how much time is between two wakes of a number of watchers.
-func paceOf(watchers int) time.Duration {
-	if between := min(time.Duration(watchers)*paceShare, maxPace); between >= minPace {
-		return between
+func (g *group) show(revision int64) {
+	g.queued, g.shown = false, revision
+	if g.wake != nil {
+		close(g.wake)
+		g.wake = nil
 	}
-	return 0
 }
 
-// wakeWatchers wakes those who wait for events, now or when it is time. The feed calls it when it has moved on.
+// rota says whose turn it is. The resource's mu guards it.
+type rota struct {
+	groups []*group
+	// queue are the groups that wait for their turn.
+	queue []*group
+	// turned is when the last turn was; timer runs until the next while groups are queued. What it starts ends at once.
+	turned time.Time
+	timer  *time.Timer
+}
+
+// joinLocked finds a group for a new watcher.
+func (r *Resource) joinLocked() *group {
+	a := &r.rota
+	i := slices.IndexFunc(a.groups, func(g *group) bool { return g.watchers < groupSize() })
+	if i < 0 {
+		i = len(a.groups)
+		a.groups = append(a.groups, &group{shown: r.ring.last()})
+	}
+	a.groups[i].watchers++
+	r.watchers++
+	return a.groups[i]
+}
+
+// leaveLocked takes a watcher out of its group.
+func (r *Resource) leaveLocked(g *group) {
+	r.watchers--
+	if g.watchers--; g.watchers == 0 {
+		isGone := func(other *group) bool { return other == g }
+		r.rota.groups = slices.DeleteFunc(r.rota.groups, isGone)
+		r.rota.queue = slices.DeleteFunc(r.rota.queue, isGone)
+	}
+}
+
+// wakeWatchers tells those who wait that there are events, now or when it is their turn. The feed calls it when it has moved on.
 func (r *Resource) wakeWatchers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wait := paceOf(r.watchers)
-	if wait > 0 {
-		wait -= time.Since(r.pace.woken)
-	}
-	switch {
-	case wait <= 0, r.pace.timer != nil && r.ring != nil && r.ring.floor >= r.pace.shown: // or watchers would lose what waits
+	a := &r.rota
+	if len(a.groups) <= 1 || r.crowdedLocked() {
 		r.wakeLocked()
-	case r.pace.timer == nil:
-		r.holdLocked(wait)
+		return
 	}
-}
-
-// holdLocked has events wait.
-func (r *Resource) holdLocked(wait time.Duration) {
-	var timer *time.Timer
-	timer = time.AfterFunc(wait, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.pace.timer == timer { // else watchers were woken for another reason
-			r.wakeLocked()
+	waiting := len(a.queue) > 0
+	for _, g := range a.groups {
+		if !g.queued {
+			g.queued = true
+			a.queue = append(a.queue, g)
 		}
-	})
-	r.pace.timer = timer
+	}
+	if waiting {
+		return
+	}
+	if wait := turnLength - time.Since(a.turned); wait > 0 {
+		r.turnAfterLocked(wait)
+		return
+	}
+	r.turnLocked()
 }
 
-// wakeLocked wakes those who wait for events, and lets them see all there are.
+// crowdedLocked says whether the ring is about to lose events that groups have not been shown.
+func (r *Resource) crowdedLocked() bool {
+	return r.ring == nil || slices.ContainsFunc(r.rota.queue, func(g *group) bool { return g.shown <= r.ring.floor })
+}
+
+// turn is what the timer calls.
+func (r *Resource) turn() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.rota.queue) > 0 { // else all have been woken meanwhile
+		r.turnLocked()
+	}
+}
+
+// turnLocked wakes the groups whose turn it is.
+func (r *Resource) turnLocked() {
+	a := &r.rota
+	n := min(1+len(a.groups)/maxTurns, len(a.queue))
+	for _, g := range a.queue[:n] {
+		g.show(r.ring.last())
+	}
+	a.queue = slices.Delete(a.queue, 0, n)
+	a.turned = time.Now()
+	if len(a.queue) > 0 {
+		r.turnAfterLocked(turnLength)
+	}
+}
+
+func (r *Resource) turnAfterLocked(wait time.Duration) {
+	if r.rota.timer == nil {
+		r.rota.timer = time.AfterFunc(wait, r.turn)
+		return
+	}
+	r.rota.timer.Reset(wait)
+}
+
+// wakeLocked wakes all watchers at once.
 func (r *Resource) wakeLocked() {
-	if r.pace.timer != nil {
-		r.pace.timer.Stop()
-		r.pace.timer = nil
-	}
-	r.pace.woken = time.Now()
-	r.pace.shown = 0
+	a := &r.rota
+	var last int64
 	if r.ring != nil {
-		r.pace.shown = r.ring.last()
+		last = r.ring.last()
 	}
-	if r.wake != nil {
-		close(r.wake)
-		r.wake = nil
+	for _, g := range a.groups {
+		g.show(last)
+	}
+	clear(a.queue)
+	a.queue = a.queue[:0]
+	a.turned = time.Now()
+	if a.timer != nil {
+		a.timer.Stop()
 	}
 }
 
-// shownLocked returns the revision up to which watchers may read events now. Without it those that are still busy with a batch
-// would take the events that wait one by one.
-func (r *Resource) shownLocked() int64 {
-	if r.pace.timer == nil {
+// shownLocked returns the revision up to which watchers of a group may read. Without it those that are still busy
+// would take the events that wait for the next turn one by one.
+func (r *Resource) shownLocked(g *group) int64 {
+	if !g.queued {
 		return forever
 	}
-	return r.pace.shown
+	return g.shown
 }

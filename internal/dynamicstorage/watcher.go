@@ -13,6 +13,7 @@ const maxBatch = 256
 // Watcher reads the events of a resource after a revision, at its own pace: it is never waited for. It has no goroutine.
 type Watcher struct {
 	resource *Resource
+	group    *group
 	era      uint64
 	closed   chan struct{}
 	close    sync.Once
@@ -40,8 +41,7 @@ func (r *Resource) Watch(ctx context.Context, after int64) (*Watcher, error) {
 			r.mu.Unlock()
 			continue
 		}
-		r.watchers++
-		w := &Watcher{resource: r, era: r.era, closed: make(chan struct{}), revision: after, reloads: future}
+		w := &Watcher{resource: r, group: r.joinLocked(), era: r.era, closed: make(chan struct{}), revision: after, reloads: future}
 		if after <= r.revisionLocked(fed) {
 			w.reloads = r.ring.reloads
 		}
@@ -58,7 +58,7 @@ func (w *Watcher) Close() {
 	w.close.Do(func() {
 		close(w.closed)
 		w.resource.mu.Lock()
-		w.resource.watchers--
+		w.resource.leaveLocked(w.group)
 		w.resource.mu.Unlock()
 	})
 }
@@ -110,7 +110,7 @@ func (w *Watcher) poll() (events []Event, wake <-chan struct{}, err error) {
 	r := w.resource
 	r.mu.RLock()
 	events, err = w.readLocked(fed)
-	wake = r.wake
+	wake = w.group.wake
 	r.mu.RUnlock()
 	if err != nil || len(events) > 0 || wake != nil {
 		return events, wake, err
@@ -121,10 +121,10 @@ func (w *Watcher) poll() (events []Event, wake <-chan struct{}, err error) {
 	if events, err = w.readLocked(fed); err != nil || len(events) > 0 {
 		return events, nil, err
 	}
-	if r.wake == nil {
-		r.wake = make(chan struct{})
+	if w.group.wake == nil {
+		w.group.wake = make(chan struct{})
 	}
-	return nil, r.wake, nil
+	return nil, w.group.wake, nil
 }
 
 // readLocked returns events of the ring. The watcher's and the resource's mu are held, the latter for reading at least.
@@ -137,7 +137,7 @@ func (w *Watcher) readLocked(fed int64) ([]Event, error) {
 		return nil, errBehind
 	}
 	clear(w.batch) // entries must not be held on to
-	w.batch = r.ring.read(w.batch[:0], w.revision, r.shownLocked(), maxBatch)
+	w.batch = r.ring.read(w.batch[:0], w.revision, r.shownLocked(w.group), maxBatch)
 	if n := len(w.batch); n > 0 {
 		w.revision = w.batch[n-1].Revision
 	}
