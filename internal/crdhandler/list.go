@@ -85,30 +85,29 @@ func (s *requestScope) writeList(w http.ResponseWriter, req *http.Request, prett
 		ItemKind:           s.kind.Kind,
 		Pretty:             pretty,
 	}
-	response := wire.NewResponse(w, req, http.StatusOK, wire.JSON)
-	buffer, release := wire.Buffer(response)
-	defer release()
-	if err := list.Write(buffer, p.items()); err != nil {
-		return err
+	compressed := false
+	if wire.AcceptsGzip(req) {
+		var err error
+		if compressed, err = list.Longer(wire.GzipThreshold, p.items()); err != nil {
+			return err
+		}
 	}
-	if err := buffer.Flush(); err != nil {
-		return fmt.Errorf("writing list: %w", err)
+	if !compressed {
+		wire.WriteHeader(w, http.StatusOK, wire.JSON)
+		return list.Write(w, p.items())
 	}
-	return response.Close()
+	return wire.WriteGzip(w, http.StatusOK, wire.JSON, func(body *wire.Gzip) error {
+		if pretty {
+			return list.Write(body, p.items())
+		}
+		return s.writeRuns(body, list, p)
+	})
 }
 
 func (p *page) resourceVersion() string { return strconv.FormatInt(p.revision, 10) }
 
 // items returns the objects of the page as they are served.
-func (p *page) items() iter.Seq[wire.Object] {
-	return func(yield func(wire.Object) bool) {
-		for n, entry := range p.entries {
-			if !yield(wireObject(p.views[n], entry.Revision)) {
-				return
-			}
-		}
-	}
-}
+func (p *page) items() iter.Seq[wire.Object] { return p.objects(0, len(p.entries)) }
 
 // typed says that objects of the endpoint are Go types rather than unstructured.
 func (s *requestScope) typed() bool { return s.hub.Version == runtime.APIVersionInternal }

@@ -16,6 +16,8 @@ type storage struct {
 	// viewer makes the bytes served in this version.
 	viewer *dynamicstorage.Viewer
 	codec  objectCodec
+	// runs are parts of lists of this version.
+	runs runs
 	// while are conditions for every write.
 	while []dynamicstorage.Condition
 }

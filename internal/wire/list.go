@@ -1,12 +1,11 @@
 package wire
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
-	"strconv"
+	"sync"
 )
 
 // List is a list without its items.
@@ -24,182 +23,87 @@ type List struct {
 	Pretty bool
 }
 
-// Write writes the list item by item; it is never in memory as a whole. Layout and order of members are those of
+// pieceSize is how much of a list is collected before it is written. Large pieces matter: each is handed from the request's
+// goroutine to that of the HTTP/2 connection and waited for.
+const pieceSize = 64 << 10
+
+// maxPooledPiece keeps buffers that very large objects have grown from being held for small ones.
+const maxPooledPiece = 4 * pieceSize
+
+// pieces hold parts of lists, somewhat more than pieceSize, until they are written or compressed.
+var pieces = sync.Pool{New: func() any {
+	piece := make([]byte, 0, pieceSize+pieceSize/4)
+	return &piece
+}}
+
+func giveBack(buffer *[]byte, piece []byte) {
+	if cap(piece) <= maxPooledPiece {
+		*buffer = piece
+	}
+	pieces.Put(buffer)
+}
+
+// Write writes the list in pieces; it is never in memory as a whole. Layout and order of members are those of
 // runtime's JSON encoder for unstructured lists or, with Typed, for typed ones.
-func (l List) Write(w *bufio.Writer, items iter.Seq[Object]) error {
-	if l.Typed {
-		return l.writeTyped(w, items)
-	}
-	p := printer{w: w, pretty: l.Pretty}
-	p.open('{')
-	p.member("apiVersion", l.APIVersion)
-	p.items(items, nil)
-	p.member("kind", l.Kind)
-	p.name("metadata")
-	p.open('{')
-	p.member("continue", l.Continue)
-	l.writeRemaining(&p)
-	p.member("resourceVersion", l.ResourceVersion)
-	p.close('}')
-	p.close('}')
-	return p.end()
-}
-
-func (l List) writeTyped(w *bufio.Writer, items iter.Seq[Object]) error {
-	p := printer{w: w, pretty: l.Pretty}
-	p.open('{')
-	p.member("kind", l.Kind)
-	p.member("apiVersion", l.APIVersion)
-	p.name("metadata")
-	p.open('{')
-	p.member("resourceVersion", l.ResourceVersion)
-	if l.Continue != "" {
-		p.member("continue", l.Continue)
-	}
-	l.writeRemaining(&p)
-	p.close('}')
-	p.items(items, fmt.Appendf(nil, `"kind":%q,"apiVersion":%q,`, l.ItemKind, l.APIVersion))
-	p.close('}')
-	return p.end()
-}
-
-func (l List) writeRemaining(p *printer) {
-	if l.RemainingItemCount != nil {
-		p.name("remainingItemCount")
-		p.raw(strconv.AppendInt(p.w.AvailableBuffer(), *l.RemainingItemCount, 10))
-	}
-}
-
-// printer writes JSON members in order, compact or indented.
-type printer struct {
-	w      *bufio.Writer
-	pretty bool
-	depth  int
-	filled bool // the innermost object has members
-	err    error
-}
-
-func (p *printer) raw(b []byte) {
-	if p.err == nil {
-		_, p.err = p.w.Write(b)
-	}
-}
-
-func (p *printer) text(s string) {
-	if p.err == nil {
-		_, p.err = p.w.WriteString(s)
-	}
-}
-
-func (p *printer) open(brace byte) {
-	p.raw([]byte{brace})
-	p.depth++
-	p.filled = false
-}
-
-func (p *printer) close(brace byte) {
-	p.depth--
-	if p.filled {
-		p.lineBreak()
-	}
-	p.raw([]byte{brace})
-	p.filled = true
-}
-
-func (p *printer) lineBreak() {
-	if p.pretty {
-		p.text("\n")
-		p.text(p.margin())
-	}
-}
-
-const margins = "        "
-
-func (p *printer) margin() string { return margins[:p.depth*len(indent)] }
-
-// element begins a member of an object or an element of an array.
-func (p *printer) element() {
-	if p.filled {
-		p.text(",")
-	}
-	p.lineBreak()
-	p.filled = true
-}
-
-func (p *printer) name(name string) {
-	p.element()
-	p.text(`"`)
-	p.text(name)
-	if p.pretty {
-		p.text(`": `)
-	} else {
-		p.text(`":`)
-	}
-}
-
-func (p *printer) member(name, value string) {
-	p.name(name)
-	encoded, err := json.Marshal(value)
-	if err != nil && p.err == nil {
-		p.err = err
-	}
-	p.raw(encoded)
-}
-
-func (p *printer) items(items iter.Seq[Object], cut []byte) {
-	p.name("items")
-	p.open('[')
+func (l List) Write(w io.Writer, items iter.Seq[Object]) error {
+	buffer := pieces.Get().(*[]byte)
+	piece := l.AppendHead((*buffer)[:0])
+	defer func() { giveBack(buffer, piece) }()
+	cut, filled := l.cut(), false
 	for item := range items {
-		p.element()
-		p.object(item, cut)
-		if p.err != nil {
-			break
+		var err error
+		if piece, err = l.appendItem(piece, item, cut, filled); err != nil {
+			return err
 		}
+		filled = true
+		if len(piece) < pieceSize {
+			continue
+		}
+		if _, err := w.Write(piece); err != nil {
+			return fmt.Errorf("writing list: %w", err)
+		}
+		piece = piece[:0]
 	}
-	p.close(']')
-}
-
-// object writes an object without the members in cut, if it begins with them.
-func (p *printer) object(o Object, cut []byte) {
-	if p.pretty {
-		p.indented(o.Append(nil), cut)
-		return
-	}
-	head := o.JSON[:o.At]
-	if begins(head, cut) {
-		p.text("{")
-		head = head[1+len(cut):]
-	}
-	p.raw(head)
-	p.text(revisionOpen)
-	p.raw(strconv.AppendInt(p.w.AvailableBuffer(), o.Revision, 10))
-	p.text(revisionClose)
-	p.raw(bytes.TrimSuffix(o.JSON[o.At:], newline))
-}
-
-func (p *printer) indented(object, cut []byte) {
-	if begins(object, cut) {
-		object = object[len(cut):]
-		object[0] = '{'
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, object, p.margin(), indent); err != nil && p.err == nil {
-		p.err = fmt.Errorf("indenting object: %w", err)
-	}
-	p.raw(indented.Bytes())
-}
-
-func begins(object, members []byte) bool {
-	return len(members) > 0 && len(object) > len(members) && bytes.HasPrefix(object[1:], members)
-}
-
-// end finishes the document: the compact form ends with a newline, the indented one does not.
-func (p *printer) end() error {
-	if !p.pretty {
-		p.text("\n")
-	}
-	if p.err != nil {
-		return fmt.Errorf("writing list: %w", p.err)
+	piece = l.AppendTail(piece, filled)
+	if _, err := w.Write(piece); err != nil {
+		return fmt.Errorf("writing list: %w", err)
 	}
 	return nil
+}
+
+// Longer says whether the list has more than limit bytes. It looks at no more items than it needs for that.
+func (l List) Longer(limit int, items iter.Seq[Object]) (bool, error) {
+	err := l.Write(&allowance{left: limit}, items)
+	if errors.Is(err, errSpent) {
+		return true, nil
+	}
+	return false, err
+}
+
+// allowance takes so many bytes and no more, and keeps none.
+type allowance struct{ left int }
+
+var errSpent = errors.New("more bytes than allowed")
+
+func (a *allowance) Write(p []byte) (int, error) {
+	if a.left -= len(p); a.left < 0 {
+		return 0, errSpent
+	}
+	return len(p), nil
+}
+
+// Deflate returns items compressed as they stand in the list, commas between them. The list must not be Pretty.
+func (l List) Deflate(items iter.Seq[Object]) Deflated {
+	buffer := pieces.Get().(*[]byte)
+	piece := (*buffer)[:0]
+	cut := l.cut()
+	for item := range items {
+		if len(piece) > 0 {
+			piece = append(piece, ',')
+		}
+		piece = item.appendWithout(piece, cut)
+	}
+	deflated := Deflate(piece)
+	giveBack(buffer, piece)
+	return deflated
 }

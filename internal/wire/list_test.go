@@ -1,10 +1,11 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -130,11 +131,7 @@ func TestTypedListEqualsRuntimeEncoder(t *testing.T) {
 func compare(t *testing.T, list List, items []Object, want runtime.Object, encoder runtime.Encoder) {
 	t.Helper()
 	var got, expected bytes.Buffer
-	w := bufio.NewWriter(&got)
-	if err := list.Write(w, slices.Values(items)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Flush(); err != nil {
+	if err := list.Write(&got, slices.Values(items)); err != nil {
 		t.Fatal(err)
 	}
 	if err := encoder.Encode(want, &expected); err != nil {
@@ -142,6 +139,34 @@ func compare(t *testing.T, list List, items []Object, want runtime.Object, encod
 	}
 	if got.String() != expected.String() {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), expected.String())
+	}
+	for limit, want := range map[int]bool{0: true, got.Len() - 1: true, got.Len(): false, got.Len() + 1: false} {
+		if longer, err := list.Longer(limit, slices.Values(items)); err != nil || longer != want {
+			t.Errorf("longer than %d of %d bytes: %t, %v", limit, got.Len(), longer, err)
+		}
+	}
+	if !list.Pretty && len(items) > 0 {
+		compareRuns(t, list, items, got.Bytes())
+	}
+}
+
+// compareRuns puts the list together from compressed runs, split everywhere.
+func compareRuns(t *testing.T, list List, items []Object, want []byte) {
+	t.Helper()
+	for at := 1; at <= len(items); at++ {
+		got := gunzip(t, func(w *Gzip) error {
+			_, err := w.Write(list.AppendHead(nil))
+			err = errors.Join(err, w.WriteDeflated(list.Deflate(slices.Values(items[:at]))))
+			if at < len(items) {
+				_, comma := w.Write([]byte(","))
+				err = errors.Join(err, comma, w.WriteDeflated(list.Deflate(slices.Values(items[at:]))))
+			}
+			_, tail := w.Write(list.AppendTail(nil, true))
+			return errors.Join(err, tail)
+		})
+		if !bytes.Equal(got, want) {
+			t.Errorf("runs of %d and %d items: got\n%s\nwant\n%s", at, len(items)-at, got, want)
+		}
 	}
 }
 
@@ -198,13 +223,8 @@ func BenchmarkList(b *testing.B) {
 	list := List{APIVersion: "example.com/v1", Kind: "GadgetList", ResourceVersion: "77"}
 	b.ReportAllocs()
 	for b.Loop() {
-		w := bufio.NewWriterSize(discard{}, 16<<10)
-		if err := list.Write(w, items); err != nil {
+		if err := list.Write(io.Discard, items); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

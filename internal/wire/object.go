@@ -21,9 +21,16 @@ const (
 )
 
 // Append appends the complete JSON of the object to dst, without a newline.
-func (o Object) Append(dst []byte) []byte {
-	tail := bytes.TrimSuffix(o.JSON[o.At:], newline)
-	dst = append(dst, o.JSON[:o.At]...)
+func (o Object) Append(dst []byte) []byte { return o.appendWithout(dst, nil) }
+
+// appendWithout is Append without the members in cut, if the object begins with them.
+func (o Object) appendWithout(dst, cut []byte) []byte {
+	head, tail := o.JSON[:o.At], bytes.TrimSuffix(o.JSON[o.At:], newline)
+	if len(cut) > 0 && len(head) > len(cut) && bytes.HasPrefix(head[1:], cut) {
+		dst = append(dst, '{')
+		head = head[1+len(cut):]
+	}
+	dst = append(dst, head...)
 	dst = append(dst, revisionOpen...)
 	dst = strconv.AppendInt(dst, o.Revision, 10)
 	dst = append(dst, revisionClose...)

@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"sync"
+)
+
+// Gzip writes one gzip member (RFC 1952), made of texts that are compressed one by one: as they come, or long before.
+// Memory does not grow with what is written, and nothing of the compressor is held while a slow client is written to.
+type Gzip struct {
+	w   *bufio.Writer
+	sum checksum
+}
+
+// storedText is the longest text that is not worth compressing by itself.
+const storedText = 256
+
+// deflatedText is the longest text that is compressed at once.
+const deflatedText = 256 << 10
+
+// gathered is how much is collected for one write.
+const gathered = 32 << 10
+
+var gzipBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, gathered) }}
+
+// gzipHead says: deflate, no flags, no time, unknown operating system.
+var gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
+
+// newGzip begins a member on w. It must be released.
+func newGzip(w io.Writer) *Gzip {
+	buffer := gzipBuffers.Get().(*bufio.Writer)
+	buffer.Reset(w)
+	_, _ = buffer.Write(gzipHead) // fits the buffer
+	return &Gzip{w: buffer, sum: emptyChecksum}
+}
+
+// release gives the buffer back, with what is still in it.
+func (g *Gzip) release() {
+	g.w.Reset(nil)
+	gzipBuffers.Put(g.w)
+	g.w = nil
+}
+
+// Write compresses p by itself: it should be much.
+func (g *Gzip) Write(p []byte) (int, error) {
+	if len(p) <= storedText {
+		return g.store(p)
+	}
+	written := 0
+	for written < len(p) {
+		n := min(len(p)-written, deflatedText)
+		if err := g.WriteDeflated(Deflate(p[written : written+n])); err != nil {
+			return written, err
+		}
+		written += n
+	}
+	return written, nil
+}
+
+// store writes a short text as a block that is not compressed.
+func (g *Gzip) store(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := g.blockHead(0, len(p)); err != nil {
+		return 0, err
+	}
+	g.sum = g.sum.join(sumOf(p))
+	return g.w.Write(p)
+}
+
+// blockHead begins a stored block of n bytes. final is 1 for the last block of the member.
+func (g *Gzip) blockHead(final byte, n int) error {
+	head := append(g.w.AvailableBuffer(), final)
+	head = binary.LittleEndian.AppendUint16(head, uint16(n))
+	head = binary.LittleEndian.AppendUint16(head, ^uint16(n))
+	_, err := g.w.Write(head)
+	return err
+}
+
+// WriteDeflated writes a text that is compressed already.
+func (g *Gzip) WriteDeflated(d Deflated) error {
+	g.sum = g.sum.join(d.sum)
+	_, err := g.w.Write(d.blocks)
+	return err
+}
+
+// end ends the member and sends what was collected of it.
+func (g *Gzip) end() error {
+	if err := g.blockHead(1, 0); err != nil {
+		return err
+	}
+	tail := binary.LittleEndian.AppendUint32(g.w.AvailableBuffer(), g.sum.crc)
+	tail = binary.LittleEndian.AppendUint32(tail, g.sum.length)
+	if _, err := g.w.Write(tail); err != nil {
+		return err
+	}
+	return g.w.Flush()
+}
