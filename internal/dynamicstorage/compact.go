@@ -3,6 +3,7 @@ package dynamicstorage
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -17,7 +18,7 @@ const compactKey = "compact_rev_key"
 func (s *Store) Compact(ctx context.Context, interval time.Duration) {
 	ticker := s.options.Clock.NewTicker(interval)
 	defer ticker.Stop()
-	c := compactor{client: s.client}
+	c := compactor{client: s.client, done: &s.compactions}
 	for {
 		select {
 		case <-ctx.Done():
@@ -33,6 +34,8 @@ func (s *Store) Compact(ctx context.Context, interval time.Duration) {
 // compactor is one of those who compact an etcd.
 type compactor struct {
 	client *clientv3.Client
+	// done counts its compactions.
+	done *atomic.Int64
 	// version is that of the key when it was last seen: who finds it unchanged has the turn.
 	version int64
 	// revision is that of etcd a turn ago.
@@ -64,6 +67,9 @@ func (c *compactor) turn(ctx context.Context) error {
 	if revision == 0 { // first turn: nothing is known to be old
 		return nil
 	}
-	_, err = c.client.Compact(ctx, revision)
-	return etcdError(ctx, "compacting etcd", err)
+	if _, err = c.client.Compact(ctx, revision); err != nil {
+		return etcdError(ctx, "compacting etcd", err)
+	}
+	c.done.Add(1)
+	return nil
 }

@@ -28,6 +28,14 @@ var (
 	ErrInvalidKey = errors.New("invalid key")
 )
 
+// Checks.
+var (
+	// ErrInconsistent: memory is not as etcd.
+	ErrInconsistent = errors.New("memory differs from etcd")
+	// ErrNotLoaded: the resource is not in memory.
+	ErrNotLoaded = errors.New("resource is not in memory")
+)
+
 // Everything.
 var (
 	// ErrClosed: the resource was released, or the store has stopped.

@@ -22,6 +22,8 @@ type feed struct {
 	revision atomic.Int64
 	// unread counts the events of resources nobody has read.
 	unread atomic.Int64
+	// breaks counts the watches that were lost.
+	breaks atomic.Int64
 	// muted: progress requests are not answered.
 	muted atomic.Bool
 	// unsupported: progress must not be asked for. The feed's goroutine knows.
@@ -129,6 +131,7 @@ func (f *feed) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		f.breaks.Add(1)
 		f.mu.Lock()
 		f.lastErr = err
 		f.mu.Unlock()
@@ -274,6 +277,7 @@ func (f *feed) distribute(ctx context.Context, events []*clientv3.Event) []*Reso
 	touched := make([]*Resource, 0, len(shares))
 	for _, s := range shares {
 		if s.resource.take(ctx, s.events) {
+			s.resource.counts.received.Add(int64(len(s.events)))
 			touched = append(touched, s.resource)
 		} else {
 			f.unread.Add(int64(len(s.events)))

@@ -89,6 +89,7 @@ func (r *Resource) reload() {
 	case r.load != nil:
 		r.load.again, r.load.aside = true, nil
 	case r.cache != nil:
+		r.counts.reloads.Add(1)
 		r.frozen = r.revisionLocked(r.store.feed.current())
 		r.outdateKeptLocked(r.frozen + 1)
 		r.startLoadLocked()
@@ -143,6 +144,7 @@ func (r *Resource) tryLoad(ctx context.Context, l *load) (finished bool, err err
 	entries := newTree()
 	revision, err := r.readAll(ctx, func(kv *mvccpb.KeyValue) { entries.ReplaceOrInsert(r.entry(ctx, kv)) })
 	if err != nil {
+		r.counts.failedLoads.Add(1)
 		return false, err
 	}
 	fresh := &loaded{cache: newCache(entries, revision)}
@@ -226,6 +228,7 @@ func (r *Resource) install(l *load, fresh *loaded) (finished bool, aside []*clie
 	}
 	r.installLocked(fresh)
 	r.load = nil
+	r.counts.loads.Add(1)
 	l.finish(nil)
 	r.wakeLocked()
 	return true, nil

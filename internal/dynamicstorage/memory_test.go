@@ -61,7 +61,7 @@ func TestCompaction(t *testing.T) {
 	e := ownEtcd(t)
 	s := run(t, Options{Client: e.client, Prefix: "/x"})
 	r := s.Resource("g", "p")
-	first, second := &compactor{client: e.client}, &compactor{client: e.client}
+	first, second := &compactor{client: e.client, done: &s.compactions}, &compactor{client: e.client, done: &s.compactions}
 	compacted := func(revision int64) bool {
 		_, _, err := r.getStored(deadline(t), "x", revision)
 		return errors.Is(err, ErrCompacted)
@@ -80,6 +80,9 @@ func TestCompaction(t *testing.T) {
 		if i >= 2 {
 			old = kept - 4
 		}
+	}
+	if n := s.Stats().Compactions; n < 4 || n > 6 {
+		t.Errorf("%d compactions in 6 turns of two", n)
 	}
 }
 

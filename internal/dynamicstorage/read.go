@@ -61,13 +61,26 @@ func found(e *Entry, revision int64) (*Entry, int64, error) {
 func (r *Resource) reach(ctx context.Context, at ReadAt) (inFeed bool, err error) {
 	switch at.Mode {
 	case Consistent:
-		_, inFeed, err := r.store.waitConsistent(ctx)
+		_, inFeed, err := r.waitConsistent(ctx)
 		return inFeed, err
 	case NotOlderThan:
 		return true, r.store.waitNotOlderThan(ctx, at.Revision)
 	default:
 		return true, nil
 	}
+}
+
+// waitConsistent is Store.waitConsistent, counted.
+func (r *Resource) waitConsistent(ctx context.Context) (revision int64, inFeed bool, err error) {
+	revision, inFeed, err = r.store.waitConsistent(ctx)
+	switch {
+	case err != nil:
+	case inFeed:
+		r.counts.inMemory.Add(1)
+	default:
+		r.counts.passedOn.Add(1)
+	}
+	return revision, inFeed, err
 }
 
 // cached looks a key up in memory. False: the resource is cold, or not up to date and may not be outdated.
@@ -113,6 +126,18 @@ func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*
 // Snapshot returns the state of the resource. One that is not in memory any more is read from etcd, by its Ascend: that is
 // where it may turn out to be compacted.
 func (r *Resource) Snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
+	s, err := r.snapshot(ctx, at)
+	switch {
+	case err != nil:
+	case s.entries != nil:
+		r.counts.lists.Add(1)
+	default:
+		r.counts.storedLists.Add(1)
+	}
+	return s, err
+}
+
+func (r *Resource) snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 	if at.Mode == Exact {
 		return r.exact(ctx, at.Revision)
 	}
@@ -127,7 +152,7 @@ func (r *Resource) Snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 	for {
 		revision, inFeed, err := at.Revision, true, error(nil)
 		if at.Mode == Consistent {
-			revision, inFeed, err = r.store.waitConsistent(ctx)
+			revision, inFeed, err = r.waitConsistent(ctx)
 		} else if at.Mode == NotOlderThan {
 			err = r.store.waitNotOlderThan(ctx, at.Revision)
 		}

@@ -22,7 +22,8 @@ type Resource struct {
 	// replays holds a token while a watcher reads old events from etcd: others mostly find them in the ring afterwards.
 	replays chan struct{}
 	// turns orders the updates of contended keys.
-	turns turns
+	turns  turns
+	counts counts
 
 	// mu guards the fields below. It is never held while etcd, a Transformer, or any function of a caller is at work.
 	mu sync.RWMutex

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -71,6 +72,8 @@ type Store struct {
 	prefix   string // without a trailing slash
 	feed     *feed
 	question question
+	// compactions of etcd that the store has done.
+	compactions atomic.Int64
 	// loads holds a token for every load that is reading from etcd.
 	loads chan struct{}
 

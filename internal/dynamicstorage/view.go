@@ -130,6 +130,7 @@ func (v *Viewer) makeClaimed(ctx context.Context, mine, entries []*Entry, views 
 	if len(made) != len(mine) {
 		return fmt.Errorf("viewer made %d views of %d entries", len(made), len(mine))
 	}
+	madeViews.Add(int64(len(made)))
 	next := 0
 	for i, e := range entries {
 		if next < len(mine) && views[i] == nil && e == mine[next] {

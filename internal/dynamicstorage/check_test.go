@@ -1,0 +1,115 @@
+package dynamicstorage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// tamper changes an entry in memory; nil deletes it.
+func tamper(r *Resource, key string, e *Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := r.cache.changed
+	r.cache.apply(key, e, math.MaxInt64)
+	r.cache.changed = changed
+}
+
+func TestCheck(t *testing.T) {
+	s := testStore(t)
+	r := s.Resource("g", "p")
+	if _, err := r.Check(deadline(t), nil); !errors.Is(err, ErrNotLoaded) {
+		t.Errorf("a cold resource: %v", err)
+	}
+	for i := range 5 {
+		put(t, r, fmt.Sprint("n/", i), "value")
+	}
+	snapshot(t, r, ReadAt{})
+	want := slices.Clone(entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", ""))
+	other := want[1].at(want[1].Revision)
+	other.Value = []byte("other")
+	for _, test := range []struct {
+		name   string
+		change map[string]*Entry
+		want   int
+	}{
+		{"nothing", nil, 0},
+		{"another value", map[string]*Entry{"n/1": other}, 1},
+		{"another revision", map[string]*Entry{"n/2": want[2].at(want[2].Revision - 1)}, 1},
+		{"one too many", map[string]*Entry{"n/11": {Key: "n/11"}}, 1},
+		{"one too many at the end", map[string]*Entry{"z": {Key: "z"}}, 1},
+		{"two are missing", map[string]*Entry{"n/0": nil, "n/4": nil}, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for key, e := range test.change {
+				tamper(r, key, e)
+			}
+			checked, err := r.Check(deadline(t), nil)
+			if err != nil || len(checked.Differences) != test.want || checked.Entries != 5 {
+				t.Errorf("%+v, %v; want %d differences", checked, err, test.want)
+			}
+			if err := checked.Err(); (test.want > 0) != errors.Is(err, ErrInconsistent) {
+				t.Error(err)
+			}
+			r.Release()
+			snapshot(t, r, ReadAt{})
+		})
+	}
+	if stats := s.Stats().Resources[0]; stats.Consistent != 1 || stats.Different != 5 || stats.Loads != 7 {
+		t.Errorf("%+v", stats)
+	}
+}
+
+// TestCheckIsLate: etcd may compact what is being compared. That is no difference.
+func TestCheckIsLate(t *testing.T) {
+	e := ownEtcd(t)
+	s := run(t, Options{Client: e.client, Prefix: "/x"})
+	r := s.Resource("g", "p")
+	for i := range firstPage + 1 {
+		put(t, r, fmt.Sprint(i), "1")
+	}
+	snapshot(t, r, ReadAt{})
+	_, err := r.Check(deadline(t), func(ctx context.Context) error {
+		_, err := e.client.Compact(ctx, put(t, r, "x", "2").Revision)
+		return err
+	})
+	if !errors.Is(err, ErrCompacted) {
+		t.Error(err)
+	}
+	if _, err := r.Check(deadline(t), func(context.Context) error { return errWatchEnded }); !errors.Is(err, errWatchEnded) {
+		t.Errorf("a check that was broken off: %v", err)
+	}
+	if stats := s.Stats().Resources[0]; stats.Unchecked != 2 {
+		t.Errorf("%+v", stats)
+	}
+}
+
+// TestCheckEvery: the comparison comes by itself, and leaves what is cold.
+func TestCheckEvery(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Now())
+	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Clock: clock, IdleFor: -1})
+	r := s.Resource("g", "p")
+	s.Resource("g", "cold")
+	ctx, cancel := context.WithCancel(deadline(t))
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.CheckEvery(ctx, time.Hour) }()
+	put(t, r, "x", "1")
+	snapshot(t, r, ReadAt{})
+	for s.Stats().Resources[0].Consistent < 2 {
+		clock.Step(time.Hour) // of no avail until the goroutine waits
+		if ctx.Err() != nil {
+			t.Fatal("nothing was compared")
+		}
+	}
+	cancel()
+	<-ended
+	if stats := s.Stats(); len(stats.Resources) != 1 || stats.Resources[0].Different != 0 {
+		t.Errorf("%+v", stats)
+	}
+}
