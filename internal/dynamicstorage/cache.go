@@ -1,18 +1,22 @@
 package dynamicstorage
 
 import (
+	"sort"
 	"strings"
 
-	"github.com/google/btree"
+	"github.com/tidwall/btree"
 )
 
 // treeDegree makes nodes of up to 63 entries, half a kilobyte: what a change after a snapshot copies per level.
 const treeDegree = 32
 
+// tree holds entries in the order of their keys, and knows their places. A copy is free: the two share nodes until one of
+// them changes one. Copying and changing need the tree's lock; reading one that nobody changes needs none, for reads
+// never write to nodes, whatever becomes of trees that share them.
 type tree = btree.BTreeG[*Entry]
 
 func newTree() *tree {
-	return btree.NewG(treeDegree, func(a, b *Entry) bool { return a.Key < b.Key })
+	return btree.NewBTreeGOptions(func(a, b *Entry) bool { return a.Key < b.Key }, btree.Options{Degree: treeDegree, NoLocks: true})
 }
 
 // cache is the state of a resource: its entries in the order of their keys. It has no lock of its own.
@@ -30,7 +34,7 @@ type cache struct {
 
 func newCache(entries *tree, revision int64) *cache {
 	c := &cache{entries: entries, changed: revision, loaded: revision}
-	entries.Ascend(func(e *Entry) bool {
+	entries.Scan(func(e *Entry) bool {
 		c.bytes += e.size()
 		return true
 	})
@@ -50,7 +54,7 @@ func (c *cache) apply(key string, e *Entry, revision int64) (Event, bool) {
 		return Event{}, false
 	}
 	if e != nil {
-		c.entries.ReplaceOrInsert(e)
+		c.entries.Set(e)
 		c.bytes += e.size()
 	} else {
 		c.entries.Delete(old)
@@ -66,17 +70,17 @@ func (c *cache) apply(key string, e *Entry, revision int64) (Event, bool) {
 // snapshot returns the entries as they are now; nobody may modify it.
 func (c *cache) snapshot() *tree {
 	if c.clone == nil {
-		c.clone = c.entries.Clone()
+		c.clone = c.entries.Copy()
 	}
 	return c.clone
 }
 
 // undo returns the entries as they were before events, which are the last ones applied.
 func (c *cache) undo(events []Event) *tree {
-	entries := c.entries.Clone()
+	entries := c.entries.Copy()
 	for i := len(events) - 1; i >= 0; i-- {
 		if prev := events[i].Prev; prev != nil {
-			entries.ReplaceOrInsert(prev)
+			entries.Set(prev)
 		} else {
 			entries.Delete(events[i].Entry)
 		}
@@ -86,7 +90,25 @@ func (c *cache) undo(events []Event) *tree {
 
 // ascend calls f with the entries whose keys begin with prefix and are not before start, in order, until it returns false.
 func ascend(entries *tree, prefix, start string, f func(*Entry) bool) {
-	entries.AscendGreaterOrEqual(&Entry{Key: max(prefix, start)}, func(e *Entry) bool {
+	entries.Ascend(&Entry{Key: max(prefix, start)}, func(e *Entry) bool {
 		return strings.HasPrefix(e.Key, prefix) && f(e)
 	})
+}
+
+// rank returns the number of items of a sorted tree that are before a place in it: those for which before is true.
+func rank[T any](items *btree.BTreeG[T], before func(T) bool) int {
+	return sort.Search(items.Len(), func(n int) bool {
+		item, _ := items.GetAt(n)
+		return !before(item)
+	})
+}
+
+// count returns the number of entries whose keys begin with prefix and are not before start.
+func count(entries *tree, prefix, start string) int {
+	from := max(prefix, start)
+	end := rank(entries, func(e *Entry) bool { return e.Key < from || strings.HasPrefix(e.Key, prefix) })
+	if from == "" {
+		return end
+	}
+	return end - rank(entries, func(e *Entry) bool { return e.Key < from })
 }

@@ -219,7 +219,7 @@ func compareWithEtcd(t testing.TB, s *Store) {
 		}
 		var bytes int64
 		r.mu.RLock()
-		r.cache.entries.Ascend(func(e *Entry) bool { bytes += e.size(); return true })
+		r.cache.entries.Scan(func(e *Entry) bool { bytes += e.size(); return true })
 		if bytes != r.cache.bytes || len(r.writes) != 0 {
 			t.Errorf("%s: %d bytes counted as %d; %d own writes still expected", r.name, bytes, r.cache.bytes, len(r.writes))
 		}

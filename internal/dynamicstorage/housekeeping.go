@@ -60,7 +60,7 @@ func (r *Resource) dropViews() {
 	}
 	entries := r.cache.snapshot()
 	r.mu.Unlock()
-	entries.Ascend(func(e *Entry) bool {
+	entries.Scan(func(e *Entry) bool {
 		e.dropViews()
 		return true
 	})

@@ -142,7 +142,7 @@ func (r *Resource) tryLoad(ctx context.Context, l *load) (finished bool, err err
 	l.again = false
 	r.mu.Unlock()
 	entries := newTree()
-	revision, err := r.readAll(ctx, func(kv *mvccpb.KeyValue) { entries.ReplaceOrInsert(r.entry(ctx, kv)) })
+	revision, err := r.readAll(ctx, func(kv *mvccpb.KeyValue) { entries.Set(r.entry(ctx, kv)) })
 	if err != nil {
 		r.counts.failedLoads.Add(1)
 		return false, err
@@ -181,7 +181,7 @@ func (r *Resource) missed(entries *tree) (events []Event, lost bool) {
 	old := r.cache.snapshot()
 	r.mu.Unlock()
 	common := 0
-	entries.Ascend(func(e *Entry) bool {
+	entries.Scan(func(e *Entry) bool {
 		prev, _ := old.Get(e)
 		switch {
 		case prev == nil:

@@ -270,39 +270,38 @@ func TestCacheAndUndo(t *testing.T) {
 
 func stateOf(entries *tree) string {
 	var b strings.Builder
-	entries.Ascend(func(e *Entry) bool {
+	entries.Scan(func(e *Entry) bool {
 		fmt.Fprint(&b, e.Key, "@", e.Revision, " ")
 		return true
 	})
 	return b.String()
 }
 
-func TestCounted(t *testing.T) {
+func TestCount(t *testing.T) {
 	entries := newTree()
 	var keys []string
 	for _, namespace := range []string{"a", "b", "c"} {
 		for i := range 10 {
 			key := fmt.Sprintf("%s/%d", namespace, i)
 			keys = append(keys, key)
-			entries.ReplaceOrInsert(&Entry{Key: key})
+			entries.Set(&Entry{Key: key})
 		}
 	}
-	c := &counted{}
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 1000 {
 		prefix := []string{"", "a/", "b/", "c/", "d/"}[rnd.IntN(5)]
-		after := ""
+		start := ""
 		if rnd.IntN(4) > 0 {
-			after = keys[rnd.IntN(len(keys))]
+			start = keys[rnd.IntN(len(keys))]
 		}
-		var want int64
+		want := 0
 		for _, key := range keys {
-			if strings.HasPrefix(key, prefix) && key > after {
+			if strings.HasPrefix(key, prefix) && key >= start {
 				want++
 			}
 		}
-		if got := c.count(entries, prefix, after); got != want {
-			t.Fatalf("prefix %q after %q: %d, want %d", prefix, after, got, want)
+		if got := count(entries, prefix, start); got != want {
+			t.Fatalf("prefix %q from %q: %d, want %d", prefix, start, got, want)
 		}
 	}
 }

@@ -201,7 +201,6 @@ func (r *Resource) snapshotLocked(fed int64) *Snapshot {
 		resource: r,
 		entries:  r.cache.snapshot(),
 		since:    r.cache.changed,
-		counted:  &counted{},
 	}
 }
 
@@ -242,13 +241,13 @@ func (r *Resource) past(revision int64) *Snapshot {
 	if r.cache == nil {
 		return nil
 	}
-	s := &Snapshot{Revision: revision, resource: r, counted: &counted{}}
+	s := &Snapshot{Revision: revision, resource: r}
 	if r.load == nil && revision >= r.cache.changed {
 		s.entries, s.since = r.cache.snapshot(), r.cache.changed
 		return s
 	}
 	if k := r.keptLocked(revision); k != nil {
-		s.entries, s.since, s.counted = k.entries, k.since, k.counted
+		s.entries, s.since = k.entries, k.since
 		return s
 	}
 	if r.load != nil || revision < r.ring.floor {

@@ -3,7 +3,6 @@ package dynamicstorage
 import (
 	"context"
 	"iter"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -20,8 +19,7 @@ type Snapshot struct {
 	// entries are nil when the state has to be read from etcd.
 	entries *tree
 	// since is the revision of the last change before: the state is that of every revision from it to Revision.
-	since   int64
-	counted *counted
+	since int64
 }
 
 // Ascend returns the entries whose keys begin with prefix, in the order of their keys, from start on if it is not "". A
@@ -48,64 +46,20 @@ func (s *Snapshot) Ascend(ctx context.Context, prefix, start string) iter.Seq2[*
 
 // Count returns the number of entries whose keys begin with prefix and come after the key after, if that is not "".
 func (s *Snapshot) Count(ctx context.Context, prefix, after string) (int64, error) {
-	if s.entries != nil {
-		return s.counted.count(s.entries, prefix, after), nil
-	}
-	r := s.resource
 	from := prefix
 	if after != "" {
 		from = max(prefix, after+"\x00")
 	}
+	if s.entries != nil {
+		return int64(count(s.entries, prefix, from)), nil
+	}
+	r := s.resource
 	resp, err := r.store.client.Get(ctx, r.fullKey(from), clientv3.WithRange(prefixEnd(r.fullKey(prefix))),
 		clientv3.WithRev(s.Revision), clientv3.WithCountOnly())
 	if err != nil {
 		return 0, etcdError(ctx, "counting in etcd", err)
 	}
 	return resp.Count, nil
-}
-
-// counted remembers the last count in a snapshot. Pages follow each other: each count is the one before less a page.
-type counted struct {
-	// mu guards the fields below.
-	mu            sync.Mutex
-	known         bool
-	prefix, after string
-	n             int64
-}
-
-func (c *counted) count(entries *tree, prefix, after string) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.known && c.prefix == prefix && c.after <= after:
-		c.n -= between(entries, prefix, c.after, after)
-	case prefix == "":
-		c.n = int64(entries.Len()) - between(entries, "", "", after)
-	default:
-		c.n = 0
-		ascend(entries, prefix, after, func(e *Entry) bool {
-			if e.Key > after {
-				c.n++
-			}
-			return true
-		})
-	}
-	c.known, c.prefix, c.after = true, prefix, after
-	return c.n
-}
-
-// between counts the entries with a prefix after the key from, up to and with the key to.
-func between(entries *tree, prefix, from, to string) (n int64) {
-	ascend(entries, prefix, from, func(e *Entry) bool {
-		if e.Key > to {
-			return false
-		}
-		if e.Key > from {
-			n++
-		}
-		return true
-	})
-	return n
 }
 
 // keptSnapshot is a snapshot that is kept for later reads of its revision.
