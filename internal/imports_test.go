@@ -23,10 +23,12 @@ const module = "github.com/crd-server/crd-server/"
 var mayImport = map[string][]string{
 	"cmd/crd-server": {"internal/server"},
 	"internal/server": {
-		"internal/apiservices", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers",
+		"internal/apiservices", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers",
 		"internal/crds", "internal/validation", "internal/dynamicstorage", "internal/wire",
 	},
 	"internal/apiservices":    {},
+	"internal/authentication": {},
+	"internal/authorization":  {},
 	"internal/crdhandler":     {"internal/crds", "internal/validation", "internal/conversion", "internal/dynamicstorage", "internal/wire"},
 	"internal/conversion":     {"internal/validation", "internal/wire"},
 	"internal/discovery":      {"internal/crds", "internal/wire"},

@@ -1,0 +1,110 @@
+package authentication
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	webhooktoken "k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// The ConfigMap in which a cluster tells extension API servers whom to believe, and its keys.
+const (
+	configMapNamespace = "kube-system"
+	configMapName      = "extension-apiserver-authentication"
+
+	keyClientCA    = "client-ca-file"
+	keyProxyCA     = "requestheader-client-ca-file"
+	keyUsernames   = "requestheader-username-headers"
+	keyUIDs        = "requestheader-uid-headers"
+	keyGroups      = "requestheader-group-headers"
+	keyExtraPrefix = "requestheader-extra-headers-prefix"
+	keyNames       = "requestheader-allowed-names"
+)
+
+// What a host cluster is given, as upstream's extension API servers have it.
+const (
+	reviewTimeout = 10 * time.Second
+	hostQPS       = 200
+	hostBurst     = 400
+)
+
+// retryBackoff is how often, and after which waits, a webhook is asked again.
+var retryBackoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
+
+// client returns one of the host cluster; nil without one.
+func (o *DelegatedOptions) client() (kubernetes.Interface, error) {
+	if o.Kubeconfig == "" {
+		return nil, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--authentication-kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	config.QPS, config.Burst, config.Timeout = hostQPS, hostBurst, reviewTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("--authentication-kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	return client, nil
+}
+
+// lookup is what the ConfigMap of a host cluster says; its changes are followed.
+type lookup struct {
+	clientCA, proxyCA *dynamiccertificates.ConfigMapCAController
+	headers           *headerrequest.RequestHeaderAuthRequestController
+}
+
+func newLookup(client kubernetes.Interface) (*lookup, error) {
+	clientCA, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", configMapNamespace, configMapName, keyClientCA, client)
+	if err != nil {
+		return nil, err
+	}
+	proxyCA, err := dynamiccertificates.NewDynamicCAFromConfigMapController("request-header", configMapNamespace, configMapName, keyProxyCA, client)
+	if err != nil {
+		return nil, err
+	}
+	headers := headerrequest.NewRequestHeaderAuthRequestController(configMapName, configMapNamespace, client,
+		keyUsernames, keyUIDs, keyGroups, keyExtraPrefix, keyNames)
+	return &lookup{clientCA: clientCA, proxyCA: proxyCA, headers: headers}, nil
+}
+
+// read reads the ConfigMap once.
+func (l *lookup) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
+	for _, part := range []interface{ RunOnce(context.Context) error }{l.clientCA, l.proxyCA, l.headers} {
+		if err := part.RunOnce(ctx); err != nil {
+			return fmt.Errorf("ConfigMap %s/%s of the host cluster cannot be read (see --authentication-tolerate-lookup-failure): %w",
+				configMapNamespace, configMapName, err)
+		}
+	}
+	return nil
+}
+
+func (l *lookup) requestHeaders() *authenticatorfactory.RequestHeaderConfig {
+	return &authenticatorfactory.RequestHeaderConfig{
+		UsernameHeaders:     headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.UsernameHeaders)),
+		UIDHeaders:          headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.UIDHeaders)),
+		GroupHeaders:        headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.GroupHeaders)),
+		ExtraHeaderPrefixes: headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.ExtraHeaderPrefixes)),
+		AllowedClientNames:  headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.AllowedClientNames)),
+		CAContentProvider:   l.proxyCA,
+	}
+}
+
+// tokenReviews asks the host cluster about tokens.
+func tokenReviews(client kubernetes.Interface, audiences authenticator.Audiences) (authenticator.Token, error) {
+	authenticatorfactory.RegisterMetrics()
+	return webhooktoken.NewFromInterface(client.AuthenticationV1(), audiences, retryBackoff, reviewTimeout, webhooktoken.AuthenticatorMetrics{
+		RecordRequestTotal:   authenticatorfactory.RecordRequestTotal,
+		RecordRequestLatency: authenticatorfactory.RecordRequestLatency,
+	})
+}

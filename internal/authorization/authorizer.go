@@ -1,0 +1,164 @@
+package authorization
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+	"k8s.io/apiserver/pkg/authorization/path"
+	"k8s.io/apiserver/pkg/authorization/union"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Authorizer decides. It follows its configuration file while Run runs.
+type Authorizer struct {
+	authorizer.Authorizer
+	// follow is nil without a configuration file.
+	follow func(context.Context)
+}
+
+// New makes an authorizer. Errors name the flag that is wrong.
+func New(o *Options) (*Authorizer, error) {
+	everybody, err := o.everybody()
+	if err != nil {
+		return nil, err
+	}
+	a := &Authorizer{}
+	decide := everybody
+	if o.ConfigFile != "" {
+		configured, err := newConfigured(o.ConfigFile)
+		if err != nil {
+			return nil, err
+		}
+		a.follow = configured.follow
+		decide = append(decide, union.NamedAuthorizer{AuthorizerName: "configuration", Authorizer: configured})
+	}
+	for _, mode := range o.Modes {
+		named, err := o.mode(mode)
+		if err != nil {
+			return nil, err
+		}
+		decide = append(decide, named)
+	}
+	if o.Kubeconfig != "" {
+		host, err := o.host()
+		if err != nil {
+			return nil, fmt.Errorf("--authorization-kubeconfig %s: %w", o.Kubeconfig, err)
+		}
+		decide = append(decide, union.NamedAuthorizer{AuthorizerName: "host", Authorizer: host})
+	}
+	a.Authorizer, err = union.New(decide...)
+	return a, err
+}
+
+// Run follows the configuration file until the context ends.
+func (a *Authorizer) Run(ctx context.Context) {
+	if a.follow != nil {
+		a.follow(ctx)
+	}
+	<-ctx.Done()
+}
+
+// discoveryPaths is what the ClusterRole system:discovery of Kubernetes lets every authenticated user get.
+var discoveryPaths = []string{
+	"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/readyz", "/openapi", "/openapi/*", "/version", "/version/",
+}
+
+// everybody is what needs nobody's decision.
+func (o *Options) everybody() ([]union.NamedAuthorizer, error) {
+	open, err := path.NewAuthorizer(o.AlwaysAllowPaths)
+	if err != nil {
+		return nil, fmt.Errorf("--authorization-always-allow-paths: %w", err)
+	}
+	discovery, err := path.NewAuthorizer(discoveryPaths)
+	if err != nil {
+		return nil, err
+	}
+	forAuthenticated := authorizer.AuthorizerFunc(
+		func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			if a.GetVerb() != "get" || a.GetUser() == nil || !slices.Contains(a.GetUser().GetGroups(), user.AllAuthenticated) {
+				return authorizer.DecisionNoOpinion, "", nil
+			}
+			return discovery.Authorize(ctx, a)
+		})
+	return []union.NamedAuthorizer{
+		{AuthorizerName: "always-allow-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)},
+		{AuthorizerName: "always-allow-paths", Authorizer: open},
+		{AuthorizerName: "discovery", Authorizer: forAuthenticated},
+	}, nil
+}
+
+func (o *Options) mode(mode string) (union.NamedAuthorizer, error) {
+	named := union.NamedAuthorizer{AuthorizerName: mode}
+	switch mode {
+	case ModeAlwaysAllow:
+		named.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	case ModeAlwaysDeny:
+		named.Authorizer = authorizerfactory.NewAlwaysDenyAuthorizer()
+	case ModeWebhook:
+		config, err := webhookutil.LoadKubeconfig(o.WebhookConfigFile, nil)
+		if err == nil {
+			named.Authorizer, err = newWebhook(config, ModeWebhook, &apiserver.WebhookConfiguration{
+				SubjectAccessReviewVersion: o.WebhookVersion,
+			}, o.AllowTTL, o.DenyTTL)
+		}
+		if err != nil {
+			return named, fmt.Errorf("--authorization-webhook-config-file %s: %w", o.WebhookConfigFile, err)
+		}
+	default:
+		return named, fmt.Errorf("--authorization-mode: unknown mode %q", mode)
+	}
+	return named, nil
+}
+
+// What a host cluster is given, as upstream's extension API servers have it.
+const (
+	reviewTimeout = 10 * time.Second
+	hostQPS       = 200
+	hostBurst     = 400
+)
+
+// retryBackoff is how often, and after which waits, a webhook is asked again.
+var retryBackoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
+
+// host asks the host cluster.
+func (o *Options) host() (authorizer.Authorizer, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst, config.Timeout = hostQPS, hostBurst, reviewTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	authorizerfactory.RegisterMetrics()
+	backoff := retryBackoff
+	return authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: client.AuthorizationV1(),
+		AllowCacheTTL:             o.AllowTTL,
+		DenyCacheTTL:              o.DenyTTL,
+		WebhookRetryBackoff:       &backoff,
+	}.New()
+}
+
+// newWebhook asks one webhook.
+func newWebhook(config *rest.Config, name string, c *apiserver.WebhookConfiguration, allow, deny time.Duration) (authorizer.Authorizer, error) {
+	onError := authorizer.DecisionNoOpinion
+	if c.FailurePolicy == apiserver.FailurePolicyDeny {
+		onError = authorizer.DecisionDeny
+	}
+	return webhook.New(config, c.SubjectAccessReviewVersion, allow, deny, retryBackoff, onError,
+		c.MatchConditions, name, authorizerfactory.NewDelegatingAuthorizerMetrics(), authorizationcel.NewDefaultCompiler())
+}
