@@ -62,6 +62,18 @@ func (c *choices) schema(depth int) apiextensionsv1.JSONSchemaProps {
 		s.Type = "string"
 	}
 	s.Nullable = c.once(5)
+	if c.once(6) {
+		s.Default = &apiextensionsv1.JSON{Raw: mustJSON(choose(c, schemaEnum))}
+	}
+	if c.once(10) {
+		preserve := true
+		s.XPreserveUnknownFields = &preserve
+	}
+	s.XEmbeddedResource = s.Type == "object" && c.once(10)
+	if s.Type == "array" && c.once(2) {
+		s.XListType = &[]string{"set", "map", "map", "atomic"}[c.among(4)]
+		s.XListMapKeys = [][]string{{"a"}, {"a", "b"}}[c.among(2)]
+	}
 	if c.once(12) {
 		s.XIntOrString = true
 	}
@@ -70,8 +82,7 @@ func (c *choices) schema(depth int) apiextensionsv1.JSONSchemaProps {
 	}
 	if c.once(6) {
 		for range 1 + c.among(3) {
-			raw, _ := json.Marshal(choose(c, schemaEnum))
-			s.Enum = append(s.Enum, apiextensionsv1.JSON{Raw: raw})
+			s.Enum = append(s.Enum, apiextensionsv1.JSON{Raw: mustJSON(choose(c, schemaEnum))})
 		}
 	}
 	c.limits(&s)
@@ -83,6 +94,14 @@ func (c *choices) schema(depth int) apiextensionsv1.JSONSchemaProps {
 		s.UniqueItems = true
 	}
 	return s
+}
+
+func mustJSON(value any) []byte {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
 func (c *choices) limits(s *apiextensionsv1.JSONSchemaProps) {

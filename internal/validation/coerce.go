@@ -81,20 +81,29 @@ func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFi
 
 // coerceToSchema is the part of coerce that is about the schema. A version that the CRD does not have knows no field.
 func (s *Set) coerceToSchema(obj map[string]any, o CoerceOptions, v *Version) (unknownFields []string, err error) {
-	var structural, embedded *structuralschema.Structural
+	var (
+		structural, embedded *structuralschema.Structural
+		root                 *node
+	)
 	if v != nil {
 		if structural, err = v.Structural(); err != nil {
+			return nil, err
+		}
+		if root, err = v.root(); err != nil {
 			return nil, err
 		}
 		if embedded, err = v.embedded(); err != nil {
 			return nil, err
 		}
 	}
-	if !s.crd.Spec.PreserveUnknownFields {
+	if !s.crd.Spec.PreserveUnknownFields && !root.cleanObject(obj, true) {
 		unknownFields = pruning.PruneWithOptions(obj, structural, true, structuralschema.UnknownFieldPathOptions{
 			TrackUnknownFieldPaths: o.ReturnUnknownFieldPaths,
 		})
 		defaulting.PruneNonNullableNullsWithoutDefaults(obj, structural)
+	}
+	if embedded == nil {
+		return unknownFields, nil
 	}
 	coerceErr, unknown := objectmeta.CoerceWithOptions(nil, obj, embedded, false, objectmeta.CoerceOptions{
 		DropInvalidFields:       o.DropInvalidMetadata,

@@ -112,7 +112,7 @@ func (c *children) get(name string) *node {
 
 // property returns what a property has to be, nil if the schema does not say.
 func (n *node) property(name string) *node {
-	if n.object == nil {
+	if n == nil || n.object == nil {
 		return nil
 	}
 	if property := n.object.properties.get(name); property != nil {
@@ -123,7 +123,7 @@ func (n *node) property(name string) *node {
 
 // items returns what the items of a list have to be, nil if the schema does not say.
 func (n *node) items() *node {
-	if n.list == nil {
+	if n == nil || n.list == nil {
 		return nil
 	}
 	return n.list.items.get()

@@ -17,8 +17,12 @@ func (v *Version) embedded() (*structuralschema.Structural, error) {
 func (v *Version) keyed() (*structuralschema.Structural, error) {
 	return v.keyedLists.get(func() (*structuralschema.Structural, error) {
 		s, err := v.Structural()
-		return trim(s, func(s *structuralschema.Structural) bool { return s.XListType != nil && *s.XListType != "atomic" }), err
+		return trim(s, isKeyed), err
 	})
+}
+
+func isKeyed(s *structuralschema.Structural) bool {
+	return s.XListType != nil && *s.XListType != "atomic"
 }
 
 // trim returns a schema with those nodes only that are to be kept, whole, or lead to one. It is nil if there is none. What is

@@ -6,7 +6,6 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	schemaobjectmeta "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
@@ -32,7 +31,7 @@ func (v *Version) ValidateCreate(ctx context.Context, obj *unstructured.Unstruct
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, parts.embedded, false)...)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, parts.keyed, obj.Object)...)
+	errs = append(errs, validateUnique(parts.keyed, obj.Object)...)
 	return append(errs, parts.validateRules(ctx, errs, obj.Object, nil, nil)...)
 }
 
@@ -104,8 +103,8 @@ func (v *Version) parts() (p parts, err error) {
 
 // validateListTypes holds lists of type set and map to their keys, unless the old object failed already.
 func validateListTypes(keyed *structuralschema.Structural, obj, old *unstructured.Unstructured) field.ErrorList {
-	errs := listtype.ValidateListSetsAndMaps(nil, keyed, obj.Object)
-	if len(errs) > 0 && len(listtype.ValidateListSetsAndMaps(nil, keyed, old.Object)) > 0 {
+	errs := validateUnique(keyed, obj.Object)
+	if len(errs) > 0 && len(validateUnique(keyed, old.Object)) > 0 {
 		return nil
 	}
 	return errs
