@@ -23,7 +23,7 @@ const module = "github.com/crd-server/crd-server/"
 var mayImport = map[string][]string{
 	"cmd/crd-server": {"internal/server"},
 	"internal/server": {
-		"internal/apiservices", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers",
+		"internal/apiservices", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption",
 		"internal/crds", "internal/validation", "internal/dynamicstorage", "internal/wire",
 	},
 	"internal/apiservices":    {},
@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"internal/validation":     {},
 	"internal/dynamicstorage": {},
 	"internal/wire":           {},
+	"internal/encryption":     {},
 	"internal/etcdtest":       {},
 }
 
@@ -48,7 +49,7 @@ var forTests = []string{"internal/etcdtest"}
 // as a reference.
 var banned = []string{
 	"k8s.io/apiserver/pkg/server",
-	"k8s.io/apiserver/pkg/server/options/...",
+	"k8s.io/apiserver/pkg/server/options",
 	"k8s.io/apiserver/pkg/endpoints",
 	"k8s.io/apiserver/pkg/endpoints/handlers",
 	"k8s.io/apiserver/pkg/registry/...",

@@ -1,0 +1,136 @@
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	secretKey = "/registry/shop.example.com/secrets/default/one"
+	plainKey  = "/registry/shop.example.com/tables/default/one"
+	otherKey  = "/registry/shop.example.com/secrets/default/two"
+)
+
+// provider is a provider of a configuration, with a key that follows from seed.
+func provider(kind string, seed byte) string {
+	if kind == "identity" {
+		return "  - identity: {}\n"
+	}
+	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{seed}, 32))
+	return fmt.Sprintf("  - %s:\n      keys:\n      - {name: key%d, secret: %q}\n", kind, seed, key)
+}
+
+// configuration encrypts one resource.
+func configuration(t *testing.T, file string, providers ...string) {
+	t.Helper()
+	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets.shop.example.com]\n  providers:\n"
+	for _, p := range providers {
+		text += p
+	}
+	// As a mounted ConfigMap is changed: by renaming.
+	next := file + ".next"
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newTransformer(t *testing.T, o Options) *Transformer {
+	t.Helper()
+	transformer, err := New(t.Context(), &o, "/registry", t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transformer
+}
+
+func encrypt(t *testing.T, transformer *Transformer, key, plain string) []byte {
+	t.Helper()
+	stored, err := transformer.ToStorage(t.Context(), []byte(plain), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+func TestEncryptsWhatIsNamed(t *testing.T) {
+	for _, kind := range []string{"aescbc", "aesgcm", "secretbox"} {
+		t.Run(kind, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			configuration(t, file, provider(kind, 1), provider("identity", 0))
+			transformer := newTransformer(t, Options{ConfigFile: file})
+			const plain = `{"kind":"Secret"}`
+			stored := encrypt(t, transformer, secretKey, plain)
+			if bytes.Contains(stored, []byte("Secret")) || !bytes.HasPrefix(stored, []byte("k8s:enc:"+kind+":v1:key1:")) {
+				t.Errorf("stored is %q", stored)
+			}
+			if got, stale, err := transformer.FromStorage(t.Context(), stored, secretKey); err != nil || stale || string(got) != plain {
+				t.Errorf("read was %q, %t, %v", got, stale, err)
+			}
+			if _, _, err := transformer.FromStorage(t.Context(), stored, otherKey); err == nil && kind == "aesgcm" {
+				t.Error("the value of one object was taken for that of another")
+			}
+			if got, stale, err := transformer.FromStorage(t.Context(), []byte(plain), secretKey); err != nil || !stale || string(got) != plain {
+				t.Errorf("what was stored before encryption was read as %q, %t, %v", got, stale, err)
+			}
+			if stored := encrypt(t, transformer, plainKey, plain); string(stored) != plain {
+				t.Errorf("what is not named was stored as %q", stored)
+			}
+			if err := transformer.Check(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestFollowsItsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	configuration(t, file, provider("aesgcm", 1))
+	transformer := newTransformer(t, Options{ConfigFile: file, Reload: true})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { transformer.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+
+	old := encrypt(t, transformer, secretKey, "value")
+	configuration(t, file, provider("aesgcm", 2), provider("aesgcm", 1))
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		stored, err := transformer.ToStorage(ctx, []byte("value"), secretKey)
+		return bytes.HasPrefix(stored, []byte("k8s:enc:aesgcm:v1:key2:")), err
+	})
+	if err != nil {
+		t.Fatalf("the new key is not used: %v", err)
+	}
+	if got, stale, err := transformer.FromStorage(t.Context(), old, secretKey); err != nil || !stale || string(got) != "value" {
+		t.Errorf("a value of the old key was read as %q, %t, %v", got, stale, err)
+	}
+}
+
+func TestRefusesWhatIsWrong(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("kind: Other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{ConfigFile: file}, {ConfigFile: file + ".missing"}} {
+		if _, err := New(t.Context(), &o, "/registry", t.Name()); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+	if transformer, err := New(t.Context(), &Options{}, "/registry", t.Name()); transformer != nil || err != nil {
+		t.Errorf("without a configuration there is %v, %v", transformer, err)
+	}
+	if errs := (&Options{Reload: true}).Validate(); len(errs) != 1 {
+		t.Errorf("reloading nothing: %v", errs)
+	}
+}
