@@ -35,6 +35,7 @@ func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authoriz
 	}
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
+	measure(client, o.Etcd.root(), table)
 	published := discovery.New(table, discovery.Options{Delegate: http.HandlerFunc(notFound), Version: apiVersion})
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, noop.NewTracerProvider()))
@@ -77,6 +78,10 @@ func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authoriz
 			group.Go(func() error { return store.Run(ctx) })
 			group.Go(func() error { informer.RunWithContext(ctx); return nil })
 			group.Go(func() error { lifecycle.Run(ctx); return nil })
+			group.Go(func() error { theStorage.follow(ctx, store, client); return nil })
+			if interval := o.Etcd.CheckInterval; interval > 0 {
+				group.Go(func() error { store.CheckEvery(ctx, interval); return nil })
+			}
 			if interval := o.Etcd.CompactionInterval; interval > 0 && len(o.Etcd.Servers) > 0 {
 				group.Go(func() error { store.Compact(ctx, interval); return nil })
 			}

@@ -70,6 +70,8 @@ func (o *EtcdOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Prefix, "etcd-prefix", o.Prefix, "Prefix of all keys in etcd.")
 	fs.DurationVar(&o.CompactionInterval, "etcd-compaction-interval", o.CompactionInterval,
 		"`Interval` of compactions of the external etcd; 0 leaves them to others. The etcd in this process compacts itself.")
+	fs.DurationVar(&o.CheckInterval, "cache-consistency-check-interval", o.CheckInterval,
+		"`Interval` at which what is in memory is compared with etcd; what differs is logged as an error, and counted. 0: never.")
 }
 
 func (o *RequestOptions) addFlags(fs *pflag.FlagSet) {

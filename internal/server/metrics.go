@@ -6,9 +6,12 @@ import (
 	flowcontrolmetrics "k8s.io/apiserver/pkg/util/flowcontrol/metrics"
 )
 
-// registerMetrics makes known what the filters and handlers count, under kube-apiserver's names. It may be called again.
+// registerMetrics makes known what the filters, the handlers and the storage count, under kube-apiserver's names where it has
+// the same. It may be called again.
 func registerMetrics() {
 	requestmetrics.Register()
 	handlersmetrics.Register()
 	flowcontrolmetrics.Register()
+	registerStorage()
+	registerEtcd()
 }

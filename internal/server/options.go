@@ -76,6 +76,8 @@ type EtcdOptions struct {
 	Prefix            string
 	// CompactionInterval is how often an external cluster is compacted; 0: never.
 	CompactionInterval time.Duration
+	// CheckInterval is how often what is in memory is compared with etcd; 0: never.
+	CheckInterval time.Duration
 }
 
 // RequestOptions bounds requests.

@@ -106,6 +106,9 @@ func (o *EtcdOptions) validate() (errs []error) {
 	if o.CompactionInterval < 0 {
 		errs = append(errs, fmt.Errorf("--etcd-compaction-interval must not be negative, not %v", o.CompactionInterval))
 	}
+	if o.CheckInterval < 0 {
+		errs = append(errs, fmt.Errorf("--cache-consistency-check-interval must not be negative, not %v", o.CheckInterval))
+	}
 	return errs
 }
 
