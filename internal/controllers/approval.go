@@ -2,11 +2,12 @@ package controllers
 
 import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // approved returns the condition about API review that CRDs of the community's own groups carry, nil for all others.
-func approved(crd *apiextensionsv1.CustomResourceDefinition) *condition {
+func approved(crd *apiextensions.CustomResourceDefinition) *condition {
 	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -99,52 +100,61 @@ func (l *Lifecycle) wait(ctx context.Context, record *crds.Record) error {
 
 // mark writes a condition Terminating. That the deletion is in progress is no news once something is in its way.
 func (l *Lifecycle) mark(ctx context.Context, record *crds.Record, c condition) error {
-	return l.update(ctx, record, func(internal *apiextensions.CustomResourceDefinition, crd *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error) {
-		old := apihelpers.FindCRDCondition(crd, c.Type)
+	return l.update(ctx, record, nil, func(stored *crds.Stored) (dynamicstorage.Change, error) {
+		old := apihelpers.FindCRDCondition(stored.Outline, c.Type)
 		stuck := old != nil && (old.Reason == "InstanceDeletionFailed" || old.Reason == "InstanceDeletionCheck")
 		if apihelpers.IsCRDConditionEquivalent(old, &c) || stuck && c.Reason == "InstanceDeletionInProgress" {
 			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 		}
-		setCondition(&crd.Status, c, l.config.Clock.Now())
-		return withStatus(internal, &crd.Status)
+		return withStatus(stored, l.with(stored, c))
 	})
 }
 
 // drop takes away our finalizer, and the CRD with it if that was the last one. Where others are left, the condition
 // tells that the objects are gone. It does neither unless the conditions hold.
 func (l *Lifecycle) drop(ctx context.Context, record *crds.Record, c condition, conditions ...dynamicstorage.Condition) error {
-	return l.updateIf(ctx, record, conditions, func(internal *apiextensions.CustomResourceDefinition, crd *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error) {
-		apiextensions.CRDRemoveFinalizer(internal, apiextensions.CustomResourceCleanupFinalizer)
-		if len(internal.Finalizers) == 0 {
+	return l.update(ctx, record, conditions, func(stored *crds.Stored) (dynamicstorage.Change, error) {
+		others := func(finalizer string) bool { return finalizer != apiextensionsv1.CustomResourceCleanupFinalizer }
+		if !slices.ContainsFunc(stored.Outline.Finalizers, others) {
 			return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
 		}
-		setCondition(&crd.Status, c, l.config.Clock.Now())
-		return withStatus(internal, &crd.Status)
+		whole, err := stored.Definition()
+		if err != nil {
+			return dynamicstorage.Change{}, err
+		}
+		crd := whole.DeepCopy()
+		apiextensions.CRDRemoveFinalizer(crd, apiextensions.CustomResourceCleanupFinalizer)
+		status := l.with(stored, c)
+		if err := apiextensionsv1.Convert_v1_CustomResourceDefinitionStatus_To_apiextensions_CustomResourceDefinitionStatus(status, &crd.Status, nil); err != nil {
+			return dynamicstorage.Change{}, fmt.Errorf("converting the status of CustomResourceDefinition %s: %w", crd.Name, err)
+		}
+		value, err := crds.EncodeDefinition(crd)
+		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, err
 	})
 }
 
-// changeFunc makes a change of a CRD, given in the stored form and in the one conditions are about.
-type changeFunc = func(*apiextensions.CustomResourceDefinition, *apiextensionsv1.CustomResourceDefinition) (dynamicstorage.Change, error)
-
-// update changes a CRD as long as it is the one of the record and still waiting for us.
-func (l *Lifecycle) update(ctx context.Context, record *crds.Record, change changeFunc) error {
-	return l.updateIf(ctx, record, nil, change)
+// with is the status of a stored CRD with another condition.
+func (l *Lifecycle) with(stored *crds.Stored, c condition) *apiextensionsv1.CustomResourceDefinitionStatus {
+	status := stored.Outline.Status.DeepCopy()
+	setCondition(status, c, l.config.Clock.Now())
+	return status
 }
 
-// updateIf is update under conditions.
-func (l *Lifecycle) updateIf(ctx context.Context, record *crds.Record, conditions []dynamicstorage.Condition, change changeFunc) error {
+// update changes a CRD under conditions, as long as it is the one of the record and still waiting for us.
+func (l *Lifecycle) update(ctx context.Context, record *crds.Record, conditions []dynamicstorage.Condition,
+	change func(*crds.Stored) (dynamicstorage.Change, error)) error {
 	_, err := l.definitions.Update(ctx, record.Name, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if current == nil {
 			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 		}
-		internal, crd, err := decode(current)
+		stored, err := crds.Open(current)
 		if err != nil {
 			return dynamicstorage.Change{}, err
 		}
-		if crd.UID != record.UID || !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
+		if stored.Outline.UID != record.UID || !apihelpers.CRDHasFinalizer(stored.Outline, apiextensionsv1.CustomResourceCleanupFinalizer) {
 			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 		}
-		return change(internal, crd)
+		return change(stored)
 	}, dynamicstorage.UpdateOptions{If: conditions})
 	if err != nil {
 		return fmt.Errorf("finalizing CustomResourceDefinition %s: %w", record.Name, err)

@@ -41,7 +41,6 @@ type Config struct {
 type Lifecycle struct {
 	config      Config
 	definitions *dynamicstorage.Resource
-	groups      *groupLocks
 
 	unsettled, deleted queue
 	// remaining says since when objects of a deleted CRD have been left: name -> time.Time.
@@ -61,7 +60,6 @@ func NewLifecycle(config Config) *Lifecycle {
 	l := &Lifecycle{
 		config:      config,
 		definitions: config.Store.Resource(crds.GroupName, crds.Plural),
-		groups:      newGroupLocks(),
 		unsettled:   newQueue("crd_conditions"),
 		deleted:     newQueue("crd_finalizer"),
 	}
@@ -79,7 +77,7 @@ func newQueue(name string) queue {
 // Settle brings the conditions of a CRD up to date and returns when the table of this replica shows the CRD as it
 // then is, or no longer. The CRD endpoint calls it after every write, before it answers.
 func (l *Lifecycle) Settle(ctx context.Context, name string) error {
-	return l.reconcile(ctx, name, true)
+	return l.reconcile(ctx, name)
 }
 
 // Run works until ctx is done, and returns when all its workers have.
@@ -127,7 +125,10 @@ func work(ctx context.Context, q queue, do func(ctx context.Context, name string
 }
 
 func (l *Lifecycle) reconcileQueued(ctx context.Context, name string) error {
-	return l.reconcile(ctx, name, false)
+	if record, ok := l.config.Table.Get(name); !ok || !unsettled(record) {
+		return nil // settled while it was in the queue
+	}
+	return l.reconcile(ctx, name)
 }
 
 // changed puts to the queues what a change of the table calls for. The table waits for it.

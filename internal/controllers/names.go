@@ -23,8 +23,9 @@ func newClaims() *claims {
 }
 
 // claimed returns the names that are not for a CRD to have: those the other CRDs of its group hold, and those that
-// would go to CRDs which have been waiting longer. The second makes replicas that settle two new CRDs at the same
-// time come to the same result, whoever writes first: a CRD is settled knowing everything older than itself.
+// would go to CRDs which have been waiting longer. The second makes two CRDs that are settled at the same time, here or on
+// other replicas, come to the same result, whoever writes first: a CRD is settled knowing everything older than itself, and
+// its write fails if it is not the same any more, so no name is granted twice.
 func claimed(group []*crds.Record, name string, revision int64) *claims {
 	c := newClaims()
 	var older []*crds.Record

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/crd-server/crd-server/internal/crds"
@@ -22,19 +20,10 @@ func unsettled(record *crds.Record) bool {
 }
 
 // reconcile computes all conditions of a CRD and writes them in one go if any differs. It returns once the table
-// shows a state at least as new as the one it left in etcd. The CRDs of one group take turns, so that each sees what
-// was granted to the one before.
-func (l *Lifecycle) reconcile(ctx context.Context, name string, fresh bool) error {
-	_, group, _ := strings.Cut(name, ".")
-	unlock, err := l.groups.lock(ctx, group)
-	if err != nil {
-		return fmt.Errorf("waiting to reconcile CustomResourceDefinition %s: %w", name, err)
-	}
-	defer unlock()
-	if record, ok := l.config.Table.Get(name); !fresh && (!ok || !unsettled(record)) {
-		return nil // settled while it was in the queue
-	}
-	entry, err := l.definitions.Update(ctx, name, l.settle, dynamicstorage.UpdateOptions{Fresh: fresh})
+// shows a state at least as new as the one it left in etcd. Any number of CRDs of a group may be at it at the same time:
+// see claimed.
+func (l *Lifecycle) reconcile(ctx context.Context, name string) error {
+	entry, err := l.definitions.Update(ctx, name, l.settle, dynamicstorage.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("writing the status of CustomResourceDefinition %s: %w", name, err)
 	}
@@ -49,11 +38,15 @@ func (l *Lifecycle) settle(ctx context.Context, current *dynamicstorage.Entry) (
 	if current == nil {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
-	internal, crd, err := decode(current)
+	stored, err := crds.Open(current)
 	if err != nil {
 		return dynamicstorage.Change{}, err
 	}
-	others := newClaims()
+	whole, err := stored.Definition()
+	if err != nil {
+		return dynamicstorage.Change{}, err
+	}
+	crd, others := stored.Outline, newClaims()
 	if !reflect.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames) {
 		// Names must not be granted from an older state than the one that is to be written.
 		if err := l.config.Table.WaitFor(ctx, crd.Name, current.Revision); err != nil {
@@ -61,32 +54,17 @@ func (l *Lifecycle) settle(ctx context.Context, current *dynamicstorage.Entry) (
 		}
 		others = claimed(l.config.Table.Group(crd.Spec.Group), crd.Name, current.Revision)
 	}
-	status := settled(crd, others, l.config.Clock.Now())
+	status := settled(crd, whole, others, l.config.Clock.Now())
 	if reflect.DeepEqual(&crd.Status, status) {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
-	return withStatus(internal, status)
+	return withStatus(stored, status)
 }
 
 // withStatus is the write of a stored CRD with another status. Nothing else of it changes.
-func withStatus(crd *apiextensions.CustomResourceDefinition, status *apiextensionsv1.CustomResourceDefinitionStatus) (dynamicstorage.Change, error) {
-	var out apiextensions.CustomResourceDefinitionStatus
-	if err := apiextensionsv1.Convert_v1_CustomResourceDefinitionStatus_To_apiextensions_CustomResourceDefinitionStatus(status, &out, nil); err != nil {
-		return dynamicstorage.Change{}, fmt.Errorf("converting the status of CustomResourceDefinition %s: %w", crd.Name, err)
-	}
-	crd.Status = out
-	value, err := crds.EncodeDefinition(crd)
+func withStatus(stored *crds.Stored, status *apiextensionsv1.CustomResourceDefinitionStatus) (dynamicstorage.Change, error) {
+	value, err := stored.WithStatus(status)
 	return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, err
-}
-
-// decode returns both forms of a stored CRD: the one that is written back, and the one conditions are about.
-func decode(entry *dynamicstorage.Entry) (*apiextensions.CustomResourceDefinition, *apiextensionsv1.CustomResourceDefinition, error) {
-	internal, err := crds.DecodeDefinition(entry.Value, entry.Revision)
-	if err != nil {
-		return nil, nil, err
-	}
-	crd, err := crds.ToV1(internal)
-	return internal, crd, err
 }
 
 // waitGone waits until the table no longer shows a CRD that is no longer in etcd, or shows another one of its name.

@@ -13,20 +13,20 @@ import (
 
 // nonStructural returns the condition of a CRD with a schema that is not structural, nil for all others. Only CRDs
 // from before v1 can be like that.
-func nonStructural(crd *apiextensionsv1.CustomResourceDefinition) *condition {
+func nonStructural(crd *apiextensions.CustomResourceDefinition) *condition {
 	var errs field.ErrorList
-	if crd.Spec.PreserveUnknownFields {
+	if preserve := crd.Spec.PreserveUnknownFields; preserve != nil && *preserve {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "preserveUnknownFields"), true, "must be false"))
 	}
 	for n := range crd.Spec.Versions {
-		version := &crd.Spec.Versions[n]
-		schema, err := structural(version)
+		version := crd.Spec.Versions[n].Name
+		schema, err := structural(crd, version)
 		if err != nil {
 			return &condition{
 				Type:    apiextensionsv1.NonStructuralSchema,
 				Status:  apiextensionsv1.ConditionUnknown,
 				Reason:  "StructuralError",
-				Message: fmt.Sprintf("failed to check validation schema for version %s: %v", version.Name, err),
+				Message: fmt.Sprintf("failed to check validation schema for version %s: %v", version, err),
 			}
 		}
 		if schema != nil {
@@ -47,13 +47,10 @@ func nonStructural(crd *apiextensionsv1.CustomResourceDefinition) *condition {
 	}
 }
 
-func structural(version *apiextensionsv1.CustomResourceDefinitionVersion) (*structuralschema.Structural, error) {
-	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
-		return nil, nil
-	}
-	internal := &apiextensions.CustomResourceValidation{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(version.Schema, internal, nil); err != nil {
+func structural(crd *apiextensions.CustomResourceDefinition, version string) (*structuralschema.Structural, error) {
+	validation, err := apiextensions.GetSchemaForVersion(crd, version)
+	if err != nil || validation == nil || validation.OpenAPIV3Schema == nil {
 		return nil, err
 	}
-	return structuralschema.NewStructural(internal.OpenAPIV3Schema)
+	return structuralschema.NewStructural(validation.OpenAPIV3Schema)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -13,9 +14,9 @@ import (
 
 type condition = apiextensionsv1.CustomResourceDefinitionCondition
 
-// settled is the status a CRD should have. Everything in it that is not decided here is left as it is. The claims
-// are those of the other CRDs of the group.
-func settled(crd *apiextensionsv1.CustomResourceDefinition, others *claims, now time.Time) *apiextensionsv1.CustomResourceDefinitionStatus {
+// settled is the status a CRD should have. Everything in it that is not decided here is left as it is. whole is the CRD with
+// its schemas. The claims are those of the other CRDs of the group.
+func settled(crd *apiextensionsv1.CustomResourceDefinition, whole *apiextensions.CustomResourceDefinition, others *claims, now time.Time) *apiextensionsv1.CustomResourceDefinitionStatus {
 	status := crd.Status.DeepCopy()
 	others.add(&status.AcceptedNames)
 	names, conflict := others.accept(&crd.Spec.Names, status.AcceptedNames)
@@ -24,12 +25,12 @@ func settled(crd *apiextensionsv1.CustomResourceDefinition, others *claims, now 
 	accepted := namesAccepted(conflict)
 	setCondition(status, accepted, now)
 	setCondition(status, established(crd, accepted.Status), now)
-	if violations := nonStructural(crd); violations != nil {
+	if violations := nonStructural(whole); violations != nil {
 		setCondition(status, *violations, now)
 	} else {
 		removeCondition(status, apiextensionsv1.NonStructuralSchema)
 	}
-	if approval := approved(crd); approval != nil {
+	if approval := approved(whole); approval != nil {
 		setCondition(status, *approval, now)
 	}
 	return status

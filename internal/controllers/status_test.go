@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crd-server/crd-server/internal/crds"
 )
 
 var (
@@ -180,9 +182,13 @@ func TestSettledConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			untouched := tc.crd.DeepCopy()
+			whole, err := crds.FromV1(tc.crd)
+			if err != nil {
+				t.Fatal(err)
+			}
 			others := newClaims()
 			others.add(&tc.other)
-			status := settled(tc.crd, others, now)
+			status := settled(tc.crd, whole, others, now)
 			if diff := cmp.Diff(tc.want, status.Conditions); diff != "" {
 				t.Error(diff)
 			}
@@ -192,7 +198,7 @@ func TestSettledConditions(t *testing.T) {
 			tc.crd.Status = *status
 			others = newClaims()
 			others.add(&tc.other)
-			if diff := cmp.Diff(status, settled(tc.crd, others, now.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(status, settled(tc.crd, whole, others, now.Add(time.Hour))); diff != "" {
 				t.Errorf("not at rest: %s", diff)
 			}
 		})

@@ -34,9 +34,15 @@ func (definitionCodec) decode(view *dynamicstorage.View, revision int64) (runtim
 	return crd, nil
 }
 
+// encode returns the view too: to make it of the bytes they would have to be decoded again.
 func (definitionCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
-	value, err := crds.EncodeDefinition(obj.(*apiextensions.CustomResourceDefinition))
-	return value, nil, err
+	internal := obj.(*apiextensions.CustomResourceDefinition)
+	value, err := crds.EncodeDefinition(internal)
+	if err != nil {
+		return nil, nil, err
+	}
+	view, err := viewOf(internal)
+	return value, view, err
 }
 
 // views makes the v1 form of stored CRDs. One that cannot be read spoils its own view only.
@@ -60,10 +66,16 @@ func (definitionCodec) view(entry *dynamicstorage.Entry) (*dynamicstorage.View, 
 	if err != nil {
 		return nil, err
 	}
+	return viewOf(internal)
+}
+
+// viewOf is the v1 form of a CRD, which is not changed.
+func viewOf(internal *apiextensions.CustomResourceDefinition) (*dynamicstorage.View, error) {
 	crd, err := crds.ToV1(internal)
 	if err != nil {
 		return nil, err
 	}
+	crd.SelfLink = "" //lint:ignore SA1019 nobody sets it any more, but clients may send it
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	value, at, err := encodeSplicedDefinition(crd)
 	if err != nil {

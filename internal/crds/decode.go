@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,8 +24,9 @@ type stored struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        storedMetadata `json:"metadata"`
 	// Spec is decoded in a second step because its bytes are hashed.
-	Spec   json.RawMessage                        `json:"spec"`
-	Status v1beta1.CustomResourceDefinitionStatus `json:"status"`
+	Spec json.RawMessage `json:"spec"`
+	// Status is decoded in a second step so that another one can be put into its place.
+	Status json.RawMessage `json:"status"`
 }
 
 type storedMetadata struct {
@@ -50,22 +50,15 @@ type storedVersion struct {
 
 // NewRecord reads the record of a stored CRD. The record keeps the entry.
 func NewRecord(entry *dynamicstorage.Entry) (*Record, error) {
-	if entry.Value == nil {
-		return nil, entry.Err
-	}
-	s, err := decodeStored(entry.Value, entry.Revision)
+	stored, err := Open(entry)
 	if err != nil {
 		return nil, err
 	}
-	crd, err := s.withoutSchemas()
-	if err != nil {
-		return nil, err
+	if stored.Outline.Name != entry.Key {
+		return nil, fmt.Errorf("CustomResourceDefinition %q is stored under the key of %q", stored.Outline.Name, entry.Key)
 	}
-	if crd.Name != entry.Key {
-		return nil, fmt.Errorf("CustomResourceDefinition %q is stored under the key of %q", crd.Name, entry.Key)
-	}
-	r := newRecord(crd, entry)
-	r.SpecHash = specHash(s.Spec, &r.AcceptedNames)
+	r := newRecord(stored.Outline, entry)
+	r.SpecHash = specHash(stored.known.spec, &r.AcceptedNames)
 	r.digest = digestOf(r)
 	return r, nil
 }
@@ -106,17 +99,16 @@ func (s *stored) withoutSchemas() (*apiextensionsv1.CustomResourceDefinition, er
 	beta := &v1beta1.CustomResourceDefinition{
 		ObjectMeta: s.Metadata.ObjectMeta,
 		Spec:       spec.CustomResourceDefinitionSpec,
-		Status:     s.Status,
+	}
+	if len(s.Status) > 0 {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(s.Status, &beta.Status); err != nil {
+			return nil, fmt.Errorf("decoding the status of CustomResourceDefinition %s: %w", s.Metadata.Name, err)
+		}
 	}
 	for _, version := range spec.Versions {
 		beta.Spec.Versions = append(beta.Spec.Versions, version.CustomResourceDefinitionVersion)
 	}
-	Scheme.Default(beta)
-	internal := &apiextensions.CustomResourceDefinition{}
-	if err := Scheme.Convert(beta, internal, nil); err != nil {
-		return nil, fmt.Errorf("converting CustomResourceDefinition %s: %w", s.Metadata.Name, err)
-	}
-	return ToV1(internal)
+	return defaulted(beta)
 }
 
 func newRecord(crd *apiextensionsv1.CustomResourceDefinition, entry *dynamicstorage.Entry) *Record {

@@ -18,9 +18,8 @@ const (
 	Plural    = "customresourcedefinitions"
 )
 
-// storageCodec writes JSON in v1beta1, as upstream does: that form keeps what versions share in one place, so it is
-// never larger than v1. It reads every version in every encoding an API server may have written; CBOR is
-// recognised by its self-describing prefix, though clients cannot ask for it (R10).
+// storageCodec reads every version in every encoding an API server may have written; CBOR is recognised by its
+// self-describing prefix, though clients cannot ask for it (R10).
 var storageCodec = serializer.NewCodecFactory(Scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).
 	LegacyCodec(v1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
 
@@ -39,23 +38,10 @@ func DecodeDefinition(value []byte, revision int64) (*apiextensions.CustomResour
 	return crd, nil
 }
 
-// EncodeDefinition is the value to store for a CRD: what upstream would write, without a resourceVersion. The
-// object is not changed.
-func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, error) {
-	stored := *crd
-	stored.ResourceVersion = ""
-	stored.SelfLink = "" //lint:ignore SA1019 nobody sets it any more, but clients may send it
-	value, err := runtime.Encode(storageCodec, &stored)
-	if err != nil {
-		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
-	}
-	return value, nil
-}
-
 // ToV1 is the served form of a CRD. It may share memory with the internal one.
 func ToV1(crd *apiextensions.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	out := &apiextensionsv1.CustomResourceDefinition{}
-	if err := Scheme.Convert(crd, out, nil); err != nil {
+	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(crd, out, nil); err != nil {
 		return nil, fmt.Errorf("converting CustomResourceDefinition %s to v1: %w", crd.Name, err)
 	}
 	Scheme.Default(out)

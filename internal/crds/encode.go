@@ -1,0 +1,71 @@
+package crds
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+)
+
+// What stands between the members of a stored CRD.
+var (
+	beforeMetadata = []byte(`{"kind":"CustomResourceDefinition","apiVersion":"` + v1beta1.SchemeGroupVersion.String() + `","metadata":`)
+	beforeSpec     = []byte(`,"spec":`)
+	beforeStatus   = []byte(`,"status":`)
+	afterStatus    = []byte("}\n")
+)
+
+// EncodeDefinition is the value to store for a CRD, without a resourceVersion: JSON in v1beta1, as upstream writes it. That
+// form keeps what versions share in one place, so it is never larger than v1. The object is not changed.
+func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, error) {
+	beta := &v1beta1.CustomResourceDefinition{}
+	if err := v1beta1.Convert_apiextensions_CustomResourceDefinition_To_v1beta1_CustomResourceDefinition(crd, beta, nil); err != nil {
+		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
+	}
+	beta.ResourceVersion = ""
+	beta.SelfLink = "" //lint:ignore SA1019 nobody sets it any more, but clients may send it
+	var parts [3][]byte
+	for n, part := range []any{&beta.ObjectMeta, &beta.Spec, &beta.Status} {
+		var err error
+		if parts[n], err = json.Marshal(part); err != nil {
+			return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
+		}
+	}
+	value := slices.Concat(beforeMetadata, parts[0], beforeSpec, parts[1], beforeStatus, parts[2], afterStatus)
+	outline, err := outlineOf(beta)
+	if err != nil {
+		return nil, err
+	}
+	specAt := len(beforeMetadata) + len(parts[0]) + len(beforeSpec)
+	remember(value, &known{
+		spec:       value[specAt : specAt+len(parts[1])],
+		statusAt:   specAt + len(parts[1]),
+		outline:    outline,
+		definition: weakly(crd),
+	})
+	return value, nil
+}
+
+// outlineOf is the v1 form of a CRD, defaulted as if it had been decoded, but with no schema. It shares nothing with beta.
+func outlineOf(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+	bare := *beta
+	bare.Spec.Validation = nil
+	bare.Spec.Versions = slices.Clone(beta.Spec.Versions)
+	for n := range bare.Spec.Versions {
+		bare.Spec.Versions[n].Schema = nil
+	}
+	return defaulted(bare.DeepCopy())
+}
+
+// defaulted is the v1 form of what was read from storage. beta is modified, and the result shares memory with it.
+func defaulted(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+	Scheme.Default(beta)
+	internal := &apiextensions.CustomResourceDefinition{}
+	if err := Scheme.Convert(beta, internal, nil); err != nil {
+		return nil, fmt.Errorf("converting CustomResourceDefinition %s: %w", beta.Name, err)
+	}
+	return ToV1(internal)
+}
