@@ -51,11 +51,9 @@ func (c *chain) around(handler http.Handler) http.Handler {
 // and with 429 before 403, depends on it.
 func (c *chain) filters() []filter {
 	filters := []filter{
-		apifilters.WithAuditInit,
+		begin,
 		func(h http.Handler) http.Handler { return serverfilters.WithPanicRecovery(h, requestInfo) },
 		func(h http.Handler) http.Handler { return apifilters.WithMuxAndDiscoveryComplete(h, c.synced) },
-		apifilters.WithRequestReceivedTimestamp,
-		func(h http.Handler) http.Handler { return apifilters.WithRequestInfo(h, requestInfo) },
 		serverfilters.WithHTTPLogging,
 		func(h http.Handler) http.Handler { return serverfilters.WithHSTS(h, c.serving.HSTSDirectives) },
 		apifilters.WithCacheControl,
@@ -78,13 +76,8 @@ func (c *chain) lifetime() []filter {
 		func(h http.Handler) http.Handler {
 			return serverfilters.WithWaitGroup(h, longRunning, &c.drain.requests)
 		},
-		func(h http.Handler) http.Handler {
-			return apifilters.WithRequestDeadline(h, nil, nil, longRunning, codecs, c.requests.Timeout)
-		},
-		func(h http.Handler) http.Handler {
-			return serverfilters.WithTimeoutForNonLongRunningRequests(h, longRunning)
-		},
-		apifilters.WithWarningRecorder,
+		c.withDeadline,
+		collectWarnings,
 	}
 }
 

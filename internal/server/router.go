@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"slices"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,7 +59,6 @@ func newRouter(r *routes) http.Handler {
 	router.Handle("/api/", r.api)
 	handle("/apis", r.groups)
 	router.Handle("/apis/", r.groups)
-	router.Handle("/apis/*", r.resources)
 	handle("/openapi/v2", r.openAPIV2)
 	handle("/openapi/v3", r.openAPIV3)
 	router.Handle("/openapi/v3/*", r.openAPIV3)
@@ -77,7 +77,18 @@ func newRouter(r *routes) http.Handler {
 	statusz.Install(muxFunc(handle), componentName, statusz.NewRegistry(effective, statusz.WithListedPaths(listed.paths)))
 	router.Handle("/", listed)
 	router.Handle("/index.html", listed)
-	return router
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if isBelowAPIs(req.URL.Path) { // nearly all requests, and there is nothing to be found out about them
+			r.resources.ServeHTTP(w, req)
+			return
+		}
+		router.ServeHTTP(w, req)
+	})
+}
+
+func isBelowAPIs(path string) bool {
+	below, ok := strings.CutPrefix(path, "/apis/")
+	return ok && below != ""
 }
 
 // muxFunc lets a function take the handlers that libraries install.

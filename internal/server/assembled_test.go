@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// assembled returns the handler of a whole server, whose parts run until the test ends, and the admin's certificates. It is
+// not reachable over the network.
+func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
+	t.Helper()
+	o := NewOptions()
+	o.Out = io.Discard
+	dir, err := openDataDir(filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() })
+	stored, err := startEtcd(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stored.close)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: newDrain()}
+	if err := s.assemble(compose, false); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.parts.run(ctx) // ends with ctx
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	<-s.parts.synced
+	id, err := s.certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.handler, []*x509.Certificate{id.admin.cert}
+}
+
+// served has the handler serve a request of the server's own user, and fails the test unless it succeeds.
+func served(t testing.TB, handler http.Handler, method, path, body string) {
+	t.Helper()
+	req := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(asOwnRequest(t.Context()))
+	req.Header.Set("Content-Type", "application/yaml")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, req)
+	if w.Code >= 300 {
+		t.Fatal(method, path, w.Code, w.Body)
+	}
+}
+
+// discarding is a response writer that keeps the status only.
+type discarding struct {
+	header http.Header
+	code   int
+}
+
+func (d *discarding) Header() http.Header         { return d.header }
+func (d *discarding) WriteHeader(code int)        { d.code = code }
+func (d *discarding) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discarding) Flush()                      {}

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/types"
+	auditapi "k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+)
+
+// begin gives the request its context, and tells what is known from the outset: when it came, what it is about, and under
+// which ID it is audited.
+func begin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		c := &requestContext{Context: req.Context(), received: time.Now()}
+		id := req.Header.Get(auditapi.HeaderAuditID)
+		if id == "" {
+			id = uuid.NewString()
+		}
+		audit.WithAuditID(c, types.UID(id))
+		if w.Header().Get(auditapi.HeaderAuditID) == "" {
+			w.Header().Set(auditapi.HeaderAuditID, id)
+		}
+		var err error
+		if c.info, err = requestInfo.NewRequestInfo(req); err != nil {
+			responsewriters.InternalError(w, req, fmt.Errorf("failed to create RequestInfo: %w", err))
+			return
+		}
+		c.warnings.w = w
+		next.ServeHTTP(w, req.WithContext(c))
+	})
+}
+
+// collectWarnings has warnings go to the writer at its place in the chain.
+func collectWarnings(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		requestContextFrom(req.Context()).warnings.w = w
+		next.ServeHTTP(w, req)
+	})
+}
