@@ -4,71 +4,88 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// question asks etcd for its revision. An answer is good for all who came before it was asked for, so at
-// most one is on its way, and everybody who comes meanwhile shares the next.
+// question asks etcd for its revision. An answer is good for all who came before it was asked for, so at most one is on
+// its way, and everybody who comes meanwhile shares the next. It is one of those who wait that asks, for all of them: no
+// goroutine stands by, and none is started.
 type question struct {
 	// mu guards the fields below.
-	mu     sync.Mutex
+	mu sync.Mutex
+	// asking: somebody asks, or has been given the turn to.
 	asking bool
-	next   *answer // nobody has asked etcd for it yet; nil if nobody waits for it
+	next   *answer // nobody has asked etcd for it yet; nil if nobody has come for it
 }
 
 type answer struct {
+	turn     chan struct{} // has an element, once, for whoever is to ask
 	done     chan struct{} // closed when the fields below are set
 	revision int64
 	err      error
 }
 
+// errAbandoned: who asked could not wait for the answer.
+var errAbandoned = errors.New("the question was abandoned")
+
 // CurrentRevision returns the revision of etcd, at some moment between the call and its return.
 func (s *Store) CurrentRevision(ctx context.Context) (int64, error) {
-	a, err := s.question.join(s)
-	if err != nil {
-		return 0, err
-	}
-	select {
-	case <-a.done:
-		return a.revision, a.err
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
+	for {
+		a := s.question.join()
+		select {
+		case <-a.turn:
+			s.question.ask(ctx, s, a)
+		case <-a.done:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-s.background.Done():
+			return 0, ErrClosed
+		}
+		switch {
+		case !errors.Is(a.err, errAbandoned):
+			return a.revision, a.err
+		case ctx.Err() != nil:
+			return 0, context.Cause(ctx)
+		}
 	}
 }
 
-// join returns the next answer, and sees to it that it will be asked for.
-func (q *question) join(s *Store) (*answer, error) {
+// join returns the next answer. If nobody asks, it is the turn of those who wait for this one.
+func (q *question) join() *answer {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.next == nil {
-		q.next = &answer{done: make(chan struct{})}
+		q.next = &answer{turn: make(chan struct{}, 1), done: make(chan struct{})}
 	}
-	a := q.next
 	if !q.asking {
-		if !s.spawn(func() { q.ask(s) }) {
-			return nil, ErrClosed
-		}
 		q.asking = true
+		q.next.turn <- struct{}{}
 	}
-	return a, nil
+	return q.next
 }
 
-// ask gets answers as long as somebody waits for one.
-func (q *question) ask(s *Store) {
-	for {
-		q.mu.Lock()
-		a := q.next
-		q.next = nil
-		q.asking = a != nil
-		q.mu.Unlock()
-		if a == nil {
-			return
-		}
-		a.revision, a.err = s.askRevision(s.background)
-		close(a.done)
+// ask asks for all who have come, and passes the turn on to those who come meanwhile.
+func (q *question) ask(ctx context.Context, s *Store, a *answer) {
+	// Whoever is about to ask too, and only waits for a processor, comes along: under load that makes questions fewer, and
+	// when nothing else is to be done it takes no time.
+	runtime.Gosched()
+	q.mu.Lock()
+	q.next = nil
+	q.mu.Unlock()
+	a.revision, a.err = s.askRevision(ctx)
+	if a.err != nil && ctx.Err() != nil {
+		a.err = errAbandoned
+	}
+	close(a.done)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asking = q.next != nil
+	if q.asking {
+		q.next.turn <- struct{}{}
 	}
 }
 
