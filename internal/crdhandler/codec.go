@@ -125,7 +125,7 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 
 // view returns the view of an object that was encoded as value.
 func (c *customResourceCodec) view(obj *unstructured.Unstructured, value []byte, at int) (*dynamicstorage.View, error) {
-	view := &dynamicstorage.View{JSON: bytes.TrimSuffix(value, []byte("\n")), At: at, Labels: obj.GetLabels()}
+	view := &dynamicstorage.View{JSON: bytes.TrimSuffix(value, []byte("\n")), At: at, Labels: dynamicstorage.PairsOf(obj.GetLabels())}
 	if !selectableFieldsEnabled() {
 		return view, nil
 	}
@@ -134,9 +134,13 @@ func (c *customResourceCodec) view(obj *unstructured.Unstructured, value []byte,
 		return nil, err
 	}
 	if len(version.SelectableFieldNames()) > 0 {
-		view.Fields, err = version.SelectableFields(obj.Object)
+		fields, err := version.SelectableFields(obj.Object)
+		if err != nil {
+			return nil, err
+		}
+		view.Fields = dynamicstorage.PairsOf(fields)
 	}
-	return view, err
+	return view, nil
 }
 
 // decodeStored reads a stored value as upstream's storage does: malformed metadata is dropped, a missing

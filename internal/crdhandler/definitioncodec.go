@@ -81,7 +81,7 @@ func viewOf(internal *apiextensions.CustomResourceDefinition) (*dynamicstorage.V
 	if err != nil {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 	}
-	return &dynamicstorage.View{JSON: slices.Clip(value), At: at, Labels: crd.Labels}, nil
+	return &dynamicstorage.View{JSON: slices.Clip(value), At: at, Labels: dynamicstorage.PairsOf(crd.Labels)}, nil
 }
 
 // encodeSplicedDefinition is encodeSpliced for a CRD; it modifies crd.

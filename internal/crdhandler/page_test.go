@@ -92,7 +92,9 @@ func TestSelection(t *testing.T) {
 }
 
 func TestSelectionMatches(t *testing.T) {
-	view := &dynamicstorage.View{Labels: map[string]string{"a": "b"}, Fields: map[string]string{"spec.color": "red"}}
+	view := &dynamicstorage.View{
+		Labels: dynamicstorage.PairsOf(map[string]string{"a": "b"}), Fields: dynamicstorage.PairsOf(map[string]string{"spec.color": "red"}),
+	}
 	for _, tc := range []struct {
 		labels, fields string
 		want           bool

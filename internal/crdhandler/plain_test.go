@@ -49,7 +49,9 @@ func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*
 			return nil, err
 		}
 		color, _, _ := unstructured.NestedString(obj.Object, "spec", "color")
-		views[n] = &dynamicstorage.View{JSON: value, At: at, Labels: obj.GetLabels(), Fields: map[string]string{"spec.color": color}}
+		views[n] = &dynamicstorage.View{
+			JSON: value, At: at, Labels: dynamicstorage.PairsOf(obj.GetLabels()), Fields: dynamicstorage.PairsOf(map[string]string{"spec.color": color}),
+		}
 	}
 	return views, nil
 }

@@ -114,27 +114,26 @@ func (sel selection) covers(key string) bool {
 
 // matches says whether an object within the place is selected.
 func (sel selection) matches(key string, view *dynamicstorage.View) bool {
-	if sel.labels != nil && !sel.labels.Matches(labels.Set(view.Labels)) {
+	if sel.labels != nil && !sel.labels.Matches(&view.Labels) {
 		return false
 	}
 	if sel.fields == nil {
 		return true
 	}
-	*sel.matched = objectFields{key: key, declared: view.Fields}
+	*sel.matched = objectFields{key: key, declared: &view.Fields}
 	return sel.fields.Matches(sel.matched)
 }
 
 // objectFields are the fields of an object that a selector may name: name, namespace, and those its version declares.
 type objectFields struct {
 	key      string
-	declared map[string]string
+	declared *dynamicstorage.Pairs
 }
 
 var _ fields.Fields = &objectFields{}
 
 func (f *objectFields) Has(field string) bool {
-	_, ok := f.declared[field]
-	return ok || field == "metadata.name" || field == "metadata.namespace"
+	return f.declared.Has(field) || field == "metadata.name" || field == "metadata.namespace"
 }
 
 func (f *objectFields) Get(field string) string {
@@ -144,5 +143,5 @@ func (f *objectFields) Get(field string) string {
 	case "metadata.namespace":
 		return namespaceOfKey(f.key)
 	}
-	return f.declared[field]
+	return f.declared.Get(field)
 }

@@ -92,7 +92,7 @@ func widgetHeader(value []byte) (dynamicstorage.Header, error) {
 	if err := json.Unmarshal(value, m); err != nil {
 		return dynamicstorage.Header{}, err
 	}
-	return dynamicstorage.Header{UID: string(m.UID), Labels: m.Labels, Deleting: m.DeletionTimestamp != nil}, nil
+	return dynamicstorage.Header{Labels: dynamicstorage.PairsOf(m.Labels), Deleting: m.DeletionTimestamp != nil}, nil
 }
 
 func widgetScope(config *Config) *requestScope {

@@ -186,7 +186,7 @@ func TestOwnWritesAreRecognised(t *testing.T) {
 			w := watch(t, r, snapshot(t, r, ReadAt{}).Revision)
 			viewer := NewViewer(func(context.Context, []*Entry) ([]*View, error) { return nil, errors.New("made anew") })
 			for i := range 20 {
-				view := &View{}
+				view := &View{At: i}
 				e, err := r.Update(deadline(t), fmt.Sprintf("n/%d", i%5), func(context.Context, *Entry) (Change, error) {
 					return Change{Op: Put, Value: []byte("same"), Attach: func(e *Entry) { viewer.Attach(e, view) }}, nil
 				}, UpdateOptions{})
@@ -200,7 +200,7 @@ func TestOwnWritesAreRecognised(t *testing.T) {
 				if err != nil || cached != e {
 					t.Errorf("write %d is another entry in the cache: %v", i, err)
 				}
-				if got, err := viewer.View(deadline(t), cached); err != nil || got != view {
+				if got, err := viewer.View(deadline(t), cached); err != nil || got.At != i {
 					t.Errorf("view of write %d is lost: %v", i, err)
 				}
 			}
@@ -230,7 +230,7 @@ func TestUnreadableEntries(t *testing.T) {
 		if string(value) == "headless" {
 			return Header{}, errors.New("headless")
 		}
-		return Header{UID: string(value)}, nil
+		return Header{Labels: PairsOf(map[string]string{"value": string(value)})}, nil
 	}})
 	r := s.Resource("g", "p")
 	ctx := deadline(t)
@@ -240,7 +240,7 @@ func TestUnreadableEntries(t *testing.T) {
 		}
 	}
 	got := entries(t, ctx, snapshot(t, r, ReadAt{}), "", "")
-	if len(got) != 3 || got[0].Err == nil || got[0].Value != nil || got[1].Err == nil || got[2].Err != nil || got[2].Header.UID != "good" {
+	if len(got) != 3 || got[0].Err == nil || got[0].Value != nil || got[1].Err == nil || got[2].Err != nil || got[2].Header.Labels.Get("value") != "good" {
 		t.Fatalf("%+v", got)
 	}
 	for _, e := range got[:2] {

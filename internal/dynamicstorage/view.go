@@ -14,8 +14,7 @@ type View struct {
 	JSON []byte
 	At   int
 	// Labels and Fields are what selectors are matched against.
-	Labels map[string]string
-	Fields map[string]string
+	Labels, Fields Pairs
 	// Err says that the entry cannot be served in this version. Unlike an error of the function that makes views, it is
 	// kept: the entry will never be different.
 	Err error
@@ -39,7 +38,7 @@ var closedViewers atomic.Int64
 // keptView is one view in an entry's list. It is immutable; lists are replaced as a whole.
 type keptView struct {
 	viewer *Viewer
-	view   *View
+	view   View
 	next   *keptView
 }
 
@@ -134,8 +133,7 @@ func (v *Viewer) makeClaimed(ctx context.Context, mine, entries []*Entry, views 
 	next := 0
 	for i, e := range entries {
 		if next < len(mine) && views[i] == nil && e == mine[next] {
-			v.Attach(e, made[next])
-			views[i] = made[next]
+			views[i] = v.Attach(e, made[next])
 			next++
 		}
 	}
@@ -151,17 +149,23 @@ func (v *Viewer) unclaim(mine []*Entry) {
 	}
 }
 
-// Attach keeps a view that a writer has made already. The first view attached stays.
-func (v *Viewer) Attach(e *Entry, view *View) {
+// Attach keeps a view that has been made, and returns the one that is kept: a copy of it, or the view that was attached
+// first. That of a closed viewer is not kept, and returned as it is.
+func (v *Viewer) Attach(e *Entry, view *View) *View {
 	for !v.closed.Load() {
 		old := e.views.Load()
-		if find(old, v) != nil {
-			return
+		if first := find(old, v); first != nil {
+			return first
 		}
-		if e.views.CompareAndSwap(old, &keptView{viewer: v, view: view, next: pruned(old)}) {
-			return
+		k := &keptView{viewer: v, view: *view, next: pruned(old)}
+		if k.view.Labels == e.Header.Labels {
+			k.view.Labels = e.Header.Labels // the same bytes
+		}
+		if e.views.CompareAndSwap(old, k) {
+			return &k.view
 		}
 	}
+	return view
 }
 
 // Close says that the viewer's views need not be kept any more. It goes on working for those who still hold it.
@@ -176,7 +180,7 @@ func (v *Viewer) kept(e *Entry) *View { return find(e.views.Load(), v) }
 func find(k *keptView, v *Viewer) *View {
 	for ; k != nil; k = k.next {
 		if k.viewer == v {
-			return k.view
+			return &k.view
 		}
 	}
 	return nil

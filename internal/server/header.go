@@ -43,8 +43,7 @@ func readHeader(value []byte) (dynamicstorage.Header, error) {
 
 func headerOf(object metav1.Object) dynamicstorage.Header {
 	return dynamicstorage.Header{
-		UID:      string(object.GetUID()),
-		Labels:   object.GetLabels(),
+		Labels:   dynamicstorage.PairsOf(object.GetLabels()),
 		Deleting: object.GetDeletionTimestamp() != nil,
 	}
 }
@@ -74,10 +73,10 @@ func readJSONHeader(value []byte) (header dynamicstorage.Header, err error) {
 func readMetadata(iter *jsoniter.Iterator, header *dynamicstorage.Header) {
 	iter.ReadObjectCB(func(iter *jsoniter.Iterator, field string) bool {
 		switch field {
-		case "uid":
-			header.UID = iter.ReadString()
 		case "labels":
-			iter.ReadVal(&header.Labels)
+			var labels map[string]string
+			iter.ReadVal(&labels)
+			header.Labels = dynamicstorage.PairsOf(labels)
 		case "deletionTimestamp":
 			header.Deleting = iter.WhatIsNext() != jsoniter.NilValue
 			iter.Skip()

@@ -136,8 +136,8 @@ func views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorag
 		view := &dynamicstorage.View{JSON: e.Value}
 		pod := &example.Pod{}
 		if view.Err = runtime.DecodeInto(codec, e.Value, pod); view.Err == nil {
-			view.Labels = pod.Labels
-			view.Fields = map[string]string{"spec.nodeName": pod.Spec.NodeName}
+			view.Labels = dynamicstorage.PairsOf(pod.Labels)
+			view.Fields = dynamicstorage.PairsOf(map[string]string{"spec.nodeName": pod.Spec.NodeName})
 		}
 		made[n] = view
 	}

@@ -83,7 +83,7 @@ func newStore(t *testing.T, m mode, etcd *etcdtest.Etcd) *adapter {
 func header(value []byte) (dynamicstorage.Header, error) {
 	var read metav1.PartialObjectMetadata
 	err := json.Unmarshal(value, &read)
-	return dynamicstorage.Header{UID: string(read.UID), Labels: read.Labels, Deleting: read.DeletionTimestamp != nil}, err
+	return dynamicstorage.Header{Labels: dynamicstorage.PairsOf(read.Labels), Deleting: read.DeletionTimestamp != nil}, err
 }
 
 // transformer is a dynamicstorage.Transformer that may be changed.
