@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
-	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
@@ -177,18 +176,6 @@ func (s *requestScope) subresourceVerb(verb string) http.HandlerFunc {
 		return func(w http.ResponseWriter, req *http.Request) {
 			s.err(apierrors.NewMethodNotSupported(s.resource.GroupResource(), verb), w, req)
 		}
-	}
-}
-
-// instrumented wraps a verb in upstream's request metrics.
-func instrumented(handle http.HandlerFunc, info *request.RequestInfo, deprecated bool) http.HandlerFunc {
-	measured := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), info.APIGroup, info.APIVersion, info.Resource, info.Subresource,
-		metrics.CleanScope(info), metrics.APIServerComponent, deprecated, "", handle)
-	if info.Verb != "watch" {
-		return measured
-	}
-	return func(w http.ResponseWriter, req *http.Request) {
-		metrics.RecordLongRunning(req, info, metrics.APIServerComponent, func() { measured(w, req) })
 	}
 }
 
