@@ -42,11 +42,17 @@ func encodeSpliced(obj map[string]any) (value []byte, at int, err error) {
 	obj = maps.Clone(obj)
 	obj["metadata"] = metadata
 
-	var buffer bytes.Buffer
-	if err := json.NewEncoder(&buffer).Encode(obj); err != nil {
+	pooled := objectBuffers.Get().(*[]byte)
+	defer objectBuffers.Put(pooled)
+	buffer := bytes.NewBuffer((*pooled)[:0])
+	if err := json.NewEncoder(buffer).Encode(obj); err != nil {
 		return nil, 0, fmt.Errorf("encoding object: %w", err)
 	}
-	return cutMember(buffer.Bytes(), member)
+	if buffer.Cap() <= maxPooledObject {
+		*pooled = buffer.Bytes()
+	}
+	value, at, err = cutMember(buffer.Bytes(), member)
+	return bytes.Clone(value), at, err // it is kept: no byte more than it needs
 }
 
 // cutMember removes a marked member from JSON, in place, and returns where it was.
