@@ -114,8 +114,13 @@ func (s *requestScope) typed() bool { return s.hub.Version == runtime.APIVersion
 
 // listAs returns a page as the object that is to be encoded.
 func (s *requestScope) listAs(ctx context.Context, t transformer, p *page) (runtime.Object, error) {
-	if t.target != nil && t.target.Kind == "PartialObjectMetadataList" {
-		return t.metadataOfPage(p)
+	if t.target != nil {
+		switch t.target.Kind {
+		case "PartialObjectMetadataList":
+			return t.metadataOfPage(p)
+		case "Table":
+			return t.tableOfPage(ctx, p)
+		}
 	}
 	list, err := s.listObject(p)
 	if err != nil {

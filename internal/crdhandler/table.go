@@ -12,7 +12,7 @@ import (
 
 // table returns an object or a list as rows of printed columns. Each row carries what includeObject says: the object,
 // its metadata, or nothing (P2).
-func (t transformer) table(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+func (t transformer) table(ctx context.Context, obj runtime.Object) (*metav1.Table, error) {
 	convertor, err := t.scope.table()
 	if err != nil {
 		return nil, err
@@ -25,6 +25,33 @@ func (t transformer) table(ctx context.Context, obj runtime.Object) (runtime.Obj
 		if err := t.includeObject(&table.Rows[n].Object); err != nil {
 			return nil, err
 		}
+	}
+	return table, nil
+}
+
+// tableChunk is the number of objects decoded at a time for a Table: decoded they take several times their JSON.
+const tableChunk = 200
+
+// tableOfPage returns a page as a Table. No more than a chunk of objects is decoded at a time, unless the rows carry them.
+func (t transformer) tableOfPage(ctx context.Context, p *page) (runtime.Object, error) {
+	var table *metav1.Table
+	for start := 0; table == nil || start < len(p.entries); start += tableChunk {
+		chunk := *p
+		end := min(start+tableChunk, len(p.entries))
+		chunk.entries, chunk.views = p.entries[start:end], p.views[start:end]
+		list, err := t.scope.listObject(&chunk)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := t.table(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		if table == nil {
+			table = rows
+			continue
+		}
+		table.Rows = append(table.Rows, rows.Rows...)
 	}
 	return table, nil
 }

@@ -76,11 +76,14 @@ func (l List) appendItem(dst []byte, o Object, cut []byte, filled bool) ([]byte,
 	if !l.Pretty {
 		return o.appendWithout(p.dst, cut), nil
 	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, o.appendWithout(nil, cut), p.margin(), indent); err != nil {
+	buffer := pieces.Get().(*[]byte)
+	compact := o.appendWithout((*buffer)[:0], cut)
+	defer giveBack(buffer, compact)
+	indented := bytes.NewBuffer(p.dst)
+	if err := json.Indent(indented, compact, p.margin(), indent); err != nil {
 		return p.dst, fmt.Errorf("indenting object: %w", err)
 	}
-	return append(p.dst, indented.Bytes()...), nil
+	return indented.Bytes(), nil
 }
 
 // printer appends JSON members in order, compact or indented.
