@@ -23,9 +23,10 @@ const module = "github.com/crd-server/crd-server/"
 var mayImport = map[string][]string{
 	"cmd/crd-server": {"internal/server"},
 	"internal/server": {
-		"internal/apiservices", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption",
+		"internal/admission", "internal/apiservices", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption",
 		"internal/crds", "internal/validation", "internal/dynamicstorage", "internal/wire",
 	},
+	"internal/admission":      {},
 	"internal/apiservices":    {},
 	"internal/authentication": {},
 	"internal/authorization":  {},
