@@ -80,7 +80,7 @@ func (ws *watchSession) sendBookmark(revision int64, endsInitial bool) error {
 	if err != nil {
 		return err
 	}
-	frame, err := ws.encoder.encode(ws.frame[:0], watch.Bookmark, bookmark)
+	frame, err := ws.encoder.encode(ws.buffer(), watch.Bookmark, bookmark)
 	if err != nil {
 		return err
 	}

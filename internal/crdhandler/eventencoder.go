@@ -148,6 +148,13 @@ func (e *eventEncoder) encodeObject(obj runtime.Object) error {
 	return e.objectEncoder.Encode(obj, &e.buffer)
 }
 
+// rest drops the encoder's memory if that is worth it.
+func (e *eventEncoder) rest() {
+	if e.buffer.Cap() > 1<<10 {
+		e.buffer = bytes.Buffer{}
+	}
+}
+
 // failure appends the frame of an ERROR event to dst.
 func (e *eventEncoder) failure(dst []byte, err error) ([]byte, error) {
 	return e.append(dst, watch.Error, errorStatus(err))

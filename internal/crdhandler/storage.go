@@ -18,6 +18,8 @@ type storage struct {
 	codec  objectCodec
 	// runs are parts of lists of this version.
 	runs runs
+	// watches are those of this version that are being served.
+	watches openWatches
 	// while are conditions for every write.
 	while []dynamicstorage.Condition
 }

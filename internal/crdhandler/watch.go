@@ -7,12 +7,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
-	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
@@ -53,7 +53,7 @@ func (s *requestScope) serveWatch(w http.ResponseWriter, req *http.Request, wr w
 	if timeout > 0 {
 		session.deadline = session.clock.Now().Add(timeout)
 	}
-	session.measure(req.Context(), metrics.CleanListScope(req.Context(), wr.opts))
+	session.measure(req.Context(), wr.opts)
 	ctx, cancel := s.watchContext(req.Context(), timeout)
 	defer cancel()
 	klog.FromContext(ctx).V(3).Info("Starting watch", "path", req.URL.Path, "resourceVersion", wr.opts.ResourceVersion,
@@ -96,7 +96,7 @@ func (s *requestScope) watchTimeout(opts *metainternal.ListOptions) time.Duratio
 }
 
 // watchContext returns a context that ends with the request, after the timeout, when the serving state is replaced,
-// and when the server shuts down. Its goroutine ends with it.
+// and when the server shuts down.
 func (s *requestScope) watchContext(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout == 0 {
 		timeout = math.MaxInt64
@@ -106,15 +106,53 @@ func (s *requestScope) watchContext(parent context.Context, timeout time.Duratio
 	if signals := request.ServerShutdownSignalFrom(parent); signals != nil {
 		shuttingDown = signals.ShuttingDown()
 	}
-	go func() {
-		defer cancel()
+	detach := context.AfterFunc(s.storage.watches.join(s.replaced, shuttingDown), cancel)
+	return ctx, func() {
+		detach()
+		cancel()
+		s.storage.watches.leave()
+	}
+}
+
+// openWatches are the watches of a resource in one version. What ends all of them is waited for by one goroutine, while there are any:
+// one for each would take as much memory as all else that an idle watch is here.
+type openWatches struct {
+	// mu guards the fields below.
+	mu    sync.Mutex
+	count int
+	// ended is the context that ends with the signals; it belongs to end.
+	ended context.Context
+	end   context.CancelFunc
+}
+
+// join counts a watch in, and returns a context that ends when one of the channels is closed.
+func (o *openWatches) join(replaced, shuttingDown <-chan struct{}) context.Context {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.count++; o.count > 1 {
+		return o.ended
+	}
+	ended, end := context.WithCancel(context.Background())
+	o.ended, o.end = ended, end
+	go func() { // ended by leave at the latest
+		defer end()
 		select {
-		case <-s.replaced:
+		case <-replaced:
 		case <-shuttingDown:
-		case <-ctx.Done():
+		case <-ended.Done():
 		}
 	}()
-	return ctx, cancel
+	return ended
+}
+
+// leave counts a watch out.
+func (o *openWatches) leave() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.count--; o.count == 0 {
+		o.end()
+		o.ended, o.end = nil, nil
+	}
 }
 
 // watchStart says where a watch begins.

@@ -273,7 +273,7 @@ func TestBookmarks(t *testing.T) {
 		scope: r.scope, selection: r.scope.selection("", opts), start: start, bookmarks: true, encoder: encoder, out: out,
 		clock: fake, deadline: now.Add(90 * time.Second),
 	}
-	session.measure(t.Context(), "cluster")
+	session.measure(t.Context(), opts)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

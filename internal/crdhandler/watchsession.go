@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -37,7 +38,8 @@ type watchSession struct {
 	// begun is the revision the watch started from.
 	begun int64
 
-	frame    []byte
+	// frame is what frames are made in, one after the other; nil between batches.
+	frame    *[]byte
 	sent     compbasemetrics.CounterMetric
 	sizes    compbasemetrics.ObserverMetric
 	initDone func()
@@ -52,14 +54,14 @@ type eventStream interface {
 }
 
 // measure prepares the metrics of a watch.
-func (ws *watchSession) measure(ctx context.Context, listScope string) {
+func (ws *watchSession) measure(ctx context.Context, opts *metainternal.ListOptions) {
 	gvr := ws.scope.resource
-	ws.sent = metrics.WatchEvents.WithContext(ctx).WithLabelValues(gvr.Group, gvr.Version, gvr.Resource)
-	ws.sizes = metrics.WatchEventsSizes.WithContext(ctx).WithLabelValues(gvr.Group, gvr.Version, gvr.Resource)
-	received, ok := request.ReceivedTimestampFrom(ctx)
+	// Not with the context: events belong to no trace, and to ask for one would be most of what counting costs.
+	ws.sent = metrics.WatchEvents.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource)
+	ws.sizes = metrics.WatchEventsSizes.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource)
 	ws.initDone = func() {
-		if ok {
-			metrics.RecordWatchListLatency(ctx, gvr, listScope, time.Since(received))
+		if received, ok := request.ReceivedTimestampFrom(ctx); ok {
+			metrics.RecordWatchListLatency(ctx, gvr, metrics.CleanListScope(ctx, opts), time.Since(received))
 		}
 	}
 }
@@ -110,13 +112,13 @@ func (ws *watchSession) fail(ctx context.Context, err error) {
 	if errors.Is(err, dynamicstorage.ErrCompacted) {
 		err = apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", ws.begun, ws.current(ctx)))
 	}
-	frame, err := ws.encoder.failure(ws.frame[:0], ws.scope.readError(err))
+	frame, err := ws.encoder.failure(ws.buffer(), ws.scope.readError(err))
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Cannot tell a client why its watch ends")
 		return
 	}
 	if ws.send(frame) == nil {
-		_ = ws.out.flush()
+		_ = ws.flush()
 	}
 }
 
@@ -151,7 +153,7 @@ func (ws *watchSession) serve(ctx context.Context) error {
 			err = ws.sendBookmark(ws.watcher.Revision(), false)
 		}
 		if err == nil {
-			err = ws.out.flush()
+			err = ws.flush()
 		}
 		if err != nil {
 			return err
@@ -188,7 +190,7 @@ func (ws *watchSession) sendInitial(ctx context.Context) error {
 		}
 		ws.initDone()
 	}
-	return ws.out.flush()
+	return ws.flush()
 }
 
 // initialBatch is the number of initial objects whose views are made together.
@@ -277,11 +279,19 @@ func (ws *watchSession) selected(ctx context.Context, entry *dynamicstorage.Entr
 }
 
 func (ws *watchSession) sendObject(eventType watch.EventType, view *dynamicstorage.View, revision int64) error {
-	frame, err := ws.encoder.object(ws.frame[:0], eventType, view, revision)
+	frame, err := ws.encoder.object(ws.buffer(), eventType, view, revision)
 	if err != nil {
 		return err
 	}
 	return ws.send(frame)
+}
+
+// buffer returns what to make the next frame in.
+func (ws *watchSession) buffer() []byte {
+	if ws.frame == nil {
+		ws.frame = objectBuffers.Get().(*[]byte)
+	}
+	return (*ws.frame)[:0]
 }
 
 // send takes a frame to the stream.
@@ -292,7 +302,17 @@ func (ws *watchSession) send(frame []byte) error {
 	ws.sent.Inc()
 	ws.sizes.Observe(float64(len(frame)))
 	if cap(frame) <= maxPooledObject {
-		ws.frame = frame
+		*ws.frame = frame
 	}
 	return nil
+}
+
+// flush has the client see what was sent, and gives memory back that an idle watch does not need.
+func (ws *watchSession) flush() error {
+	if ws.frame != nil {
+		objectBuffers.Put(ws.frame)
+		ws.frame = nil
+	}
+	ws.encoder.rest()
+	return ws.out.flush()
 }

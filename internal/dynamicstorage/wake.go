@@ -40,6 +40,8 @@ func (g *group) show(revision int64) {
 
 // rota says whose turn it is. The resource's mu guards it.
 type rota struct {
+	// size is how many watchers a group has at most; set when the first joins.
+	size   int
 	groups []*group
 	// queue are the groups that wait for their turn.
 	queue []*group
@@ -51,7 +53,10 @@ type rota struct {
 // joinLocked finds a group for a new watcher.
 func (r *Resource) joinLocked() *group {
 	a := &r.rota
-	i := slices.IndexFunc(a.groups, func(g *group) bool { return g.watchers < groupSize() })
+	if a.size == 0 {
+		a.size = groupSize()
+	}
+	i := slices.IndexFunc(a.groups, func(g *group) bool { return g.watchers < a.size })
 	if i < 0 {
 		i = len(a.groups)
 		a.groups = append(a.groups, &group{shown: r.ring.last()})

@@ -10,6 +10,9 @@ import (
 // maxBatch is about the number of events that Next returns at once.
 const maxBatch = 256
 
+// keptBatch is the largest batch whose memory is used again.
+const keptBatch = 16
+
 // Watcher reads the events of a resource after a revision, at its own pace: it is never waited for. It has no goroutine.
 type Watcher struct {
 	resource *Resource
@@ -136,7 +139,9 @@ func (w *Watcher) readLocked(fed int64) ([]Event, error) {
 	if !r.ring.reaches(w.revision, w.reloads) {
 		return nil, errBehind
 	}
-	clear(w.batch) // entries must not be held on to
+	if clear(w.batch); cap(w.batch) > keptBatch { // entries must not be held on to, nor much memory while nothing happens
+		w.batch = nil
+	}
 	w.batch = r.ring.read(w.batch[:0], w.revision, r.shownLocked(w.group), maxBatch)
 	if n := len(w.batch); n > 0 {
 		w.revision = w.batch[n-1].Revision
