@@ -110,7 +110,7 @@ func (u *updating) attempt(ctx context.Context, cur *Entry, current bool) (*Entr
 	change, failure := u.mutate(ctx, cur)
 	final := failure != nil || change.Op == Keep || change.Op == Delete && cur == nil
 	if final && !current {
-		fresh, err := u.resource.fresh(ctx, u.key)
+		fresh, err := u.resource.consistent(ctx, u.key)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -145,6 +145,15 @@ func (r *Resource) origin(ctx context.Context, key string, options UpdateOptions
 // fresh returns what etcd has for a key; nil if nothing.
 func (r *Resource) fresh(ctx context.Context, key string) (*Entry, error) {
 	e, _, err := r.getStored(ctx, key, 0)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return e, err
+}
+
+// consistent returns what there is at a key now, from memory if that is up to date.
+func (r *Resource) consistent(ctx context.Context, key string) (*Entry, error) {
+	e, _, err := r.Get(ctx, key, ReadAt{Mode: Consistent})
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
