@@ -23,26 +23,38 @@ func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Obj
 		}
 		live = empty
 	}
-	read, readStrictly := p.unmarshal()
-	applied := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := read(p.body, &applied.Object); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	applied, plain := &unstructured.Unstructured{}, false
+	if p.patchType == types.ApplyYAMLPatchType {
+		applied.Object, plain = readPlainJSON(p.body)
+	}
+	if !plain {
+		read, _ := p.unmarshal()
+		applied.Object = map[string]any{}
+		if err := read(p.body, &applied.Object); err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		}
 	}
 	force := p.options.Force != nil && *p.options.Force
 	obj, err := p.fields.Apply(live, applied, p.options.FieldManager, force)
-	if err != nil {
-		return nil, err
+	if err != nil || plain { // plain JSON has no duplicate fields
+		return obj, err
 	}
+	return obj, p.checkDuplicates(ctx)
+}
+
+// checkDuplicates looks for duplicate fields in an applied configuration.
+func (p *patcher) checkDuplicates(ctx context.Context) error {
 	if !p.validation.looks() {
-		return obj, nil
+		return nil
 	}
+	_, readStrictly := p.unmarshal()
 	if err := readStrictly(p.body, &map[string]any{}); err != nil {
 		if p.validation == metav1.FieldValidationStrict {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
+			return apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
 		}
 		warnStrict(ctx, []error{err})
 	}
-	return obj, nil
+	return nil
 }
 
 // unmarshal returns the functions that read an applied configuration, the second one refusing duplicate fields.
