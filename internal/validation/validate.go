@@ -5,15 +5,10 @@ import (
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	schemaobjectmeta "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
-	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/common"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
 // ValidateCreate validates a new object. The errors come in upstream's order: type, metadata, schema, scale, embedded
@@ -137,42 +132,4 @@ func (p *parts) validateRules(ctx context.Context, errs field.ErrorList, obj, ol
 
 func internalError(err error) field.ErrorList {
 	return field.ErrorList{field.InternalError(nil, err)}
-}
-
-// ratchet correlates an object with the one before it, so that errors at unchanged values can be dropped (T9). It is nil
-// when the feature is off.
-type ratchet struct {
-	correlated *common.CorrelatedObject
-	structural *structuralschema.Structural
-}
-
-func newRatchet(structural *structuralschema.Structural, obj, old *unstructured.Unstructured) *ratchet {
-	if !utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CRDValidationRatcheting) {
-		return nil
-	}
-	return &ratchet{
-		correlated: common.NewCorrelatedObject(obj.Object, old.Object, &model.Structural{Structural: structural}),
-		structural: structural,
-	}
-}
-
-func (r *ratchet) schemaOptions() []apiservervalidation.ValidationOption {
-	if r == nil {
-		return nil
-	}
-	return []apiservervalidation.ValidationOption{apiservervalidation.WithRatcheting(r.correlated)}
-}
-
-func (r *ratchet) statusOptions() []apiservervalidation.ValidationOption {
-	if r == nil || r.structural == nil {
-		return nil
-	}
-	return []apiservervalidation.ValidationOption{apiservervalidation.WithRatcheting(r.correlated.Key("status"))}
-}
-
-// observe feeds the metric of the time that correlating took.
-func (r *ratchet) observe() {
-	if r != nil {
-		apiservervalidation.Metrics.ObserveRatchetingTime(*r.correlated.Duration)
-	}
 }

@@ -54,6 +54,8 @@ func (v *Version) forRules() (*cel.Validator, error) {
 		if err != nil {
 			return nil, err
 		}
-		return cel.NewValidator(s, true, celconfig.PerCallLimit), nil
+		rules := cel.NewValidator(s, true, celconfig.PerCallLimit)
+		narrow(rules, true)
+		return rules, nil
 	})
 }
