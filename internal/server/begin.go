@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 // which ID it is audited.
 func begin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		growStack()
 		c := &requestContext{Context: req.Context(), received: time.Now()}
 		id := req.Header.Get(auditapi.HeaderAuditID)
 		if id == "" {
@@ -41,4 +43,13 @@ func collectWarnings(next http.Handler) http.Handler {
 		requestContextFrom(req.Context()).warnings.w = w
 		next.ServeHTTP(w, req)
 	})
+}
+
+// growStack makes the goroutine's stack as large as a read of an object needs it. It is small in the goroutine that the
+// HTTP/2 server starts for every request, and would be copied at every doubling, with ever more on it.
+//
+//go:noinline
+func growStack() {
+	var room [12 << 10]byte
+	runtime.KeepAlive(&room)
 }
