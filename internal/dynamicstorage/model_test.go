@@ -14,12 +14,13 @@ type model struct {
 	history    []fact
 	at         map[int64]int // revision -> index
 	byResource map[string][]int
-	states     map[int]string // rendered, by the index of the last event
+	states     [][]*Entry // of the event's resource after each event, in the order of keys
 }
 
 func newModel(history []fact) *model {
-	m := &model{history: history, at: map[int64]int{}, byResource: map[string][]int{}, states: map[int]string{}}
+	m := &model{history: history, at: map[int64]int{}, byResource: map[string][]int{}, states: make([][]*Entry, len(history))}
 	last := map[string]int64{}
+	objects := map[string]map[string]*Entry{}
 	for i := range history {
 		f := &history[i]
 		key := f.resource + "/" + f.key
@@ -29,33 +30,48 @@ func newModel(history []fact) *model {
 		}
 		m.at[f.revision] = i
 		m.byResource[f.resource] = append(m.byResource[f.resource], i)
+		if objects[f.resource] == nil {
+			objects[f.resource] = map[string]*Entry{}
+		}
+		if delete(objects[f.resource], f.key); !f.deleted {
+			objects[f.resource][f.key] = &Entry{Key: f.key, Revision: f.revision, Value: []byte(f.value)}
+		}
+		m.states[i] = sorted(objects[f.resource])
 	}
 	return m
 }
 
-// state renders a resource at a revision.
-func (m *model) state(resource string, revision int64) string {
+// entries returns the objects of a resource at a revision whose keys begin with prefix.
+func (m *model) entries(resource string, revision int64, prefix string) []*Entry {
 	events := m.byResource[resource]
 	n := sort.Search(len(events), func(i int) bool { return m.history[events[i]].revision > revision })
 	if n == 0 {
-		return ""
+		return nil
 	}
-	if _, known := m.states[events[n-1]]; !known {
-		m.states[events[n-1]] = render(sorted(m.objects(events[:n])))
-	}
-	return m.states[events[n-1]]
+	return slices.DeleteFunc(slices.Clone(m.states[events[n-1]]), func(e *Entry) bool { return !strings.HasPrefix(e.Key, prefix) })
 }
 
-// objects returns what there is after events.
-func (m *model) objects(events []int) map[string]*Entry {
-	objects := map[string]*Entry{}
-	for _, i := range events {
-		f := &m.history[i]
-		if delete(objects, f.key); !f.deleted {
-			objects[f.key] = &Entry{Key: f.key, Revision: f.revision, Value: []byte(f.value)}
+// state renders a resource at a revision.
+func (m *model) state(resource string, revision int64) string {
+	return render(m.entries(resource, revision, ""))
+}
+
+// had says whether a key has held an entry, or nothing if that is nil, at some revision between two.
+func (m *model) had(g *glimpse) bool {
+	states := [][]*Entry{m.entries(g.resource, g.from, g.key)}
+	for _, i := range m.byResource[g.resource] {
+		if revision := m.history[i].revision; revision > g.from && revision <= g.to {
+			states = append(states, m.states[i])
 		}
 	}
-	return objects
+	var want []*Entry
+	if g.entry != nil {
+		want = append(want, g.entry)
+	}
+	return slices.ContainsFunc(states, func(state []*Entry) bool {
+		at := slices.DeleteFunc(slices.Clone(state), func(e *Entry) bool { return e.Key != g.key })
+		return render(at) == render(want)
+	})
 }
 
 func sorted(objects map[string]*Entry) []*Entry {
@@ -113,8 +129,10 @@ func sameEvent(e *Event, f *fact, m *model) bool {
 // watchedNet follows a client through net changes.
 func (m *model) watchedNet(t *testing.T, w *watching) {
 	t.Helper()
-	events := m.byResource[w.resource]
-	objects := m.objects(events[:sort.Search(len(events), func(i int) bool { return m.history[events[i]].revision > w.after })])
+	objects := map[string]*Entry{}
+	for _, e := range m.entries(w.resource, w.after, "") {
+		objects[e.Key] = e
+	}
 	next, last := 0, w.after
 	for _, mark := range w.marks {
 		for ; next < mark.events; next++ {
