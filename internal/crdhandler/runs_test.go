@@ -259,6 +259,59 @@ func TestListsAtOnceCompressOnce(t *testing.T) {
 	}
 }
 
+// stuck is the answer of a client that does not read.
+type stuck struct {
+	answers
+	reached, done chan struct{}
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	s.reached <- struct{}{}
+	<-s.done
+	return 0, io.ErrClosedPipe
+}
+
+// TestSlowReadersHoldLittle: a list that is being sent takes a buffer and what its page is, whatever it has of text.
+func TestSlowReadersHoldLittle(t *testing.T) {
+	const readers, most = 50, 100 << 10
+	s, scope := newShelf(2000, 2000), shelfScope()
+	sameCompressed(t, scope, s.all())
+	for _, encoding := range []string{"", "gzip"} {
+		before := heap()
+		reached, done := make(chan struct{}), make(chan struct{})
+		var sending sync.WaitGroup
+		for range readers {
+			sending.Go(func() {
+				req := httptest.NewRequest(http.MethodGet, "/", nil)
+				req.Header.Set("Accept-Encoding", encoding)
+				w := &stuck{answers: answers{header: http.Header{}}, reached: reached, done: done}
+				if err := scope.writeList(w, req, false, s.all()); err == nil {
+					t.Error("sent to nobody")
+				}
+			})
+		}
+		for range readers {
+			<-reached
+		}
+		if held := (heap() - before) / readers; held > most {
+			t.Errorf("encoding %q: a list of %d objects holds %d bytes", encoding, len(s.entries), held)
+		} else {
+			t.Logf("encoding %q: a list of %d objects holds %d bytes", encoding, len(s.entries), held)
+		}
+		close(done)
+		sending.Wait()
+	}
+}
+
+// heap returns the bytes in use.
+func heap() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC() // pools keep for one more
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
 // FuzzRuns changes objects and lists parts of them, as its input says.
 func FuzzRuns(f *testing.F) {
 	f.Add(uint64(1), []byte{0, 1, 2, 3, 4, 5, 200, 130, 77})
