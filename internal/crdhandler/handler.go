@@ -113,6 +113,7 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		version.main.err(apierrors.NewNotFound(gr, info.Name), w, req)
 		return
 	}
+	defer crdInfo.slot.weigh()
 	instrumented(handle, info, len(version.warnings) > 0)(w, req)
 }
 

@@ -56,11 +56,20 @@ func (s *schemaSlot) get() (*compiled, error) {
 	if !s.used.Load() {
 		s.used.Store(true)
 	}
-	// Parts are compiled as they are needed, so the weight grows from use to use.
-	if bytes := c.bytes(); bytes != s.weighed.Load() {
-		s.cache.weigh(s, c, bytes)
-	}
+	s.weigh()
 	return c, nil
+}
+
+// weigh counts what has been compiled since it was called last. Parts are compiled as requests need them, so it is also called
+// when one ends.
+func (s *schemaSlot) weigh() {
+	c := s.built.Load()
+	if c == nil {
+		return
+	}
+	if bytes := c.bytes(); bytes != s.weighed.Load() {
+		s.cache.count(s, c, bytes)
+	}
 }
 
 func (s *schemaSlot) build() (*compiled, error) {
@@ -77,8 +86,8 @@ func (s *schemaSlot) build() (*compiled, error) {
 	return c, nil
 }
 
-// weigh counts the bytes of a slot, and evicts others if that is too much.
-func (c *schemaCache) weigh(s *schemaSlot, held *compiled, bytes int64) {
+// count counts the bytes of a slot, and evicts others if that is too much.
+func (c *schemaCache) count(s *schemaSlot, held *compiled, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.retired || s.built.Load() != held {

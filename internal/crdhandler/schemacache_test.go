@@ -1,0 +1,167 @@
+package crdhandler
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/validation"
+)
+
+// limited is a CRD whose objects may have a size of up to max, and many fields besides.
+func limited(name string, max int) *apiextensionsv1.CustomResourceDefinition {
+	crd := gadget()
+	crd.Name = name + "." + crd.Spec.Group
+	crd.Spec.Names.Plural, crd.Status.AcceptedNames.Plural = name, name
+	properties := map[string]apiextensionsv1.JSONSchemaProps{"size": {
+		Type:         "integer",
+		XValidations: apiextensionsv1.ValidationRules{{Rule: fmt.Sprintf("self <= %d", max), Message: fmt.Sprintf("more than %d", max)}},
+	}}
+	const fields = 300
+	for n := range fields {
+		properties[fmt.Sprintf("field%d", n)] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	}
+	crd.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+		Type:       "object",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object", Properties: properties}},
+	}}
+	return crd
+}
+
+func limitedRecord(t *testing.T, name string, max int) *crds.Record {
+	t.Helper()
+	internal, err := crds.FromV1(limited(name, max))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := crds.EncodeDefinition(internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := crds.NewRecord(&dynamicstorage.Entry{Key: internal.Name, Revision: 1, Value: value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// compiling counts how often something is compiled, and panics when that is done twice at a time.
+type compiling struct {
+	now   atomic.Int32
+	times atomic.Int64
+}
+
+func (c *compiling) counted(compile func() (*compiled, error)) func() (*compiled, error) {
+	return func() (*compiled, error) {
+		if c.now.Add(1) > 1 {
+			panic("compiled twice at a time")
+		}
+		defer c.now.Add(-1)
+		c.times.Add(1)
+		return compile()
+	}
+}
+
+// TestSchemaCache uses more CRDs at once than there is room for.
+func TestSchemaCache(t *testing.T) {
+	const (
+		count  = 40
+		limit  = 4 << 20
+		users  = 8
+		rounds = 20
+	)
+	converters, err := conversion.NewFactory(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &Config{Converters: converters}
+	cache := newSchemaCache(limit)
+	slots, counts := make([]*schemaSlot, count), make([]compiling, count)
+	for n := range slots {
+		record := limitedRecord(t, fmt.Sprintf("gadgets%d", n), n)
+		slots[n] = &schemaSlot{cache: cache, compile: counts[n].counted(func() (*compiled, error) { return compile(config, record) })}
+	}
+	before := liveBytes()
+	var group sync.WaitGroup
+	for range users {
+		group.Go(func() {
+			for range rounds {
+				n := rand.IntN(count)
+				useLimited(t, slots[n], n)
+				cache.mu.Lock()
+				if cache.bytes > 2*limit {
+					t.Errorf("%d bytes are held, the limit is %d", cache.bytes, limit)
+				}
+				cache.mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	compiled := int64(0)
+	for n := range counts {
+		compiled += counts[n].times.Load()
+	}
+	if compiled < 2*count {
+		t.Errorf("%d CRDs were compiled %d times: nothing was evicted", count, compiled)
+	}
+	if grown := liveBytes() - before; grown > 3*limit {
+		t.Errorf("the heap grew by %d bytes, the limit is %d", grown, limit)
+	}
+	for _, slot := range slots {
+		slot.retire()
+	}
+	if cache.bytes != 0 || cache.slots.Len() != 0 {
+		t.Errorf("%d bytes, %d slots are left", cache.bytes, cache.slots.Len())
+	}
+	runtime.KeepAlive(slots)
+}
+
+// useLimited writes an object that is just small enough, and one that is not.
+func useLimited(t *testing.T, slot *schemaSlot, max int) {
+	defer slot.weigh()
+	for size, want := range map[int64]int{int64(max): 0, int64(max) + 1: 1} {
+		compiled, err := slot.get()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		version, err := compiled.version("v1")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": size, "unknown": "x"}}}
+		obj.SetAPIVersion(compiled.definition.Spec.Group + "/v1")
+		obj.SetKind(compiled.definition.Spec.Names.Kind)
+		obj.SetName("a")
+		obj.SetNamespace(metav1.NamespaceDefault)
+		if _, err := compiled.schemas.Coerce(obj.Object, validation.CoerceOptions{}); err != nil {
+			t.Error(err)
+		}
+		if _, found, _ := unstructured.NestedString(obj.Object, "spec", "unknown"); found {
+			t.Error("an unknown field was not pruned")
+		}
+		if errs := version.ValidateCreate(context.Background(), obj); len(errs) != want {
+			t.Errorf("size %d of at most %d: %v", size, max, errs)
+		}
+	}
+}
+
+func liveBytes() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
