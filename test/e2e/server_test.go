@@ -70,13 +70,16 @@ func start(t testing.TB, options process.Options) *process.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	options.Binary = binary()
+	options.Binary, options.Args = binary(), append([]string{process.CheckMemory}, options.Args...)
 	server, err := process.Start(ctx, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		server.Kill()
+		if err := server.MemoryError(); err != nil {
+			t.Error(err)
+		}
 		if t.Failed() || os.Getenv("CRD_SERVER_LOGS") != "" {
 			t.Logf("server output:\n%s", server.Output())
 		}

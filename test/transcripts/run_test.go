@@ -127,8 +127,8 @@ type target struct {
 	client, anonymous *http.Client
 }
 
-// ourFlags make the server what upstream's is by default.
-var ourFlags = []string{"--enable-garbage-collector"}
+// ourFlags make the server what upstream's is by default, and have it look at its memory meanwhile.
+var ourFlags = []string{"--enable-garbage-collector", process.CheckMemory}
 
 // startTarget starts a server that is stopped when the test ends.
 func startTarget(t *testing.T, binary string, flags ...string) *target {
@@ -142,6 +142,9 @@ func startTarget(t *testing.T, binary string, flags ...string) *target {
 	t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
 			t.Errorf("%s did not stop cleanly: %v", binary, err)
+		}
+		if err := server.MemoryError(); err != nil {
+			t.Errorf("%v\n%s", err, server.Output())
 		}
 		if os.Getenv("CRD_SERVER_LOGS") != "" {
 			t.Logf("output of %s:\n%s", binary, server.Output())
