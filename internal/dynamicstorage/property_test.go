@@ -45,6 +45,11 @@ func TestProperties(t *testing.T) {
 		p.open(false, Options{WaitFor: 100 * time.Millisecond}),
 		p.open(false, Options{RingEvents: 50, RingBytes: 3000}),
 	}
+	for _, store := range p.stores[1:] {
+		for n, plural := range propertyResources {
+			store.Resource("g", plural).rota.size = 1 + n // watchers take turns
+		}
+	}
 	var recorded sync.WaitGroup
 	ctx, stopRecording := context.WithCancel(context.Background())
 	p.start = must1(p.stores[0].CurrentRevision(ctx))
@@ -60,10 +65,10 @@ func TestProperties(t *testing.T) {
 	for n, store := range p.stores {
 		running.Go(func() { p.write(ctx, store, random(10*n)) })
 		running.Go(func() { p.read(ctx, store, random(10*n+1)) })
-		for i := range 3 {
+		for i := range 6 {
 			running.Go(func() { p.watch(ctx, store, random(10*n+2+i)) })
 		}
-		running.Go(func() { p.checkMemory(ctx, store, random(10*n+5)) })
+		running.Go(func() { p.checkMemory(ctx, store, random(10*n+9)) })
 	}
 	running.Go(func() { p.disturb(ctx, random(1000)) })
 	running.Wait()
@@ -103,6 +108,8 @@ type property struct {
 	watches  []*watching
 	compared int // resources with etcd, without a difference
 }
+
+var propertyResources = []string{"a", "b", "c"}
 
 // observed is a store. A strict one never loses events.
 type observed struct {
