@@ -49,9 +49,8 @@ func compareDecoding(t testing.TB, c *choices) (seen, need verdicts) {
 		t.Fatalf("not clean: %#v (-before +after pruning):\n%s", obj, cmp.Diff(obj, pruned))
 	}
 
-	keyed := trim(structural, isKeyed)
 	found := listtype.ValidateListSetsAndMaps(nil, structural, obj)
-	seen.unique, need.unique = keyed == nil || uniqueInObject(obj, keyed), len(found) == 0
+	seen.unique, need.unique = compileLists(structural).obvious(obj), len(found) == 0
 	if seen.unique && !need.unique {
 		t.Fatalf("not unique: %#v: %v", obj, found)
 	}

@@ -6,63 +6,109 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateUnique holds the items of lists of type set and map to be unique. The library, which copies every schema it
-// passes, is asked where this is not obvious.
-func validateUnique(keyed *structuralschema.Structural, obj map[string]any) field.ErrorList {
-	if keyed == nil || uniqueInObject(obj, keyed) {
+// uniqueLists is what of a schema leads to lists of type set and map, and is one of those if it has a listType. It is nil
+// where there are none. The library copies every schema it passes instead.
+type uniqueLists struct {
+	listType   string
+	keys       []string
+	items      *uniqueLists
+	additional *uniqueLists
+	properties map[string]*uniqueLists
+}
+
+// lists returns the lists of the version whose items must be unique.
+func (v *Version) lists() (*uniqueLists, error) {
+	return v.uniqueLists.get(func() (*uniqueLists, error) {
+		s, err := v.Structural()
+		return compileLists(s), err
+	})
+}
+
+func compileLists(s *structuralschema.Structural) *uniqueLists {
+	if s == nil {
 		return nil
+	}
+	l := &uniqueLists{items: compileLists(s.Items)}
+	if isKeyed(s) {
+		l.listType, l.keys = *s.XListType, s.XListMapKeys
+	}
+	if s.AdditionalProperties != nil {
+		l.additional = compileLists(s.AdditionalProperties.Structural)
+	}
+	for name := range s.Properties {
+		property := s.Properties[name]
+		if deeper := compileLists(&property); deeper != nil {
+			if l.properties == nil {
+				l.properties = map[string]*uniqueLists{}
+			}
+			l.properties[name] = deeper
+		}
+	}
+	if l.listType == "" && l.items == nil && l.additional == nil && l.properties == nil {
+		return nil
+	}
+	return l
+}
+
+// validateUnique holds the items of lists of type set and map to be unique. The library is asked where that is not obvious.
+func (v *Version) validateUnique(lists *uniqueLists, obj map[string]any) field.ErrorList {
+	if lists.obvious(obj) {
+		return nil
+	}
+	keyed, err := v.keyed()
+	if err != nil {
+		return internalError(err)
 	}
 	return listtype.ValidateListSetsAndMaps(nil, keyed, obj)
 }
 
-// obviouslyUnique says whether the library would find no item twice in a value. keyed is trimmed to what leads to lists.
-func obviouslyUnique(value any, keyed *structuralschema.Structural) bool {
+// obvious says whether the library would find no item twice in a value. It may say no without need, but never yes.
+func (l *uniqueLists) obvious(value any) bool {
+	if l == nil {
+		return true
+	}
 	switch value := value.(type) {
 	case map[string]any:
-		return uniqueInObject(value, keyed)
+		return l.obviousInObject(value)
 	case []any:
-		return uniqueInList(value, keyed)
+		return l.obviousInList(value)
 	}
 	return true
 }
 
-func uniqueInObject(fields map[string]any, keyed *structuralschema.Structural) bool {
-	if keyed.AdditionalProperties != nil && keyed.AdditionalProperties.Structural != nil {
+func (l *uniqueLists) obviousInObject(fields map[string]any) bool {
+	if l.additional != nil {
 		for _, value := range fields {
-			if !obviouslyUnique(value, keyed.AdditionalProperties.Structural) {
+			if !l.additional.obvious(value) {
 				return false
 			}
 		}
 	}
-	for name := range keyed.Properties {
-		if value, ok := fields[name]; ok {
-			property := keyed.Properties[name]
-			if !obviouslyUnique(value, &property) {
-				return false
-			}
+	for name, property := range l.properties {
+		if !property.obvious(fields[name]) {
+			return false
 		}
 	}
 	return true
 }
 
-func uniqueInList(items []any, keyed *structuralschema.Structural) bool {
-	if keyed.XListType != nil {
-		switch *keyed.XListType {
-		case "set":
-			if !uniqueScalars(items) {
-				return false
-			}
-		case "map":
-			if !uniqueKeys(items, keyed.XListMapKeys) {
-				return false
-			}
+func (l *uniqueLists) obviousInList(items []any) bool {
+	switch l.listType {
+	case "set":
+		if !uniqueScalars(items) {
+			return false
+		}
+	case "map":
+		if !uniqueKeys(items, l.keys) {
+			return false
 		}
 	}
-	if keyed.Items != nil {
-		for _, item := range items {
-			if !obviouslyUnique(item, keyed.Items) {
-				return false
-			}
+	if l.items == nil {
+		return true
+	}
+	for _, item := range items {
+		if !l.items.obvious(item) {
+			return false
 		}
 	}
 	return true

@@ -26,7 +26,7 @@ func (v *Version) ValidateCreate(ctx context.Context, obj *unstructured.Unstruct
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, parts.embedded, false)...)
-	errs = append(errs, validateUnique(parts.keyed, obj.Object)...)
+	errs = append(errs, v.validateUnique(parts.lists, obj.Object)...)
 	return append(errs, parts.validateRules(ctx, errs, obj.Object, nil, nil)...)
 }
 
@@ -48,7 +48,7 @@ func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Uns
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, parts.embedded, false)...)
-	errs = append(errs, validateListTypes(parts.keyed, obj, old)...)
+	errs = append(errs, v.validateListTypes(parts.lists, obj, old)...)
 	return append(errs, parts.validateRules(ctx, errs, obj.Object, old.Object, ratchet)...)
 }
 
@@ -68,15 +68,16 @@ func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructur
 		errs = append(errs, v.validateStatusChange(parts.root, obj, old, ratchet)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
-	errs = append(errs, validateListTypes(parts.keyed, obj, old)...)
+	errs = append(errs, v.validateListTypes(parts.lists, obj, old)...)
 	return append(errs, parts.validateRules(ctx, errs, obj.Object, old.Object, ratchet)...)
 }
 
 // parts are the compiled parts that every validation needs.
 type parts struct {
-	root                        *node
-	structural, embedded, keyed *structuralschema.Structural
-	rules                       *cel.Validator // nil without rules
+	root                 *node
+	lists                *uniqueLists
+	structural, embedded *structuralschema.Structural
+	rules                *cel.Validator // nil without rules
 }
 
 func (v *Version) parts() (p parts, err error) {
@@ -89,7 +90,7 @@ func (v *Version) parts() (p parts, err error) {
 	if p.embedded, err = v.embedded(); err != nil {
 		return p, err
 	}
-	if p.keyed, err = v.keyed(); err != nil {
+	if p.lists, err = v.lists(); err != nil {
 		return p, err
 	}
 	p.rules, err = v.forRules()
@@ -97,9 +98,9 @@ func (v *Version) parts() (p parts, err error) {
 }
 
 // validateListTypes holds lists of type set and map to their keys, unless the old object failed already.
-func validateListTypes(keyed *structuralschema.Structural, obj, old *unstructured.Unstructured) field.ErrorList {
-	errs := validateUnique(keyed, obj.Object)
-	if len(errs) > 0 && len(validateUnique(keyed, old.Object)) > 0 {
+func (v *Version) validateListTypes(lists *uniqueLists, obj, old *unstructured.Unstructured) field.ErrorList {
+	errs := v.validateUnique(lists, obj.Object)
+	if len(errs) > 0 && len(v.validateUnique(lists, old.Object)) > 0 {
 		return nil
 	}
 	return errs

@@ -18,6 +18,7 @@ type Version struct {
 
 	structural        lazy[*structuralschema.Structural]
 	nodes             lazy[*node]
+	uniqueLists       lazy[*uniqueLists]
 	embeddedResources lazy[*structuralschema.Structural]
 	keyedLists        lazy[*structuralschema.Structural]
 	objectValidator   lazy[apiservervalidation.SchemaValidator]
