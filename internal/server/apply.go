@@ -15,9 +15,10 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// Apply puts into force what o says about the whole process: feature gates and logging. It is for the command, to be called
-// once and before anything else runs.
+// Apply puts into force what o says about the whole process: feature gates and logging; and how much memory may be garbage. It
+// is for the command, to be called once and before anything else runs.
 func (o *Options) Apply() error {
+	tuneGC()
 	if err := o.emulate(); err != nil {
 		return fmt.Errorf("--emulated-version: %w", err)
 	}

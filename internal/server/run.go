@@ -179,6 +179,7 @@ func (s *server) serve(ctx context.Context, manifests []manifest) error {
 
 	err := s.becomeReady(ctx, working, manifests)
 	if err == nil {
+		group.Go(func() error { releaseStart(); return nil })
 		select {
 		case <-ctx.Done():
 		case <-working.Done():

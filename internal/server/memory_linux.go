@@ -1,0 +1,62 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// releaseProgram unmaps the pages of the program's file that were read so far.
+func releaseProgram() error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program: %w", err)
+	}
+	file, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	mappings, err := unchangedMappings(file, program)
+	if err != nil {
+		return fmt.Errorf("read /proc/self/smaps: %w", err)
+	}
+	for _, m := range mappings {
+		if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, m.start, m.end-m.start, syscall.MADV_DONTNEED); errno != 0 {
+			return fmt.Errorf("give back pages of %s: %w", program, errno)
+		}
+	}
+	return nil
+}
+
+// mapping is a range of addresses.
+type mapping struct{ start, end uintptr }
+
+// unchangedMappings returns the mappings of a file that cannot be written to and in which nothing was changed: a page of
+// theirs is as it is in the file. Relocated constants are not among them.
+func unchangedMappings(smaps io.Reader, path string) ([]mapping, error) {
+	var found []mapping
+	var current *mapping // whose lines come
+	lines := bufio.NewScanner(smaps)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		switch {
+		case len(fields) < 2:
+		case !strings.HasSuffix(fields[0], ":"): // a mapping begins
+			var m mapping
+			if _, err := fmt.Sscanf(fields[0], "%x-%x", &m.start, &m.end); err != nil {
+				return nil, fmt.Errorf("mapping %q: %w", lines.Text(), err)
+			}
+			current = nil
+			if fields[len(fields)-1] == path && (fields[1] == "r--p" || fields[1] == "r-xp") {
+				current = &m
+			}
+		case fields[0] == "Anonymous:" && fields[1] == "0" && current != nil:
+			found = append(found, *current)
+		}
+	}
+	return found, lines.Err()
+}
