@@ -54,6 +54,9 @@ func startReplica(t *testing.T, options replicaOptions) *replica {
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	if !options.idle {
 		etcdtest.Run(t, func(ctx context.Context) error { r.lifecycle.Run(ctx); return nil })
+	} else { // queues have goroutines, which Run would end
+		t.Cleanup(r.lifecycle.unsettled.ShutDown)
+		t.Cleanup(r.lifecycle.deleted.ShutDown)
 	}
 	select {
 	case <-r.table.Synced():

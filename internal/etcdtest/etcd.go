@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/goleak"
 	"go.uber.org/zap"
 )
 
@@ -43,12 +44,18 @@ func New(t testing.TB, configure ...func(*embed.Config)) *Etcd {
 	return e
 }
 
-// Main runs the tests of a package with an etcd that they find in shared, and returns the code to exit with.
+// Main runs the tests of a package with an etcd that they find in shared, and returns the code to exit with. They fail if
+// goroutines are left when all is over.
 func Main(m *testing.M, shared **Etcd) int {
 	e := Start()
-	defer e.Stop()
 	*shared = e
-	return m.Run()
+	code := m.Run()
+	e.Stop()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // Start starts an etcd for a TestMain that needs more than Main; there nothing is left to do but to panic if it fails.

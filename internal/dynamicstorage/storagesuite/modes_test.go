@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
@@ -32,12 +31,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil { // what is parallel waits most of the time
 		panic(err)
 	}
-	code := etcdtest.Main(m, &shared)
-	if err := goleak.Find(); err != nil && code == 0 {
-		println(err.Error())
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(etcdtest.Main(m, &shared))
 }
 
 // mode is a way in which reads are answered.
