@@ -25,8 +25,9 @@ const (
 type (
 	textCheck struct {
 		minLength, maxLength *int64
-		pattern              *regexp.Regexp
 		format               string
+		pattern              string
+		compiled             lazy[*regexp.Regexp] // of pattern; who reads objects does not need it
 	}
 	numberCheck struct {
 		typeName, format                   string
@@ -111,10 +112,20 @@ func (c *textCheck) check(text string) verdict {
 			return invalid
 		}
 	}
-	if c.pattern != nil && !c.pattern.MatchString(text) {
-		return invalid
+	if c.pattern != "" {
+		if v := c.checkPattern(text); v != valid {
+			return v
+		}
 	}
 	return verdictOf(c.format == "" || strfmt.Default.Validates(c.format, text))
+}
+
+func (c *textCheck) checkPattern(text string) verdict {
+	compiled, err := c.compiled.get(func() (*regexp.Regexp, error) { return regexp.Compile(c.pattern) })
+	if err != nil {
+		return unknown
+	}
+	return verdictOf(compiled.MatchString(text))
 }
 
 // check calls the library where it has a function for one keyword.

@@ -8,9 +8,13 @@
 // needed, on its own: a read needs the structural schema only, never a validator or a CEL program.
 //
 //   - set.go, version.go: the two types, and what can be told without compiling anything
-//   - structural.go, trim.go, validators.go: the compiled parts
+//   - structural.go, trim.go, validators.go: the compiled parts of the libraries
+//   - node.go, kinds.go, check.go, logic.go, clean.go, unique.go: the same schema compiled to see quickly that a value needs
+//     nothing of the libraries: no error, nothing to prune, no item twice. They may say no without need, but never yes,
+//     which fuzz targets hold against the libraries; errors are always those of the libraries.
 //   - coerce.go, meta.go, canonical.go, default.go: decoding
-//   - prepare.go, validate.go, typemeta.go, scale.go, finalizers.go: the rules for writes
+//   - prepare.go, validate.go, schema.go, ratchet.go, narrow.go, typemeta.go, objectmeta.go, scale.go, finalizers.go: the rules
+//     for writes
 //   - selectable.go: declared selectable fields
 //   - typeconverter.go, models.go: types for managed fields
 package validation

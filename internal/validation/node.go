@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"regexp"
 	"sync/atomic"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -195,13 +194,7 @@ func (n *node) compileText(values *structuralschema.ValueValidation, format stri
 	if values.MinLength == nil && values.MaxLength == nil && values.Pattern == "" && format == "" {
 		return
 	}
-	n.text = &textCheck{minLength: values.MinLength, maxLength: values.MaxLength, format: format}
-	if values.Pattern != "" {
-		var err error
-		if n.text.pattern, err = regexp.Compile(values.Pattern); err != nil {
-			n.opaque = true
-		}
-	}
+	n.text = &textCheck{minLength: values.MinLength, maxLength: values.MaxLength, pattern: values.Pattern, format: format}
 }
 
 // compileNumber compiles the keywords for numbers. The library refuses every number if a limit is itself none of the type, say

@@ -18,7 +18,7 @@ func (n *node) bytes() int64 {
 	if n.text != nil || n.number != nil || n.enum != nil {
 		bytes += bytesKeywords
 	}
-	if n.text != nil && n.text.pattern != nil {
+	if n.text != nil && n.text.compiled.peek() != nil {
 		bytes += bytesPattern
 	}
 	if n.list != nil {
