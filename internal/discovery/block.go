@@ -2,11 +2,12 @@ package discovery
 
 import (
 	"bytes"
-	"compress/flate"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"sync"
+
+	"github.com/klauspost/compress/flate"
 )
 
 // block is a piece of text, compressed so that pieces put one after the other are a deflate stream. Documents are kept
@@ -45,9 +46,12 @@ func (b *block) copyTo(w io.Writer) error {
 	return err
 }
 
+// blockLevel takes half as long as the standard library's fastest level, for two thirds of the size.
+const blockLevel = 5
+
 var (
 	deflaters = sync.Pool{New: func() any {
-		w, err := flate.NewWriter(nil, flate.BestSpeed)
+		w, err := flate.NewWriter(nil, blockLevel)
 		if err != nil {
 			panic("discovery: " + err.Error())
 		}

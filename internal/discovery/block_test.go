@@ -55,25 +55,27 @@ func TestJoinChecksums(t *testing.T) {
 }
 
 func TestCacheKeepsWhatIsUsed(t *testing.T) {
-	one := func() *part { return &part{paths: block{deflated: make([]byte, 1000)}} }
+	one := func(names ...string) *part {
+		return &part{paths: block{deflated: make([]byte, 1000)}, names: names}
+	}
 	c := newPartCache(3 * one().bytes())
 	for _, name := range []string{"a", "b", "c"} {
-		c.put(partKey{name: name}, one())
+		c.put(partKey{digest: name}, one(name))
 	}
-	c.get(partKey{name: "a"})
-	c.put(partKey{name: "d"}, one())
-	c.put(partKey{name: "d"}, one())
+	c.get(partKey{digest: "a"})
+	c.put(partKey{digest: "d"}, one("d"))
+	c.put(partKey{digest: "d"}, one("d"))
 	for name, kept := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
-		if got := c.get(partKey{name: name}) != nil; got != kept {
+		if got := c.get(partKey{digest: name}) != nil; got != kept {
 			t.Errorf("%s: kept %t", name, got)
 		}
 	}
-	c.put(partKey{name: "huge"}, &part{paths: block{deflated: make([]byte, 1<<20)}})
+	c.put(partKey{digest: "huge"}, &part{paths: block{deflated: make([]byte, 1<<20)}})
 	if c.bytes > c.limit || len(c.parts) != c.used.Len() {
 		t.Errorf("%d bytes of %d, %d parts, %d in order", c.bytes, c.limit, len(c.parts), c.used.Len())
 	}
 	for name := range map[string]bool{"a": true, "b": true, "c": true, "d": true, "huge": true} {
-		c.remove(partKey{name: name})
+		c.forget(name)
 	}
 	if c.bytes != 0 || len(c.parts) != 0 {
 		t.Errorf("%d bytes in %d parts are left", c.bytes, len(c.parts))

@@ -5,16 +5,19 @@ import (
 	"sync"
 )
 
-// partKey names a part of a document. A CRD that changes has other keys: a part never has to be checked.
+// partKey names a part of a document. CRDs that change have other keys: a part never has to be checked.
 type partKey struct {
-	name, specHash string
-	version        string // empty: all served versions, in OpenAPI version 2
-	protobuf       bool
+	// digest is that of the CRDs that the part is about.
+	digest   string
+	version  string // empty: all served versions, in OpenAPI version 2
+	protobuf bool
 }
 
-// part is what one CRD contributes to a document. As protobuf it is all in definitions.
+// part is what some CRDs contribute to a document. As protobuf it is all in definitions.
 type part struct {
 	paths, definitions block
+	// names are those of the CRDs.
+	names []string
 }
 
 func (p *part) bytes() int64 {
@@ -30,6 +33,7 @@ type partCache struct {
 	bytes int64
 	parts map[partKey]*list.Element // of *cachedPart
 	used  *list.List                // the one used last is in front
+	about map[string]map[partKey]struct{}
 }
 
 type cachedPart struct {
@@ -38,7 +42,12 @@ type cachedPart struct {
 }
 
 func newPartCache(limit int64) *partCache {
-	return &partCache{limit: limit, parts: map[partKey]*list.Element{}, used: list.New()}
+	return &partCache{
+		limit: limit,
+		parts: map[partKey]*list.Element{},
+		used:  list.New(),
+		about: map[string]map[partKey]struct{}{},
+	}
 }
 
 func (c *partCache) get(key partKey) *part {
@@ -58,21 +67,38 @@ func (c *partCache) put(key partKey, p *part) {
 	c.removeLocked(key)
 	c.parts[key] = c.used.PushFront(&cachedPart{key: key, part: p})
 	c.bytes += p.bytes()
+	for _, name := range p.names {
+		if c.about[name] == nil {
+			c.about[name] = map[partKey]struct{}{}
+		}
+		c.about[name][key] = struct{}{}
+	}
 	for c.bytes > c.limit {
 		c.removeLocked(c.used.Back().Value.(*cachedPart).key)
 	}
 }
 
-func (c *partCache) remove(key partKey) {
+// forget gives up the parts that a CRD has a share in.
+func (c *partCache) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.removeLocked(key)
+	for key := range c.about[name] {
+		c.removeLocked(key)
+	}
 }
 
 func (c *partCache) removeLocked(key partKey) {
-	if element, ok := c.parts[key]; ok {
-		delete(c.parts, key)
-		c.used.Remove(element)
-		c.bytes -= element.Value.(*cachedPart).part.bytes()
+	element, ok := c.parts[key]
+	if !ok {
+		return
+	}
+	p := element.Value.(*cachedPart).part
+	delete(c.parts, key)
+	c.used.Remove(element)
+	c.bytes -= p.bytes()
+	for _, name := range p.names {
+		if delete(c.about[name], key); len(c.about[name]) == 0 {
+			delete(c.about, name)
+		}
 	}
 }

@@ -34,7 +34,7 @@ func newDocuments(d *Discovery, static *openapi.Static, cacheBytes int64) *docum
 
 func (d *documents) forget(old *crds.Record) {
 	if old != nil {
-		d.parts.forget(old)
+		d.parts.cache.forget(old.Name)
 	}
 }
 

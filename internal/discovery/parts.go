@@ -2,7 +2,9 @@ package discovery
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"hash/fnv"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -20,30 +22,54 @@ type parts struct {
 	making singleflight.Group
 }
 
-// batch is how many parts are made before they are sent.
-const batch = 64
+// How many CRDs share a part: a part is compressed as a whole, and what CRDs say is much the same; but all of it is made anew
+// when one of them changes.
+const (
+	usualShare = 32
+	mostShare  = 4 * usualShare
+)
 
-// all calls use for the part of every CRD, in order. A CRD that cannot be described is left out, as upstream does.
+// shares divides CRDs into those that share a part. Where a part begins depends on the CRD that it begins with, so that one
+// more or less changes one part, not all that follow.
+func shares(records []*crds.Record) (divided [][]*crds.Record) {
+	start := 0
+	for n := range records {
+		hash := fnv.New32a()
+		hash.Write([]byte(records[n].Name))
+		if n > start && (hash.Sum32()%usualShare == 0 || n-start == mostShare) {
+			divided = append(divided, records[start:n])
+			start = n
+		}
+	}
+	if start < len(records) {
+		divided = append(divided, records[start:])
+	}
+	return divided
+}
+
+// all calls use for the parts of the CRDs, in order. A CRD that cannot be described is left out, as upstream does.
 func (p *parts) all(ctx context.Context, records []*crds.Record, key partKey, use func(*part) error) error {
-	made := make([]*part, batch)
-	for start := 0; start < len(records); start += batch {
-		some := records[start:min(start+batch, len(records))]
+	divided := shares(records)
+	batch := 2 * runtime.GOMAXPROCS(0) // what is made before it is sent
+	for start := 0; start < len(divided); start += batch {
+		some := divided[start:min(start+batch, len(divided))]
+		made := make([]*part, len(some))
 		group, groupContext := errgroup.WithContext(ctx)
 		group.SetLimit(runtime.GOMAXPROCS(0))
-		for n, record := range some {
-			group.Go(func() error {
-				made[n] = p.get(groupContext, record, key)
-				return groupContext.Err()
+		for n, records := range some {
+			group.Go(func() (err error) {
+				made[n], err = p.get(groupContext, records, key)
+				return err
 			})
 		}
 		if err := group.Wait(); err != nil {
 			return err
 		}
-		for n := range some {
-			if made[n] == nil {
+		for _, part := range made {
+			if part.definitions.size == 0 {
 				continue
 			}
-			if err := use(made[n]); err != nil {
+			if err := use(part); err != nil {
 				return err
 			}
 		}
@@ -51,17 +77,24 @@ func (p *parts) all(ctx context.Context, records []*crds.Record, key partKey, us
 	return nil
 }
 
-// get returns the part of a CRD, nil if it cannot be described.
-func (p *parts) get(ctx context.Context, record *crds.Record, key partKey) *part {
-	key.name, key.specHash = record.Name, record.SpecHash
-	if found := p.cache.get(key); found != nil {
-		return found
+// get returns the part of some CRDs, which is empty if none can be described.
+func (p *parts) get(ctx context.Context, records []*crds.Record, key partKey) (*part, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	made, err, _ := p.making.Do(fmt.Sprintf("%q %q %q %t", key.name, key.specHash, key.version, key.protobuf), func() (any, error) {
+	digest := sha256.New()
+	for _, record := range records {
+		fmt.Fprintf(digest, "%q %q\n", record.Name, record.SpecHash)
+	}
+	key.digest = string(digest.Sum(nil))
+	if found := p.cache.get(key); found != nil {
+		return found, nil
+	}
+	made, err, _ := p.making.Do(fmt.Sprintf("%q %q %t", key.digest, key.version, key.protobuf), func() (any, error) {
 		if found := p.cache.get(key); found != nil {
 			return found, nil
 		}
-		made, err := p.make(record, key)
+		made, err := p.make(context.WithoutCancel(ctx), records, key)
 		if err != nil {
 			return nil, err
 		}
@@ -69,13 +102,37 @@ func (p *parts) get(ctx context.Context, record *crds.Record, key partKey) *part
 		return made, nil
 	})
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Leaving a CustomResourceDefinition out of OpenAPI", "name", record.Name)
-		return nil
+		return nil, err
 	}
-	return made.(*part)
+	return made.(*part), nil
 }
 
-func (p *parts) make(record *crds.Record, key partKey) (*part, error) {
+// make describes CRDs one after the other.
+func (p *parts) make(ctx context.Context, records []*crds.Record, key partKey) (*part, error) {
+	made := &part{}
+	var paths, definitions []byte
+	for _, record := range records {
+		made.names = append(made.names, record.Name)
+		described, err := p.describe(record, key)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Leaving a CustomResourceDefinition out of OpenAPI", "name", record.Name)
+			continue
+		}
+		if !key.protobuf && len(definitions) > 0 {
+			paths, definitions = append(paths, ','), append(definitions, ',')
+		}
+		paths, definitions = append(paths, described.Paths...), append(definitions, described.Definitions...)
+	}
+	var err error
+	if made.paths, err = newBlock(paths); err != nil {
+		return nil, err
+	}
+	made.definitions, err = newBlock(definitions)
+	return made, err
+}
+
+// describe returns what a CRD says; as protobuf it is all in the definitions.
+func (p *parts) describe(record *crds.Record, key partKey) (*openapi.Part, error) {
 	crd, err := record.Definition()
 	if err != nil {
 		return nil, err
@@ -86,22 +143,14 @@ func (p *parts) make(record *crds.Record, key partKey) (*part, error) {
 	} else {
 		described, err = openapi.V3(crd, key.version)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || !key.protobuf {
+		return described, err
 	}
-	if key.protobuf {
-		return p.encode(described, key)
-	}
-	made := &part{}
-	if made.paths, err = newBlock(described.Paths); err != nil {
-		return nil, err
-	}
-	made.definitions, err = newBlock(described.Definitions)
-	return made, err
+	return p.encode(described, key)
 }
 
-// encode makes a part for a protobuf document.
-func (p *parts) encode(described *openapi.Part, key partKey) (*part, error) {
+// encode makes a description for a protobuf document.
+func (p *parts) encode(described *openapi.Part, key partKey) (*openapi.Part, error) {
 	frame, encode := p.static.V2, openapi.ProtobufV2
 	if key.version != "" {
 		frame, encode = func() (*openapi.Frame, error) { return p.static.V3(described.Scale) }, openapi.ProtobufV3
@@ -111,26 +160,5 @@ func (p *parts) encode(described *openapi.Part, key partKey) (*part, error) {
 		return nil, err
 	}
 	encoded, err := encode(f.Wrap(described))
-	if err != nil {
-		return nil, err
-	}
-	made := &part{}
-	made.definitions, err = newBlock(encoded)
-	return made, err
-}
-
-// forget gives up the parts of a CRD that has changed.
-func (p *parts) forget(record *crds.Record) {
-	key := partKey{name: record.Name, specHash: record.SpecHash}
-	p.drop(key)
-	for n := range record.Versions {
-		key.version = record.Versions[n].Name
-		p.drop(key)
-	}
-}
-
-func (p *parts) drop(key partKey) {
-	p.cache.remove(key)
-	key.protobuf = true
-	p.cache.remove(key)
+	return &openapi.Part{Definitions: encoded}, err
 }
