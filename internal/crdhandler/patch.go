@@ -150,7 +150,7 @@ func (p *patcher) run(ctx context.Context) (result, int, error) {
 }
 
 func (p *patcher) replacement() *replacement {
-	return &replacement{
+	r := &replacement{
 		scope:     p.scope,
 		namespace: p.admitter.namespace,
 		name:      p.admitter.name,
@@ -167,6 +167,8 @@ func (p *patcher) replacement() *replacement {
 			return p.admitter.validateUpdate(ctx, obj, old, updateOptions(p.options))
 		},
 	}
+	r.memory = p.memory(r.spared)
+	return r
 }
 
 // next returns the patched object.

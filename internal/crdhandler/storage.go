@@ -61,6 +61,8 @@ type update struct {
 	// change is given the stored object (nil: there is none), which it owns, and says what becomes of it. It
 	// is called again when the object has changed in etcd meanwhile.
 	change func(ctx context.Context, existing runtime.Object) (outcome, error)
+	// memory, if set, spares changes that are known to change nothing.
+	memory *changeMemory
 }
 
 // outcome is what a change makes of an object.
@@ -83,7 +85,7 @@ var errDryRun = errors.New("dry run")
 // one the change gave.
 func (s *storage) apply(ctx context.Context, u update) (*dynamicstorage.Entry, runtime.Object, error) {
 	var dry runtime.Object
-	entry, err := s.resource.Update(ctx, u.key, func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	mutate := func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		var existing runtime.Object
 		if cur != nil {
 			var err error
@@ -100,7 +102,11 @@ func (s *storage) apply(ctx context.Context, u update) (*dynamicstorage.Entry, r
 			return dynamicstorage.Change{}, errDryRun
 		}
 		return s.stored(ctx, cur, out)
-	}, dynamicstorage.UpdateOptions{Fresh: u.fresh, If: s.while})
+	}
+	if u.memory != nil {
+		mutate = u.memory.sparing(s.viewer, mutate)
+	}
+	entry, err := s.resource.Update(ctx, u.key, mutate, dynamicstorage.UpdateOptions{Fresh: u.fresh, If: s.while})
 	if errors.Is(err, errDryRun) {
 		return nil, dry, nil
 	}

@@ -93,6 +93,8 @@ type replacement struct {
 	// validateCreate and validateUpdate have the last say.
 	validateCreate func(ctx context.Context, obj runtime.Object) error
 	validateUpdate func(ctx context.Context, obj, old runtime.Object) error
+	// memory, if set, spares attempts that are known to change nothing.
+	memory *changeMemory
 
 	// created says that the last attempt was to make the object.
 	created bool
@@ -107,7 +109,7 @@ func (r *replacement) run(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	entry, obj, err := s.storage.apply(ctx, update{key: key, change: r.change})
+	entry, obj, err := s.storage.apply(ctx, update{key: key, change: r.change, memory: r.memory})
 	if err != nil {
 		return result{}, s.writeError(err, r.name)
 	}
@@ -131,11 +133,17 @@ func (s *requestScope) writeError(err error, name string) error {
 	return s.storageError(err, name)
 }
 
+// spared takes the place of an attempt that would change nothing.
+func (r *replacement) spared() { r.created, r.removed = false, nil }
+
 // change is one attempt.
 func (r *replacement) change(ctx context.Context, existing runtime.Object) (outcome, error) {
 	r.created, r.removed = existing == nil, nil
 	switch {
 	case existing != nil:
+		if r.memory != nil {
+			r.memory.look(existing)
+		}
 		return r.update(ctx, existing)
 	case r.mayCreate:
 		return r.create(ctx)

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -91,12 +93,15 @@ func etcdOf(t testing.TB) *clientv3.Client { return etcdtest.New(t).Client }
 type writing struct {
 	testing.TB
 	served *servedVersion
+	// heard are the warnings of the last answer.
+	heard heardWarnings
 }
 
-func newWriting(t testing.TB) *writing {
+func newWriting(t testing.TB, admits admission.Interface) *writing {
 	t.Helper()
 	store := newStore(t, dynamicstorage.Options{Client: etcdOf(t)})
-	w := &writing{TB: t, served: infoOf(t, &Config{Store: store, MaxRequestBodyBytes: 3 << 20}, machineCRD).versions["v1"]}
+	config := &Config{Store: store, MaxRequestBodyBytes: 3 << 20, Admission: admits}
+	w := &writing{TB: t, served: infoOf(t, config, machineCRD).versions["v1"]}
 	w.send(http.MethodGet, "", "", "").is(w, http.StatusOK) // a list: from now on the objects are in memory
 	return w
 }
@@ -113,7 +118,15 @@ func (w *writing) send(method, path, contentType, body string) sent {
 	if name == "" && method == http.MethodGet {
 		info.Verb = "list"
 	}
-	req := httptest.NewRequestWithContext(request.WithRequestInfo(w.Context(), info), method, "/?"+query, strings.NewReader(body))
+	if method == http.MethodDelete {
+		info.Verb = "delete"
+		if name == "" {
+			info.Verb = "deletecollection"
+		}
+	}
+	w.heard = nil
+	ctx := warning.WithWarningRecorder(request.WithRequestInfo(w.Context(), info), &w.heard)
+	req := httptest.NewRequestWithContext(ctx, method, "/?"+query, strings.NewReader(body))
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "bench/1")
@@ -140,17 +153,15 @@ func (r sent) is(t testing.TB, code int) string {
 // BenchmarkWrites tells what the verbs cost, etcd's own work included: time, bytes and allocations.
 func BenchmarkWrites(b *testing.B) {
 	const (
-		mergePatch  = "application/merge-patch+json"
-		applyPatch  = "application/apply-patch+yaml"
 		asJSON      = "application/json"
 		appliedPath = "applied?fieldManager=applier&force=true"
 	)
-	w := newWriting(b)
+	w := newWriting(b, nil)
 	for _, name := range []string{"updated", "patched", "status", "applied", "refused"} {
 		w.send(http.MethodPost, "", asJSON, machine(name, 1)).is(w, http.StatusCreated)
 	}
 	w.send(http.MethodPatch, appliedPath, applyPatch, machine("applied", 1)).is(w, http.StatusOK)
-	w.send(http.MethodPatch, "status/status", mergePatch, `{"status":{"phase":"Pending"}}`).is(w, http.StatusOK)
+	w.send(http.MethodPatch, "status/status", mergePatchType, `{"status":{"phase":"Pending"}}`).is(w, http.StatusOK)
 	read, replicas := w.send(http.MethodGet, "updated", "", "").is(w, http.StatusOK), `"replicas":1,`
 
 	n := 100
@@ -167,16 +178,16 @@ func BenchmarkWrites(b *testing.B) {
 			return answer
 		}},
 		{"merge patch", http.StatusOK, func() sent {
-			return w.send(http.MethodPatch, "patched", mergePatch, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
+			return w.send(http.MethodPatch, "patched", mergePatchType, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
 		}},
 		{"status patch", http.StatusOK, func() sent {
-			return w.send(http.MethodPatch, "status/status", mergePatch, fmt.Sprintf(`{"status":{"replicas":%d,"phase":"Running","conditions":[`+
+			return w.send(http.MethodPatch, "status/status", mergePatchType, fmt.Sprintf(`{"status":{"replicas":%d,"phase":"Running","conditions":[`+
 				`{"type":"Ready","status":"True","reason":"AllReady","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, n))
 		}},
 		{"apply, changed", http.StatusOK, func() sent { return w.send(http.MethodPatch, appliedPath, applyPatch, machine("applied", n)) }},
 		{"apply, no change", http.StatusOK, func() sent { return w.send(http.MethodPatch, appliedPath, applyPatch, machine("applied", 1)) }},
 		{"refused by CEL", http.StatusUnprocessableEntity, func() sent {
-			return w.send(http.MethodPatch, "refused", mergePatch, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000000000+n))
+			return w.send(http.MethodPatch, "refused", mergePatchType, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000000000+n))
 		}},
 	} {
 		b.Run(bc.name, func(b *testing.B) {

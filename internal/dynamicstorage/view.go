@@ -35,11 +35,12 @@ type Viewer struct {
 // closedViewers counts the viewers closed so far; when it has moved, stores sweep their entries for views nobody will ask for.
 var closedViewers atomic.Int64
 
-// keptView is one view in an entry's list. It is immutable; lists are replaced as a whole.
+// keptView is one view in an entry's list. It is immutable but for the notes; lists are replaced as a whole.
 type keptView struct {
 	viewer *Viewer
 	view   View
 	next   *keptView
+	notes  notes
 }
 
 // NewViewer returns a viewer. make is called with entries that have no view yet, as many as a caller has at once,
@@ -155,7 +156,7 @@ func (v *Viewer) Attach(e *Entry, view *View) *View {
 	for !v.closed.Load() {
 		old := e.views.Load()
 		if first := find(old, v); first != nil {
-			return first
+			return &first.view
 		}
 		k := &keptView{viewer: v, view: *view, next: pruned(old)}
 		if k.view.Labels == e.Header.Labels {
@@ -175,12 +176,17 @@ func (v *Viewer) Close() {
 	}
 }
 
-func (v *Viewer) kept(e *Entry) *View { return find(e.views.Load(), v) }
+func (v *Viewer) kept(e *Entry) *View {
+	if k := find(e.views.Load(), v); k != nil {
+		return &k.view
+	}
+	return nil
+}
 
-func find(k *keptView, v *Viewer) *View {
+func find(k *keptView, v *Viewer) *keptView {
 	for ; k != nil; k = k.next {
 		if k.viewer == v {
-			return &k.view
+			return k
 		}
 	}
 	return nil
