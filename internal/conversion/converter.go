@@ -59,6 +59,9 @@ func (c *Converter) Convert(ctx context.Context, objs []*unstructured.Unstructur
 	return result, nil
 }
 
+// KeepsMetadata says that converted objects have the metadata of those they were made of: there is no webhook.
+func (c *Converter) KeepsMetadata() bool { return c.inPlace }
+
 // ObjectConvertor returns the converter as managed fields want it, which compare objects before they are coerced. It copies
 // what it is given.
 func (c *Converter) ObjectConvertor() runtime.ObjectConvertor {

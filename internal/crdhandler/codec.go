@@ -74,6 +74,12 @@ func (c *customResourceCodec) encode(ctx context.Context, obj runtime.Object) ([
 	return value, view, err
 }
 
+// keepsLabels: only a webhook changes them.
+func (c *customResourceCodec) keepsLabels() bool {
+	compiled, err := c.info.compiled()
+	return err == nil && compiled.converter.KeepsMetadata()
+}
+
 func encodeCBOR(obj *unstructured.Unstructured) ([]byte, error) {
 	stored := obj.DeepCopy()
 	stored.SetResourceVersion("")

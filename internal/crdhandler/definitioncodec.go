@@ -45,6 +45,8 @@ func (definitionCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *d
 	return value, view, err
 }
 
+func (definitionCodec) keepsLabels() bool { return true }
+
 // views makes the v1 form of stored CRDs. One that cannot be read spoils its own view only.
 func (c definitionCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	views := make([]*dynamicstorage.View, len(entries))

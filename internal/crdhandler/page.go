@@ -137,7 +137,7 @@ func (c *collector) readRange(ctx context.Context) error {
 	}
 	c.page.revision = snapshot.Revision
 	batch := c.batchSize()
-	for entry, err := range snapshot.Ascend(ctx, q.prefix, q.start) {
+	for entry, err := range q.candidates(ctx, snapshot, q.start) {
 		if err != nil {
 			return err
 		}
@@ -160,10 +160,24 @@ func (c *collector) readRange(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.full && !c.more && !q.everything() {
+		if c.more, err = c.followed(ctx, snapshot); err != nil {
+			return err
+		}
+	}
 	if !c.more {
 		return nil
 	}
 	return c.finishPage(ctx, snapshot)
+}
+
+// followed says whether there are objects after a full page, selected or not: clients are told of a next page, which may be empty.
+func (c *collector) followed(ctx context.Context, snapshot *dynamicstorage.Snapshot) (bool, error) {
+	last := c.page.entries[len(c.page.entries)-1].Key
+	for _, err := range snapshot.Ascend(ctx, c.query.prefix, last+"\x00") {
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // finishPage makes the token for the next page.

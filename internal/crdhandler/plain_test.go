@@ -36,6 +36,8 @@ func (plainCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynami
 	return value, nil, err
 }
 
+func (plainCodec) keepsLabels() bool { return true }
+
 func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	views := make([]*dynamicstorage.View, len(entries))
 	for n, entry := range entries {

@@ -44,7 +44,7 @@ var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 func newReading(t testing.TB) *reading {
 	t.Helper()
 	r := &reading{t: t, client: etcdtest.New(t).Client, replaced: make(chan struct{})}
-	store := newStore(t, dynamicstorage.Options{Client: r.client})
+	store := newStore(t, dynamicstorage.Options{Client: r.client, Header: widgetHeader})
 	r.scope = testScope(store, r.replaced)
 
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}

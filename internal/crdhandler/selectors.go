@@ -1,6 +1,8 @@
 package crdhandler
 
 import (
+	"context"
+	"iter"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	operators "k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
@@ -67,6 +70,8 @@ type selection struct {
 	// labels and fields are nil when they select everything.
 	labels labels.Selector
 	fields fields.Selector
+	// storage has the objects.
+	storage *storage
 	// matched is the object looked at, kept here so that not every one of them is allocated. A selection belongs
 	// to one request.
 	matched *objectFields
@@ -75,7 +80,7 @@ type selection struct {
 // selection narrows a request by namespace and selectors. Only the first page of a list can be narrowed by the field
 // selector: a continue token is relative to what the request itself names.
 func (s *requestScope) selection(namespace string, opts *metainternal.ListOptions) selection {
-	sel := selection{matched: &objectFields{}}
+	sel := selection{storage: s.storage, matched: &objectFields{}}
 	if opts.LabelSelector != nil && !opts.LabelSelector.Empty() {
 		sel.labels = opts.LabelSelector
 	}
@@ -99,6 +104,61 @@ func (s *requestScope) selection(namespace string, opts *metainternal.ListOption
 		}
 	}
 	return sel
+}
+
+// requirements returns what the selectors demand that an index can find. What else they say, matches has to see.
+func (sel selection) requirements() (requirements []dynamicstorage.Requirement) {
+	if sel.labels != nil {
+		demanded, _ := sel.labels.Requirements()
+		for _, r := range demanded {
+			switch r.Operator() {
+			case operators.Equals, operators.DoubleEquals, operators.In:
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Label, Name: r.Key(), Values: r.Values().List()})
+			case operators.Exists, operators.GreaterThan, operators.LessThan:
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Label, Name: r.Key()})
+			}
+		}
+	}
+	if sel.fields != nil {
+		for _, r := range sel.fields.Requirements() {
+			declared := r.Field != "metadata.name" && r.Field != "metadata.namespace"
+			if declared && (r.Operator == operators.Equals || r.Operator == operators.DoubleEquals) {
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Field, Name: r.Field, Values: []string{r.Value}})
+			}
+		}
+	}
+	return requirements
+}
+
+// candidates returns the entries of a snapshot, from a key on if it is not "", that may be selected, in the order of their
+// keys: all of them, and some others that matches has to drop. They cost about what they are, not what else there is.
+func (sel selection) candidates(ctx context.Context, snapshot *dynamicstorage.Snapshot, start string) iter.Seq2[*dynamicstorage.Entry, error] {
+	if sel.key != "" {
+		return sel.only(snapshot.Ascend(ctx, sel.key, start))
+	}
+	requirements := sel.requirements()
+	if len(requirements) == 0 {
+		return snapshot.Ascend(ctx, sel.prefix, start)
+	}
+	return snapshot.Select(ctx, dynamicstorage.Query{
+		Viewer:       sel.storage.viewer,
+		StoredLabels: sel.storage.codec.keepsLabels(),
+		Prefix:       sel.prefix,
+		Start:        start,
+		Requirements: requirements,
+	})
+}
+
+// only returns the entry of the selection's key, which is the first if there is one.
+func (sel selection) only(entries iter.Seq2[*dynamicstorage.Entry, error]) iter.Seq2[*dynamicstorage.Entry, error] {
+	return func(yield func(*dynamicstorage.Entry, error) bool) {
+		for entry, err := range entries {
+			if err != nil || entry.Key == sel.key {
+				yield(entry, err)
+			}
+			return
+		}
+	}
 }
 
 // everything says that nothing but the place of an object matters.

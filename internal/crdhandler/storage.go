@@ -33,6 +33,8 @@ type objectCodec interface {
 	encode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
 }
 
+	// keepsLabels says that views have the labels of the stored objects, whichever version they are in.
+	keepsLabels() bool
 // storageKey is the key of an object below its resource.
 func storageKey(namespace, name string) string {
 	if namespace == "" {

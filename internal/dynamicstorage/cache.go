@@ -3,6 +3,7 @@ package dynamicstorage
 import (
 	"sort"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 )
@@ -28,8 +29,13 @@ type cache struct {
 	loaded int64
 	// bytes is about the memory that the entries take.
 	bytes int64
-	// clone shares the entries as they are now; nil when it has to be made anew. It is never modified.
-	clone *tree
+	// clone shares the entries as they are now, and frozen the indexes; nil when they have to be made anew. They are never modified.
+	clone  *tree
+	frozen *frozen
+	// indexes are few, and made when they are asked for.
+	indexes []*index
+	// indexing is true while one is being made.
+	indexing atomic.Bool
 }
 
 func newCache(entries *tree, revision int64) *cache {
@@ -63,16 +69,17 @@ func (c *cache) apply(key string, e *Entry, revision int64) (Event, bool) {
 		c.bytes -= old.size()
 	}
 	c.changed = max(c.changed, revision)
-	c.clone = nil
+	c.clone, c.frozen = nil, nil
+	c.index(old, e)
 	return Event{Revision: revision, Entry: e, Prev: old}, true
 }
 
-// snapshot returns the entries as they are now; nobody may modify it.
-func (c *cache) snapshot() *tree {
+// snapshot returns the entries and indexes as they are now; nobody may modify them.
+func (c *cache) snapshot() (*tree, *frozen) {
 	if c.clone == nil {
-		c.clone = c.entries.Copy()
+		c.clone, c.frozen = c.entries.Copy(), c.freeze()
 	}
-	return c.clone
+	return c.clone, c.frozen
 }
 
 // undo returns the entries as they were before events, which are the last ones applied.

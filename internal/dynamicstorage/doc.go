@@ -9,7 +9,8 @@
 // compacted what the feed still needed. replay.go reads events from etcd that are older than the ring.
 //
 // Reads are in read.go: they first make sure that the cache is as new as was asked for (revision.go), then answer from it,
-// or from a snapshot.go: an older state that is still at hand, or else etcd at that revision. Writes are in
+// or from a snapshot.go: an older state that is still at hand, or else etcd at that revision. select.go reads what has a label or
+// field, by an index.go that is made when it is first asked for (indexes.go). Writes are in
 // write.go: transactions guarded by the revision that was modified.
 //
 // Objects are Entries (entry.go), immutable and shared by all readers. What versions serve of them are

@@ -5,8 +5,8 @@ import "time"
 // housekeepingPeriod is how often the store looks for memory to give back.
 const housekeepingPeriod = 15 * time.Second
 
-// keepHouse gives memory back: of snapshots that were kept long enough, of resources nobody has read for long, and of views that
-// nobody will ask for. It ends with the store.
+// keepHouse gives memory back: of snapshots that were kept long enough, of indexes nobody asks, of resources nobody has read for
+// long, and of views that nobody will ask for. It ends with the store.
 func (s *Store) keepHouse() {
 	ticker := s.options.Clock.NewTicker(housekeepingPeriod)
 	defer ticker.Stop()
@@ -20,6 +20,7 @@ func (s *Store) keepHouse() {
 			closed := closedViewers.Load()
 			for _, r := range s.all() {
 				r.expireKept(now)
+				r.dropIndexes(now)
 				s.coolDown(r, unread, now)
 				if closed != swept {
 					r.dropViews()
@@ -58,7 +59,7 @@ func (r *Resource) dropViews() {
 		r.mu.Unlock()
 		return
 	}
-	entries := r.cache.snapshot()
+	entries, _ := r.cache.snapshot()
 	r.mu.Unlock()
 	entries.Scan(func(e *Entry) bool {
 		e.dropViews()

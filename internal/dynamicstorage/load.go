@@ -178,7 +178,7 @@ func (r *Resource) missed(entries *tree) (events []Event, lost bool) {
 		r.mu.Unlock()
 		return nil, false
 	}
-	old := r.cache.snapshot()
+	old, _ := r.cache.snapshot()
 	r.mu.Unlock()
 	common := 0
 	entries.Scan(func(e *Entry) bool {

@@ -235,7 +235,7 @@ func TestCacheAndUndo(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	c := newCache(newTree(), 10)
 	model := map[string]int64{}
-	states := []string{stateOf(c.snapshot())}
+	states := []string{stateOf(frozenState(c))}
 	var events []Event
 	for revision := int64(11); revision < 500; revision++ {
 		key := fmt.Sprint("k", rnd.IntN(30))
@@ -248,7 +248,7 @@ func TestCacheAndUndo(t *testing.T) {
 		}
 		if event, news := c.apply(key, e, revision); news {
 			events = append(events, event)
-			states = append(states, stateOf(c.snapshot()))
+			states = append(states, stateOf(frozenState(c)))
 		}
 		if _, news := c.apply(key, e, revision); news {
 			t.Fatal("a change was applied twice")
@@ -266,6 +266,11 @@ func TestCacheAndUndo(t *testing.T) {
 	if stateOf(c.entries) != now {
 		t.Fatal("undoing has changed the cache")
 	}
+}
+
+func frozenState(c *cache) *tree {
+	entries, _ := c.snapshot()
+	return entries
 }
 
 func stateOf(entries *tree) string {

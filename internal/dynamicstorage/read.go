@@ -196,12 +196,9 @@ func (r *Resource) present() *Snapshot {
 }
 
 func (r *Resource) snapshotLocked(fed int64) *Snapshot {
-	return &Snapshot{
-		Revision: r.revisionLocked(fed),
-		resource: r,
-		entries:  r.cache.snapshot(),
-		since:    r.cache.changed,
-	}
+	s := &Snapshot{Revision: r.revisionLocked(fed), resource: r, since: r.cache.changed}
+	s.entries, s.indexes = r.cache.snapshot()
+	return s
 }
 
 // maxUndo is the number of events that are undone, at most, to come to an older state.
@@ -243,11 +240,12 @@ func (r *Resource) past(revision int64) *Snapshot {
 	}
 	s := &Snapshot{Revision: revision, resource: r}
 	if r.load == nil && revision >= r.cache.changed {
-		s.entries, s.since = r.cache.snapshot(), r.cache.changed
+		s.since = r.cache.changed
+		s.entries, s.indexes = r.cache.snapshot()
 		return s
 	}
 	if k := r.keptLocked(revision); k != nil {
-		s.entries, s.since = k.entries, k.since
+		s.entries, s.indexes, s.since = k.entries, k.indexes, k.since
 		return s
 	}
 	if r.load != nil || revision < r.ring.floor {

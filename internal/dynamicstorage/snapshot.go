@@ -18,6 +18,8 @@ type Snapshot struct {
 	resource *Resource
 	// entries are nil when the state has to be read from etcd.
 	entries *tree
+	// indexes are those of the entries; nil when there are none and none may be made.
+	indexes *frozen
 	// since is the revision of the last change before: the state is that of every revision from it to Revision.
 	since int64
 }

@@ -26,6 +26,9 @@ type ResourceStats struct {
 	Entries  int
 	// Bytes is about the memory of the entries, EventBytes that of replaced ones that recent events hold.
 	Bytes, EventBytes int64
+	// Indexes are those of labels and fields, IndexBytes about their memory.
+	Indexes    int
+	IndexBytes int64
 	// Events are the recent events at hand, of at most EventCapacity.
 	Events, EventCapacity int
 	Watchers              int
@@ -73,6 +76,8 @@ func (r *Resource) stats() (stats ResourceStats, warm bool) {
 		Entries:       r.cache.entries.Len(),
 		Bytes:         r.cache.bytes,
 		EventBytes:    r.ring.bytes,
+		Indexes:       len(r.cache.indexes),
+		IndexBytes:    r.cache.indexBytes(),
 		Events:        r.ring.len(),
 		EventCapacity: r.store.options.RingEvents,
 		Watchers:      r.watchers,

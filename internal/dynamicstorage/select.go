@@ -1,0 +1,95 @@
+package dynamicstorage
+
+import (
+	"context"
+	"iter"
+)
+
+// Query says which entries to look for.
+type Query struct {
+	// Viewer makes the views that Requirements are about.
+	Viewer *Viewer
+	// StoredLabels says that its views have the labels of the stored objects: then no view is needed to find labels, and none is
+	// made of entries with others, whatever is wrong with the rest of them.
+	StoredLabels bool
+	// Prefix and Start are those of Ascend.
+	Prefix, Start string
+	// Requirements must all be met.
+	Requirements []Requirement
+}
+
+// Requirement is a label or field that an object must have.
+type Requirement struct {
+	Kind IndexKind
+	Name string
+	// Values are those it may have; nil: any.
+	Values []string
+}
+
+// key returns what an index for a requirement is of.
+func (q *Query) key(r *Requirement) indexKey {
+	if r.Kind == Label && q.StoredLabels {
+		return indexKey{kind: Label, name: r.Name}
+	}
+	return indexKey{viewer: q.Viewer, kind: r.Kind, name: r.Name}
+}
+
+// Select is Ascend without entries that do not meet the requirements, as far as indexes tell: others may be among
+// those returned, but none is missing. Entries whose view is not known are always there, as are those that cannot be read.
+// Indexes are made when they are asked for; while there is none, all entries are returned.
+func (s *Snapshot) Select(ctx context.Context, q Query) iter.Seq2[*Entry, error] {
+	x, values := s.mostSelective(&q)
+	k := keys{q.Prefix, q.Start}
+	switch {
+	case x == nil:
+		return s.Ascend(ctx, q.Prefix, q.Start)
+	case len(values) == 1 && x.unknown.Len() == 0:
+		return func(yield func(*Entry, error) bool) {
+			x.ascend(values[0], k, func(e *Entry) bool { return yield(e, nil) })
+		}
+	case x.count(values, k) > s.entries.Len()/4: // to sort them would cost more than to look at all
+		return s.Ascend(ctx, q.Prefix, q.Start)
+	}
+	return func(yield func(*Entry, error) bool) {
+		for _, e := range x.collect(values, k) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// mostSelective returns the index with the fewest entries that may meet a requirement, and the values it requires. If no index
+// is of much use, one more is made.
+func (s *Snapshot) mostSelective(q *Query) (best *index, values []string) {
+	if s.indexes == nil || s.entries.Len() < minIndexed {
+		return nil, nil
+	}
+	least, k := 0, keys{q.Prefix, q.Start}
+	now := s.resource.store.options.Clock.Now().UnixNano()
+	consider := func(x *index, r *Requirement) {
+		x.used.Store(now)
+		if n := x.count(r.Values, k); best == nil || n < least {
+			best, values, least = x, r.Values, n
+		}
+	}
+	var missing *Requirement
+	for n := range q.Requirements {
+		r := &q.Requirements[n]
+		key := q.key(r)
+		if key.closed() {
+			continue
+		}
+		if x := s.indexes.find(key); x != nil {
+			consider(s.settled(x), r)
+		} else if missing == nil {
+			missing = r
+		}
+	}
+	if missing != nil && (best == nil || least > s.entries.Len()/4) {
+		if x := s.makeIndex(q.key(missing)); x != nil {
+			consider(x, missing)
+		}
+	}
+	return best, values
+}
