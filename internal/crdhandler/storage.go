@@ -31,10 +31,10 @@ type objectCodec interface {
 	// encode returns the bytes to store, in the storage version and without a resourceVersion, and the
 	// view of them if it is known without decoding them again. obj is not modified.
 	encode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
-}
-
 	// keepsLabels says that views have the labels of the stored objects, whichever version they are in.
 	keepsLabels() bool
+}
+
 // storageKey is the key of an object below its resource.
 func storageKey(namespace, name string) string {
 	if namespace == "" {
