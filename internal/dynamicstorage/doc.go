@@ -15,7 +15,7 @@
 //
 // Objects are Entries (entry.go), immutable and shared by all readers. What versions serve of them are
 // Views (view.go), made once and kept beside the entry. housekeeping.go gives memory back that nobody uses;
-// compact.go compacts an etcd that does not do so itself.
+// compact.go compacts an etcd that does not do so itself. check.go compares memory with etcd; stats.go has figures for metrics.
 //
 // Goroutines: the caller's that runs Store.Run is the feed. Besides it there are, for as long as they have work, one that
 // asks etcd for its revision (revision.go), one that keeps house, and one for each resource being loaded (load.go). All end with Run.
