@@ -1,0 +1,42 @@
+package dynamicstorage
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+)
+
+// TestQuestionIsPassedOn: readers whose asker goes away get their answer all the same, and nobody waits for nobody.
+func TestQuestionIsPassedOn(t *testing.T) {
+	s := testStore(t)
+	gone, leave := context.WithCancelCause(t.Context())
+	leave(errors.New("gone"))
+	written, err := s.CurrentRevision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var readers sync.WaitGroup
+	for reader := range 64 {
+		readers.Go(func() {
+			ctx := t.Context()
+			if reader%2 == 0 {
+				ctx = gone
+			}
+			for range 20 {
+				revision, err := s.CurrentRevision(ctx)
+				if ctx == gone {
+					if err != nil && err.Error() != "gone" {
+						t.Error(err)
+					}
+				} else if err != nil || revision < written {
+					t.Error(revision, err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if _, err := s.CurrentRevision(t.Context()); err != nil { // the turn may have been left to whoever comes
+		t.Error(err)
+	}
+}
