@@ -1,0 +1,252 @@
+package server
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// churned is how many CRDs the tests of this file make: "go test -run 'Churn|ThenUse' -crds 1000".
+var churned = flag.Int("crds", 24, "number of CRDs")
+
+const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+// kindOfChurn is a CRD with a rule, whose objects have a size of at most max. Version v2 may be switched off.
+type kindOfChurn struct {
+	group, plural string
+	max           int
+	v2            bool
+}
+
+func (k *kindOfChurn) name() string { return k.plural + "." + k.group }
+
+func (k *kindOfChurn) path(version string) string {
+	return "/apis/" + k.group + "/" + version + "/namespaces/default/" + k.plural
+}
+
+func (k *kindOfChurn) definition(resourceVersion string) string {
+	version := func(name string, served, storage bool) map[string]any {
+		return map[string]any{"name": name, "served": served, "storage": storage, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+			"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": map[string]any{
+				"size": map[string]any{"type": "integer", "x-kubernetes-validations": []any{map[string]any{"rule": fmt.Sprintf("self <= %d", k.max)}}},
+			}}},
+		}}}
+	}
+	encoded, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": k.name(), "resourceVersion": resourceVersion},
+		"spec": map[string]any{
+			"group": k.group, "scope": "Namespaced",
+			"names":    map[string]any{"plural": k.plural, "singular": k.plural + "one", "kind": "K" + k.plural},
+			"versions": []any{version("v1", true, true), version("v2", k.v2, false)},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(encoded)
+}
+
+func (k *kindOfChurn) object(name string, size int) string {
+	return fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"K%s","metadata":{"name":%q},"spec":{"size":%d}}`, k.group, k.plural, name, size)
+}
+
+// asker sends requests to a server.
+type asker struct {
+	t      *testing.T
+	url    string
+	client *http.Client
+}
+
+// newAsker returns one of a whole server.
+func newAsker(t *testing.T) asker {
+	handler, _ := assembled(t)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		handler.ServeHTTP(w, req.WithContext(asOwnRequest(req.Context())))
+	}))
+	t.Cleanup(s.Close)
+	return asker{t: t, url: s.URL, client: s.Client()}
+}
+
+func (a asker) ask(method, path, body string) (code int, answer string) {
+	req, err := http.NewRequestWithContext(a.t.Context(), method, a.url+path, strings.NewReader(body))
+	if err != nil {
+		a.t.Error(err)
+		return 0, ""
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := a.client.Do(req)
+	if err != nil {
+		a.t.Error(err)
+		return 0, ""
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		a.t.Error(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func (a asker) want(code int, method, path, body string) {
+	if got, answer := a.ask(method, path, body); got != code {
+		a.t.Errorf("%s %s: %d, want %d: %.300s", method, path, got, code, answer)
+	}
+}
+
+// wait asks until it is told that there is nothing.
+func (a asker) wait(path string) {
+	const patience = 30 * time.Second
+	for began := time.Now(); time.Since(began) < patience; runtime.Gosched() {
+		if code, _ := a.ask(http.MethodGet, path, ""); code == http.StatusNotFound {
+			return
+		}
+	}
+	a.t.Errorf("%s is not gone", path)
+}
+
+// TestCreateThenUse uses a resource in the request after the one that has created its CRD, while another client looks at discovery.
+func TestCreateThenUse(t *testing.T) {
+	a := newAsker(t)
+	var mu sync.Mutex // guards took
+	var took []time.Duration
+	each(*churned, func(n int) {
+		k := &kindOfChurn{group: fmt.Sprintf("g%d.example.com", n%3), plural: fmt.Sprintf("things%d", n), max: n, v2: true}
+		began := time.Now()
+		a.want(http.StatusCreated, http.MethodPost, definitionsPath, k.definition(""))
+		a.want(http.StatusCreated, http.MethodPost, k.path("v1"), k.object("a", n))
+		mu.Lock()
+		took = append(took, time.Since(began))
+		mu.Unlock()
+		a.want(http.StatusOK, http.MethodGet, k.path("v2")+"/a", "")
+		if _, list := a.ask(http.MethodGet, "/apis/"+k.group+"/v1", ""); !strings.Contains(list, `"`+k.plural+`"`) {
+			t.Errorf("%s is not in discovery", k.plural)
+		}
+	})
+	slices.Sort(took)
+	t.Logf("%d CRDs, to the first object: median %v, p99 %v", len(took), took[len(took)/2], took[len(took)*99/100])
+}
+
+// TestChurn creates, uses, changes and deletes CRDs in a random order. No answer may be wrong, and nothing may be left.
+func TestChurn(t *testing.T) {
+	a := newAsker(t)
+	warmUp := &kindOfChurn{group: "warm.example.com", plural: "ups", max: 1, v2: true}
+	a.live(warmUp, 3)
+	a.client.CloseIdleConnections()
+	goroutines, heap := runtime.NumGoroutine(), heapInUse()
+	each(*churned, func(n int) {
+		k := &kindOfChurn{group: fmt.Sprintf("g%d.example.com", n%3), plural: fmt.Sprintf("things%d", n), max: 10, v2: true}
+		const steps = 8
+		a.live(k, steps)
+	})
+	a.client.CloseIdleConnections()
+	const patience = 10 * time.Second
+	deadline := time.Now().Add(patience)
+	for runtime.NumGoroutine() > goroutines+5 && time.Now().Before(deadline) {
+		runtime.Gosched()
+	}
+	if now := runtime.NumGoroutine(); now > goroutines+5 {
+		t.Errorf("%d goroutines, %d before", now, goroutines)
+	}
+	perCRD, slack := int64(100<<10), int64(8<<20) // upstream's metrics keep their series
+	if grown := heapInUse() - heap; grown > slack+perCRD*int64(*churned) {
+		t.Errorf("the heap grew by %d KiB", grown>>10)
+	} else {
+		t.Logf("the heap grew by %d KiB", grown>>10)
+	}
+	if _, metrics := a.ask(http.MethodGet, "/metrics", ""); !strings.Contains(metrics, "crd_server_schema_cache_bytes 0\n") {
+		t.Error("schemas of deleted CRDs are still counted")
+	}
+}
+
+// live lets a CRD live through some random steps, from its creation to its deletion.
+func (a asker) live(k *kindOfChurn, steps int) {
+	a.want(http.StatusCreated, http.MethodPost, definitionsPath, k.definition(""))
+	for step := range steps {
+		name := fmt.Sprintf("o%d", step)
+		switch rand.IntN(4) {
+		case 0: // another schema
+			k.max = 1 + rand.IntN(100)
+			a.change(k)
+		case 1: // another set of versions
+			k.v2 = !k.v2
+			a.change(k)
+		case 2:
+			a.want(http.StatusOK, http.MethodGet, k.path("v1"), "")
+			a.want(http.StatusOK, http.MethodDelete, k.path("v1"), "")
+		case 3:
+			a.want(http.StatusOK, http.MethodGet, k.path("v1")+"?watch=true&timeoutSeconds=1&resourceVersion=0", "")
+		}
+		a.want(http.StatusUnprocessableEntity, http.MethodPost, k.path("v1"), k.object(name, k.max+1))
+		a.want(http.StatusCreated, http.MethodPost, k.path("v1"), k.object(name, k.max))
+		code := http.StatusOK
+		if !k.v2 {
+			code = http.StatusNotFound
+		}
+		a.want(code, http.MethodGet, k.path("v2")+"/"+name, "")
+	}
+	a.want(http.StatusOK, http.MethodDelete, definitionsPath+"/"+k.name(), "")
+	// The CRD is gone a moment before this server knows it.
+	a.wait(definitionsPath + "/" + k.name())
+	a.wait(k.path("v1"))
+}
+
+// change stores the CRD as it now is.
+func (a asker) change(k *kindOfChurn) {
+	const tries = 20
+	for range tries {
+		var live struct {
+			Metadata struct{ ResourceVersion string }
+		}
+		_, answer := a.ask(http.MethodGet, definitionsPath+"/"+k.name(), "")
+		if err := json.Unmarshal([]byte(answer), &live); err != nil {
+			a.t.Error(err)
+			return
+		}
+		code, answer := a.ask(http.MethodPut, definitionsPath+"/"+k.name(), k.definition(live.Metadata.ResourceVersion))
+		if code != http.StatusConflict {
+			if code != http.StatusOK {
+				a.t.Errorf("changing %s: %d: %.300s", k.name(), code, answer)
+			}
+			return
+		}
+	}
+	a.t.Errorf("changing %s: always a conflict", k.name())
+}
+
+// each calls do for each number below count, some at a time.
+func each(count int, do func(n int)) {
+	const at = 8
+	numbers := make(chan int)
+	var group sync.WaitGroup
+	for range at {
+		group.Go(func() {
+			for n := range numbers {
+				do(n)
+			}
+		})
+	}
+	for n := range count {
+		numbers <- n
+	}
+	close(numbers)
+	group.Wait()
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
