@@ -122,10 +122,13 @@ func (p *property) read(ctx context.Context, store *observed, rnd *rand.Rand) {
 		}
 		seen := reading{resource: plural}
 		var err error
-		if rnd.IntN(2) == 0 {
+		switch rnd.IntN(3) {
+		case 0:
 			err = seen.get(ctx, r, at, rnd)
-		} else {
+		case 1:
 			err = seen.list(ctx, r, at, rnd)
+		case 2:
+			err = seen.selectFrom(ctx, r, at, store.viewer.Load(), rnd)
 		}
 		if err == nil {
 			err = p.view(ctx, store, seen.entries)
@@ -206,6 +209,30 @@ func (seen *reading) list(ctx context.Context, r *Resource, at ReadAt, rnd *rand
 		s, err = r.Snapshot(ctx, ReadAt{Mode: Exact, Revision: s.Revision})
 	}
 	return err
+}
+
+// selectFrom reads the entries whose values begin in some way, as views say.
+func (seen *reading) selectFrom(ctx context.Context, r *Resource, at ReadAt, viewer *Viewer, rnd *rand.Rand) error {
+	seen.prefix, seen.revision, seen.first = []string{"", "n0/"}[rnd.IntN(2)], at.Revision, fmt.Sprint(1+rnd.IntN(9))
+	s, err := r.Snapshot(ctx, at)
+	if err != nil {
+		return err
+	}
+	seen.revision = s.Revision
+	q := Query{Viewer: viewer, Prefix: seen.prefix, Requirements: []Requirement{{Kind: Field, Name: "first", Values: []string{seen.first}}}}
+	for e, err := range s.Select(ctx, q) {
+		if err != nil {
+			return err
+		}
+		view, err := viewer.View(ctx, e)
+		if err != nil {
+			return err
+		}
+		if view.Fields.Get("first") == seen.first {
+			seen.entries = append(seen.entries, e)
+		}
+	}
+	return nil
 }
 
 var errCount = errors.New("counted wrongly")
