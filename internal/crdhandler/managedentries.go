@@ -1,7 +1,9 @@
 package crdhandler
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,14 @@ type managedObject struct {
 	// entries are the managed fields, once they were asked for; nobody modifies them.
 	entries []metav1.ManagedFieldsEntry
 	known   bool
+	// sets are those that were read: most of them are written again as they were.
+	sets []readSet
+}
+
+// readSet is a set of fields as JSON and as the object had it. The object is the only one that has it.
+type readSet struct {
+	text    []byte
+	members map[string]any
 }
 
 // managed returns an object with its managed fields at hand.
@@ -26,8 +36,8 @@ func managed(obj *unstructured.Unstructured) *managedObject { return &managedObj
 func (m *managedObject) GetManagedFields() []metav1.ManagedFieldsEntry {
 	if !m.known {
 		var usual bool
-		if m.entries, usual = readEntries(rawManagedFields(m.Object), true); !usual {
-			m.entries = m.Unstructured.GetManagedFields()
+		if m.entries, usual = readEntries(rawManagedFields(m.Object), &m.sets); !usual {
+			m.entries, m.sets = m.Unstructured.GetManagedFields(), nil
 		}
 		m.known = true
 	}
@@ -38,7 +48,7 @@ func (m *managedObject) GetManagedFields() []metav1.ManagedFieldsEntry {
 func (m *managedObject) SetManagedFields(entries []metav1.ManagedFieldsEntry) {
 	m.entries, m.known = entries, true
 	if metadata, ok := m.Object["metadata"].(map[string]any); ok && entries != nil {
-		if items, usual := writeEntries(entries); usual {
+		if items, usual := m.writeEntries(entries); usual {
 			metadata["managedFields"] = items
 			return
 		}
@@ -69,15 +79,15 @@ func checked(m metav1.Object) metav1.Object {
 
 // GetManagedFields returns the managed fields without their sets.
 func (c checkedObject) GetManagedFields() []metav1.ManagedFieldsEntry {
-	if entries, usual := readEntries(rawManagedFields(c.Object), false); usual {
+	if entries, usual := readEntries(rawManagedFields(c.Object), nil); usual {
 		return entries
 	}
 	return c.Unstructured.GetManagedFields()
 }
 
-// readEntries returns managed fields, with or without their sets. usual is false for all but what the server itself
+// readEntries returns managed fields, with their sets, which it appends to sets too, or without if that is nil. usual is false for all but what the server itself
 // writes: clients may send anything, and what the library makes of it is its matter.
-func readEntries(raw any, sets bool) (entries []metav1.ManagedFieldsEntry, usual bool) {
+func readEntries(raw any, sets *[]readSet) (entries []metav1.ManagedFieldsEntry, usual bool) {
 	items, ok := raw.([]any)
 	if !ok {
 		return nil, raw == nil
@@ -92,7 +102,7 @@ func readEntries(raw any, sets bool) (entries []metav1.ManagedFieldsEntry, usual
 	return entries, true
 }
 
-func readEntry(members map[string]any, entry *metav1.ManagedFieldsEntry, sets bool) (usual bool) {
+func readEntry(members map[string]any, entry *metav1.ManagedFieldsEntry, sets *[]readSet) (usual bool) {
 	for name, value := range members {
 		if name == "fieldsV1" {
 			if usual = readFields(value, entry, sets); !usual {
@@ -128,9 +138,9 @@ func readEntry(members map[string]any, entry *metav1.ManagedFieldsEntry, sets bo
 	return true
 }
 
-func readFields(value any, entry *metav1.ManagedFieldsEntry, sets bool) (usual bool) {
+func readFields(value any, entry *metav1.ManagedFieldsEntry, sets *[]readSet) (usual bool) {
 	members, ok := value.(map[string]any)
-	if !ok || !sets {
+	if !ok || sets == nil {
 		return ok
 	}
 	text, err := json.Marshal(members)
@@ -139,21 +149,22 @@ func readFields(value any, entry *metav1.ManagedFieldsEntry, sets bool) (usual b
 	}
 	entry.FieldsV1 = &metav1.FieldsV1{}
 	entry.FieldsV1.SetRawBytes(text)
+	*sets = append(*sets, readSet{text: text, members: members})
 	return true
 }
 
-// writeEntries returns managed fields as an unstructured object has them.
-func writeEntries(entries []metav1.ManagedFieldsEntry) (items []any, usual bool) {
+// writeEntries returns managed fields as the object is to have them.
+func (m *managedObject) writeEntries(entries []metav1.ManagedFieldsEntry) (items []any, usual bool) {
 	items = make([]any, len(entries))
 	for i := range entries {
-		if items[i], usual = writeEntry(&entries[i]); !usual {
+		if items[i], usual = m.writeEntry(&entries[i]); !usual {
 			return nil, false
 		}
 	}
 	return items, true
 }
 
-func writeEntry(entry *metav1.ManagedFieldsEntry) (members map[string]any, usual bool) {
+func (m *managedObject) writeEntry(entry *metav1.ManagedFieldsEntry) (members map[string]any, usual bool) {
 	members = make(map[string]any, 7)
 	for _, member := range [...]struct{ name, value string }{
 		{"manager", entry.Manager}, {"operation", string(entry.Operation)}, {"apiVersion", entry.APIVersion},
@@ -170,11 +181,22 @@ func writeEntry(entry *metav1.ManagedFieldsEntry) (members map[string]any, usual
 		members["time"] = entry.Time.UTC().Format(time.RFC3339)
 	}
 	if entry.FieldsV1 != nil {
-		var fields map[string]any
-		if err := utiljson.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil || fields == nil {
+		if members["fieldsV1"], usual = m.writeFields(entry.FieldsV1.GetRawBytes()); !usual {
 			return nil, false
 		}
-		members["fieldsV1"] = fields
 	}
 	return members, true
+}
+
+// writeFields returns a set as the object is to have it: that of one that was read, once, or a new one.
+func (m *managedObject) writeFields(text []byte) (members map[string]any, usual bool) {
+	for i := range m.sets {
+		if bytes.Equal(m.sets[i].text, text) {
+			members = m.sets[i].members
+			m.sets = slices.Delete(m.sets, i, i+1)
+			return members, true
+		}
+	}
+	err := utiljson.Unmarshal(text, &members)
+	return members, err == nil && members != nil
 }
