@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"weak"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,8 @@ type eventEncoder struct {
 	// object encodes the object in an event, event (not for JSON) the event around it.
 	objectEncoder, eventEncoder runtime.Encoder
 	buffer                      bytes.Buffer
+	// shared are the frames that other watches have in the same format.
+	shared *recentFrames
 }
 
 // newEventEncoder negotiates the format of a watch: YAML has no stream form (H1).
@@ -65,6 +69,7 @@ func (s *requestScope) newEventEncoder(req *http.Request, mediaType negotiation.
 	case runtime.ContentTypeCBOR:
 		e.mediaType = runtime.ContentTypeCBORSequence
 	}
+	e.shared = s.storage.frames.of(e.format())
 	gv := s.kind.GroupVersion()
 	e.eventEncoder = encoderFor(s.serializer, info.StreamSerializer.Serializer, gv)
 	if target := mediaType.Convert; target == nil {
@@ -89,11 +94,39 @@ func encoderFor(codecs runtime.NegotiatedSerializer, serializer runtime.Serializ
 
 // object appends the frame of an event about a stored object to dst.
 func (e *eventEncoder) object(dst []byte, eventType watch.EventType, view *dynamicstorage.View, revision int64) ([]byte, error) {
-	target := e.transformer.target
-	if e.json && target == nil {
+	if e.json && e.transformer.target == nil {
 		return wire.AppendEvent(dst, string(eventType), wireObject(view, revision)), nil
 	}
-	if target != nil && target.Kind == "PartialObjectMetadata" {
+	if options := e.transformer.options; options != nil && !options.NoHeaders {
+		return e.transformed(dst, eventType, view, revision) // the first one is for this watch alone
+	}
+	of := frameOf{eventType: eventType, view: weak.Make(view), revision: revision}
+	if frame := e.shared.get(of); frame != nil {
+		return append(dst, frame...), nil
+	}
+	start := len(dst)
+	dst, err := e.transformed(dst, eventType, view, revision)
+	if err == nil {
+		e.shared.put(of, dst[start:])
+	}
+	return dst, err
+}
+
+// format tells apart what watches of a version may get of the same event.
+func (e *eventEncoder) format() string {
+	target, include := "", ""
+	if e.transformer.target != nil {
+		target = e.transformer.target.String()
+	}
+	if e.transformer.options != nil {
+		include = string(e.transformer.options.IncludeObject)
+	}
+	return strings.Join([]string{e.mediaType, target, include}, "|")
+}
+
+// transformed appends the frame of an event about a stored object that has to be looked into.
+func (e *eventEncoder) transformed(dst []byte, eventType watch.EventType, view *dynamicstorage.View, revision int64) ([]byte, error) {
+	if target := e.transformer.target; target != nil && target.Kind == "PartialObjectMetadata" {
 		partial, err := e.transformer.metadataOfView(view, revision)
 		if err != nil {
 			return nil, err

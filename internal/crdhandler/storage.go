@@ -20,6 +20,8 @@ type storage struct {
 	runs runs
 	// watches are those of this version that are being served.
 	watches openWatches
+	// frames are those of recent events.
+	frames sharedFrames
 	// while are conditions for every write.
 	while []dynamicstorage.Condition
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/websocket"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -188,6 +189,23 @@ func TestWatchFormats(t *testing.T) {
 	partial := r.watch(path, "Accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
 	if got, _ := partial.next(); got.Object.GetKind() != "PartialObjectMetadata" || got.Object.GetName() != "a" || got.Object.Object["spec"] != nil {
 		t.Errorf("metadata: %v", got.Object)
+	}
+
+	// Those who come later get the frames that others have made; the first row has column definitions again.
+	for range 2 {
+		again := r.watch(path, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+		included := r.watch(path+"&includeObject=Object", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+		for n, want := range []string{"a", "b"} {
+			for _, w := range []*watching{again, included} {
+				got, _ := w.next()
+				_, headers := got.Object.Object["columnDefinitions"].([]any)
+				row := got.Object.Object["rows"].([]any)[0].(map[string]any)
+				_, spec, _ := unstructured.NestedMap(row, "object", "spec")
+				if headers != (n == 0) || row["cells"].([]any)[0] != want || spec != (w == included) {
+					t.Errorf("frame %d: %v", n, got.Object)
+				}
+			}
+		}
 	}
 
 	binary := r.get(path, "Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")

@@ -1,0 +1,192 @@
+package crdhandler
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/websocket"
+)
+
+// TestNothingIsLeftBehind: clients go away from watches of all kinds, and from lists they have read half of.
+func TestNothingIsLeftBehind(t *testing.T) {
+	r := newReading(t)
+	for n := range 20 {
+		r.putRaw(fmt.Sprintf("ns/large-%d", n), largeGadget(fmt.Sprintf("large-%d", n), 500<<10))
+	}
+	transport := &http.Transport{}
+	client := &http.Client{Transport: transport}
+	before := goleak.IgnoreCurrent()
+	paths := []string{
+		"/gadgets?watch=true",
+		"/gadgets?watch=true&resourceVersion=1",
+		"/gadgets?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+		"/namespaces/ns/gadgets?watch=true&labelSelector=color%3Dred&timeoutSeconds=500",
+		"/gadgets",
+		"/gadgets?limit=15",
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	for range 5 {
+		for _, path := range paths {
+			response, err := client.Do(r.request(ctx, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			if _, err := response.Body.Read(make([]byte, 1<<10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var sockets []*websocket.Conn
+	for range 5 {
+		ws, err := websocket.Dial(strings.Replace(r.url, "http", "ws", 1)+"/gadgets?watch=true", "", "http://localhost")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sockets = append(sockets, ws)
+	}
+	waitFor(t, func() bool { return r.watchers() == 5*(4+1) })
+
+	leave()
+	for _, ws := range sockets {
+		_ = ws.Close()
+	}
+	transport.CloseIdleConnections()
+	if err := goleak.Find(before); err != nil { // tries again for a while
+		t.Error(err)
+	}
+	watches := &r.scope.storage.watches
+	watches.mu.Lock()
+	defer watches.mu.Unlock()
+	if n := r.watchers(); n != 0 || watches.count != 0 {
+		t.Errorf("%d watchers and %d watches are left", n, watches.count)
+	}
+}
+
+// watchers counts those of all resources.
+func (r *reading) watchers() int {
+	n := 0
+	for _, resource := range r.scope.config.Store.Stats().Resources {
+		n += resource.Watchers
+	}
+	return n
+}
+
+// largeGadget is a stored gadget of about so many bytes.
+func largeGadget(name string, size int) string {
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"%s","namespace":"ns","uid":"uid","labels":{"color":"red"}},`+
+		`"spec":{"color":"red","padding":"%s"}}`, name, strings.Repeat("x", size))
+}
+
+// TestStuckWatch: clients that read nothing cost no memory beside the ring and what the system holds for them, keep nobody from
+// events, and find all of them when they read again.
+func TestStuckWatch(t *testing.T) {
+	const watches, events, size = 20, 80, 256 << 10 // 20 MB for each; the ring holds 4
+	r := newReading(t)
+	begin := r.put("ns/a", "red")
+	path := fmt.Sprintf("/gadgets?watch=true&resourceVersion=%d", begin)
+	var stuck *chunked
+	for range watches {
+		stuck = r.stuckWatch(path)
+	}
+	reader := r.watch(path)
+	before := liveHeap()
+	value := largeGadget("a", size)
+	var revisions []string
+	for range events {
+		revisions = append(revisions, fmt.Sprint(r.putRaw("ns/a", value)))
+		if got, ok := reader.next(); !ok || got.Object.GetResourceVersion() != revisions[len(revisions)-1] {
+			t.Fatalf("got %v, want the event at %s", got.Type, revisions[len(revisions)-1])
+		}
+	}
+	if grown := liveHeap() - before; grown > 6*events*size { // etcd, in this process, keeps some too
+		t.Errorf("the heap has grown by %d MB", grown>>20)
+	}
+	frames := json.NewDecoder(stuck)
+	for _, revision := range revisions {
+		var frame struct {
+			Type   string
+			Object struct {
+				Metadata struct{ ResourceVersion string }
+			}
+		}
+		if err := frames.Decode(&frame); err != nil || frame.Type != "MODIFIED" || frame.Object.Metadata.ResourceVersion != revision {
+			t.Fatalf("got %s at %s, %v; want the event at %s", frame.Type, frame.Object.Metadata.ResourceVersion, err, revision)
+		}
+	}
+}
+
+// TestStuckWatchExpires: what a client that read nothing has missed is compacted meanwhile.
+func TestStuckWatchExpires(t *testing.T) {
+	r := newReading(t)
+	begin := r.put("ns/a", "red")
+	path := fmt.Sprintf("/gadgets?watch=true&resourceVersion=%d", begin)
+	stuck := r.stuckWatch(path)
+	reader := r.watch(path)
+	var last int64
+	for range 80 {
+		last = r.putRaw("ns/a", largeGadget("a", 256<<10))
+		reader.next()
+	}
+	r.compact(last)
+	frames := json.NewDecoder(stuck)
+	for {
+		var frame struct {
+			Type   string
+			Object struct{ Code int }
+		}
+		if err := frames.Decode(&frame); err != nil {
+			t.Fatal(err)
+		}
+		if frame.Type == "ERROR" {
+			if frame.Object.Code != http.StatusGone {
+				t.Errorf("code %d", frame.Object.Code)
+			}
+			return
+		}
+	}
+}
+
+// stuckWatch opens a watch whose events nobody reads until the reader returned, of the body, is used.
+func (r *reading) stuckWatch(path string) *chunked {
+	r.t.Helper()
+	base, err := url.Parse(r.url)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	connection, err := net.Dial("tcp", base.Host)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = connection.Close() })
+	if err := connection.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: %s\r\n\r\n", base.Path, path, base.Host); err != nil {
+		r.t.Fatal(err)
+	}
+	return &chunked{connection: connection}
+}
+
+// chunked reads the body of an answer that has not been looked at.
+type chunked struct {
+	connection net.Conn
+	response   *http.Response
+}
+
+func (c *chunked) Read(p []byte) (n int, err error) {
+	if c.response == nil {
+		if c.response, err = http.ReadResponse(bufio.NewReader(c.connection), nil); err != nil {
+			return 0, err
+		}
+	}
+	return c.response.Body.Read(p)
+}
