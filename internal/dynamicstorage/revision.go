@@ -20,15 +20,9 @@ type question struct {
 	// asking: somebody asks, or has been given the turn to.
 	asking bool
 	next   *answer // nobody has asked etcd for it yet; nil if nobody has come for it
-	// gather is how long the next question is held back.
-	gather time.Duration
 }
 
-// maxGather bounds how long a question is held back.
-const maxGather = time.Millisecond
-
 type answer struct {
-	readers  int           // who wait for it; guarded by the question's mu until it is asked for
 	turn     chan struct{} // has an element, once, for whoever is to ask
 	done     chan struct{} // closed when the fields below are set
 	revision int64
@@ -67,7 +61,6 @@ func (q *question) join() *answer {
 	if q.next == nil {
 		q.next = &answer{turn: make(chan struct{}, 1), done: make(chan struct{})}
 	}
-	q.next.readers++
 	if !q.asking {
 		q.asking = true
 		q.next.turn <- struct{}{}
@@ -77,41 +70,23 @@ func (q *question) join() *answer {
 
 // ask asks for all who have come, and passes the turn on to those who come meanwhile.
 func (q *question) ask(ctx context.Context, s *Store, a *answer) {
-	q.collect()
-	began := time.Now()
+	// Whoever is about to ask too, and only waits for a processor, comes along: under load that makes questions fewer, and
+	// when nothing else is to be done it takes no time.
+	runtime.Gosched()
+	q.mu.Lock()
+	q.next = nil
+	q.mu.Unlock()
 	a.revision, a.err = s.askRevision(ctx)
-	took := time.Since(began)
 	if a.err != nil && ctx.Err() != nil {
 		a.err = errAbandoned
 	}
 	close(a.done)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.gather = 0
-	if a.readers > 1 {
-		q.gather = min(took, maxGather)
-	}
 	q.asking = q.next != nil
 	if q.asking {
 		q.next.turn <- struct{}{}
 	}
-}
-
-// collect ends the gathering of those who share the next answer. Whoever is about to ask, and only waits for a processor,
-// comes along: when nothing else is to be done that takes no time. While answers are shared anyway, a question costs more
-// than the wait for more readers, and is held back as long as the last one took. A reader alone never waits.
-func (q *question) collect() {
-	q.mu.Lock()
-	gather := q.gather
-	q.mu.Unlock()
-	if gather > 0 {
-		time.Sleep(gather)
-	} else {
-		runtime.Gosched()
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.next = nil
 }
 
 // etcdTimeout bounds a request that has no caller to give up on it.
