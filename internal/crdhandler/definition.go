@@ -118,8 +118,12 @@ func (s *requestScope) definitionFieldManager(reset resetFields) func() (fieldMa
 		if err != nil {
 			return nil, err
 		}
-		return managedfields.NewDefaultFieldManager(converter, objects.convertor, objects.defaulter, objects.creater,
+		library, err := managedfields.NewDefaultFieldManager(converter, objects.convertor, objects.defaulter, objects.creater,
 			kind, hub, subresource, fieldpath.NewExcludeFilterSetMap(reset))
+		if err != nil {
+			return nil, err
+		}
+		return definitionFields{library}, nil
 	})
 }
 
