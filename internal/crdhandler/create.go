@@ -175,7 +175,7 @@ func (s *storage) create(ctx context.Context, key string, obj runtime.Object, dr
 		if revision, err := resourceVersionOf(obj); err == nil && revision != 0 {
 			return nil, false, errResourceVersionSet
 		}
-		if change, err = s.stored(ctx, nil, outcome{obj: obj}); err != nil {
+		if change, err = s.stored(ctx, nil, outcome{obj: obj}, s.codec.encode); err != nil {
 			return nil, false, err
 		}
 	}

@@ -45,6 +45,15 @@ func (definitionCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *d
 	return value, view, err
 }
 
+// unconverted is the same as any view: there is one version.
+func (c definitionCodec) unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	return c.view(entry)
+}
+
+func (c definitionCodec) reencode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	return c.encode(ctx, obj)
+}
+
 func (definitionCodec) keepsLabels() bool { return true }
 
 // views makes the v1 form of stored CRDs. One that cannot be read spoils its own view only.

@@ -44,7 +44,7 @@ func (s *requestScope) deleted(ctx context.Context, req *http.Request) (writeAns
 	if orphan := options.OrphanDependents; !gone && orphan != nil && !*orphan {
 		code = http.StatusAccepted
 	}
-	return writeAnswer{code: code, media: media, result: res}, nil
+	return writeAnswer{code: code, media: media, result: s.deletedAs(ctx, res, media)}, nil
 }
 
 // deleteOptions say how to delete an object.
@@ -61,7 +61,7 @@ func (s *requestScope) deleteObject(ctx context.Context, key string, options del
 		options.DeleteOptions = &metav1.DeleteOptions{}
 	}
 	d := &deletion{scope: s, key: key, options: options, dryRun: isDryRun(options.DryRun)}
-	entry, obj, err := s.storage.apply(ctx, update{key: key, change: d.change})
+	entry, obj, err := s.storage.apply(ctx, update{key: key, orStored: !d.dryRun, change: d.change})
 	if err != nil {
 		return result{}, false, s.writeError(err, d.name())
 	}

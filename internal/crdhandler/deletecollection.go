@@ -12,6 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
 // deleteCollection answers DELETE of a collection with the list of what it found there, as it was before (W17). It has no
@@ -23,9 +25,14 @@ func (s *requestScope) deleteCollection(w http.ResponseWriter, req *http.Request
 		s.err(err, w, req)
 		return
 	}
+	if found == nil {
+		s.respond(w, req, http.StatusOK, media, result{obj: &metav1.Status{Status: metav1.StatusSuccess}})
+		return
+	}
 	s.respondList(w, req, media, found)
 }
 
+// collectionDeleted returns what it found, nil if that cannot be had in the version asked for.
 func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request) (media negotiation.MediaTypeOptions, _ *page, err error) {
 	namespace, _ := s.target(req)
 	if media, err = s.negotiate(req); err != nil {
@@ -44,12 +51,23 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 			field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
 				"is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}
-	found, err := s.readPage(ctx, namespace, list)
+	shown := true
+	found, err := s.readPage(ctx, namespace, list, func(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+		views, err := s.views(ctx, entries)
+		if err == nil || ctx.Err() != nil {
+			return views, err
+		}
+		shown = isMetadataOnly(media)
+		return s.storage.storedViews(entries), nil
+	})
 	if err != nil {
 		return media, nil, err
 	}
 	admitter := s.admitter(ctx, target{namespace: namespace, dryRun: isDryRun(options.DryRun)})
 	err = s.deleteAll(ctx, found, deleteOptions{DeleteOptions: options, admit: admitter.admitDelete})
+	if !shown {
+		found = nil
+	}
 	return media, found, finished(ctx, err)
 }
 

@@ -44,7 +44,7 @@ func (s *requestScope) listOrWatch(w http.ResponseWriter, req *http.Request, wat
 		s.serveWatch(w, req, watchRequest{namespace: namespace, opts: opts, mediaType: mediaType})
 		return
 	}
-	p, err := s.readPage(req.Context(), namespace, opts)
+	p, err := s.readPage(req.Context(), namespace, opts, s.viewsFor(mediaType))
 	if err != nil {
 		s.err(err, w, req)
 		return

@@ -72,13 +72,13 @@ func (s *requestScope) newPageQuery(namespace string, opts *metainternal.ListOpt
 	return q, nil
 }
 
-// readPage reads what a list asks for.
-func (s *requestScope) readPage(ctx context.Context, namespace string, opts *metainternal.ListOptions) (*page, error) {
+// readPage reads what a list asks for; views makes what the page shows of the objects.
+func (s *requestScope) readPage(ctx context.Context, namespace string, opts *metainternal.ListOptions, views viewsFunc) (*page, error) {
 	q, err := s.newPageQuery(namespace, opts)
 	if err != nil {
 		return nil, err
 	}
-	c := collector{scope: s, query: q}
+	c := collector{scope: s, query: q, views: views}
 	if q.key != "" && q.from == "" {
 		err = c.readOne(ctx)
 	} else {
@@ -105,6 +105,7 @@ func (s *requestScope) listError(err error, q pageQuery) error {
 type collector struct {
 	scope *requestScope
 	query pageQuery
+	views viewsFunc
 	page  page
 
 	batch   []*dynamicstorage.Entry
@@ -215,7 +216,7 @@ func (c *collector) batchSize() int {
 func (c *collector) take(ctx context.Context) error {
 	batch := c.batch
 	c.batch = c.batch[:0]
-	views, err := c.scope.views(ctx, batch)
+	views, err := c.views(ctx, batch)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,18 @@ func (plainCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynami
 	return value, nil, err
 }
 
+func (c plainCodec) unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	views, err := c.views(context.Background(), []*dynamicstorage.Entry{entry})
+	if err != nil {
+		return nil, err
+	}
+	return views[0], views[0].Err
+}
+
+func (c plainCodec) reencode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	return c.encode(ctx, obj)
+}
+
 func (plainCodec) keepsLabels() bool { return true }
 
 func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {

@@ -37,15 +37,24 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 		s.respondBytes(w, req, code, mediaType.Pretty, res.entry)
 		return
 	}
-	obj, err := s.served(req.Context(), res)
-	if err == nil {
-		obj, err = s.transformer(mediaType.Convert, options).transform(req.Context(), obj)
-	}
+	obj, err := s.transformed(req.Context(), s.transformer(mediaType.Convert, options), res)
 	if err != nil {
 		s.err(err, w, req)
 		return
 	}
 	s.writeObject(w, req, code, mediaType, obj)
+}
+
+// transformed returns the object that is to be encoded.
+func (s *requestScope) transformed(ctx context.Context, t transformer, res result) (runtime.Object, error) {
+	if res.entry != nil && s.part == nil && t.target != nil && t.target.Kind == "PartialObjectMetadata" {
+		return t.metadataOfEntry(ctx, res.entry)
+	}
+	obj, err := s.served(ctx, res)
+	if err != nil {
+		return nil, err
+	}
+	return t.transform(ctx, obj)
 }
 
 // respondBytes answers with the bytes of an entry's view.

@@ -33,6 +33,10 @@ type objectCodec interface {
 	// encode returns the bytes to store, in the storage version and without a resourceVersion, and the
 	// view of them if it is known without decoding them again. obj is not modified.
 	encode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
+	// unconverted returns the view of an entry in the version it is stored in, whichever that is; nobody keeps it.
+	unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
+	// reencode is encode for an object made of such a view. It does not fail because the object cannot be converted.
+	reencode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
 	// keepsLabels says that views have the labels of the stored objects, whichever version they are in.
 	keepsLabels() bool
 }
@@ -65,6 +69,8 @@ type update struct {
 	// change is given the stored object (nil: there is none), which it owns, and says what becomes of it. It
 	// is called again when the object has changed in etcd meanwhile.
 	change func(ctx context.Context, existing runtime.Object) (outcome, error)
+	// orStored: when the object cannot be converted, the change is given it in the version it is stored in.
+	orStored bool
 	// memory, if set, spares changes that are known to change nothing.
 	memory *changeMemory
 }
@@ -89,23 +95,18 @@ var errDryRun = errors.New("dry run")
 // one the change gave.
 func (s *storage) apply(ctx context.Context, u update) (*dynamicstorage.Entry, runtime.Object, error) {
 	var dry runtime.Object
-	mutate := func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		var existing runtime.Object
-		if cur != nil {
-			var err error
-			if existing, err = s.object(ctx, cur); err != nil {
-				return dynamicstorage.Change{}, err
+	mutate := func(ctx context.Context, cur *dynamicstorage.Entry) (change dynamicstorage.Change, err error) {
+		change, dry, err = s.attempt(ctx, cur, &u, s.servedForm())
+		var unconverted *unconvertedError
+		if !errors.As(err, &unconverted) {
+			return change, err
+		}
+		if u.orStored && ctx.Err() == nil {
+			if change, dry, err = s.attempt(ctx, cur, &u, s.storedForm()); !errors.As(err, &unconverted) {
+				return change, err
 			}
 		}
-		out, err := u.change(ctx, existing)
-		if err != nil {
-			return dynamicstorage.Change{}, err
-		}
-		if out.dryRun {
-			dry = out.obj
-			return dynamicstorage.Change{}, errDryRun
-		}
-		return s.stored(ctx, cur, out)
+		return change, unconverted.error
 	}
 	if u.memory != nil {
 		mutate = u.memory.sparing(s.viewer, mutate)
@@ -117,15 +118,41 @@ func (s *storage) apply(ctx context.Context, u update) (*dynamicstorage.Entry, r
 	return entry, nil, err
 }
 
+// attempt has the change made of the stored object in a form. The object returned is that of a dry run.
+func (s *storage) attempt(ctx context.Context, cur *dynamicstorage.Entry, u *update, f form) (dynamicstorage.Change, runtime.Object, error) {
+	var existing runtime.Object
+	if cur != nil {
+		var err error
+		var corrupt *corruptError
+		if existing, err = f.object(ctx, cur); errors.As(err, &corrupt) {
+			return dynamicstorage.Change{}, nil, err
+		} else if err != nil {
+			return dynamicstorage.Change{}, nil, &unconvertedError{err}
+		}
+	}
+	out, err := u.change(ctx, existing)
+	if err != nil {
+		return dynamicstorage.Change{}, nil, err
+	}
+	if out.dryRun {
+		return dynamicstorage.Change{}, out.obj, errDryRun
+	}
+	change, err := s.stored(ctx, cur, out, f.encode)
+	if err != nil {
+		return dynamicstorage.Change{}, nil, &unconvertedError{err}
+	}
+	return change, nil, nil
+}
+
 // stored turns the outcome of a change into what dynamicstorage is to write.
-func (s *storage) stored(ctx context.Context, cur *dynamicstorage.Entry, out outcome) (dynamicstorage.Change, error) {
+func (s *storage) stored(ctx context.Context, cur *dynamicstorage.Entry, out outcome, encode encodeFunc) (dynamicstorage.Change, error) {
 	switch {
 	case out.keep:
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	case out.remove:
 		return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
 	}
-	value, view, err := s.codec.encode(ctx, out.obj)
+	value, view, err := encode(ctx, out.obj)
 	if err != nil {
 		return dynamicstorage.Change{}, err
 	}

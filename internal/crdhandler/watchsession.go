@@ -166,7 +166,7 @@ func (ws *watchSession) sendInitial(ctx context.Context) error {
 	if ws.snapshot == nil {
 		return nil
 	}
-	c := collector{scope: ws.scope, query: pageQuery{selection: ws.selection}}
+	c := collector{scope: ws.scope, views: ws.scope.views, query: pageQuery{selection: ws.selection}}
 	for entry, err := range ws.snapshot.Ascend(ctx, ws.initialPrefix(), "") {
 		if err != nil {
 			return err

@@ -109,6 +109,11 @@ func newWriting(t testing.TB, admits admission.Interface) *writing {
 // send serves one request. path is that of an object and perhaps its subresource, and a query; empty for the collection.
 func (w *writing) send(method, path, contentType, body string) sent {
 	w.Helper()
+	return w.sendAccepting("application/json", method, path, contentType, body)
+}
+
+func (w *writing) sendAccepting(accept, method, path, contentType, body string) sent {
+	w.Helper()
 	path, query, _ := strings.Cut(path, "?")
 	name, subresource, _ := strings.Cut(path, "/")
 	info := &request.RequestInfo{
@@ -128,7 +133,7 @@ func (w *writing) send(method, path, contentType, body string) sent {
 	ctx := warning.WithWarningRecorder(request.WithRequestInfo(w.Context(), info), &w.heard)
 	req := httptest.NewRequestWithContext(ctx, method, "/?"+query, strings.NewReader(body))
 	req.Header.Set("Content-Type", contentType)
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", "bench/1")
 	answer := httptest.NewRecorder()
 	if subresource != "" {
