@@ -6,6 +6,6 @@
 // was computed from. finalize.go removes the objects of a deleted CRD and then the CRD. lifecycle.go is the shell:
 // queues, workers, and Settle, with which the CRD endpoint brings a CRD to rest before it answers.
 //
-// Any number of replicas may do this on one etcd. They compute the same from the same state, and a write that is
+// CRDs of a group are settled at the same time, and any number of replicas may do this on one etcd. They compute the same from the same state, and a write that is
 // based on an older state fails and is repeated.
 package controllers

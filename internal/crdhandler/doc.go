@@ -7,4 +7,8 @@
 // requestScope in the file of its name (get.go, list.go, watch.go, create.go, update.go, patch.go,
 // delete.go, deletecollection.go). storage.go is the way to etcd; customresource.go says what is particular to custom
 // resources, definition.go what is particular to CustomResourceDefinitions, and the verbs know neither.
+//
+// What is compiled of a CRD's schemas (compiled.go) is kept within one memory budget for all CRDs (schemacache.go). It may be
+// evicted at any time: a request that has it goes on with it, the next one has it compiled again. So nothing that lives
+// longer than a request may hold it.
 package crdhandler

@@ -1,6 +1,8 @@
 // Package crds keeps what the server knows of its CustomResourceDefinitions.
 //
-// A CRD is stored as upstream stores it (definition.go: DecodeDefinition, EncodeDefinition). An in-process
+// A CRD is stored as upstream stores it (definition.go: DecodeDefinition; encode.go: EncodeDefinition). Most of its bytes are
+// schemas, which are seldom asked for: Open (stored.go) reads the rest, and puts another status into the bytes. What
+// this process has written itself it remembers for a while (known.go), so that it need not be read again. An in-process
 // informer (informer.go) reads the stored bytes straight from dynamicstorage, without HTTP, and hands over one
 // slim, immutable Record each (record.go): names, scope, versions, flags, and a pointer to the stored entry, from
 // which the typed object is decoded when something needs its schemas.

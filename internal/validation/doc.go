@@ -12,6 +12,8 @@
 //   - node.go, kinds.go, check.go, logic.go, clean.go, unique.go: the same schema compiled to see quickly that a value needs
 //     nothing of the libraries: no error, nothing to prune, no item twice. They may say no without need, but never yes,
 //     which fuzz targets hold against the libraries; errors are always those of the libraries.
+//   - source.go, weight.go: the CRD whose schemas are decoded when a part is compiled, and what the parts weigh, for a
+//     memory budget
 //   - coerce.go, meta.go, canonical.go, default.go: decoding
 //   - prepare.go, validate.go, schema.go, ratchet.go, narrow.go, typemeta.go, objectmeta.go, scale.go, finalizers.go: the rules
 //     for writes
