@@ -34,7 +34,7 @@ type customResourceFieldManager struct{ library *managedfields.FieldManager }
 var _ fieldManager = customResourceFieldManager{}
 
 func newCustomResourceFieldManager(p fieldManagerParts) (fieldManager, error) {
-	library, err := managedfields.NewDefaultCRDFieldManager(managedTypes{p.types}, managedConvertor{p.objects.convertor},
+	library, err := managedfields.NewDefaultCRDFieldManager(managedTypes{p.types}, managedConvertor{p.objects.convertor, p.hub},
 		managedDefaulter{p.objects.defaulter}, p.objects.creater, p.kind, p.hub, p.subresource, fieldpath.NewExcludeFilterSetMap(p.reset))
 	if err != nil {
 		return nil, err
@@ -83,13 +83,18 @@ func (t managedTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, er
 }
 
 // managedConvertor converts what is in a managedObject. One that has the version already it returns as it is: a manager
-// modifies none but those of TypedToObject. The convertor for everybody would copy it.
-type managedConvertor struct{ runtime.ObjectConvertor }
+// modifies none but those of TypedToObject. The convertor for everybody would copy it. Of the versions asked for that is right
+// for the hub's alone: a custom resource knows that version, and whether it knows another one is for the convertor to say.
+type managedConvertor struct {
+	runtime.ObjectConvertor
+	hub schema.GroupVersion
+}
 
 func (c managedConvertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
 	if m, ok := in.(*managedObject); ok {
 		kind := m.GroupVersionKind()
-		if to, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{kind}); ok && to == kind {
+		to, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{kind})
+		if ok && to == kind && kind.GroupVersion() == c.hub {
 			return in, nil
 		}
 	}

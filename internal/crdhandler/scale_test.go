@@ -149,7 +149,8 @@ func TestScale(t *testing.T) {
 	})
 	t.Run("apply", func(t *testing.T) {
 		// Upstream cannot apply to the scale of custom resources either.
-		f.do(call{method: "PATCH", path: "/a/scale?fieldManager=applier&force=true", contentType: "application/apply-patch+yaml", body: scaleJSON("", 8)}).is(500)
+		f.do(call{method: "PATCH", path: "/a/scale?fieldManager=applier&force=true", contentType: "application/apply-patch+yaml", body: scaleJSON("", 8)}).
+			fails(500, "", "failed to convert new object (/a; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1")
 	})
 	t.Run("without replicas", func(t *testing.T) {
 		f.do(call{method: "POST", body: gadgetJSON("bare", "", `{}`)}).is(201)
