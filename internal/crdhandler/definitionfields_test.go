@@ -33,7 +33,7 @@ func TestDefinitionFields(t *testing.T) {
 		"metadata": func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Labels, crd.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
 			crd.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other", Operation: "Update", APIVersion: kind.GroupVersion().String(),
-				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:versions":{}}}`)}}}
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:versions":{}}}`)}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

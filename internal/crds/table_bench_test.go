@@ -1,0 +1,30 @@
+package crds
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkShow tells what showing one more CRD costs, by how many there are: it must be the same for any number.
+func BenchmarkShow(b *testing.B) {
+	const perGroup = 8
+	for _, count := range []int{500, 2000, 8000} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			t := &Table{}
+			record := func(n int) *Record {
+				r := &Record{Group: fmt.Sprintf("g%d.example.com", n/perGroup), Revision: int64(n + 1)}
+				r.Name = fmt.Sprintf("things%d.%s", n, r.Group)
+				r.digest = digestOf(r)
+				return r
+			}
+			for n := range count {
+				t.show(record(n))
+			}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				one := record(n % count)
+				t.show(one)
+			}
+		})
+	}
+}
