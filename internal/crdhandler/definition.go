@@ -59,7 +59,7 @@ func newDefinitionScopes(config *Config) (*definitionScopes, error) {
 			viewer:   dynamicstorage.NewViewer(codec.views),
 			codec:    codec,
 		},
-		strategy: rules,
+		strategy: definitionRules{rules},
 		table:    func() (tableConvertor, error) { return definitiontable.New(), nil },
 		finalize: markForDeletion,
 		settle:   config.Settle,
