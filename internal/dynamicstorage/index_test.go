@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	testclock "k8s.io/utils/clock/testing"
 )
@@ -364,5 +366,30 @@ func TestIndexesAreFew(t *testing.T) {
 	s.dropIndexes(s.clock.Now())
 	if len(s.cache.indexes) != 1 || !has("a") || len(s.cache.frozen.indexes) != 1 {
 		t.Errorf("%d indexes are kept that nobody asks", len(s.cache.indexes)-1)
+	}
+}
+
+// TestReleaseGivesMemoryBack: entries, views, indexes and kept snapshots go with the resource, when it is deleted or cools down.
+func TestReleaseGivesMemoryBack(t *testing.T) {
+	s := newSelecting()
+	v := storing()
+	for n := range 2 * minIndexed {
+		s.put(fmt.Sprint(n), object(fmt.Sprint(n), fmt.Sprintf("a=%d;red", n%3)))
+	}
+	state := s.now()
+	state.Keep()
+	for _, r := range []Requirement{{Name: "a", Values: []string{"1"}}, {Kind: Field, Name: "color", Values: []string{"red"}}} {
+		selected(t, state, Query{Viewer: v, StoredLabels: true, Requirements: []Requirement{r}}, false)
+	}
+	if len(s.cache.indexes) != 2 || s.cache.indexBytes() == 0 {
+		t.Fatalf("%d indexes", len(s.cache.indexes))
+	}
+	entry, cached, label, field := weak.Make(s.cache.get("1")), weak.Make(s.cache), weak.Make(s.cache.indexes[0]), weak.Make(s.cache.indexes[1])
+	views := weak.Make(s.cache.get("1").views.Load())
+	state = nil
+	s.Release()
+	runtime.GC()
+	if entry.Value() != nil || cached.Value() != nil || label.Value() != nil || field.Value() != nil || views.Value() != nil {
+		t.Errorf("kept: entry %v, cache %v, indexes %v %v, view %v", entry.Value() != nil, cached.Value() != nil, label.Value() != nil, field.Value() != nil, views.Value() != nil)
 	}
 }
