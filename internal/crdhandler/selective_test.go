@@ -152,6 +152,30 @@ func TestSelectiveLists(t *testing.T) {
 	check(t, "spec.size=2", "spec.size=2,spec.color=red")
 }
 
+// TestSelectiveInitialEvents: what a watch begins with is found by an index, too.
+func TestSelectiveInitialEvents(t *testing.T) {
+	r := newReading(t)
+	var want []string
+	for n := range 400 {
+		color := "blue"
+		if n%80 == 0 {
+			color = "red"
+		}
+		name := fmt.Sprintf("g%03d", n)
+		if revision := r.put("ns/"+name, color); color == "red" {
+			want = append(want, fmt.Sprint("ADDED ", name, " red ", revision))
+		}
+	}
+	r.put("other/g000", "red")
+	for _, query := range []string{"labelSelector=color%3Dred", "labelSelector=color+in+(red,white)", "fieldSelector=spec.color%3Dred"} {
+		for range 2 { // the first finds fields by looking at all objects
+			w := r.watch("/namespaces/ns/gadgets?watch=true&" + query)
+			w.expect(want...)
+			w.cancel()
+		}
+	}
+}
+
 // TestSelectiveDeleteCollection deletes what a selector selects, found by an index.
 func TestSelectiveDeleteCollection(t *testing.T) {
 	config := &Config{Store: newStore(t, dynamicstorage.Options{Client: etcdOf(t), Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}

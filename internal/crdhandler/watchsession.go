@@ -167,12 +167,9 @@ func (ws *watchSession) sendInitial(ctx context.Context) error {
 		return nil
 	}
 	c := collector{scope: ws.scope, views: ws.scope.views, query: pageQuery{selection: ws.selection}}
-	for entry, err := range ws.snapshot.Ascend(ctx, ws.initialPrefix(), "") {
+	for entry, err := range ws.selection.candidates(ctx, ws.snapshot, "") {
 		if err != nil {
 			return err
-		}
-		if !ws.selection.covers(entry.Key) {
-			continue
 		}
 		if c.batch = append(c.batch, entry); len(c.batch) == initialBatch {
 			if err := ws.sendBatch(ctx, &c); err != nil {
@@ -195,13 +192,6 @@ func (ws *watchSession) sendInitial(ctx context.Context) error {
 
 // initialBatch is the number of initial objects whose views are made together.
 const initialBatch = 500
-
-func (ws *watchSession) initialPrefix() string {
-	if ws.selection.key != "" {
-		return ws.selection.key
-	}
-	return ws.selection.prefix
-}
 
 // sendBatch sends the selected ones of a batch of initial objects.
 func (ws *watchSession) sendBatch(ctx context.Context, c *collector) error {
