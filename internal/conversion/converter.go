@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,13 +20,19 @@ type Converter struct {
 	safe, unsafe runtime.ObjectConvertor
 	// inPlace says that unsafe converts by modifying the object itself.
 	inPlace bool
+	// calls are the calls of the webhook under way.
+	calls *semaphore.Weighted
 }
+
+// maxCalls is how many calls of a webhook are under way at one time; more wait.
+const maxCalls = 100
 
 // Convert returns the objects in the given version, in their order. Those that are in that version already are returned as
 // they are; all others are converted at once, by one request if there is a webhook, and then coerced to the schema of the
 // version (T14, T15), not defaulted. The objects given are not modified.
 //
-// A request to a webhook ends after 30 seconds at the latest, whatever becomes of ctx: the library takes none.
+// It returns when ctx ends. A call of the webhook goes on without it, for 30 seconds at most, since the library takes no context;
+// the objects may be read as long.
 func (c *Converter) Convert(ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
 	apiVersion := to.String()
 	var pending []int
@@ -45,7 +52,7 @@ func (c *Converter) Convert(ctx context.Context, objs []*unstructured.Unstructur
 	for n, i := range pending {
 		foreign[n] = objs[i]
 	}
-	converted, err := c.convert(foreign, to)
+	converted, err := c.convertWithin(ctx, foreign, to)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +73,37 @@ func (c *Converter) KeepsMetadata() bool { return c.inPlace }
 // what it is given.
 func (c *Converter) ObjectConvertor() runtime.ObjectConvertor {
 	return c.safe
+}
+
+// convertWithin is convert until ctx ends.
+func (c *Converter) convertWithin(ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
+	if c.inPlace {
+		return c.convert(objs, to)
+	}
+	if err := c.calls.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("waiting for calls of the conversion webhook: %w", err)
+	}
+	var (
+		converted []*unstructured.Unstructured
+		failure   error
+	)
+	done := make(chan struct{})
+	go func() { // ends with the call, see Convert
+		defer close(done)
+		defer c.calls.Release(1)
+		defer func() {
+			if reason := recover(); reason != nil { // by what the webhook has answered; in the caller's goroutine it would cost one request
+				failure = fmt.Errorf("conversion webhook: panic: %v", reason)
+			}
+		}()
+		converted, failure = c.convert(objs, to)
+	}()
+	select {
+	case <-done:
+		return converted, failure
+	case <-ctx.Done():
+		return nil, fmt.Errorf("conversion webhook: %w", ctx.Err())
+	}
 }
 
 // convert converts objects none of which is in the target version. A single one goes alone, for the library words its errors

@@ -50,7 +50,7 @@ func newCRD(conversion *apiextensionsv1.CustomResourceConversion) *apiextensions
 	}
 }
 
-func newConverter(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *Converter {
+func newConverter(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition) *Converter {
 	t.Helper()
 	// Upstream's metrics are registered once per process, whatever the number of factories.
 	factory, err := NewFactory(nil, nil)

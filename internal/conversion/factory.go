@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/semaphore"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	"k8s.io/apiserver/pkg/util/webhook"
@@ -19,7 +20,7 @@ type Factory struct {
 // NewFactory returns a factory whose converters find webhooks that are Services with the resolver, and authenticate
 // to them as the wrapper says.
 func NewFactory(serviceResolver webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper) (*Factory, error) {
-	upstream, err := conversion.NewCRConverterFactory(serviceResolver, auth)
+	upstream, err := conversion.NewCRConverterFactory(serviceResolver, bounded(auth))
 	if err != nil {
 		return nil, fmt.Errorf("conversion: %w", err)
 	}
@@ -42,6 +43,7 @@ func (f *Factory) New(crd *apiextensionsv1.CustomResourceDefinition, set *valida
 		safe:    safe,
 		unsafe:  unsafe,
 		inPlace: crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter,
+		calls:   semaphore.NewWeighted(maxCalls),
 	}, nil
 }
 

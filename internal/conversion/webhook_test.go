@@ -71,14 +71,27 @@ func (h *hook) start(t *testing.T) (*apiextensionsv1.CustomResourceConversion, f
 	t.Helper()
 	server := httptest.NewTLSServer(h)
 	t.Cleanup(server.Close)
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return conversionAt(server), server.Close
+}
+
+// startServer serves a webhook and returns the conversion that leads to it.
+func startServer(t testing.TB, serve http.HandlerFunc) *apiextensionsv1.CustomResourceConversion {
+	t.Helper()
+	server := httptest.NewTLSServer(serve)
+	t.Cleanup(server.Close)
+	return conversionAt(server)
+}
+
+func conversionAt(server *httptest.Server) *apiextensionsv1.CustomResourceConversion {
 	return &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook: &apiextensionsv1.WebhookConversion{
 			ConversionReviewVersions: []string{"v7", "v1", "v1beta1"},
-			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &server.URL, CABundle: ca},
+			ClientConfig: &apiextensionsv1.WebhookClientConfig{
+				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+			},
 		},
-	}, server.Close
+	}
 }
 
 func TestConvertByWebhook(t *testing.T) {

@@ -1,0 +1,177 @@
+package conversion
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestWebhookThatAnswersForEver holds that an answer without an end fails when it is larger than it may be, and is not kept in memory.
+func TestWebhookThatAnswersForEver(t *testing.T) {
+	sent := make(chan int64, 1)
+	conversion := startServer(t, func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		block, total := strings.Repeat("x", 64<<10), int64(0)
+		_, _ = io.WriteString(w, `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"`)
+		for total < 1<<30 {
+			n, err := io.WriteString(w, block)
+			if total += int64(n); err != nil {
+				break
+			}
+		}
+		sent <- total
+	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := newConverter(t, newCRD(conversion)).Convert(t.Context(), []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), errAnswerTooLarge.Error()) {
+		t.Errorf("got error %v", err)
+	}
+	if total := <-sent; total > 64<<20 {
+		t.Errorf("%d bytes were taken from the webhook", total)
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 32*answerFloor {
+		t.Errorf("%d bytes were allocated", allocated)
+	}
+}
+
+// TestAnswersAreBoundedByQuestions holds that a large question may have a large answer.
+func TestAnswersAreBoundedByQuestions(t *testing.T) {
+	for _, test := range []struct {
+		question, answer int64
+		refused          bool
+	}{
+		{question: -1, answer: answerFloor},
+		{question: 1, answer: answerFloor},
+		{question: 1, answer: answerFloor + 1, refused: true},
+		{question: answerFloor, answer: answerFactor * answerFloor},
+		{question: answerFloor, answer: answerFactor*answerFloor + 1, refused: true},
+	} {
+		answers := roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{Header: http.Header{}, Body: io.NopCloser(io.LimitReader(zeros{}, test.answer))}, nil
+		})
+		resp, err := boundedTransport{answers}.RoundTrip(&http.Request{ContentLength: test.question})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, resp.Body)
+		if errors.Is(err, errAnswerTooLarge) != test.refused || n > test.answer {
+			t.Errorf("%+v: read %d bytes, error %v", test, n, err)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (r roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestWebhookThatHangs holds that whoever waits for a webhook waits no longer than for its own context.
+func TestWebhookThatHangs(t *testing.T) {
+	asked, end := make(chan struct{}, 2*maxCalls), make(chan struct{})
+	conversion := startServer(t, func(_ http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		asked <- struct{}{}
+		<-end
+	})
+	t.Cleanup(func() { close(end) }) // before the server is closed, which waits for its requests
+	converter := newConverter(t, newCRD(conversion))
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	const waiting = maxCalls + 10 // some wait for the call, some for their turn
+	for range waiting {
+		go func() {
+			_, err := converter.Convert(ctx, []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
+			failed <- err
+		}()
+	}
+	for range maxCalls {
+		<-asked
+	}
+	cancel()
+	for range waiting {
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("got error %v", err)
+		}
+	}
+}
+
+// TestWebhookThatPutsOff holds that a webhook cannot have the server wait for another try.
+func TestWebhookThatPutsOff(t *testing.T) {
+	calls := 0
+	conversion := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		calls++
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err := newConverter(t, newCRD(conversion)).Convert(ctx, []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
+	if err == nil || ctx.Err() != nil || calls != 1 {
+		t.Errorf("%d calls, error %v, then %v", calls, err, ctx.Err())
+	}
+}
+
+// FuzzWebhookAnswer has a webhook answer anything. It is refused, or the objects are what was asked for.
+func FuzzWebhookAnswer(f *testing.F) {
+	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"UID","result":{"status":"Success"},"convertedObjects":[`
+	const object = `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"uid-a"}`
+	for _, answer := range []string{
+		``, `{}`, `null`, head + `null,null]}}`, head + object + `},` + object + `}]}}`, head + `{},1]}}`, head + object + `,"items":[{}]},` + object + `,"spec":null}]}}`,
+		head + object + `,"spec":{"colour":{"a":[[]]}}},` + object + `,"metadata":{"labels":7}}]}}`,
+		`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1","response":{"convertedObjects":[{}]}}`,
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"x"}`, head + strings.Repeat("[", 100), "k8s\x00",
+	} {
+		f.Add(200, answer, false)
+		f.Add(200, answer, true)
+		f.Add(500, answer, true)
+	}
+	answers := make(chan func(http.ResponseWriter, *http.Request), 1)
+	conversion := startServer(f, func(w http.ResponseWriter, req *http.Request) { (<-answers)(w, req) })
+	converter := newConverter(f, newCRD(conversion))
+	f.Fuzz(func(t *testing.T, code int, answer string, two bool) {
+		if code < 200 || code > 599 {
+			t.Skip("not a status")
+		}
+		answers <- func(w http.ResponseWriter, req *http.Request) {
+			question, _ := io.ReadAll(req.Body)
+			_, uid, _ := strings.Cut(string(question), `"uid":"`)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, strings.ReplaceAll(answer, "UID", uid[:36]))
+		}
+		objs := []*unstructured.Unstructured{newObject(v1, "a", nil)}
+		if two {
+			objs = append(objs, newObject(v1, "a", nil))
+		}
+		converted, err := converter.Convert(t.Context(), objs, v2)
+		if err != nil {
+			if len(answers) > 0 { // it was not asked
+				<-answers
+			}
+			if strings.Contains(err.Error(), "panic") {
+				t.Error(err)
+			}
+			return
+		}
+		for _, obj := range converted {
+			if obj.GetAPIVersion() != v2.String() || obj.GetKind() != "Widget" || obj.GetName() != "a" || obj.GetUID() != "uid-a" {
+				t.Errorf("converted to %v", obj)
+			}
+			if _, err := obj.MarshalJSON(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
