@@ -91,42 +91,56 @@ func encodeCBOR(obj *unstructured.Unstructured) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// views makes the views of entries: decoded, coerced and defaulted by the version they are stored in, then
-// converted, all that need it in one call. A value that cannot be read spoils its own view only.
+// views makes the views of entries: decoded, coerced and defaulted by the version they are stored in, then converted. What a
+// webhook is to convert goes to it in one request; everything else is done one by one, for decoded objects take several
+// times the memory of their bytes. A value that cannot be read spoils its own view only.
 func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	compiled, err := c.info.compiled()
 	if err != nil {
 		return nil, err
 	}
 	views := make([]*dynamicstorage.View, len(entries))
-	objs := make([]*unstructured.Unstructured, 0, len(entries))
-	places := make([]int, 0, len(entries))
+	var foreign []*unstructured.Unstructured
+	var places []int
 	for n, entry := range entries {
 		obj, err := decodeStored(entry, compiled.schemas)
-		if err != nil {
+		switch {
+		case err != nil:
 			views[n] = &dynamicstorage.View{Err: err}
-			continue
+		case !compiled.converter.KeepsMetadata() && obj.GroupVersionKind().GroupVersion() != c.gv:
+			foreign, places = append(foreign, obj), append(places, n)
+		default:
+			one, err := compiled.converter.Convert(ctx, []*unstructured.Unstructured{obj}, c.gv)
+			if err != nil {
+				return nil, err
+			}
+			if views[n], err = c.viewOf(one[0], entry); err != nil {
+				return nil, err
+			}
 		}
-		objs, places = append(objs, obj), append(places, n)
 	}
-	converted, err := compiled.converter.Convert(ctx, objs, c.gv)
+	converted, err := compiled.converter.Convert(ctx, foreign, c.gv)
 	if err != nil {
 		return nil, err
 	}
 	for n, obj := range converted {
-		entry := entries[places[n]]
-		value, at, err := encodeSpliced(obj.Object)
-		if err != nil {
-			return nil, fmt.Errorf("custom resource %s: %w", entry.Key, err)
-		}
-		if bytes.Equal(value, entry.Value) {
-			value = entry.Value // canonical: one copy serves both
-		}
-		if views[places[n]], err = c.view(obj, value, at); err != nil {
+		if views[places[n]], err = c.viewOf(obj, entries[places[n]]); err != nil {
 			return nil, err
 		}
 	}
 	return views, nil
+}
+
+// viewOf returns the view of an object that was made of an entry.
+func (c *customResourceCodec) viewOf(obj *unstructured.Unstructured, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	value, at, err := encodeSpliced(obj.Object)
+	if err != nil {
+		return nil, fmt.Errorf("custom resource %s: %w", entry.Key, err)
+	}
+	if bytes.Equal(value, entry.Value) {
+		value = entry.Value // canonical: one copy serves both
+	}
+	return c.view(obj, value, at)
 }
 
 // view returns the view of an object that was encoded as value.
