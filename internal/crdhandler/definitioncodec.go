@@ -55,6 +55,7 @@ func (c definitionCodec) reencode(ctx context.Context, obj runtime.Object) ([]by
 }
 
 func (definitionCodec) keepsLabels() bool { return true }
+func (definitionCodec) stores() bool      { return true }
 
 // views makes the v1 form of stored CRDs. One that cannot be read spoils its own view only.
 func (c definitionCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {

@@ -35,7 +35,8 @@ func (s *requestScope) deleted(ctx context.Context, req *http.Request) (writeAns
 	if err != nil {
 		return writeAnswer{}, err
 	}
-	res, gone, err := s.deleteObject(ctx, key, deleteOptions{DeleteOptions: options, admit: admitter.admitDelete})
+	res, gone, err := s.deleteObject(ctx, key, deleteOptions{
+		DeleteOptions: options, admit: admitter.admitDelete, unconverted: s.deletesUnconverted(req, media)})
 	if err != nil {
 		return writeAnswer{}, finished(ctx, err)
 	}
@@ -52,6 +53,8 @@ type deleteOptions struct {
 	*metav1.DeleteOptions // nil: the defaults
 	// admit, if set, may refuse the deletion of an object.
 	admit func(ctx context.Context, old, options runtime.Object) error
+	// unconverted: an object that cannot be converted is deleted all the same.
+	unconverted bool
 }
 
 // deleteObject deletes the object at a key, or marks it as being deleted while there are finalizers. The result is a
@@ -61,7 +64,7 @@ func (s *requestScope) deleteObject(ctx context.Context, key string, options del
 		options.DeleteOptions = &metav1.DeleteOptions{}
 	}
 	d := &deletion{scope: s, key: key, options: options, dryRun: isDryRun(options.DryRun)}
-	entry, obj, err := s.storage.apply(ctx, update{key: key, orStored: !d.dryRun, change: d.change})
+	entry, obj, err := s.storage.apply(ctx, update{key: key, orStored: options.unconverted && !d.dryRun, change: d.change})
 	if err != nil {
 		return result{}, false, s.writeError(err, d.name())
 	}
@@ -75,7 +78,7 @@ func (s *requestScope) deleteObject(ctx context.Context, key string, options del
 // deleteInstance deletes an object of a CustomResourceDefinition that is being deleted itself, without asking admission.
 // left says that the object waits for its finalizers.
 func (s *requestScope) deleteInstance(ctx context.Context, key string) (left bool, err error) {
-	_, gone, err := s.deleteObject(ctx, key, deleteOptions{})
+	_, gone, err := s.deleteObject(ctx, key, deleteOptions{unconverted: true})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

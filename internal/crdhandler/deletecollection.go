@@ -51,10 +51,10 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 			field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
 				"is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}
-	shown := true
+	shown, unconverted := true, s.deletesUnconverted(req, media)
 	found, err := s.readPage(ctx, namespace, list, func(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 		views, err := s.views(ctx, entries)
-		if err == nil || ctx.Err() != nil {
+		if err == nil || !unconverted || ctx.Err() != nil {
 			return views, err
 		}
 		shown = isMetadataOnly(media)
@@ -64,7 +64,7 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 		return media, nil, err
 	}
 	admitter := s.admitter(ctx, target{namespace: namespace, dryRun: isDryRun(options.DryRun)})
-	err = s.deleteAll(ctx, found, deleteOptions{DeleteOptions: options, admit: admitter.admitDelete})
+	err = s.deleteAll(ctx, found, deleteOptions{DeleteOptions: options, admit: admitter.admitDelete, unconverted: unconverted})
 	if !shown {
 		found = nil
 	}
@@ -84,7 +84,8 @@ func (s *requestScope) deleteAll(ctx context.Context, found *page, options delet
 			if unfailed.Err() != nil {
 				return nil
 			}
-			own := deleteOptions{DeleteOptions: options.DeepCopy(), admit: options.admit}
+			own := options
+			own.DeleteOptions = options.DeepCopy()
 			// Deletions that have begun are not interrupted by the failure of another one.
 			if _, _, err := s.deleteObject(ctx, entry.Key, own); !apierrors.IsNotFound(err) {
 				return err

@@ -49,6 +49,7 @@ func (c plainCodec) reencode(ctx context.Context, obj runtime.Object) ([]byte, *
 }
 
 func (plainCodec) keepsLabels() bool { return true }
+func (plainCodec) stores() bool      { return true }
 
 func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	views := make([]*dynamicstorage.View, len(entries))

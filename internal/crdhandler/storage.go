@@ -37,6 +37,8 @@ type objectCodec interface {
 	unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
 	// reencode is encode for an object made of such a view. It does not fail because the object cannot be converted.
 	reencode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
+	// stores says that objects are stored in the version of the endpoint.
+	stores() bool
 	// keepsLabels says that views have the labels of the stored objects, whichever version they are in.
 	keepsLabels() bool
 }

@@ -2,6 +2,8 @@ package crdhandler
 
 import (
 	"context"
+	"net/http"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,8 +13,17 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// A conversion webhook that is down must not keep objects from being deleted, nor their metadata from being read: neither
-// depends on the version. So where a webhook fails, both go on with objects in the version they are stored in.
+// A conversion webhook that is down must not keep objects from being deleted, nor their metadata from being read, where
+// nothing of another version is wanted. So where it fails, both go on with objects in the version they are stored in.
+
+// deletesUnconverted says whether a DELETE goes on without the webhook. Upstream's never does, and its suite holds that for
+// clients that are answered with objects of a version that is not stored. It does at the endpoint of the storage version, and for
+// clients that want no more than metadata. Those ask for that, or, as garbage collectors and namespace controllers do in a
+// DELETE, for protobuf first, in which no custom resource can be had.
+func (s *requestScope) deletesUnconverted(req *http.Request, media negotiation.MediaTypeOptions) bool {
+	return s.storage.codec.stores() || isMetadataOnly(media) ||
+		strings.HasPrefix(req.Header.Get("Accept"), runtime.ContentTypeProtobuf)
+}
 
 // form is how an update sees the stored object, and stores what becomes of it.
 type form struct {
@@ -102,6 +113,9 @@ func (t transformer) metadataOfEntry(ctx context.Context, entry *dynamicstorage.
 	}
 	return t.metadataOfView(views[0], entry.Revision)
 }
+
+// stores says that objects are stored in the version of the endpoint.
+func (c *customResourceCodec) stores() bool { return c.gv == c.storage }
 
 // unconverted returns the view of an entry in the version it is stored in.
 func (c *customResourceCodec) unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {

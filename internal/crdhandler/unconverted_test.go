@@ -53,6 +53,7 @@ func TestDeadWebhook(t *testing.T) {
 		metadata   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 		list       = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 		json       = "application/json"
+		protobuf   = "application/vnd.kubernetes.protobuf,application/json" // what metadata clients send with a DELETE
 	)
 	for _, version := range []string{"v1", "v2"} { // as stored; each is foreign to the other's endpoint
 		put("read-"+version, version, "")
@@ -72,15 +73,17 @@ func TestDeadWebhook(t *testing.T) {
 		{"v1", "GET", "read-v2", metadata, 200, `"uid":"uid-read-v2"`},
 		{"v1", "GET", "", list, 200, `"uid":"uid-read-v2"`},
 		{"v2", "GET", "?labelSelector=in%3Dv1", list, 200, `"uid":"uid-read-v1"`},
-		{"v2", "DELETE", "gone-v1", json, 200, `"status":"Success","details":{"name":"gone-v1","group":"example.com","kind":"machines","uid":"uid-gone-v1"}`},
+		{"v2", "DELETE", "gone-v1", json, 500, "conversion webhook for example.com/v1, Kind=Machine failed"}, // as upstream
+		{"v2", "DELETE", "?fieldSelector=metadata.name%3Dgone-v1", json, 500, "conversion webhook"},
+		{"v2", "DELETE", "gone-v1", protobuf, 200, `"status":"Success","details":{"name":"gone-v1","group":"example.com","kind":"machines","uid":"uid-gone-v1"}`},
 		{"v1", "DELETE", "gone-v2", json, 200, `"status":"Success"`},
 		{"v1", "GET", "gone-v2", metadata, 404, `"NotFound"`},
-		{"v2", "DELETE", "held-v1", json, 200, `"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"`},
+		{"v2", "DELETE", "held-v1", protobuf, 200, `"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"`},
 		{"v1", "GET", "held-v1", json, 200, `"deletionTimestamp":`},
 		{"v1", "DELETE", "held-v2", json, 200, `"status":"Success"`}, // stays in v2
 		{"v2", "GET", "held-v2", json, 200, `"deletionTimestamp":`},
 		{"v2", "DELETE", "held-v1", metadata, 200, `"kind":"PartialObjectMetadata"`},
-		{"v2", "DELETE", "?fieldSelector=metadata.name%3Dall-v1", json, 200, `"status":"Success"`},
+		{"v2", "DELETE", "?fieldSelector=metadata.name%3Dall-v1", protobuf, 200, `"status":"Success"`},
 		{"v1", "DELETE", "?labelSelector=in%3Dv2", list, 200, `"uid":"uid-all-v2"`},
 		{"v1", "GET", "", json, 500, "conversion webhook"},
 		{"v1", "GET", "?fieldSelector=metadata.name%3Dheld-v1", json, 200, `"deletionTimestamp":`},
