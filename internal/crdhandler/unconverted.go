@@ -102,16 +102,35 @@ func (s *requestScope) deletedAs(ctx context.Context, res result, media negotiat
 	return res
 }
 
+// viewFunc makes the view of one entry, as requestScope.view does.
+type viewFunc func(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
+
+// viewFor is viewsFor for one object.
+func (s *requestScope) viewFor(mediaType negotiation.MediaTypeOptions) viewFunc {
+	if isMetadataOnly(mediaType) {
+		return s.metadataView
+	}
+	return s.view
+}
+
+func (s *requestScope) metadataView(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	views, err := s.metadataViews(ctx, []*dynamicstorage.Entry{entry})
+	if err != nil {
+		return nil, err
+	}
+	if corrupt := unreadable(entry, views[0]); corrupt != nil {
+		return nil, corrupt
+	}
+	return views[0], nil
+}
+
 // metadataOfEntry returns the metadata of an object.
 func (t transformer) metadataOfEntry(ctx context.Context, entry *dynamicstorage.Entry) (*metav1.PartialObjectMetadata, error) {
-	views, err := t.scope.metadataViews(ctx, []*dynamicstorage.Entry{entry})
+	view, err := t.scope.metadataView(ctx, entry)
 	if err != nil {
 		return nil, t.scope.storageError(err, nameOfKey(entry.Key))
 	}
-	if corrupt := unreadable(entry, views[0]); corrupt != nil {
-		return nil, t.scope.storageError(corrupt, nameOfKey(entry.Key))
-	}
-	return t.metadataOfView(views[0], entry.Revision)
+	return t.metadataOfView(view, entry.Revision)
 }
 
 // stores says that objects are stored in the version of the endpoint.

@@ -73,6 +73,7 @@ func TestDeadWebhook(t *testing.T) {
 		{"v1", "GET", "read-v2", metadata, 200, `"uid":"uid-read-v2"`},
 		{"v1", "GET", "", list, 200, `"uid":"uid-read-v2"`},
 		{"v2", "GET", "?labelSelector=in%3Dv1", list, 200, `"uid":"uid-read-v1"`},
+		{"v2", "GET", "?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dread-v1", metadata, 200, `"uid":"uid-read-v1"`},
 		{"v2", "DELETE", "gone-v1", json, 500, "conversion webhook for example.com/v1, Kind=Machine failed"}, // as upstream
 		{"v2", "DELETE", "?fieldSelector=metadata.name%3Dgone-v1", json, 500, "conversion webhook"},
 		{"v2", "DELETE", "gone-v1", protobuf, 200, `"status":"Success","details":{"name":"gone-v1","group":"example.com","kind":"machines","uid":"uid-gone-v1"}`},

@@ -47,6 +47,8 @@ func (s *requestScope) serveWatch(w http.ResponseWriter, req *http.Request, wr w
 		selection: s.selection(wr.namespace, wr.opts),
 		start:     start,
 		bookmarks: wr.opts.AllowWatchBookmarks,
+		view:      s.viewFor(wr.mediaType),
+		views:     s.viewsFor(wr.mediaType),
 		encoder:   encoder,
 		clock:     clock.RealClock{},
 	}

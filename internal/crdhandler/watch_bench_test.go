@@ -74,7 +74,7 @@ func (r *reading) discarding(accept string) *watchSession {
 		r.t.Fatal(fmt.Errorf("%s: %w", accept, err))
 	}
 	opts := &metainternal.ListOptions{}
-	session := &watchSession{scope: r.scope, selection: r.scope.selection("", opts), encoder: encoder}
+	session := &watchSession{scope: r.scope, selection: r.scope.selection("", opts), view: r.scope.view, views: r.scope.views, encoder: encoder}
 	session.measure(req.Context(), opts)
 	w := discarded{header: http.Header{}}
 	session.out = newBodyStream(w, w, req, session)

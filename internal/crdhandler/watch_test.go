@@ -288,7 +288,7 @@ func TestBookmarks(t *testing.T) {
 	}
 	out := &frames{flushed: make(chan string, 10)}
 	session := &watchSession{
-		scope: r.scope, selection: r.scope.selection("", opts), start: start, bookmarks: true, encoder: encoder, out: out,
+		scope: r.scope, selection: r.scope.selection("", opts), start: start, bookmarks: true, encoder: encoder, out: out, view: r.scope.view, views: r.scope.views,
 		clock: fake, deadline: now.Add(90 * time.Second),
 	}
 	session.measure(t.Context(), opts)

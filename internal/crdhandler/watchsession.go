@@ -26,9 +26,12 @@ type watchSession struct {
 	selection selection
 	start     watchStart
 	bookmarks bool
-	encoder   *eventEncoder
-	out       eventStream
-	clock     clock.WithDelayedExecution
+	// view and views make what the watch shows of objects.
+	view    viewFunc
+	views   viewsFunc
+	encoder *eventEncoder
+	out     eventStream
+	clock   clock.WithDelayedExecution
 	// deadline is when the time of the watch is up; zero: never.
 	deadline time.Time
 
@@ -166,7 +169,7 @@ func (ws *watchSession) sendInitial(ctx context.Context) error {
 	if ws.snapshot == nil {
 		return nil
 	}
-	c := collector{scope: ws.scope, views: ws.scope.views, query: pageQuery{selection: ws.selection}}
+	c := collector{scope: ws.scope, views: ws.views, query: pageQuery{selection: ws.selection}}
 	for entry, err := range ws.selection.candidates(ctx, ws.snapshot, "") {
 		if err != nil {
 			return err
@@ -261,7 +264,7 @@ func (ws *watchSession) selected(ctx context.Context, entry *dynamicstorage.Entr
 	if entry == nil {
 		return nil, nil
 	}
-	view, err := ws.scope.view(ctx, entry)
+	view, err := ws.view(ctx, entry)
 	if err != nil || !ws.selection.matches(entry.Key, view) {
 		return nil, err
 	}
