@@ -23,11 +23,12 @@ const module = "github.com/crd-server/crd-server/"
 var mayImport = map[string][]string{
 	"cmd/crd-server": {"internal/server"},
 	"internal/server": {
-		"internal/admission", "internal/apiservices", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption",
+		"internal/admission", "internal/apiservices", "internal/audit", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption",
 		"internal/crds", "internal/validation", "internal/dynamicstorage", "internal/wire",
 	},
 	"internal/admission":      {},
 	"internal/apiservices":    {},
+	"internal/audit":          {},
 	"internal/authentication": {},
 	"internal/authorization":  {},
 	"internal/crdhandler":     {"internal/crds", "internal/validation", "internal/conversion", "internal/dynamicstorage", "internal/wire"},

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -79,8 +80,8 @@ func (r *Registrar) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), services.Informer().HasSynced) {
 		return context.Cause(ctx)
 	}
-	if err := r.config.Current(ctx); err != nil {
-		return fmt.Errorf("waiting for the served groups: %w", err)
+	if err := wait.PollUntilContextCancel(ctx, firstCurrent, true, r.isCurrent); err != nil {
+		return err // the context has ended
 	}
 	r.Changed(r.config.Served()...)
 	go func() { // ends with the context
@@ -90,6 +91,17 @@ func (r *Registrar) Run(ctx context.Context) error {
 	for r.next(ctx) {
 	}
 	return nil
+}
+
+// firstCurrent is the time between attempts to learn what is served, at the start.
+const firstCurrent = time.Second
+
+func (r *Registrar) isCurrent(ctx context.Context) (bool, error) {
+	if err := r.config.Current(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "What is served is not known yet")
+		return false, nil
+	}
+	return true, nil
 }
 
 func (r *Registrar) enqueue(obj any) {

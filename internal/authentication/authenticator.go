@@ -3,6 +3,8 @@ package authentication
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -17,6 +19,7 @@ import (
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 	webhooktoken "k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 	"k8s.io/client-go/kubernetes"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -77,7 +80,7 @@ func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 		return nil, err
 	}
 	if len(tokens) > 0 {
-		token := tokencache.New(tokenunion.New(tokens...), true, o.Webhook.CacheTTL, 0)
+		token := tokencache.New(tokenunion.New(tokens...), true, rememberedToken, 0)
 		methods = append(methods, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
 	}
 	a.Request = group.NewAuthenticatedGroupAdder(union.New(methods...))
@@ -92,11 +95,16 @@ func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 	return a, nil
 }
 
+// rememberedToken is how long a token that was accepted is not looked at again, as with kube-apiserver.
+const rememberedToken = 10 * time.Second
+
 // Run looks after files and the host cluster until the context ends.
 func (a *Authenticator) Run(ctx context.Context) {
+	var running sync.WaitGroup
 	for _, run := range a.run {
-		go run(ctx)
+		running.Go(func() { run(ctx) })
 	}
+	running.Wait()
 	<-ctx.Done()
 }
 
@@ -162,14 +170,14 @@ func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kub
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
-		tokens = append(tokens, asked)
+		tokens = append(tokens, tokencache.New(asked, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL))
 	}
 	if client != nil {
 		reviewed, err := tokenReviews(client, a.Audiences)
 		if err != nil {
 			return nil, nil, err
 		}
-		tokens = append(tokens, reviewed)
+		tokens = append(tokens, tokencache.New(reviewed, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL))
 	}
 	return structured, tokens, nil
 }
@@ -182,7 +190,7 @@ func (a *Authenticator) issued(lifecycle context.Context, o *Options) (*apiserve
 		if err != nil {
 			return nil, nil, err
 		}
-		accepted, err := newIssuers(lifecycle, config.JWT, nil)
+		accepted, err := newIssuers(lifecycle, config.JWT, oidc.AllValidSigningAlgorithms())
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-config %s: %w", o.ConfigFile, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 
@@ -88,16 +87,8 @@ func (t *Transformer) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// Check says why values could not be encrypted or decrypted now: a key management service does not answer.
-func (t *Transformer) Check(req *http.Request) error {
-	var errs []error
-	for _, check := range t.checks {
-		if err := check.Check(req); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", check.Name(), err))
-		}
-	}
-	return errors.Join(errs...)
-}
+// Checks say why values could not be encrypted or decrypted now: a key management service does not answer. The names are upstream's.
+func (t *Transformer) Checks() []healthz.HealthChecker { return t.checks }
 
 // FromStorage decrypts the value of a key in etcd. It is stale if it is to be written again, to be encrypted by the first provider.
 func (t *Transformer) FromStorage(ctx context.Context, data []byte, key string) (plain []byte, stale bool, err error) {

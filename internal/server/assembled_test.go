@@ -33,11 +33,16 @@ func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: newDrain()}
-	if err := s.assemble(compose, false); err != nil {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	guards, err := newGuards(ctx, o)
+	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: newDrain(), guards: guards}
+	if err := s.assemble(ctx, compose, false); err != nil {
+		t.Fatal(err)
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

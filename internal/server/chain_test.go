@@ -10,17 +10,17 @@ import (
 // BenchmarkChain measures what all filters and the routing cost one request.
 func BenchmarkChain(b *testing.B) {
 	admin, authority := clientOf(b, pki{dir: &DataDir{path: b.TempDir()}, now: time.Now}, "admin", "system:masters")
-	authorizer, err := newAuthorizer()
+	o := NewOptions()
+	guards, err := newGuards(b.Context(), o)
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := NewOptions()
+	if err := guards.complete(b.Context(), o, believing(b, authority), nil); err != nil {
+		b.Fatal(err)
+	}
 	synced := make(chan struct{})
 	close(synced)
-	c := &chain{
-		serving: &o.Serving, requests: &o.Requests, drain: newDrain(), synced: synced, authorizer: authorizer,
-		authenticator: newAuthenticator(&o.Authentication, believing(b, authority)),
-	}
+	c := &chain{serving: &o.Serving, requests: &o.Requests, drain: newDrain(), synced: synced, guards: guards}
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	nothing := http.NotFoundHandler()
 	handler := c.around(newRouter(&routes{

@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
@@ -24,12 +22,12 @@ import (
 
 // compose wires what serves custom resources: the store feeds the informer, the informer the table of served resources,
 // and the table everything else.
-func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authorizer) (*parts, error) {
-	store, err := dynamicstorage.New(dynamicstorage.Options{
-		Client: client,
-		Prefix: o.Etcd.root(),
-		Header: readHeader,
-	})
+func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
+	storing := dynamicstorage.Options{Client: client, Prefix: o.Etcd.root(), Header: readHeader}
+	if g.encryption != nil {
+		storing.Transform = g.encryption
+	}
+	store, err := dynamicstorage.New(storing)
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
@@ -38,14 +36,18 @@ func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authoriz
 	measure(client, o.Etcd.root(), table)
 	published := discovery.New(table, discovery.Options{Delegate: http.HandlerFunc(notFound), Version: apiVersion})
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
-		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, noop.NewTracerProvider()))
+		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(g.tracer)))
 	if err != nil {
 		return nil, fmt.Errorf("conversion: %w", err)
+	}
+	register, err := newRegistrar(&o.Aggregator, g.trust, store, table)
+	if err != nil {
+		return nil, err
 	}
 	// The handler and the lifecycle need each other: a CRD that was written is settled before it is answered, and the
 	// objects of a deleted one are deleted by the handler.
 	var lifecycle *controllers.Lifecycle
-	handler, err := crdhandler.New(crdhandler.Config{
+	config := crdhandler.Config{
 		Store:                   store,
 		Table:                   table,
 		Converters:              converters,
@@ -53,12 +55,16 @@ func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authoriz
 		GroupDiscovery:          published.Group(),
 		VersionDiscovery:        published.Version(),
 		Settle:                  func(ctx context.Context, name string) error { return lifecycle.Settle(ctx, name) },
-		Authorizer:              authorizer,
+		Authorizer:              g.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.Resources.GarbageCollection,
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
-	})
+	}
+	if g.admission != nil {
+		config.Admission = g.admission
+	}
+	handler, err := crdhandler.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("handler: %w", err)
 	}
@@ -87,7 +93,8 @@ func compose(o *Options, client *clientv3.Client, authorizer authorizer.Authoriz
 			}
 			return group.Wait()
 		},
-		storage: store.Ready,
-		synced:  table.Synced(),
+		register: register,
+		storage:  store.Ready,
+		synced:   table.Synced(),
 	}, nil
 }

@@ -3,15 +3,13 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	apifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	serverfilters "k8s.io/apiserver/pkg/server/filters"
@@ -23,6 +21,8 @@ import (
 // kube-apiserver works on every request in a goroutine of its own, and leaves that behind. Resources are served by
 // handlers that obey their context, so they need none of it. Everything else goes the same way as there.
 func (c *chain) withDeadline(next http.Handler) http.Handler {
+	// Upstream's filter refuses what it cannot read, and writes that down.
+	refusing := apifilters.WithRequestDeadline(next, c.guards.audit.Sink, c.guards.audit.Policy, longRunning, codecs, c.requests.Timeout)
 	abandoning := serverfilters.WithTimeoutForNonLongRunningRequests(next, longRunning)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		rc := requestContextFrom(req.Context())
@@ -32,8 +32,7 @@ func (c *chain) withDeadline(next http.Handler) http.Handler {
 		}
 		timeout, err := c.timeout(req)
 		if err != nil {
-			gv := schema.GroupVersion{Group: rc.info.APIGroup, Version: rc.info.APIVersion}
-			responsewriters.ErrorNegotiated(apierrors.NewBadRequest(err.Error()), codecs, gv, w, req)
+			refusing.ServeHTTP(w, req)
 			return
 		}
 		rc.deadline = rc.received.Add(timeout)
@@ -68,7 +67,7 @@ func (c *chain) timeout(req *http.Request) (time.Duration, error) {
 	}
 	timeout, err := time.ParseDuration(value)
 	if err != nil {
-		return 0, fmt.Errorf("invalid timeout specified in the request URL - %w", err)
+		return 0, err
 	}
 	if timeout <= 0 {
 		return c.requests.Timeout, nil

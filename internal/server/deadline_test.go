@@ -125,7 +125,11 @@ func TestRequestContext(t *testing.T) {
 
 // TestDeadlineWithoutAConnection is about requests that the server makes to itself.
 func TestDeadlineWithoutAConnection(t *testing.T) {
-	c := &chain{requests: &RequestOptions{Timeout: 10 * time.Millisecond}}
+	guards, err := newGuards(t.Context(), NewOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &chain{requests: &RequestOptions{Timeout: 10 * time.Millisecond}, guards: guards}
 	handler := begin(c.withDeadline(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://in-process/apis/example.com/v1/crontabs", bytes.NewReader([]byte("{}")))
 	if err != nil {

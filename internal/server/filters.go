@@ -6,8 +6,6 @@ import (
 	"github.com/go-chi/chi/v5"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/waitgroup"
-	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -21,10 +19,9 @@ type filter = func(http.Handler) http.Handler
 
 // chain is what the filters need.
 type chain struct {
-	serving       *ServingOptions
-	requests      *RequestOptions
-	authenticator authenticator.Request
-	authorizer    authorizer.Authorizer
+	serving  *ServingOptions
+	requests *RequestOptions
+	guards   *guards
 	// synced is closed when the custom resources are known; before, an unknown path is not yet a 404.
 	synced <-chan struct{}
 	drain  *drain
@@ -81,28 +78,42 @@ func (c *chain) lifetime() []filter {
 	}
 }
 
-// access are the filters that decide whether a request is served.
+// access are the filters that decide whether a request is served, and write down that it was.
 func (c *chain) access() []filter {
-	return []filter{
+	filters := []filter{
 		func(h http.Handler) http.Handler {
 			return serverfilters.WithCORS(h, c.serving.CORSOrigins, nil, nil, nil, "true")
 		},
+		c.withAuthentication,
+	}
+	if c.guards.tracer != nil {
+		// Only those who are known may say what is traced.
+		filters = append(filters, func(h http.Handler) http.Handler { return apifilters.WithTracing(h, c.guards.tracer) })
+	}
+	return append(filters,
 		func(h http.Handler) http.Handler {
-			return apifilters.WithAuthentication(h, c.authenticator, apifilters.Unauthorized(codecs), nil, nil)
+			return apifilters.WithAudit(h, c.guards.audit.Sink, c.guards.audit.Policy, longRunning)
 		},
 		func(h http.Handler) http.Handler {
 			if utilfeature.DefaultFeatureGate.Enabled(features.ConstrainedImpersonation) {
-				return impersonation.WithConstrainedImpersonation(h, c.authorizer, codecs)
+				return impersonation.WithConstrainedImpersonation(h, c.guards.authorizer, codecs)
 			}
-			return impersonation.WithImpersonation(h, c.authorizer, codecs)
+			return impersonation.WithImpersonation(h, c.guards.authorizer, codecs)
 		},
 		func(h http.Handler) http.Handler {
 			return serverfilters.WithMaxInFlightLimit(h, c.requests.MaxInFlight, c.requests.MaxMutatingInFlight, longRunning)
 		},
 		func(h http.Handler) http.Handler {
-			return apifilters.WithAuthorization(h, c.authorizer, codecs)
+			return apifilters.WithAuthorization(h, c.guards.authorizer, codecs)
 		},
-	}
+	)
+}
+
+// withAuthentication refuses whom the authenticator does not know, which is written down too.
+func (c *chain) withAuthentication(next http.Handler) http.Handler {
+	refused := apifilters.WithFailedAuthenticationAudit(apifilters.Unauthorized(codecs), c.guards.audit.Sink, c.guards.audit.Policy)
+	known := c.guards.authenticator
+	return apifilters.WithAuthentication(next, known, refused, known.Audiences, known.RequestHeaders)
 }
 
 // drain knows the requests in flight, so that stopping can wait for them.

@@ -14,8 +14,13 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	groups := &cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	o.addGenericFlags(groups.FlagSet("generic"))
 	o.Serving.addFlags(groups.FlagSet("secure serving"))
-	o.Authentication.addFlags(groups.FlagSet("authentication"))
+	o.Authentication.AddFlags(groups.FlagSet("authentication"))
+	o.Authorization.AddFlags(groups.FlagSet("authorization"))
+	o.Admission.AddFlags(groups.FlagSet("admission"))
+	o.Audit.AddFlags(groups.FlagSet("audit"))
+	o.Aggregator.AddFlags(groups.FlagSet("aggregator"))
 	o.Etcd.addFlags(groups.FlagSet("etcd"))
+	o.Encryption.AddFlags(groups.FlagSet("etcd"))
 	o.Requests.addFlags(groups.FlagSet("requests"))
 	o.Resources.addFlags(groups.FlagSet("custom resources"))
 	o.addFeatureFlags(groups.FlagSet("features"))
@@ -50,15 +55,6 @@ func (o *ServingOptions) addFlags(fs *pflag.FlagSet) {
 		"Directives for HSTS, comma separated, such as max-age=31536000,includeSubDomains,preload. Without any, HSTS is off.")
 	fs.Float64Var(&o.GoawayChance, "goaway-chance", o.GoawayChance,
 		"Probability, 0 to 0.02, that a request's HTTP/2 client is sent a GOAWAY and reconnects, perhaps to another replica.")
-}
-
-func (o *AuthenticationOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile,
-		"`File` with authorities whose client certificates are accepted beside the generated ones; the common name is the user, the organizations are the groups.")
-	flag := fs.VarPF(&o.Anonymous, "anonymous-auth", "",
-		"Lets requests without a credential through as user system:anonymous. Not set: only to /healthz, /livez and /readyz.")
-	flag.NoOptDefVal = "true"
-	flag.DefValue = "false" // keeps the help from printing one: "not set" is neither
 }
 
 func (o *EtcdOptions) addFlags(fs *pflag.FlagSet) {
@@ -101,6 +97,8 @@ func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
 		"Features of the Kubernetes libraries to switch, as `key=bool` pairs, comma separated.")
 	fs.StringVar(&o.EmulatedVersion, "emulated-version", o.EmulatedVersion,
 		"Kubernetes `release`, such as 1.36, whose features the Kubernetes libraries show instead of their own release's.")
+	fs.StringVar(&o.TracingFile, "tracing-config-file", o.TracingFile,
+		"`File` with a TracingConfiguration: where spans of requests are sent to, by OTLP, and how many.")
 	fs.BoolVar(&o.Profiling, "profiling", o.Profiling, "Serves profiles at /debug/pprof/.")
 }
 

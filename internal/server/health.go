@@ -39,7 +39,9 @@ type health struct {
 	startInformers, startControllers, synced hook
 	// installed is done once the CRDs of --crds are served; nil without the flag.
 	installed *hook
-	stopping  <-chan struct{}
+	// encryption asks key management services; empty if there are none.
+	encryption []healthz.HealthChecker
+	stopping   <-chan struct{}
 }
 
 func newHealth(stopping <-chan struct{}, installs bool) *health {
@@ -74,6 +76,7 @@ func (h *health) ready() []healthz.HealthChecker {
 	if h.installed != nil {
 		checks = append(checks, h.installed)
 	}
+	checks = append(checks, h.encryption...)
 	return append(checks, healthz.NewShutdownHealthz(h.stopping))
 }
 

@@ -9,6 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/crd-server/crd-server/internal/admission"
+	"github.com/crd-server/crd-server/internal/apiservices"
+	"github.com/crd-server/crd-server/internal/audit"
+	"github.com/crd-server/crd-server/internal/authentication"
+	"github.com/crd-server/crd-server/internal/authorization"
+	"github.com/crd-server/crd-server/internal/encryption"
 )
 
 // Options is everything a person can decide about a server. NewOptions gives the defaults, with which no flag is needed.
@@ -19,7 +26,12 @@ type Options struct {
 	CRDs []string
 
 	Serving        ServingOptions
-	Authentication AuthenticationOptions
+	Authentication authentication.Options
+	Authorization  authorization.Options
+	Admission      admission.Options
+	Audit          audit.Options
+	Encryption     encryption.Options
+	Aggregator     apiservices.Options
 	Etcd           EtcdOptions
 	Requests       RequestOptions
 	Resources      ResourceOptions
@@ -31,6 +43,8 @@ type Options struct {
 	EmulatedVersion string
 	// Profiling serves /debug/pprof.
 	Profiling bool
+	// TracingFile is a TracingConfiguration: where spans of requests are sent to. Without one there are none.
+	TracingFile string
 
 	// flags are those that were parsed, for /flagz.
 	flags cliflag.NamedFlagSets
@@ -55,15 +69,6 @@ type ServingOptions struct {
 	HSTSDirectives  []string
 	// GoawayChance is the probability that a request's HTTP/2 connection is asked to reconnect, to spread clients over replicas.
 	GoawayChance float64
-}
-
-// AuthenticationOptions says who is known.
-type AuthenticationOptions struct {
-	// ClientCAFile holds authorities accepted for client certificates beside the generated one.
-	ClientCAFile string
-	// Anonymous lets requests without a credential through as system:anonymous: when not set, on the health paths only;
-	// True everywhere (authorization then refuses them with 403 instead of 401), False nowhere.
-	Anonymous cliflag.Tristate
 }
 
 // EtcdOptions says where objects are stored.
@@ -114,7 +119,10 @@ func NewOptions() *Options {
 			SecurePort:      6443,
 			HTTP2MaxStreams: 1000,
 		},
-		Etcd: EtcdOptions{Prefix: "/registry", CompactionInterval: 5 * time.Minute},
+		Authentication: authentication.NewOptions(),
+		Authorization:  authorization.NewOptions(),
+		Audit:          audit.NewOptions(),
+		Etcd:           EtcdOptions{Prefix: "/registry", CompactionInterval: 5 * time.Minute},
 		Requests: RequestOptions{
 			Timeout:             time.Minute,
 			MinTimeout:          1800,

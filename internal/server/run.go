@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/klog/v2"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -21,6 +20,8 @@ type parts struct {
 	routes
 	// run keeps them working until ctx is done, or one of them fails.
 	run func(ctx context.Context) error
+	// register keeps the served groups registered with an aggregator until ctx is done; nil if there is none.
+	register func(ctx context.Context) error
 	// storage asks whether etcd answers and events arrive.
 	storage func(ctx context.Context) error
 	// synced is closed when all CustomResourceDefinitions that were stored before the start are known.
@@ -28,7 +29,7 @@ type parts struct {
 }
 
 // composer makes the parts over a connection to etcd. They do nothing before run.
-type composer func(o *Options, client *clientv3.Client, authorizer authorizer.Authorizer) (*parts, error)
+type composer func(o *Options, client *clientv3.Client, g *guards) (*parts, error)
 
 // Run serves until ctx is done, then drains and returns nil. An error is one readable line for the person who started the
 // server (for mistakes in the options: a line each).
@@ -45,6 +46,13 @@ func run(ctx context.Context, o *Options, compose composer) error {
 		return err
 	}
 	if err := o.checkGivenFiles(); err != nil {
+		return err
+	}
+	// Work goes on while requests in flight are waited for, hence does not end with ctx.
+	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWorking()
+	guards, err := newGuards(working, o)
+	if err != nil {
 		return err
 	}
 	listener, err := listen(ctx, &o.Serving)
@@ -70,11 +78,11 @@ func run(ctx context.Context, o *Options, compose composer) error {
 		}
 		defer stored.close()
 	}
-	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: newDrain()}
-	if err := s.assemble(compose, len(manifests) > 0); err != nil {
-		return err
+	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: newDrain(), guards: guards}
+	if err := s.assemble(working, compose, len(manifests) > 0); err != nil {
+		return ignoreCancelled(ctx, err)
 	}
-	return ignoreCancelled(ctx, s.serve(ctx, manifests))
+	return ignoreCancelled(ctx, s.serve(ctx, working, manifests))
 }
 
 // ignoreCancelled makes being asked to stop during the start no error.
@@ -92,6 +100,7 @@ type server struct {
 	dir      *DataDir
 	storage  *storage
 	drain    *drain
+	guards   *guards
 
 	security *security
 	parts    *parts
@@ -99,35 +108,48 @@ type server struct {
 	handler  http.Handler
 }
 
-// assemble puts the handler together; nothing runs yet.
-func (s *server) assemble(compose composer, installs bool) error {
+// assemble puts the handler together; nothing is served yet. What it starts ends with working.
+func (s *server) assemble(working context.Context, compose composer, installs bool) error {
 	id, err := s.certify()
 	if err != nil {
 		return err
 	}
-	if s.security, err = newSecurity(id); err != nil {
+	if err := s.guard(working, id); err != nil {
 		return err
 	}
-	authorizer, err := newAuthorizer()
-	if err != nil {
-		return fmt.Errorf("set up authorization: %w", err)
-	}
-	if s.parts, err = compose(s.options, s.storage.client, authorizer); err != nil {
+	if s.parts, err = compose(s.options, s.storage.client, s.guards); err != nil {
 		return fmt.Errorf("set up the handler of custom resources: %w", err)
 	}
 	s.health = newHealth(s.drain.stopping, installs)
 	s.health.storage = s.parts.storage
+	if s.guards.encryption != nil {
+		s.health.encryption = s.guards.encryption.Checks()
+	}
 	c := &chain{
-		serving:       &s.options.Serving,
-		requests:      &s.options.Requests,
-		authenticator: newAuthenticator(&s.options.Authentication, s.security.clientCA),
-		authorizer:    authorizer,
-		synced:        s.parts.synced,
-		drain:         s.drain,
+		serving:  &s.options.Serving,
+		requests: &s.options.Requests,
+		guards:   s.guards,
+		synced:   s.parts.synced,
+		drain:    s.drain,
 	}
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
 	s.handler = c.around(newRouter(&s.parts.routes))
 	return nil
+}
+
+// guard settles whom clients have to get past, and asks them for certificates that are believed.
+func (s *server) guard(working context.Context, id *identity) error {
+	authorities, watchers, err := readAuthorities(id)
+	if err != nil {
+		return err
+	}
+	own := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { s.handler.ServeHTTP(w, req) })
+	if err := s.guards.complete(working, s.options, authorities, own); err != nil {
+		return err
+	}
+	s.guards.trust = id.trustFile
+	s.security, err = newSecurity(id, s.guards.authenticator.ClientCAs, watchers)
+	return err
 }
 
 // certify makes or renews the generated certificates, and the admin kubeconfig with them.
@@ -155,9 +177,8 @@ func (s *server) recertify(working context.Context) {
 }
 
 // serve runs everything until ctx is done or something fails, and then stops it: requests first, what they need after them.
-func (s *server) serve(ctx context.Context, manifests []manifest) error {
-	// Work goes on while requests in flight are waited for, hence does not end with ctx.
-	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+func (s *server) serve(ctx, working context.Context, manifests []manifest) error {
+	working, stopWorking := context.WithCancel(working)
 	defer stopWorking()
 	group, working := errgroup.WithContext(working)
 	requests, endRequests := context.WithCancel(working)
@@ -165,6 +186,8 @@ func (s *server) serve(ctx context.Context, manifests []manifest) error {
 	web := newHTTPServer(requests, &s.options.Serving, s.security.config, s.handler)
 	group.Go(func() error { return s.parts.run(working) })
 	group.Go(func() error { s.security.run(working); return nil })
+	group.Go(func() error { s.guards.run(working); return nil })
+	group.Go(func() error { return s.guards.audit.Run(requests) })
 	group.Go(func() error { s.recertify(working); return nil })
 	group.Go(func() error { return s.watchStorage(working) })
 	group.Go(func() error {
@@ -180,6 +203,9 @@ func (s *server) serve(ctx context.Context, manifests []manifest) error {
 	err := s.becomeReady(ctx, working, manifests)
 	if err == nil {
 		group.Go(func() error { releaseStart(); return nil })
+		if s.parts.register != nil {
+			group.Go(func() error { return ignoreCancelled(working, s.parts.register(working)) })
+		}
 		select {
 		case <-ctx.Done():
 		case <-working.Done():

@@ -19,7 +19,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -55,7 +54,7 @@ func (r *readyLine) String() string {
 
 // fakeParts stand in for what serves custom resources.
 func fakeParts(resources http.Handler, synced chan struct{}) composer {
-	return func(_ *Options, client *clientv3.Client, _ authorizer.Authorizer) (*parts, error) {
+	return func(_ *Options, client *clientv3.Client, _ *guards) (*parts, error) {
 		text := func(s string) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s) })
 		}
@@ -249,8 +248,8 @@ func TestPermissionsOfWhatIsWritten(t *testing.T) {
 
 // wrapped changes the parts that a composer makes.
 func wrapped(compose composer, change func(*parts)) composer {
-	return func(o *Options, client *clientv3.Client, a authorizer.Authorizer) (*parts, error) {
-		p, err := compose(o, client, a)
+	return func(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
+		p, err := compose(o, client, g)
 		if err == nil {
 			change(p)
 		}

@@ -10,39 +10,45 @@ import (
 
 // security is the TLS side of the server. Certificates and authorities are read again when their files change.
 type security struct {
-	config   *tls.Config
-	clientCA dynamiccertificates.CAContentProvider
+	config *tls.Config
 	// watchers look after the files while the server runs.
 	watchers []dynamiccertificates.ControllerRunner
 	serving  *dynamiccertificates.DynamicServingCertificateController
 }
 
-func newSecurity(id *identity) (*security, error) {
-	s := &security{}
+// readAuthorities reads those of client certificates, and returns what looks after their files.
+func readAuthorities(id *identity) (dynamiccertificates.CAContentProvider, []dynamiccertificates.ControllerRunner, error) {
+	var (
+		authorities []dynamiccertificates.CAContentProvider
+		watchers    []dynamiccertificates.ControllerRunner
+	)
+	for _, file := range id.clientCAFiles {
+		authority, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", file)
+		if err != nil {
+			return nil, nil, fmt.Errorf("certificate %s is unreadable: %w", file, cause(err))
+		}
+		authorities, watchers = append(authorities, authority), append(watchers, authority)
+	}
+	return dynamiccertificates.NewUnionCAContentProvider(authorities...), watchers, nil
+}
+
+// newSecurity serves the certificate of id, and asks clients for certificates of the authorities.
+func newSecurity(id *identity, clientCAs dynamiccertificates.CAContentProvider, watchers []dynamiccertificates.ControllerRunner) (*security, error) {
 	certificate, err := dynamiccertificates.NewDynamicServingContentFromFiles("serving-cert", id.certFile, id.keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.certFile, cause(err))
 	}
-	authorities := make([]dynamiccertificates.CAContentProvider, 0, len(id.clientCAFiles))
-	for _, file := range id.clientCAFiles {
-		authority, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", file)
-		if err != nil {
-			return nil, fmt.Errorf("certificate %s is unreadable: %w", file, cause(err))
-		}
-		authorities = append(authorities, authority)
-		s.watchers = append(s.watchers, authority)
-	}
-	s.clientCA = dynamiccertificates.NewUnionCAContentProvider(authorities...)
-	s.watchers = append(s.watchers, certificate)
-
 	base := &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"},
 		// A certificate is asked for, but judged by the authenticator, which answers with a Status.
 		ClientAuth: tls.RequestClientCert,
 	}
-	s.serving = dynamiccertificates.NewDynamicServingCertificateController(base, s.clientCA, certificate, nil, nil)
-	s.clientCA.AddListener(s.serving)
+	s := &security{
+		watchers: append(watchers, certificate),
+		serving:  dynamiccertificates.NewDynamicServingCertificateController(base, clientCAs, certificate, nil, nil),
+	}
+	clientCAs.AddListener(s.serving)
 	certificate.AddListener(s.serving)
 	if err := s.serving.RunOnce(); err != nil {
 		return nil, fmt.Errorf("certificate %s is unusable: %w", id.certFile, err)

@@ -25,9 +25,12 @@ func (o *Options) Validate() error {
 	if slices.Contains(o.CRDs, "") {
 		errs = append(errs, errors.New("--crds must not be empty"))
 	}
-	errs = append(errs, o.Serving.validate()...)
-	errs = append(errs, o.Etcd.validate()...)
-	errs = append(errs, o.Requests.validate()...)
+	for _, mistakes := range [][]error{
+		o.Serving.validate(), o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Audit.Validate(),
+		o.Aggregator.Validate(), o.Etcd.validate(), o.Encryption.Validate(), o.Requests.validate(),
+	} {
+		errs = append(errs, mistakes...)
+	}
 	if o.Resources.SchemaCache.Sign() <= 0 {
 		errs = append(errs, fmt.Errorf("--schema-cache-size must be more than 0, not %s", o.Resources.SchemaCache.String()))
 	}

@@ -1,0 +1,88 @@
+package apiservices
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/clientcmd"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+)
+
+// Options say where the served groups are registered.
+type Options struct {
+	// Kubeconfig leads to the host cluster; without one nothing is registered.
+	Kubeconfig string
+	// Service is what the aggregator sends requests to: namespace/name, or namespace/name:port.
+	Service string
+	// CAFile holds the authority of the certificate that is served under the Service's name; its changes are followed.
+	CAFile string
+}
+
+// AddFlags adds the flags of o.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "aggregator-kubeconfig", o.Kubeconfig,
+		"`File` (a kubeconfig) of the host cluster in which an APIService is kept for every group and version that is served.")
+	fs.StringVar(&o.Service, "aggregator-service", o.Service,
+		"Service in the host cluster that leads to this server and its replicas: `namespace/name[:port]`.")
+	fs.StringVar(&o.CAFile, "aggregator-ca-file", o.CAFile,
+		"`File` with the authority of the certificate that is served under the name of --aggregator-service. Default: the generated authority, or --tls-cert-file.")
+}
+
+// Validate returns every mistake.
+func (o *Options) Validate() (errs []error) {
+	if (o.Kubeconfig == "") != (o.Service == "") {
+		errs = append(errs, errors.New("--aggregator-kubeconfig and --aggregator-service must be given together"))
+	}
+	if o.CAFile != "" && o.Kubeconfig == "" {
+		errs = append(errs, errors.New("--aggregator-ca-file needs --aggregator-kubeconfig"))
+	}
+	if o.Service != "" {
+		if _, err := o.reference(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// reference returns the Service as an APIService names it.
+func (o *Options) reference() (apiregistrationv1.ServiceReference, error) {
+	name, port, hasPort := strings.Cut(o.Service, ":")
+	namespace, name, _ := strings.Cut(name, "/")
+	wrong := fmt.Errorf("--aggregator-service must be of the form namespace/name or namespace/name:port, not %q", o.Service)
+	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1035Label(name)) > 0 {
+		return apiregistrationv1.ServiceReference{}, wrong
+	}
+	reference := apiregistrationv1.ServiceReference{Namespace: namespace, Name: name}
+	if hasPort {
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || number == 0 {
+			return apiregistrationv1.ServiceReference{}, wrong
+		}
+		port := int32(number)
+		reference.Port = &port
+	}
+	return reference, nil
+}
+
+// Connect fills in what the options say of a Config: Client and Service.
+func (o *Options) Connect(c *Config) error {
+	service, err := o.reference()
+	if err != nil {
+		return err
+	}
+	host, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("--aggregator-kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	client, err := clientset.NewForConfig(host)
+	if err != nil {
+		return fmt.Errorf("--aggregator-kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	c.Client, c.Service = client, service
+	return nil
+}

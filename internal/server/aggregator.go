@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+
+	"github.com/crd-server/crd-server/internal/apiservices"
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// newRegistrar returns what keeps the groups of the table registered with an aggregator until its context ends; nil without
+// a host cluster. trust is the file with what clients recognise the server by, unless an option says otherwise.
+func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.Store, table *crds.Table) (func(context.Context) error, error) {
+	if o.Kubeconfig == "" {
+		return nil, nil
+	}
+	if o.CAFile != "" {
+		trust = o.CAFile
+	}
+	authority, err := dynamiccertificates.NewDynamicCAContentFromFile("aggregator-ca", trust)
+	if err != nil {
+		return nil, fmt.Errorf("--aggregator-ca-file %s: certificate is unreadable: %w", trust, cause(err))
+	}
+	config := apiservices.Config{
+		CABundle: authority.CurrentCABundleContent,
+		Served: func() []schema.GroupVersion {
+			var all []schema.GroupVersion
+			for record := range table.All() {
+				all = slices.AppendSeq(all, servedBy(record))
+			}
+			return all
+		},
+		Serves: func(version schema.GroupVersion) bool {
+			return slices.ContainsFunc(table.Group(version.Group), func(record *crds.Record) bool {
+				return slices.Contains(slices.Collect(servedBy(record)), version)
+			})
+		},
+		Current: func(ctx context.Context) error { return catchUp(ctx, store, table) },
+	}
+	if err := o.Connect(&config); err != nil {
+		return nil, err
+	}
+	registrar := apiservices.NewRegistrar(config)
+	authority.AddListener(listener(func() { registrar.Changed(config.Served()...) }))
+	table.OnChange(func(old, new *crds.Record) {
+		registrar.Changed(slices.AppendSeq(slices.Collect(servedBy(old)), servedBy(new))...)
+	})
+	return func(ctx context.Context) error {
+		go authority.Run(ctx, 1) // ends with ctx
+		return registrar.Run(ctx)
+	}, nil
+}
+
+// listener is told of changed files.
+type listener func()
+
+// Enqueue implements dynamiccertificates.Listener.
+func (l listener) Enqueue() { l() }
+
+// servedBy yields the groups and versions that discovery shows because of a CRD, which may be nil.
+func servedBy(record *crds.Record) iter.Seq[schema.GroupVersion] {
+	return func(yield func(schema.GroupVersion) bool) {
+		if record == nil || !record.Established || record.Group == crds.GroupName {
+			return
+		}
+		for n := range record.Versions {
+			v := &record.Versions[n]
+			if v.Served && !yield(schema.GroupVersion{Group: record.Group, Version: v.Name}) {
+				return
+			}
+		}
+	}
+}
+
+// catchUp waits until the table shows every CRD as any replica has stored it by now.
+func catchUp(ctx context.Context, store *dynamicstorage.Store, table *crds.Table) error {
+	stored, err := store.Resource(crds.GroupName, crds.Plural).Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return err
+	}
+	for entry, err := range stored.Ascend(ctx, "", "") {
+		if err != nil {
+			return err
+		}
+		if shown, ok := table.Get(entry.Key); ok && shown.Revision >= entry.Revision {
+			continue
+		}
+		if _, err := crds.NewRecord(entry); err != nil {
+			continue // the table never shows it, and nothing is served of it
+		}
+		if err := table.WaitFor(ctx, entry.Key, entry.Revision); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
+
+func requestWith(certificates ...*x509.Certificate) *http.Request {
+	req := httptest.NewRequest(http.MethodGet, "/apis", nil)
+	req.TLS = &tls.ConnectionState{PeerCertificates: certificates}
+	return req
+}
+
+// TestOwnRequest makes sure that being the server itself cannot be claimed by a header.
+func TestOwnRequest(t *testing.T) {
+	req := httptest.NewRequest(http.MethodGet, "/apis", nil)
+	req.Header.Set("X-Remote-User", ownUser.Name)
+	if _, ok, _ := ownRequests(req); ok {
+		t.Error("a request from outside passed for our own")
+	}
+	response, ok, err := ownRequests.AuthenticateRequest(req.WithContext(asOwnRequest(req.Context())))
+	if err != nil || !ok || response.User.GetName() != ownUser.Name {
+		t.Errorf("got %v %v %v", response, ok, err)
+	}
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/sdk/resource"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	configapi "k8s.io/apiserver/pkg/apis/apiserver/install"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/tracing"
+	tracingapi "k8s.io/component-base/tracing/api/v1"
+	"k8s.io/klog/v2"
+)
+
+// newTracing returns what sends spans where a TracingConfiguration says, until lifecycle ends; nil without a file.
+func newTracing(lifecycle context.Context, file string) (tracing.TracerProvider, error) {
+	if file == "" {
+		return nil, nil
+	}
+	config, err := readTracing(file)
+	if err != nil {
+		return nil, fmt.Errorf("--tracing-config-file %s: %w", file, err)
+	}
+	// What instruments requests would measure them, too, and keep a series for each.
+	otel.SetMeterProvider(noopmetric.NewMeterProvider())
+	provider, err := tracing.NewProvider(lifecycle, config, nil, []resource.Option{
+		resource.WithAttributes(semconv.ServiceNameKey.String(componentName)),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--tracing-config-file %s: %w", file, err)
+	}
+	return provider, nil
+}
+
+func readTracing(file string) (*tracingapi.TracingConfiguration, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	configapi.Install(scheme)
+	config := &apiserver.TracingConfiguration{}
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder()
+	if err := runtime.DecodeInto(decoder, data, config); err != nil {
+		return nil, err
+	}
+	errs := tracingapi.ValidateTracingConfiguration(&config.TracingConfiguration, utilfeature.DefaultFeatureGate, nil)
+	return &config.TracingConfiguration, errs.ToAggregate()
+}
+
+// tracerOf returns what libraries are given: a provider that does nothing, if there is none.
+func tracerOf(provider tracing.TracerProvider) trace.TracerProvider {
+	if provider == nil {
+		return noop.NewTracerProvider()
+	}
+	return provider
+}
+
+// lastSpans bounds the time in which what is left of the spans is sent.
+const lastSpans = 2 * time.Second
+
+// stopTracing sends what is left of the spans.
+func (g *guards) stopTracing() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastSpans)
+	defer cancel()
+	if err := g.tracer.Shutdown(ctx); err != nil {
+		klog.ErrorS(err, "The last spans were not sent")
+	}
+}
