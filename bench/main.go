@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	parts := flag.String("parts", "", "parts to run, comma separated: "+strings.Join(partNames(), ", ")+"; all by default")
+	parts := flag.String("parts", "", "parts to run, comma separated: "+strings.Join(partNames(), ", ")+"; all these by default; and "+partGrowth)
 	output := flag.String("output", filepath.Join("..", "build", "bench"), "directory for the programs and the results")
 	b := &Bench{}
 	flag.IntVar(&b.Objects, "objects", 10000, "objects that are created")

@@ -68,8 +68,8 @@ func (b *Bench) run(ctx context.Context, names []string) error {
 	b.began = time.Now()
 	wanted := func(name string) bool { return slices.Contains(names, name) }
 	for _, name := range names {
-		if !slices.Contains(partNames(), name) {
-			return fmt.Errorf("no part is called %q; there are %s", name, strings.Join(partNames(), ", "))
+		if all := append(partNames(), partGrowth); !slices.Contains(all, name) {
+			return fmt.Errorf("no part is called %q; there are %s", name, strings.Join(all, ", "))
 		}
 	}
 	if wanted(partStart) {
@@ -85,7 +85,7 @@ func (b *Bench) run(ctx context.Context, names []string) error {
 	for _, own := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{partScale, b.scale}, {partCrowd, b.crowd}, {partCRDs, b.manyCRDs}} {
+	}{{partScale, b.scale}, {partCrowd, b.crowd}, {partCRDs, b.manyCRDs}, {partGrowth, b.growth}} {
 		if !wanted(own.name) {
 			continue
 		}

@@ -17,6 +17,7 @@ var (
 	rowCRDsRead     = Work{partCRDs, "RSS, OpenAPI and discovery read once", Megabytes, Target{350, 20}}
 	rowCRDsListed   = Work{partCRDs, "RSS per CRD, each resource listed once too", Megabytes, Target{0.2, 0}}
 	rowCRDsUsed     = Work{partCRDs, "RSS, an object of each created too", Megabytes, Target{}}
+	rowCRDsIdle     = Work{partCRDs, "RSS, half a minute later", Megabytes, Target{}}
 	rowCRDsDeleted  = Work{partCRDs, "RSS after all CRDs were deleted", Megabytes, Target{}}
 	rowV2           = Work{partCRDs, "/openapi/v2, 2,065 CRDs, cold", Seconds, Target{3, 0}}
 	rowV3           = Work{partCRDs, "/openapi/v3 index right after a CRD change, worst", Millis, Target{20, 0}}
@@ -33,14 +34,7 @@ const (
 
 // manyCRDs installs and uses thousands of CRDs, on one server after the other.
 func (b *Bench) manyCRDs(ctx context.Context) error {
-	b.progress(partCRDs, "read CRDs", "")
-	var definitions []*Definition
-	var err error
-	if b.CRDs == "" {
-		definitions, err = generateCRDs(b.MaxCRDs)
-	} else {
-		definitions, err = loadCRDs(b.CRDs, b.MaxCRDs)
-	}
+	definitions, err := b.definitions(b.MaxCRDs)
 	if err != nil {
 		return err
 	}
@@ -52,6 +46,15 @@ func (b *Bench) manyCRDs(ctx context.Context) error {
 	return nil
 }
 
+// definitions are the CRDs given, or generated ones, up to so many.
+func (b *Bench) definitions(most int) ([]*Definition, error) {
+	b.progress(partCRDs, "read CRDs", "")
+	if b.CRDs == "" {
+		return generateCRDs(most)
+	}
+	return loadCRDs(b.CRDs, most)
+}
+
 func (b *Bench) crdsOf(ctx context.Context, kind Kind, definitions []*Definition) (err error) {
 	s, err := start(ctx, b.Programs, kind)
 	if err != nil {
@@ -59,11 +62,11 @@ func (b *Bench) crdsOf(ctx context.Context, kind Kind, definitions []*Definition
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
 	steps := []func(context.Context, *Server, []*Definition) error{
-		b.install, b.readOpenAPI, b.changeSchemas, b.listEach, b.useEach, b.restart, b.deleteAll,
+		b.install, b.readOpenAPI, b.changeSchemas, b.listEach, b.useEach, b.rest, b.restart, b.deleteAll,
 	}
 	switch kind {
 	case Upstream:
-		steps = steps[:6] // it is not done deleting them after minutes
+		steps = steps[:7] // it is not done deleting them after minutes
 	case Embedded:
 		steps = steps[:2]
 	}
@@ -214,6 +217,20 @@ func (b *Bench) useEach(ctx context.Context, s *Server, definitions []*Definitio
 	b.Results.Note(rowCRDsUsed, s.Kind, "%d created, %d refused; a first write took %.0f ms (median), %.0f ms (p99)",
 		sample.Ops-count, count, millis(sample.P50), millis(sample.P99))
 	return b.memory(ctx, s, rowCRDsUsed, residentNow)
+}
+
+// idleTime is how long nothing is asked of a server for rowCRDsIdle.
+const idleTime = 30 * time.Second
+
+// rest asks nothing for a while.
+func (b *Bench) rest(ctx context.Context, s *Server, _ []*Definition) error {
+	b.progress(partCRDs, rowCRDsIdle.Name, s.Kind)
+	select {
+	case <-time.After(idleTime):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return b.memory(ctx, s, rowCRDsIdle, residentNow)
 }
 
 // restart starts the server again on its data, and asks for some resources.

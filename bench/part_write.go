@@ -23,6 +23,9 @@ var (
 // applied is how many objects are applied to: few enough to have been applied once before.
 const applied = 1000
 
+// reapplied is how many of them are applied again and again, as controllers do, without a change.
+const reapplied = 100
+
 // write changes objects. No two requests meet at one object.
 func (b *Bench) write(ctx context.Context, s *Server) error {
 	path := func(i int) string { return widgets + "/" + widgetName(i%b.Objects) }
@@ -52,7 +55,7 @@ func (b *Bench) write(ctx context.Context, s *Server) error {
 		op   func(context.Context, *Client, int) error
 	}
 	rows := []row{
-		{rowApplySame, func(ctx context.Context, c *Client, i int) error { return apply(300)(ctx, c, i%applied) }},
+		{rowApplySame, func(ctx context.Context, c *Client, i int) error { return apply(300)(ctx, c, i%reapplied) }},
 		{rowApply, apply(301)},
 		{rowUpdate, func(ctx context.Context, c *Client, i int) error { return update(ctx, c, path(i)) }},
 		{rowPatch, send(http.StatusOK, http.MethodPatch, "", asMergePatch, func(i int) []byte {

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// partGrowth is run only if it is named: it takes minutes, and upstream cannot be measured so.
+const partGrowth = "growth"
+
+// Rows of the part growth: five times as many CRDs, the same under five names of groups each.
+var (
+	rowGrown       = Work{partGrowth, "10,000 CRDs: RSS right after", Megabytes, Target{1000, 0}}
+	rowGrownListed = Work{partGrowth, "10,000 CRDs: RSS, each resource listed once", Megabytes, Target{1000, 0}}
+	rowGrownStart  = Work{partGrowth, "10,000 CRDs: start with them", Millis, Target{}}
+)
+
+// groupNames is how many names each group gets.
+const groupNames = 5
+
+// rowGrowth is what installing the n-th fifth of the CRDs takes: with every fifth the same, or installing costs more the more there are.
+func rowGrowth(n int) Work {
+	return Work{partGrowth, fmt.Sprintf("10,000 CRDs: CPU of a creation, fifth %d", n), MillisCPU, Target{}}
+}
+
+// growth installs many CRDs, fifth by fifth, and uses them.
+func (b *Bench) growth(ctx context.Context) (err error) {
+	definitions, err := b.definitions(10000 / groupNames)
+	if err != nil {
+		return err
+	}
+	s, err := start(ctx, b.Programs, Ours)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	var all []*Definition
+	for n := range groupNames {
+		batch, err := renamed(definitions, n)
+		if err != nil {
+			return err
+		}
+		all = append(all, batch...)
+		if err := b.load(ctx, s, rowGrowth(n+1), Load{For: discoveryTimeout, Count: len(batch), Op: func(ctx context.Context, c *Client, i int) error {
+			_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, batch[i].Body)
+			return err
+		}}); err != nil {
+			return err
+		}
+	}
+	if err := s.waitDiscovered(ctx, all, true); err != nil {
+		return err
+	}
+	b.Results.Note(rowGrown, s.Kind, "%d CRDs", len(all))
+	if err := b.memory(ctx, s, rowGrown, residentNow); err != nil {
+		return err
+	}
+	b.progress(partGrowth, rowGrownListed.Name, s.Kind)
+	lists := Load{For: discoveryTimeout, Count: len(all), Op: func(ctx context.Context, c *Client, i int) error {
+		_, err := c.Get(ctx, all[i].Path)
+		return err
+	}}
+	if _, err := lists.run(ctx, s); err != nil {
+		return err
+	}
+	if err := b.memory(ctx, s, rowGrownListed, residentNow); err != nil {
+		return err
+	}
+	if err := s.restart(ctx); err != nil {
+		return err
+	}
+	b.Results.Put(rowGrownStart, s.Kind, millis(s.Started))
+	return nil
+}
+
+// renamed returns the CRDs with their groups under the n-th of their names.
+func renamed(definitions []*Definition, n int) ([]*Definition, error) {
+	batch := make([]*Definition, 0, len(definitions))
+	for _, d := range definitions {
+		plural, group, _ := strings.Cut(d.Name, ".")
+		other := fmt.Sprintf("n%d.%s", n, group)
+		body := bytes.ReplaceAll(d.Body, fmt.Appendf(nil, `"group":%q`, group), fmt.Appendf(nil, `"group":%q`, other))
+		body = bytes.ReplaceAll(body, fmt.Appendf(nil, `"name":%q`, d.Name), fmt.Appendf(nil, `"name":%q`, plural+"."+other))
+		copied, err := newDefinition(body)
+		if err != nil {
+			return nil, err
+		}
+		batch = append(batch, copied)
+	}
+	return batch, nil
+}
