@@ -2,14 +2,16 @@ package authentication
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	webhooktoken "k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -58,33 +60,39 @@ func (o *DelegatedOptions) client() (kubernetes.Interface, error) {
 
 // lookup is what the ConfigMap of a host cluster says; its changes are followed.
 type lookup struct {
-	clientCA, proxyCA *dynamiccertificates.ConfigMapCAController
+	client            kubernetes.Interface
+	clientCA, proxyCA *foundCA
 	headers           *headerrequest.RequestHeaderAuthRequestController
 }
 
 func newLookup(client kubernetes.Interface) (*lookup, error) {
-	clientCA, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", configMapNamespace, configMapName, keyClientCA, client)
+	clientCA, err := newFoundCA("client-ca", keyClientCA, client)
 	if err != nil {
 		return nil, err
 	}
-	proxyCA, err := dynamiccertificates.NewDynamicCAFromConfigMapController("request-header", configMapNamespace, configMapName, keyProxyCA, client)
+	proxyCA, err := newFoundCA("request-header", keyProxyCA, client)
 	if err != nil {
 		return nil, err
 	}
 	headers := headerrequest.NewRequestHeaderAuthRequestController(configMapName, configMapNamespace, client,
 		keyUsernames, keyUIDs, keyGroups, keyExtraPrefix, keyNames)
-	return &lookup{clientCA: clientCA, proxyCA: proxyCA, headers: headers}, nil
+	return &lookup{client: client, clientCA: clientCA, proxyCA: proxyCA, headers: headers}, nil
 }
 
-// read reads the ConfigMap once.
+// read reads the ConfigMap once. What it says counts when read returns.
 func (l *lookup) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	for _, part := range []interface{ RunOnce(context.Context) error }{l.clientCA, l.proxyCA, l.headers} {
-		if err := part.RunOnce(ctx); err != nil {
-			return fmt.Errorf("ConfigMap %s/%s of the host cluster cannot be read (see --authentication-tolerate-lookup-failure): %w",
-				configMapNamespace, configMapName, err)
-		}
+	found, err := l.client.CoreV1().ConfigMaps(configMapNamespace).Get(ctx, configMapName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) { // it may be made later
+		return nil
+	}
+	if err == nil {
+		err = errors.Join(l.clientCA.begin(found), l.proxyCA.begin(found), l.headers.RunOnce(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("ConfigMap %s/%s of the host cluster cannot be read (see --authentication-tolerate-lookup-failure): %w",
+			configMapNamespace, configMapName, err)
 	}
 	return nil
 }
