@@ -1,0 +1,138 @@
+// Package cluster runs etcd as a cluster of processes, each a member that can be stopped, killed and started again, for tests
+// of what uses it.
+//
+// Begin with Start. The program of a member is the command in the folder above; Build builds it.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// Build builds the program of a member. source is the folder of test/etcd.
+func Build(ctx context.Context, source, binary string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	build.Dir, build.Stderr = source, os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build etcd: %w", err)
+	}
+	return nil
+}
+
+// Cluster is a running cluster.
+type Cluster struct {
+	Members []*Member
+	// Client knows all members.
+	Client *clientv3.Client
+}
+
+// Start starts size members with their data in dir, and returns when all serve. The caller closes the cluster.
+func Start(binary, dir string, size int) (*Cluster, error) {
+	c := &Cluster{}
+	var peers []string
+	for i := range size {
+		client, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		peer, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		m := &Member{Name: fmt.Sprintf("m%d", i), URL: "http://" + client, binary: binary}
+		m.args = []string{"-data-dir", filepath.Join(dir, m.Name), "-name", m.Name, "-client-url", m.URL, "-peer-url", "http://" + peer}
+		c.Members = append(c.Members, m)
+		peers = append(peers, m.Name+"=http://"+peer)
+	}
+	started := make(chan error, size)
+	for _, m := range c.Members {
+		m.args = append(m.args, "-initial-cluster", strings.Join(peers, ","))
+		go func() { started <- m.Start() }() // ends when the member serves, or has ended
+	}
+	var errs []error
+	for range size {
+		errs = append(errs, <-started)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Logger: zap.NewNop()})
+	c.Client = client
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close ends all members.
+func (c *Cluster) Close() error {
+	var errs []error
+	for _, m := range c.Members {
+		errs = append(errs, m.Kill())
+	}
+	if c.Client != nil {
+		errs = append(errs, c.Client.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Endpoints are the client URLs of all members.
+func (c *Cluster) Endpoints() []string {
+	var urls []string
+	for _, m := range c.Members {
+		urls = append(urls, m.URL)
+	}
+	return urls
+}
+
+// ErrNoLeader says that no member that answers leads.
+var ErrNoLeader = errors.New("no member leads")
+
+// Leader returns the index of the leader.
+func (c *Cluster) Leader(ctx context.Context) (int, error) {
+	for i, m := range c.Members {
+		asking, cancel := context.WithTimeout(ctx, time.Second)
+		status, err := c.Client.Status(asking, m.URL)
+		cancel()
+		if err == nil && status.Leader == status.Header.MemberId {
+			return i, nil
+		}
+	}
+	return 0, ErrNoLeader
+}
+
+// MoveLeader makes another member the leader.
+func (c *Cluster) MoveLeader(ctx context.Context) error {
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	next, err := c.Client.Status(ctx, c.Members[(leader+1)%len(c.Members)].URL)
+	if err != nil {
+		return err
+	}
+	direct, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Members[leader].URL}, Logger: zap.NewNop()})
+	if err != nil {
+		return err
+	}
+	defer direct.Close()
+	_, err = direct.MoveLeader(ctx, next.Header.MemberId)
+	return err
+}
+
+// freeAddress finds an address on loopback that nobody listens on.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
