@@ -23,7 +23,7 @@ const module = "github.com/crd-server/crd-server/"
 var mayImport = map[string][]string{
 	"cmd/crd-server": {"internal/server"},
 	"internal/server": {
-		"internal/admission", "internal/apiservices", "internal/audit", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption",
+		"internal/admission", "internal/apiservices", "internal/audit", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption", "internal/reviews",
 		"internal/crds", "internal/validation", "internal/dynamicstorage", "internal/wire",
 	},
 	"internal/admission":      {},
@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"internal/dynamicstorage": {},
 	"internal/wire":           {},
 	"internal/encryption":     {},
+	"internal/reviews":        {},
 	"internal/etcdtest":       {},
 }
 

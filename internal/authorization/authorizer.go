@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -24,6 +25,7 @@ import (
 // Authorizer decides. It follows its configuration file while Run runs.
 type Authorizer struct {
 	authorizer.Authorizer
+	options *Options
 	// follow is nil without a configuration file.
 	follow func(context.Context)
 }
@@ -34,7 +36,7 @@ func New(o *Options) (*Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Authorizer{}
+	a := &Authorizer{options: o}
 	decide := everybody
 	if o.ConfigFile != "" {
 		configured, err := newConfigured(o.ConfigFile)
@@ -75,6 +77,13 @@ var discoveryPaths = []string{
 	"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/readyz", "/openapi", "/openapi/*", "/version", "/version/",
 }
 
+// selfReviews is what the ClusterRole system:basic-user of Kubernetes lets every authenticated user post.
+var selfReviews = []schema.GroupResource{
+	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
+}
+
 // everybody is what needs nobody's decision.
 func (o *Options) everybody() ([]union.NamedAuthorizer, error) {
 	open, err := path.NewAuthorizer(o.AlwaysAllowPaths)
@@ -87,15 +96,19 @@ func (o *Options) everybody() ([]union.NamedAuthorizer, error) {
 	}
 	forAuthenticated := authorizer.AuthorizerFunc(
 		func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-			if a.GetVerb() != "get" || a.GetUser() == nil || !slices.Contains(a.GetUser().GetGroups(), user.AllAuthenticated) {
-				return authorizer.DecisionNoOpinion, "", nil
+			switch asked := (schema.GroupResource{Group: a.GetAPIGroup(), Resource: a.GetResource()}); {
+			case a.GetUser() == nil || !slices.Contains(a.GetUser().GetGroups(), user.AllAuthenticated):
+			case a.GetVerb() == "get" && !a.IsResourceRequest():
+				return discovery.Authorize(ctx, a)
+			case a.GetVerb() == "create" && a.IsResourceRequest() && a.GetSubresource() == "" && slices.Contains(selfReviews, asked):
+				return authorizer.DecisionAllow, "", nil
 			}
-			return discovery.Authorize(ctx, a)
+			return authorizer.DecisionNoOpinion, "", nil
 		})
 	return []union.NamedAuthorizer{
 		{AuthorizerName: "always-allow-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)},
 		{AuthorizerName: "always-allow-paths", Authorizer: open},
-		{AuthorizerName: "discovery", Authorizer: forAuthenticated},
+		{AuthorizerName: "authenticated", Authorizer: forAuthenticated},
 	}, nil
 }
 

@@ -29,6 +29,8 @@ type Options struct {
 	Delegate http.Handler
 	// Version is the version of the API in OpenAPI documents, such as "v1.37.0".
 	Version string
+	// Reviews shows the groups of reviews of users and their permissions, which somebody else serves.
+	Reviews bool
 	// CacheBytes bounds what is kept of OpenAPI documents. Zero: 64 MiB.
 	CacheBytes int64
 }
@@ -37,7 +39,7 @@ type Options struct {
 type Discovery struct {
 	table    Table
 	delegate http.Handler
-	builtin  *group
+	builtin  []*group
 	version  string
 
 	groups sync.Map // name -> *groupSlot
@@ -56,7 +58,7 @@ type groupSlot struct {
 
 // New returns the Discovery of all CRDs in the table, which must not have been started yet.
 func New(table Table, options Options) *Discovery {
-	d := &Discovery{table: table, delegate: options.Delegate, version: options.Version, builtin: newBuiltinGroup()}
+	d := &Discovery{table: table, delegate: options.Delegate, version: options.Version, builtin: builtinGroups(options.Reviews)}
 	if d.delegate == nil {
 		d.delegate = http.HandlerFunc(notFound)
 	}
@@ -96,8 +98,8 @@ func shown(r *crds.Record) string {
 
 // group returns what is served of a group of custom resources, nil if nothing is.
 func (d *Discovery) group(name string) *group {
-	if name == d.builtin.name {
-		return d.builtin
+	if g := d.builtinGroup(name); g != nil {
+		return g
 	}
 	found, ok := d.groups.Load(name)
 	if !ok {
@@ -109,6 +111,16 @@ func (d *Discovery) group(name string) *group {
 	slot := found.(*groupSlot)
 	slot.once.Do(func() { slot.group = newGroup(name, d.table.Group(name)) })
 	return slot.group
+}
+
+// builtinGroup returns a group that is not of custom resources; nil if there is none of that name.
+func (d *Discovery) builtinGroup(name string) *group {
+	for _, g := range d.builtin {
+		if g.name == name {
+			return g
+		}
+	}
+	return nil
 }
 
 // API returns the handler of /api. There are no core resources.

@@ -31,7 +31,7 @@ func noGroups() *groupList { return &groupList{} }
 
 func (d *Discovery) currentList() *groupList { return d.list.Load() }
 
-// all returns the groups in the order clients see them: the built-in one, whose priority is above the one all groups of
+// all returns the groups in the order clients see them: the built-in ones, whose priority is above the one all groups of
 // custom resources share, then by name.
 func (l *groupList) all() []*group {
 	l.once.Do(l.compute)
@@ -40,9 +40,9 @@ func (l *groupList) all() []*group {
 
 func (l *groupList) compute() {
 	if l.source != nil {
-		l.groups = append(l.groups, l.source.builtin)
+		l.groups = append(l.groups, l.source.builtin...)
 		for _, name := range l.source.table.Groups() {
-			if g := l.source.group(name); g != nil && g != l.source.builtin {
+			if g := l.source.group(name); g != nil && l.source.builtinGroup(name) == nil {
 				l.groups = append(l.groups, g)
 			}
 		}

@@ -109,7 +109,7 @@ func (d *documents) index(groups []*group) ([]byte, error) {
 		add(path, d.staticHash(path))
 	}
 	for _, g := range groups {
-		if g == d.discovery.builtin {
+		if d.discovery.builtinGroup(g.name) != nil {
 			continue
 		}
 		for _, version := range g.versions {

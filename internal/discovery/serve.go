@@ -106,7 +106,9 @@ func (d *Discovery) synced(next http.Handler) http.Handler {
 }
 
 // knows says whether what is served of the group is known for certain.
-func (d *Discovery) knows(group string) bool { return group == d.builtin.name || d.table.HasSynced() }
+func (d *Discovery) knows(group string) bool {
+	return d.builtinGroup(group) != nil || d.table.HasSynced()
+}
 
 func unavailable(w http.ResponseWriter, req *http.Request) {
 	err := apierrors.NewServiceUnavailable("the server is starting and does not know all resources yet, please try again")

@@ -18,6 +18,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/reviews"
 )
 
 // compose wires what serves custom resources: the store feeds the informer, the informer the table of served resources,
@@ -34,7 +35,10 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
 	measure(client, o.Etcd.root(), table)
-	published := discovery.New(table, discovery.Options{Delegate: http.HandlerFunc(notFound), Version: apiVersion})
+	published := discovery.New(table, discovery.Options{
+		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
+		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster has them itself
+	})
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(g.tracer)))
 	if err != nil {
@@ -51,7 +55,7 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 		Store:                   store,
 		Table:                   table,
 		Converters:              converters,
-		Delegate:                http.HandlerFunc(notFound),
+		Delegate:                reviews.New(g.authorizer, http.HandlerFunc(notFound)),
 		GroupDiscovery:          published.Group(),
 		VersionDiscovery:        published.Version(),
 		Settle:                  func(ctx context.Context, name string) error { return lifecycle.Settle(ctx, name) },
