@@ -1,0 +1,129 @@
+package aggregator
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/crd-server/crd-server/test/etcd/cluster"
+	"github.com/crd-server/crd-server/test/process"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+)
+
+const (
+	// samples holds sample CRDs, and below objects an object or two of each.
+	samples = "../../config/samples"
+	// startTimeout bounds the start of a server, patience everything else that is waited for.
+	startTimeout = time.Minute
+	patience     = time.Minute
+)
+
+// installation is a host cluster with crd-server in it.
+type installation struct {
+	*testing.T
+	host *host
+	core *core
+	// admin is a client of the host's administrator.
+	admin clientset.Interface
+	// server is crd-server, and options what it is started with.
+	server  *process.Server
+	options process.Options
+	// clients sign the certificates of users, proxies that of the aggregator, serving those of servers.
+	clients, proxies, serving *authority
+}
+
+// install starts a host cluster and a crd-server that is told of it. Both end with the test.
+func install(t *testing.T) *installation {
+	t.Helper()
+	i := &installation{
+		T: t, clients: newAuthority(t, "clients"), proxies: newAuthority(t, "proxies"), serving: newAuthority(t, "serving"),
+	}
+	i.core = newCore(i.clients, i.proxies)
+	etcd, err := cluster.Start(etcdBinary, filepath.Join(t.TempDir(), "etcd"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = etcd.Close() })
+	i.host = startHost(t, hostConfig{
+		etcd: etcd.Endpoints(), clients: i.clients, serving: i.serving, proxy: i.proxies.client(t, proxyName), behind: i.core,
+	})
+	i.admin = clientset.NewForConfigOrDie(i.config(i.kubeconfig("admin", "system:masters")))
+	host := i.kubeconfig("crd-server", "system:masters")
+	certificate := i.serving.server(t, serviceName+"."+serviceNamespace+".svc")
+	i.options = process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{
+		process.CheckMemory,
+		"--tls-cert-file", certificate.certFile, "--tls-private-key-file", certificate.keyFile,
+		"--authentication-kubeconfig", host,
+		"--authorization-kubeconfig", host,
+		"--aggregator-kubeconfig", host,
+		"--aggregator-service", serviceNamespace + "/" + serviceName,
+		"--aggregator-ca-file", i.serving.file,
+	}}
+	i.start()
+	return i
+}
+
+// start starts crd-server, again at the address that it had before.
+func (i *installation) start() {
+	i.Helper()
+	ctx, cancel := context.WithTimeout(i.Context(), startTimeout)
+	defer cancel()
+	server, err := process.Start(ctx, i.options)
+	if err != nil {
+		i.Fatal(err)
+	}
+	i.Cleanup(func() {
+		select {
+		case <-server.Done(): // the test has ended it
+		default:
+			if err := server.Stop(); err != nil {
+				i.Errorf("crd-server did not stop cleanly: %v", err)
+			}
+		}
+		if err := server.MemoryError(); err != nil {
+			i.Error(err)
+		}
+		if i.Failed() || os.Getenv("CRD_SERVER_LOGS") != "" {
+			i.Logf("crd-server said:\n%s", server.Output())
+		}
+	})
+	i.server, i.options.Port = server, server.Port()
+	backend, err := url.Parse(server.URL)
+	if err != nil {
+		i.Fatal(err)
+	}
+	i.host.backend.Store(backend)
+}
+
+// kubeconfig writes the way to the host for a user, with a certificate.
+func (i *installation) kubeconfig(user string, groups ...string) string {
+	i.Helper()
+	file := filepath.Join(i.TempDir(), user+".kubeconfig")
+	certificate := i.clients.client(i.T, user, groups...)
+	content := clientcmdapi.NewConfig()
+	content.Clusters["host"] = &clientcmdapi.Cluster{Server: i.host.url, CertificateAuthorityData: i.serving.pem()}
+	content.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate.cert, ClientKeyData: certificate.key}
+	content.Contexts["host"] = &clientcmdapi.Context{Cluster: "host", AuthInfo: user}
+	content.CurrentContext = "host"
+	if err := clientcmd.WriteToFile(*content, file); err != nil {
+		i.Fatal(err)
+	}
+	return file
+}
+
+// config is the configuration of a client that has a kubeconfig, without limits of its own.
+func (i *installation) config(kubeconfig string) *rest.Config {
+	i.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		i.Fatal(err)
+	}
+	config.QPS, config.Burst = -1, -1
+	return config
+}
