@@ -72,6 +72,12 @@ func etcdError(ctx context.Context, doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
+// Errors of raft that etcd hands on without a code, when a member gives its leadership away and when it ends.
+const (
+	proposalDropped = "raft proposal dropped"
+	raftStopped     = "raft: stopped"
+)
+
 // kindOf returns the sentinel an error of etcd belongs to, nil if none.
 func kindOf(err error) error {
 	code, text := codes.Unknown, err.Error()
@@ -88,7 +94,7 @@ func kindOf(err error) error {
 		return ErrFutureRevision
 	case text == rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooLarge):
 		return ErrTooLarge
-	case text == rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooManyRequests):
+	case text == rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooManyRequests), text == proposalDropped, text == raftStopped:
 		return ErrUnavailable
 	case code == codes.ResourceExhausted && text != rpctypes.ErrorDesc(rpctypes.ErrGRPCNoSpace):
 		// The client's own limit on the size of messages.

@@ -114,6 +114,8 @@ func TestEtcdErrors(t *testing.T) {
 		{rpctypes.ErrTimeout, ErrUnavailable},
 		{rpctypes.ErrTimeoutDueToLeaderFail, ErrUnavailable},
 		{status.Error(codes.Unavailable, "connection refused"), ErrUnavailable},
+		{status.Error(codes.Unknown, "raft proposal dropped"), ErrUnavailable},
+		{status.Error(codes.Unknown, "raft: stopped"), ErrUnavailable},
 		{context.DeadlineExceeded, ErrUnavailable},
 		{rpctypes.ErrNoSpace, nil},
 		{rpctypes.ErrPermissionDenied, nil},
