@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -96,6 +96,13 @@ func viewOf(internal *apiextensions.CustomResourceDefinition) (*dynamicstorage.V
 	return &dynamicstorage.View{JSON: slices.Clip(value), At: at, Labels: dynamicstorage.PairsOf(crd.Labels)}, nil
 }
 
+// revisionMark stands for the resourceVersion of a CRD while it is encoded, so that its place in the bytes is
+// known without parsing them. It is drawn anew by each process: no client can put it into an object.
+var (
+	revisionMark   = "revision-" + string(uuid.NewUUID())
+	revisionMember = []byte(`"resourceVersion":"` + revisionMark + `",`)
+)
+
 // encodeSplicedDefinition is encodeSpliced for a CRD; it modifies crd.
 func encodeSplicedDefinition(crd *apiextensionsv1.CustomResourceDefinition) (value []byte, at int, err error) {
 	crd.ResourceVersion = revisionMark
@@ -103,9 +110,8 @@ func encodeSplicedDefinition(crd *apiextensionsv1.CustomResourceDefinition) (val
 	if err != nil {
 		return nil, 0, err
 	}
-	value, at, err = cutMember(encoded, revisionMember)
-	if !errors.Is(err, errNoMetadata) {
-		return value, at, err
+	if at = bytes.Index(encoded, revisionMember); at >= 0 {
+		return slices.Delete(encoded, at, at+len(revisionMember)), at, nil
 	}
 	// Nothing follows the resourceVersion in metadata that was not written by an API server; then it goes first.
 	crd.ResourceVersion = ""

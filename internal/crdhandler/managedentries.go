@@ -2,7 +2,6 @@ package crdhandler
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -143,7 +142,7 @@ func readFields(value any, entry *metav1.ManagedFieldsEntry, sets *[]readSet) (u
 	if !ok || sets == nil {
 		return ok
 	}
-	text, err := json.Marshal(members)
+	text, err := encodeJSON(members)
 	if err != nil {
 		return false
 	}

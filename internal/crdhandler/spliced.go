@@ -2,21 +2,7 @@ package crdhandler
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
-
-	"k8s.io/apimachinery/pkg/util/uuid"
-)
-
-// revisionMark stands for the resourceVersion while an object is encoded, so that its place in the bytes is
-// known without parsing them. It is drawn anew by each process: no client can put it into an object.
-var revisionMark = "revision-" + string(uuid.NewUUID())
-
-var (
-	revisionMember = []byte(`"resourceVersion":"` + revisionMark + `",`)
-	leadingMember  = []byte(`"":"` + revisionMark + `",`)
 )
 
 // errNoMetadata says that an object has nothing beside which a resourceVersion could stand.
@@ -29,37 +15,47 @@ func encodeSpliced(obj map[string]any) (value []byte, at int, err error) {
 	if !ok {
 		return nil, 0, errNoMetadata
 	}
-	metadata = maps.Clone(metadata)
-	delete(metadata, "selfLink")
-	delete(metadata, "resourceVersion")
-	member := leadingMember
-	if _, ok := metadata["uid"]; ok {
-		member = revisionMember
-		metadata["resourceVersion"] = revisionMark
-	} else {
-		metadata[""] = revisionMark
+	e := encoders.Get().(*jsonEncoder)
+	defer e.release()
+	e.out = append(e.out, '{')
+	for _, name := range e.sorted(obj) {
+		if name == "metadata" {
+			at, err = e.metadata(metadata)
+		} else {
+			err = e.member(name, obj[name])
+		}
+		if err != nil {
+			return nil, 0, err
+		}
 	}
-	obj = maps.Clone(obj)
-	obj["metadata"] = metadata
-
-	pooled := objectBuffers.Get().(*[]byte)
-	defer objectBuffers.Put(pooled)
-	buffer := bytes.NewBuffer((*pooled)[:0])
-	if err := json.NewEncoder(buffer).Encode(obj); err != nil {
-		return nil, 0, fmt.Errorf("encoding object: %w", err)
-	}
-	if buffer.Cap() <= maxPooledObject {
-		*pooled = buffer.Bytes()
-	}
-	value, at, err = cutMember(buffer.Bytes(), member)
-	return bytes.Clone(value), at, err // it is kept: no byte more than it needs
+	e.out = append(e.out, "}\n"...)
+	return bytes.Clone(e.out), at, nil // it is kept: no byte more than it needs
 }
 
-// cutMember removes a marked member from JSON, in place, and returns where it was.
-func cutMember(encoded, member []byte) (value []byte, at int, err error) {
-	at = bytes.Index(encoded, member)
-	if at < 0 {
-		return nil, 0, errNoMetadata
+// metadata writes the member metadata of an object, and returns where the resourceVersion belongs: at its place by name, or at the
+// beginning of what has no uid, for then nothing is sure to follow it.
+func (e *jsonEncoder) metadata(metadata map[string]any) (at int, err error) {
+	e.out = append(e.separated(), `"metadata":{`...)
+	if _, ok := metadata["uid"]; !ok {
+		at = len(e.out)
 	}
-	return append(encoded[:at], encoded[at+len(member):]...), at, nil
+	empty := len(e.out)
+	base := len(e.names)
+	for _, name := range e.sorted(metadata) {
+		if name == "selfLink" || name == "resourceVersion" {
+			continue
+		}
+		if at == 0 && name > "resourceVersion" {
+			at = len(e.separated())
+		}
+		if err := e.member(name, metadata[name]); err != nil {
+			return 0, err
+		}
+	}
+	if len(e.out) == empty {
+		return 0, errNoMetadata
+	}
+	e.names = e.names[:base]
+	e.out = append(e.out, '}')
+	return at, nil
 }
