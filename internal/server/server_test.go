@@ -144,17 +144,27 @@ func (s *testServer) admin() *rest.Config {
 // as returns a client with a certificate for the user, and the server's URL. Without a name it has no certificate.
 func (s *testServer) as(name string, groups ...string) (*http.Client, string) {
 	s.t.Helper()
+	if name == "" {
+		return s.withCertificate(nil)
+	}
+	leaf, _ := clientOf(s.t, pki{dir: &DataDir{path: absolute(s.t, s.options.DataDir)}, now: time.Now}, name, groups...)
+	return s.withCertificate(leaf)
+}
+
+// withCertificate returns a client with that certificate, if any, and the server's URL.
+func (s *testServer) withCertificate(leaf *pair) (*http.Client, string) {
+	s.t.Helper()
 	config := s.admin()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(config.CAData)
 	security := &tls.Config{RootCAs: pool, ServerName: config.ServerName}
-	if name != "" {
-		leaf, _ := clientOf(s.t, pki{dir: &DataDir{path: absolute(s.t, s.options.DataDir)}, now: time.Now}, name, groups...)
+	if leaf != nil {
 		pair, err := tls.LoadX509KeyPair(leaf.certFile, leaf.keyFile)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		security.Certificates = []tls.Certificate{pair}
+		// Sent whatever authorities the server asks for: it has to refuse by itself.
+		security.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
 	transport := &http.Transport{TLSClientConfig: security, ForceAttemptHTTP2: true, DialContext: (&net.Dialer{}).DialContext}
 	s.t.Cleanup(transport.CloseIdleConnections)

@@ -1,0 +1,271 @@
+package server
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// issuer is an OpenID Connect issuer.
+type issuer struct {
+	*httptest.Server
+	key *rsa.PrivateKey
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &issuer{key: key}
+	encode := base64.RawURLEncoding.EncodeToString
+	i.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch req.URL.Path {
+		case "/.well-known/openid-configuration":
+			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, i.URL, i.URL+"/keys")
+		case "/keys":
+			fmt.Fprintf(w, `{"keys":[{"kty":"RSA","use":"sig","alg":"RS256","kid":"k","n":%q,"e":%q}]}`,
+				encode(key.N.Bytes()), encode(big.NewInt(int64(key.E)).Bytes()))
+		}
+	}))
+	t.Cleanup(i.Close)
+	return i
+}
+
+// token returns the Authorization header of a token that the key has signed, with other claims than those of jane.
+func (i *issuer) token(t *testing.T, key *rsa.PrivateKey, other jwt.MapClaims) string {
+	t.Helper()
+	claims := jwt.MapClaims{
+		"iss": i.URL, "aud": "crd", "sub": "jane", "teams": []string{"shop"}, "exp": time.Now().Add(time.Hour).Unix(),
+	}
+	maps.Copy(claims, other)
+	token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
+	token.Header["kid"] = "k"
+	signed, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "Bearer " + signed
+}
+
+// whoami returns the user and groups that the server takes somebody for; "" if it refuses to answer with 401.
+func (p *person) whoami() string {
+	p.t.Helper()
+	got := p.send(http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+		`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
+	if got.code == http.StatusUnauthorized && got.status(p.t).Reason == "Unauthorized" {
+		return ""
+	}
+	if got.code == http.StatusForbidden { // who is known may ask; anonymous ones are known, but not authenticated
+		return got.status(p.t).Message
+	}
+	var review struct {
+		Status struct {
+			UserInfo struct {
+				Username, UID string
+				Groups        []string
+				Extra         map[string][]string
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(got.body), &review); err != nil || got.code != http.StatusCreated {
+		p.t.Fatalf("got %d %s", got.code, got.body)
+	}
+	who := review.Status.UserInfo
+	text := who.Username + " " + strings.Join(who.Groups, ",")
+	if who.UID != "" {
+		text += " " + who.UID
+	}
+	if team := who.Extra["team"]; team != nil {
+		text += fmt.Sprint(" ", team)
+	}
+	return text
+}
+
+// signedBy returns a person with a certificate of another authority than the server's own, and that authority's file.
+func (s *testServer) signedBy(keeper pki, name string) *person {
+	s.t.Helper()
+	leaf, _ := clientOf(s.t, keeper, name)
+	client, url := s.withCertificate(leaf)
+	return &person{t: s.t, client: client, url: url}
+}
+
+const reviewOfToken = "/apis/authentication.k8s.io/v1/tokenreviews"
+
+// aboutTokens answers TokenReviews as webhooks and host clusters do: it knows one token.
+func aboutTokens(_ string, review map[string]any) map[string]any {
+	status := map[string]any{"authenticated": false}
+	if spec := review["spec"].(map[string]any); spec["token"] == "asked" {
+		status = map[string]any{"authenticated": true, "user": map[string]any{"username": "web", "groups": []string{"hook"}}}
+	}
+	review["status"] = status
+	return review
+}
+
+// TestWhoIsIt tries every way to prove who one is, rightly and wrongly.
+func TestWhoIsIt(t *testing.T) {
+	ofProxies, ofClients, ofNobody := pki{dir: newDataDir(t), now: time.Now}, pki{dir: newDataDir(t), now: time.Now}, pki{dir: newDataDir(t), now: time.Now}
+	proxyCA, err := ofProxies.authority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clientCA, err := ofClients.authority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	issues, webhook := newIssuer(t), newHost(t)
+	webhook.answer = aboutTokens
+	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startWhole(t,
+		"--client-ca-file", clientCA.certFile,
+		"--requestheader-client-ca-file", proxyCA.certFile, "--requestheader-allowed-names", "front",
+		"--requestheader-username-headers", "X-Remote-User", "--requestheader-uid-headers", "X-Remote-Uid",
+		"--requestheader-group-headers", "X-Remote-Group", "--requestheader-extra-headers-prefix", "X-Remote-Extra-",
+		"--token-auth-file", written(t, "tokens", "secret,bob,17,\"dev,ops\"\n"),
+		"--oidc-issuer-url", issues.URL, "--oidc-client-id", "crd", "--oidc-ca-file", written(t, "ca", string(authorityOf(issues.Server))),
+		"--oidc-username-prefix", "sso:", "--oidc-groups-claim", "teams", "--oidc-groups-prefix", "sso:",
+		"--authentication-token-webhook-config-file", kubeconfigOf(t, webhook.Server), "--authentication-token-webhook-version", "v1",
+	)
+	nobody := s.person("")
+	bearer := func(token string) *person { return nobody.with("Authorization", "Bearer "+token) }
+	signed := func(key *rsa.PrivateKey, other jwt.MapClaims) *person {
+		return nobody.with("Authorization", issues.token(t, key, other))
+	}
+	until(t, "the issuer's keys are there", func() bool { return signed(issues.key, nil).whoami() != "" })
+	remote := []string{"X-Remote-User", "ann", "X-Remote-Group", "a", "X-Remote-Group", "b", "X-Remote-Uid", "7", "X-Remote-Extra-Team", "red"}
+	front := s.signedBy(ofProxies, "front")
+	for _, test := range []struct {
+		how  string
+		is   *person
+		want string
+	}{
+		{"nothing", nobody, ""},
+		{"a certificate of the generated authority", s.person("root", "system:masters"), "root system:masters,system:authenticated"},
+		{"a certificate of --client-ca-file", s.signedBy(ofClients, "carl"), "carl system:authenticated"},
+		{"a certificate of an unknown authority", s.signedBy(ofNobody, "root"), ""},
+		{"a front proxy's headers", front.with(remote...), "ann a,b,system:authenticated 7 [red]"},
+		{"a front proxy's certificate without headers", front, ""},
+		{"headers of a proxy of another name", s.signedBy(ofProxies, "behind").with(remote...), ""},
+		{"headers without a certificate", nobody.with(remote...), ""},
+		{"headers with a client's certificate", s.signedBy(ofClients, "carl").with(remote...), "carl system:authenticated"},
+		{"headers with a certificate of an unknown authority", s.signedBy(ofNobody, "front").with(remote...), ""},
+		{"a token of the file", bearer("secret"), "bob dev,ops,system:authenticated 17"},
+		{"a token that nobody knows", bearer("secrets"), ""},
+		{"an empty token", bearer(""), ""},
+		{"basic authentication", nobody.with("Authorization", "Basic Ym9iOnNlY3JldA=="), ""},
+		{"a token of the issuer", signed(issues.key, nil), "sso:jane sso:shop,system:authenticated"},
+		{"a token that has expired", signed(issues.key, jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()}), ""},
+		{"a token for somebody else", signed(issues.key, jwt.MapClaims{"aud": "other"}), ""},
+		{"a token of another issuer", signed(issues.key, jwt.MapClaims{"iss": "https://other.example.com"}), ""},
+		{"a token that somebody else has signed", signed(stranger, nil), ""},
+		{"a token that the webhook knows", bearer("asked"), "web hook,system:authenticated"},
+		{"a wrong token with a right certificate", s.person("root", "system:masters").with("Authorization", "Bearer wrong"), "root system:masters,system:authenticated"},
+	} {
+		if got := test.is.whoami(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.how, got, test.want)
+		}
+	}
+}
+
+// TestIssuersOfAFile reads issuers from a configuration, and other ones when it changes.
+func TestIssuersOfAFile(t *testing.T) {
+	issues := newIssuer(t)
+	config := func(prefix string) string {
+		return fmt.Sprintf(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthenticationConfiguration",
+"jwt":[{"issuer":{"url":%q,"audiences":["crd"],"certificateAuthority":%q},
+"claimMappings":{"username":{"expression":"'%s' + claims.sub"},"groups":{"expression":"claims.teams"}},
+"claimValidationRules":[{"expression":"claims.sub != 'mallory'","message":"not you"}]}],
+"anonymous":{"enabled":true,"conditions":[{"path":"/version"}]}}`, issues.URL, authorityOf(issues.Server), prefix)
+	}
+	file := written(t, "config.json", config("one:"))
+	s := startWhole(t, "--authentication-config", file)
+	jane := s.person("").with("Authorization", issues.token(t, issues.key, nil))
+	until(t, "the issuer's keys are there", func() bool { return jane.whoami() == "one:jane shop,system:authenticated" })
+	if got := s.person("").with("Authorization", issues.token(t, issues.key, jwt.MapClaims{"sub": "mallory"})).whoami(); got != "" {
+		t.Errorf("mallory is %s", got)
+	}
+	if got := s.person("").send(http.MethodGet, "/version", ""); got.code != http.StatusForbidden { // known as nobody, and not allowed
+		t.Errorf("anonymous on /version: %d", got.code)
+	}
+	if got := s.person("").send(http.MethodGet, "/apis", ""); got.code != http.StatusUnauthorized {
+		t.Errorf("anonymous on /apis: %d", got.code)
+	}
+	write(t, file+".new", config("two:"))
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+	late := s.person("").with("Authorization", issues.token(t, issues.key, jwt.MapClaims{"jti": "another"}))
+	until(t, "the changed file counts", func() bool { return late.whoami() == "two:jane shop,system:authenticated" })
+}
+
+// TestAHostClusterKnows takes front proxies, authorities and tokens from a host cluster, which decides too.
+func TestAHostClusterKnows(t *testing.T) {
+	ofProxies, ofClients := pki{dir: newDataDir(t), now: time.Now}, pki{dir: newDataDir(t), now: time.Now}
+	read := func(keeper pki) string {
+		authority, err := keeper.authority()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(authority.certFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	h := newHost(t)
+	h.put("/api/v1/namespaces/kube-system/configmaps", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap",
+"metadata":{"name":"extension-apiserver-authentication","namespace":"kube-system","resourceVersion":"1"},"data":{
+"client-ca-file":%q,"requestheader-client-ca-file":%q,"requestheader-allowed-names":"[\"front\"]",
+"requestheader-username-headers":"[\"X-Remote-User\"]","requestheader-group-headers":"[\"X-Remote-Group\"]",
+"requestheader-uid-headers":"[\"X-Remote-Uid\"]","requestheader-extra-headers-prefix":"[\"X-Remote-Extra-\"]"}}`, read(ofClients), read(ofProxies)))
+	h.answer = func(path string, object map[string]any) map[string]any {
+		if path == reviewOfToken {
+			return aboutTokens(path, object)
+		}
+		spec := object["spec"].(map[string]any)
+		resource, _ := spec["resourceAttributes"].(map[string]any)
+		object["status"] = map[string]any{"allowed": spec["user"] == "ann" && resource["verb"] == "list"}
+		return object
+	}
+	file := kubeconfigOf(t, h.Server)
+	s := startWhole(t, "--authentication-kubeconfig", file, "--authorization-kubeconfig", file)
+	ann := s.signedBy(ofProxies, "front").with("X-Remote-User", "ann", "X-Remote-Group", "a")
+	for _, test := range []struct {
+		how  string
+		is   *person
+		want string
+	}{
+		{"a front proxy", ann, "ann a,system:authenticated"},
+		{"a forged header", s.person("").with("X-Remote-User", "ann"), ""},
+		{"another proxy", s.signedBy(ofProxies, "other").with("X-Remote-User", "ann"), ""},
+		{"a client of the host", s.signedBy(ofClients, "carl"), "carl system:authenticated"},
+		{"a token of the host", s.person("").with("Authorization", "Bearer asked"), "web hook,system:authenticated"},
+		{"a wrong token", s.person("").with("Authorization", "Bearer wrong"), ""},
+		{"the admin", s.root(), "root system:masters,system:authenticated"},
+	} {
+		if got := test.is.whoami(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.how, got, test.want)
+		}
+	}
+	s.root().withTables()
+	ann.must(http.StatusOK, http.MethodGet, tablesPath, "")
+	ann.must(http.StatusForbidden, http.MethodPost, tablesPath, table("a", 4))
+	s.signedBy(ofClients, "carl").must(http.StatusForbidden, http.MethodGet, tablesPath, "")
+}

@@ -1,0 +1,249 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// startWhole starts a server with everything in it, by its command line, and waits until it is ready.
+func startWhole(t *testing.T, args ...string) *testServer {
+	t.Helper()
+	return launchWhole(t, func(o *Options) {
+		if _, err := o.Parse(append([]string{"--data-dir", o.DataDir, "--secure-port", "0"}, args...)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// person sends requests as somebody.
+type person struct {
+	t      *testing.T
+	client *http.Client
+	url    string
+	// headers are names and values by turns, sent with every request.
+	headers []string
+}
+
+// person returns one with a client certificate; without a name, one without.
+func (s *testServer) person(name string, groups ...string) *person {
+	s.t.Helper()
+	client, url := s.as(name, groups...)
+	return &person{t: s.t, client: client, url: url}
+}
+
+// root may do everything.
+func (s *testServer) root() *person { return s.person("root", "system:masters") }
+
+// with returns the same person with more headers.
+func (p *person) with(headers ...string) *person {
+	return &person{t: p.t, client: p.client, url: p.url, headers: append(headers, p.headers...)}
+}
+
+// send sends a request and reads the answer. The content type is JSON unless a header says otherwise.
+func (p *person) send(method, path, body string, headers ...string) answer {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	headers = append(headers, p.headers...)
+	for n := 0; n < len(headers); n += 2 {
+		if strings.HasPrefix(headers[n], "X-") {
+			req.Header.Add(headers[n], headers[n+1])
+		} else {
+			req.Header.Set(headers[n], headers[n+1])
+		}
+	}
+	response, err := p.client.Do(req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(read)}
+}
+
+// must is send, and fails the test unless the code is the one.
+func (p *person) must(code int, method, path, body string, headers ...string) answer {
+	p.t.Helper()
+	got := p.send(method, path, body, headers...)
+	if got.code != code {
+		p.t.Fatalf("%s %s: %d, want %d: %.600s", method, path, got.code, code, got.body)
+	}
+	return got
+}
+
+// versionOf is the resourceVersion of an object.
+func (p *person) versionOf(path string) string {
+	p.t.Helper()
+	var object struct{ Metadata struct{ ResourceVersion string } }
+	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, path, "").body), &object); err != nil {
+		p.t.Fatal(err)
+	}
+	return object.Metadata.ResourceVersion
+}
+
+const (
+	tablesPath  = "/apis/shop.example.com/v1/namespaces/default/tables"
+	tablesCRD   = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tables.shop.example.com"},"spec":{"group":"shop.example.com","scope":"Namespaced","names":{"plural":"tables","singular":"table","kind":"Table"},"versions":[` + tablesV1 + `,` + tablesV2 + `]}}`
+	tablesV1    = `{"name":"v1","served":true,"storage":true,` + tableSchema + `}`
+	tablesV2    = `{"name":"v2","served":true,"storage":false,` + tableSchema + `}`
+	tableSchema = `"subresources":{"status":{},"scale":{"specReplicasPath":".spec.legs","statusReplicasPath":".status.legs"}},` +
+		`"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{` +
+		`"legs":{"type":"integer","minimum":1},"color":{"type":"string","default":"white"},"seen":{"type":"array","items":{"type":"string"}}}},` +
+		`"status":{"type":"object","properties":{"legs":{"type":"integer"}}}}}}`
+)
+
+// table is the JSON of an object.
+func table(name string, legs int, labels ...string) string {
+	marked := map[string]string{}
+	for n := 0; n < len(labels); n += 2 {
+		marked[labels[n]] = labels[n+1]
+	}
+	encoded, err := json.Marshal(map[string]any{
+		"apiVersion": "shop.example.com/v1", "kind": "Table",
+		"metadata": map[string]any{"name": name, "namespace": "default", "labels": marked},
+		"spec":     map[string]any{"legs": legs},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(encoded)
+}
+
+// withTables creates the CRD of tables.
+func (p *person) withTables() *person {
+	p.t.Helper()
+	p.must(http.StatusCreated, http.MethodPost, definitionsPath, tablesCRD)
+	return p
+}
+
+// kubeconfigOf writes a kubeconfig that leads to a test server.
+func kubeconfigOf(t *testing.T, s *httptest.Server) (file string) {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["it"] = &clientcmdapi.Cluster{Server: s.URL}
+	if s.TLS != nil {
+		config.Clusters["it"].CertificateAuthorityData = authorityOf(s)
+	}
+	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it"}
+	config.CurrentContext = "it"
+	file = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// authorityOf is what a client has to trust.
+func authorityOf(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
+
+// written writes a file below a new directory.
+func written(t *testing.T, name, content string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), name)
+	write(t, file, content)
+	return file
+}
+
+// host is a cluster with what a test has put into it. It answers gets, lists and watches without events, and reviews.
+type host struct {
+	*httptest.Server
+	// answer is asked about what is posted; it returns the object as it comes back.
+	answer func(path string, object map[string]any) map[string]any
+
+	mu      sync.Mutex          // guards objects
+	objects map[string][]string // the JSON of objects by the path of their list
+}
+
+func newHost(t *testing.T) *host {
+	h := &host{objects: map[string][]string{}}
+	h.Server = httptest.NewServer(http.HandlerFunc(h.serve))
+	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+	return h
+}
+
+// put puts an object into the cluster.
+func (h *host) put(list, object string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.objects[list] = append(h.objects[list], object)
+}
+
+func (h *host) serve(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	query := req.URL.Query()
+	switch {
+	case req.Method == http.MethodPost:
+		var object map[string]any
+		if err := json.NewDecoder(req.Body).Decode(&object); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(h.answer(req.URL.Path, object))
+	case query.Get("sendInitialEvents") != "":
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+	case query.Get("watch") != "":
+		w.(http.Flusher).Flush()
+		<-req.Context().Done()
+	default:
+		h.get(w, req)
+	}
+}
+
+// get serves one object or all of a list. Everything without objects is an empty list: discovery is not asked for.
+func (h *host) get(w http.ResponseWriter, req *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list, name := filepath.Split(req.URL.Path)
+	for _, object := range h.objects[strings.TrimSuffix(list, "/")] {
+		if strings.Contains(object, fmt.Sprintf(`"name":%q`, name)) {
+			fmt.Fprint(w, object)
+			return
+		}
+	}
+	if strings.HasPrefix(req.URL.Path, "/api/v1/namespaces/") && strings.Count(req.URL.Path, "/") == 4 {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		return
+	}
+	if objects, ok := h.objects[req.URL.Path]; ok || !strings.Contains(req.URL.Path, "/configmaps/") {
+		fmt.Fprintf(w, `{"metadata":{"resourceVersion":"1"},"items":[%s]}`, strings.Join(objects, ","))
+		return
+	}
+	w.WriteHeader(http.StatusNotFound)
+	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+}
+
+// until waits until something is true.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatalf("not so: %s", what)
+	}
+}
