@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,12 +29,15 @@ func init() { jsonpatch.AccumulatedCopySizeLimit = maxPatchCopies }
 
 // patchAsJSON applies a JSON patch or a merge patch to an object, by way of its JSON in the version of the endpoint.
 func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+	if obj, ok := p.mergePatched(live); ok {
+		return obj, nil
+	}
 	s := p.scope
 	info, ok := runtime.SerializerInfoForMediaType(s.serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
 		return nil, fmt.Errorf("no serializer defined for %v", runtime.ContentTypeJSON)
 	}
-	before, err := runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.kind.GroupVersion()), live)
+	before, err := s.document(info, live)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +61,14 @@ func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime
 		return nil, invalidPatch(string(after), err)
 	}
 	return obj, nil
+}
+
+// document returns the JSON of an object. A custom resource is in the version of the endpoint already.
+func (s *requestScope) document(info runtime.SerializerInfo, obj runtime.Object) ([]byte, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return encodeJSON(u.Object)
+	}
+	return runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.kind.GroupVersion()), obj)
 }
 
 // invalidPatch says that the outcome of a patch is no object of the kind.

@@ -39,7 +39,7 @@ func newCustomResourceSerializer(info *crdInfo, groupKind schema.GroupKind, obje
 		EncodesAsText:    true,
 		Serializer:       jsonSerializer(json.SerializerOptions{StreamingCollectionsEncoding: true}),
 		PrettySerializer: jsonSerializer(json.SerializerOptions{Pretty: true}),
-		StrictSerializer: jsonSerializer(json.SerializerOptions{Strict: true, StreamingCollectionsEncoding: true}),
+		StrictSerializer: strictJSON{jsonSerializer(json.SerializerOptions{Strict: true, StreamingCollectionsEncoding: true})},
 		StreamSerializer: &runtime.StreamSerializerInfo{
 			EncodesAsText: true,
 			Serializer:    jsonSerializer(json.SerializerOptions{}),
@@ -88,7 +88,7 @@ func (s *customResourceSerializer) EncoderForVersion(encoder runtime.Encoder, gv
 }
 
 func (s *customResourceSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
-	strict, _ := decoder.(*json.Serializer)
+	strict, _ := decoder.(strictDecoder)
 	coercing := coercingDecoder{delegate: decoder, info: s.info, unknownFields: strict != nil && strict.IsStrict()}
 	defaulter := unstructuredDefaulter{info: s.info, groupKind: s.groupKind, delegate: crds.Scheme}
 	return versioning.NewCodec(nil, coercing, runtime.UnsafeObjectConvertor(crds.Scheme), crds.Scheme, crds.Scheme, defaulter, nil, gv,

@@ -1,0 +1,70 @@
+package crdhandler
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+)
+
+// mergePatched returns a custom resource with a merge patch in it: patchAsJSON without encoding and decoding what the patch does not name,
+// which is most of the object. ok is false where there is anything to tell the client of, and nothing has been done.
+func (p *patcher) mergePatched(live runtime.Object) (obj runtime.Object, ok bool) {
+	u, ok := live.(*unstructured.Unstructured)
+	if !ok || p.patchType != types.MergePatchType {
+		return nil, false
+	}
+	members, ok := mergedMembers(u.Object, p.body)
+	if !ok {
+		return nil, false
+	}
+	obj, err := p.scope.newObject()
+	if err != nil {
+		return nil, false
+	}
+	decoder := p.scope.serializer.DecoderToVersion(decodedJSON{members: members, strict: p.validation.looks()}, p.scope.hub)
+	return obj, runtime.DecodeInto(decoder, nil, obj) == nil
+}
+
+// mergedMembers returns the members of a decoded object that a merge patch was applied to, and shares nothing with it. ok is false
+// for patches that are none, have duplicate fields, or change the kind of the object.
+func mergedMembers(live map[string]any, body []byte) (merged map[string]any, ok bool) {
+	patch, ok := readMembers(body)
+	if !ok {
+		return nil, false
+	}
+	named := make(map[string]any, len(patch))
+	for name := range patch {
+		if strings.EqualFold(name, "kind") || strings.EqualFold(name, "apiVersion") {
+			return nil, false
+		}
+		if value, ok := live[name]; ok {
+			named[name] = value
+		}
+	}
+	document, err := encodeJSON(named)
+	if err != nil {
+		return nil, false
+	}
+	patched, _, err := documentPatch{patchType: types.MergePatchType, body: body}.apply(document)
+	if err != nil {
+		return nil, false
+	}
+	if merged, ok = readMembers(patched); !ok {
+		return nil, false
+	}
+	for name, value := range live {
+		if _, ok := patch[name]; !ok {
+			merged[name] = runtime.DeepCopyJSONValue(value)
+		}
+	}
+	return merged, true
+}
+
+// readMembers reads an object without duplicate fields.
+func readMembers(text []byte) (members map[string]any, ok bool) {
+	found, err := kjson.UnmarshalStrict(text, &members)
+	return members, err == nil && len(found) == 0 && members != nil
+}

@@ -1,0 +1,54 @@
+package crdhandler
+
+import (
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
+)
+
+// FuzzMergedMembers compares patches of the members that a patch names with patches of the whole document.
+func FuzzMergedMembers(f *testing.F) {
+	for _, patch := range []string{
+		`{"spec":{"replicas":2}}`, `{"status":{"phase":"a"},"metadata":null}`, `{"metadata":{"labels":{"shard":null,"a":"<b>"}}}`, `{"spec":{"parts":[{"a":null},null]}}`,
+		`{"spec":7}`, `{"new":{"a":null,"b":1}}`, `{}`, `null`, `[]`, `[1]`, `"a"`, `{"a":1,"a":{"b":2}}`, `{"kind":"a"}`, `{"Kind":"a","apiVersion":null}`,
+		`{"b":-0,"c":1e3,"d":12345678901234567890}`, "{\"\xff\":\"\xff\"}", `{"b":{"b":{}},"n":{}}`, ` {"b" : 1 } `, `{"b":1}}`,
+	} {
+		f.Add([]byte(machine("m", 1)), []byte(patch))
+		f.Add([]byte(`{"a":null,"b":{"b":{"c":[1,2.5,1e21,-0,12345678901234567890,"\u2028"]}},"kind":"K","n":[]}`), []byte(patch))
+	}
+	f.Fuzz(func(t *testing.T, document, body []byte) {
+		live := map[string]any{}
+		if utiljson.Unmarshal(document, &live) != nil || live == nil {
+			return
+		}
+		before, err := encodeJSON(live) // as it is stored
+		if err != nil {
+			t.Fatal(err)
+		}
+		live = nil
+		if err := utiljson.Unmarshal(before, &live); err != nil {
+			t.Fatal(err)
+		}
+		got, ok := mergedMembers(live, body)
+		if !ok {
+			return
+		}
+		after, found, err := documentPatch{patchType: types.MergePatchType, body: body, strict: true}.apply(before)
+		if err != nil || len(found) > 0 {
+			t.Fatalf("%q: got %v, should have been refused: %v %v", body, got, found, err)
+		}
+		want := map[string]any{}
+		if found, err = kjson.UnmarshalStrict(after, &want); err != nil || len(found) > 0 {
+			t.Fatalf("%q: got %v, should have been refused: %v %v", body, got, found, err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q: got %#v, want %#v", body, got, want)
+		}
+		if again, err := encodeJSON(live); err != nil || string(again) != string(before) {
+			t.Fatalf("%q changed the object to %s", body, again)
+		}
+	})
+}
