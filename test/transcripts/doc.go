@@ -11,7 +11,7 @@
 //	go test . -run Differential -upstream -update  # and write upstream's answers into the files
 //
 // upstream is k8s.io/apiextensions-apiserver, built from the command in
-// ./upstream; the tests themselves do not import it. The expectations in the
+// ../upstream; the tests themselves do not import it. The expectations in the
 // files are upstream's answers, but for the exchanges marked @ours or @differs,
 // which docs/conformance.md explains.
 package transcripts

@@ -191,7 +191,9 @@ func buildUpstream(t *testing.T) string {
 		return path
 	}
 	path := filepath.Join(t.TempDir(), "upstream")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./upstream").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
+	build.Dir = "../upstream"
+	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build upstream: %v\n%s", err, output)
 	}
 	return path
