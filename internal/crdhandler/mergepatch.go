@@ -35,16 +35,12 @@ func mergedMembers(live map[string]any, body []byte) (merged map[string]any, ok 
 	if !ok {
 		return nil, false
 	}
-	named := make(map[string]any, len(patch))
 	for name := range patch {
 		if strings.EqualFold(name, "kind") || strings.EqualFold(name, "apiVersion") {
 			return nil, false
 		}
-		if value, ok := live[name]; ok {
-			named[name] = value
-		}
 	}
-	document, err := encodeJSON(named)
+	document, err := encodeJSON(namedMembers(live, patch))
 	if err != nil {
 		return nil, false
 	}
@@ -55,12 +51,46 @@ func mergedMembers(live map[string]any, body []byte) (merged map[string]any, ok 
 	if merged, ok = readMembers(patched); !ok {
 		return nil, false
 	}
-	for name, value := range live {
-		if _, ok := patch[name]; !ok {
-			merged[name] = runtime.DeepCopyJSONValue(value)
+	return merged, copyUnnamed(merged, live, patch)
+}
+
+// namedMembers returns what a patch may see of an object: the members it names, and of objects in both those that it names there.
+// It shares them with the object.
+func namedMembers(live, patch map[string]any) map[string]any {
+	named := make(map[string]any, len(patch))
+	for name, change := range patch {
+		value, ok := live[name]
+		if !ok {
+			continue
+		}
+		named[name] = value
+		members, ok := value.(map[string]any)
+		if changes, ok2 := change.(map[string]any); ok && ok2 {
+			named[name] = namedMembers(members, changes)
 		}
 	}
-	return merged, true
+	return named
+}
+
+// copyUnnamed adds what namedMembers left away to what a patch has made of the rest. ok is false if there is no place for it.
+func copyUnnamed(merged, live, patch map[string]any) (ok bool) {
+	for name, value := range live {
+		change, named := patch[name]
+		if !named {
+			merged[name] = runtime.DeepCopyJSONValue(value)
+			continue
+		}
+		members, ok := value.(map[string]any)
+		changes, ok2 := change.(map[string]any)
+		if !ok || !ok2 {
+			continue
+		}
+		into, ok := merged[name].(map[string]any)
+		if !ok || !copyUnnamed(into, members, changes) {
+			return false
+		}
+	}
+	return true
 }
 
 // readMembers reads an object without duplicate fields.

@@ -14,6 +14,7 @@ func FuzzMergedMembers(f *testing.F) {
 	for _, patch := range []string{
 		`{"spec":{"replicas":2}}`, `{"status":{"phase":"a"},"metadata":null}`, `{"metadata":{"labels":{"shard":null,"a":"<b>"}}}`, `{"spec":{"parts":[{"a":null},null]}}`,
 		`{"spec":7}`, `{"new":{"a":null,"b":1}}`, `{}`, `null`, `[]`, `[1]`, `"a"`, `{"a":1,"a":{"b":2}}`, `{"kind":"a"}`, `{"Kind":"a","apiVersion":null}`,
+		`{"b":{"b":{"c":null,"d":{"e":null}},"x":{"y":null}}}`, `{"b":[{"c":null}]}`, `{"n":[{"c":null}],"a":[{"c":null}],"z":[{"c":null}]}`, `{"b":{"b":{}},"spec":{}}`,
 		`{"b":-0,"c":1e3,"d":12345678901234567890}`, "{\"\xff\":\"\xff\"}", `{"b":{"b":{}},"n":{}}`, ` {"b" : 1 } `, `{"b":1}}`,
 	} {
 		f.Add([]byte(machine("m", 1)), []byte(patch))
