@@ -142,13 +142,14 @@ func readFields(value any, entry *metav1.ManagedFieldsEntry, sets *[]readSet) (u
 	if !ok || sets == nil {
 		return ok
 	}
-	text, err := encodeJSON(members)
-	if err != nil {
+	e := encoders.Get().(*jsonEncoder)
+	defer e.release()
+	if err := e.value(members); err != nil {
 		return false
 	}
 	entry.FieldsV1 = &metav1.FieldsV1{}
-	entry.FieldsV1.SetRawBytes(text)
-	*sets = append(*sets, readSet{text: text, members: members})
+	entry.FieldsV1.SetRawBytes(e.out) // it takes a copy
+	*sets = append(*sets, readSet{text: entry.FieldsV1.GetRawBytes(), members: members})
 	return true
 }
 
