@@ -37,13 +37,16 @@ var buildUpstream = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// encryptionKey is that of encrypting.
+const encryptionKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
 // encrypting is an EncryptionConfiguration for everything that a test stores.
 const encrypting = `kind: EncryptionConfiguration
 apiVersion: apiserver.config.k8s.io/v1
 resources:
 - resources: ["*.*"]
   providers:
-  - aescbc: {keys: [{name: first, secret: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=}]}
+  - aescbc: {keys: [{name: first, secret: ` + encryptionKey + `}]}
   - identity: {}
 `
 

@@ -145,7 +145,11 @@ func TestLogs(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte(known+`,robot,1,"system:masters"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server, log := carelessly(t, "-v=10", "--token-auth-file", tokens)
+	encryption := filepath.Join(t.TempDir(), "encryption.yaml")
+	if err := os.WriteFile(encryption, []byte(encrypting), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, log := carelessly(t, "-v=10", "--token-auth-file", tokens, "--encryption-provider-config", encryption)
 	installSamples(t, server)
 	config := adminConfig(t, server)
 	for _, header := range []string{"Bearer " + token, "Basic " + password, "Bearer " + known} {
@@ -161,7 +165,8 @@ func TestLogs(t *testing.T) {
 	}
 	secrets := map[string][]byte{
 		"a token": []byte(token), "a known token": []byte(known), "a password": []byte(password), "a private key": []byte("PRIVATE KEY"),
-		"the admin's key": config.KeyData, "the admin's key in the kubeconfig": base64.StdEncoding.AppendEncode(nil, config.KeyData),
+		"the key of what is stored": []byte(encryptionKey),
+		"the admin's key":           config.KeyData, "the admin's key in the kubeconfig": base64.StdEncoding.AppendEncode(nil, config.KeyData),
 	}
 	for name, secret := range secrets {
 		for line := range bytes.Lines(secret) {
