@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"maps"
+
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,19 +26,21 @@ func (v *Version) root() (*node, error) {
 	})
 }
 
-// checkStatus holds a status against its part of the schema.
-func (n *node) checkStatus(status any) verdict {
+// statusNode is the schema's part for the status.
+func (n *node) statusNode() *node {
 	switch {
 	case n.object != nil:
 		if declared := n.object.properties.get("status"); declared != nil {
-			return declared.check(status)
+			return declared
 		}
-		return valid
 	case n.opaque:
-		return unknown
+		return n
 	}
-	return valid
+	return &node{types: anyKind}
 }
+
+// checkStatus holds a status against its part of the schema.
+func (n *node) checkStatus(status any) verdict { return n.statusNode().check(status) }
 
 // validateSchema holds a new object against the schema.
 func (v *Version) validateSchema(root *node, obj *unstructured.Unstructured) field.ErrorList {
@@ -47,7 +51,9 @@ func (v *Version) validateSchema(root *node, obj *unstructured.Unstructured) fie
 	if err != nil {
 		return internalError(err)
 	}
-	return apiservervalidation.ValidateCustomResource(nil, obj.Object, validator)
+	return root.bounded(obj.Object, nil, func(value any) field.ErrorList {
+		return apiservervalidation.ValidateCustomResource(nil, value, validator)
+	})
 }
 
 // validateSchemaChange holds a changed object against the schema. What is valid by itself is valid as a change
@@ -60,7 +66,9 @@ func (v *Version) validateSchemaChange(root *node, obj, old *unstructured.Unstru
 	if err != nil {
 		return internalError(err)
 	}
-	return apiservervalidation.ValidateCustomResourceUpdate(nil, obj.Object, old.Object, validator, ratchet.schemaOptions()...)
+	return root.bounded(obj.Object, old.Object, func(value any) field.ErrorList {
+		return apiservervalidation.ValidateCustomResourceUpdate(nil, value, old.Object, validator, ratchet.of(value, old.Object).schemaOptions()...)
+	})
 }
 
 // validateStatusChange holds a changed status, where it is a subresource, against its part of the schema.
@@ -73,5 +81,13 @@ func (v *Version) validateStatusChange(root *node, obj, old *unstructured.Unstru
 	if err != nil {
 		return internalError(err)
 	}
-	return apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], validator, ratchet.statusOptions()...)
+	return root.statusNode().bounded(status, old.Object["status"], func(value any) field.ErrorList {
+		of := ratchet
+		if !same(value, status) {
+			whole := maps.Clone(obj.Object)
+			whole["status"] = value
+			of = ratchet.of(whole, old.Object)
+		}
+		return apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), value, old.Object["status"], validator, of.statusOptions()...)
+	})
 }
