@@ -23,6 +23,7 @@ func main() {
 	flag.StringVar(&m.client, "client-url", "http://127.0.0.1:0", "where it serves clients")
 	flag.StringVar(&m.peer, "peer-url", "http://127.0.0.1:0", "where it serves other members")
 	flag.StringVar(&m.cluster, "initial-cluster", "", "all members, as name=peer-url,...; this one alone by default")
+	flag.Int64Var(&m.quota, "quota-backend-bytes", 8<<30, "how large its database may become")
 	flag.Parse()
 	if err := m.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "etcd:", err)
@@ -31,7 +32,10 @@ func main() {
 }
 
 // member is what there is to say about a member.
-type member struct{ dir, name, client, peer, cluster string }
+type member struct {
+	dir, name, client, peer, cluster string
+	quota                            int64
+}
 
 func (m *member) config() (*embed.Config, error) {
 	client, err := url.Parse(m.client)
@@ -45,7 +49,7 @@ func (m *member) config() (*embed.Config, error) {
 	config := embed.NewConfig()
 	config.Dir, config.Name = m.dir, m.name
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop()) // it logs its own closing as errors
-	config.QuotaBackendBytes = 8 << 30
+	config.QuotaBackendBytes = m.quota
 	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
 	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*peer}
 	if config.InitialCluster = m.cluster; m.cluster == "" {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -72,6 +73,23 @@ func startCluster(t *testing.T) *cluster {
 	}
 	t.Cleanup(func() { _ = c.client.Close() })
 	return c
+}
+
+// startMember starts an etcd of one member, which ends with the test.
+func startMember(t *testing.T, args ...string) (*member, *clientv3.Client) {
+	t.Helper()
+	m := &member{name: "alone", client: "http://" + freeAddress(t)}
+	m.args = append([]string{"-data-dir", filepath.Join(t.TempDir(), m.name), "-name", m.name, "-client-url", m.client, "-peer-url", "http://" + freeAddress(t)}, args...)
+	if err := m.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.kill() })
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{m.client}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = etcd.Close() })
+	return m, etcd
 }
 
 // start starts the member and returns when it serves.
@@ -167,6 +185,8 @@ type proxy struct {
 	mu   sync.Mutex // guards the fields below
 	down bool
 	open map[net.Conn]struct{}
+
+	delay atomic.Int64 // how long what a client sends is held back, in nanoseconds
 }
 
 // startProxy starts a proxy, which ends with the test.
@@ -209,11 +229,23 @@ func (p *proxy) carry(near net.Conn) {
 	}
 	defer p.drop(near, far)
 	go func() { // ends with the other direction
-		_, _ = io.Copy(far, near)
+		_, _ = io.Copy(far, held{near, &p.delay})
 		far.Close()
 		near.Close()
 	}()
 	_, _ = io.Copy(near, far)
+}
+
+// held is a connection that is read late.
+type held struct {
+	net.Conn
+	delay *atomic.Int64
+}
+
+func (h held) Read(b []byte) (int, error) {
+	n, err := h.Conn.Read(b)
+	time.Sleep(time.Duration(h.delay.Load()))
+	return n, err
 }
 
 // keep notes open connections; false: the proxy is down.

@@ -64,16 +64,23 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// startServer starts a server, which is killed at the end of the test if it still runs.
+// startServer starts a server, which is killed at the end of the test if it still runs. It compares its memory with etcd all the
+// time; a difference fails the test.
 func startServer(t *testing.T, options process.Options) *process.Server {
 	t.Helper()
+	options.Args = append([]string{process.CheckMemory}, options.Args...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	server, err := process.Start(ctx, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Kill() })
+	t.Cleanup(func() {
+		_ = server.Kill()
+		if err := server.MemoryError(); err != nil {
+			t.Errorf("%v\n%s", err, server.Output())
+		}
+	})
 	return server
 }
 

@@ -1,0 +1,327 @@
+package fault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/crd-server/crd-server/test/process"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// trouble is a server on an etcd of its own, that is about to be in trouble.
+type trouble struct {
+	t       *testing.T
+	member  *member
+	etcd    *clientv3.Client
+	proxy   *proxy
+	options process.Options
+	server  *process.Server
+	*client
+}
+
+// newTrouble starts a server on an etcd with the arguments given. The resource exists.
+func newTrouble(t *testing.T, etcdArgs ...string) *trouble {
+	t.Helper()
+	began := time.Now()
+	t.Cleanup(func() { written.outcome(t, began) })
+	f := &trouble{t: t}
+	f.member, f.etcd = startMember(t, etcdArgs...)
+	f.proxy = startProxy(t, f.member.client)
+	f.options = process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "server"),
+		Args: []string{"--etcd-servers", f.proxy.url(), "--etcd-compaction-interval", "0"}}
+	f.restart()
+	f.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
+	return f
+}
+
+// restart starts the server, anew if it runs: it remembers nothing.
+func (f *trouble) restart() {
+	f.t.Helper()
+	if f.server != nil {
+		if err := f.server.Stop(); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.server = startServer(f.t, f.options)
+	f.client = newClient(f.t, f.server)
+}
+
+// answer is a Status, or what tells it from an object.
+type answer struct {
+	code     int
+	Reason   string
+	Message  string
+	Metadata struct{ Continue, ResourceVersion string }
+	Items    []object
+}
+
+// ask sends a request that is answered, with JSON.
+func (c *client) ask(t *testing.T, method, path string, body []byte) answer {
+	t.Helper()
+	code, content, err := c.do(t.Context(), method, path, asJSON, body)
+	a := answer{code: code}
+	if err == nil {
+		err = json.Unmarshal(content, &a)
+	}
+	if err != nil {
+		t.Fatalf("%s %s: %d %v %.300s", method, path, code, err, content)
+	}
+	return a
+}
+
+// isReady asks /readyz.
+func (c *client) isReady(ctx context.Context) bool {
+	code, _, err := c.do(ctx, http.MethodGet, "/readyz", "", nil)
+	return err == nil && code == http.StatusOK
+}
+
+// waitFor waits for a condition.
+func waitFor(t *testing.T, what string, limit time.Duration, holds func() bool) {
+	t.Helper()
+	for began := time.Now(); !holds(); pause(t.Context(), 20*time.Millisecond) {
+		if time.Since(began) > limit || t.Context().Err() != nil {
+			t.Fatalf("not after %s: %s", limit, what)
+		}
+	}
+}
+
+// large is the body of an object of about 200 KiB.
+func large(name string) []byte { return body(name, name+strings.Repeat(" ", 200<<10), 0) }
+
+// fill creates large objects until one is refused; it returns the names of those that were acknowledged, and the refusal.
+func (c *client) fill(t *testing.T, most int) (names []string, refusal answer, err error) {
+	t.Helper()
+	for n := range most {
+		name := fmt.Sprintf("large-%d", n)
+		code, content, err := c.do(t.Context(), http.MethodPost, cells, asJSON, large(name))
+		if err != nil {
+			return names, refusal, err
+		}
+		if code != http.StatusCreated {
+			refusal.code = code
+			return names, refusal, json.Unmarshal(content, &refusal)
+		}
+		names = append(names, name)
+	}
+	return names, refusal, errors.New("nothing was refused")
+}
+
+// TestQuota fills etcd up to its quota. Writes are refused with a Status, reads and deletions go on, and so do writes when there is room
+// again.
+func TestQuota(t *testing.T) {
+	f := newTrouble(t, "-quota-backend-bytes", fmt.Sprint(16<<20))
+	names, refusal, err := f.fill(t, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if refusal.code < 500 || !strings.Contains(refusal.Message, "database space exceeded") {
+		t.Errorf("a write beyond the quota: %+v", refusal)
+	}
+	if list := f.ask(t, http.MethodGet, cells, nil); list.code != http.StatusOK || len(list.Items) != len(names) {
+		t.Errorf("a list: %d with %d objects, not %d", list.code, len(list.Items), len(names))
+	}
+	if !f.isReady(t.Context()) {
+		t.Error("not ready, though reads are served")
+	}
+	for _, name := range names {
+		f.must(t, http.StatusOK, http.MethodDelete, cells+"/"+name, "", nil)
+	}
+	f.makeRoom()
+	f.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, large("later"))
+	written.add(t, "after %d objects of 200 KiB: %d %s: %s", len(names), refusal.code, refusal.Reason, refusal.Message)
+}
+
+// makeRoom does what the operator of etcd does.
+func (f *trouble) makeRoom() {
+	f.t.Helper()
+	ctx := f.t.Context()
+	now, err := f.etcd.Get(ctx, "/")
+	if err == nil {
+		_, err = f.etcd.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	if err == nil {
+		_, err = f.etcd.Defragment(ctx, f.member.client)
+	}
+	if err == nil {
+		_, err = f.etcd.AlarmDisarm(ctx, &clientv3.AlarmMember{})
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestFullDisk fills the disk of a server with its etcd. Whatever was acknowledged is there when there is room again.
+func TestFullDisk(t *testing.T) {
+	defer written.outcome(t, time.Now())
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=200m"); err != nil {
+		t.Skipf("a small disk cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	options := process.Options{Binary: binary(), DataDir: filepath.Join(disk, "data")}
+	server := startServer(t, options)
+	c := newClient(t, server)
+	c.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
+	filler := filepath.Join(disk, "filler")
+	if err := fillDisk(filler); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	names, refusal, err := c.fill(t, 1000)
+	ended := "the server went on"
+	if err != nil {
+		<-server.Done() // a client without an answer: there is no server any more
+		ended = "the server ended"
+		if !strings.Contains(server.Output(), "no space left on device") {
+			t.Errorf("the server does not say why it ended:\n%.2000s", server.Output())
+		}
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		server = startServer(t, options)
+		c = newClient(t, server)
+	}
+	items, _, code, err := c.list(t.Context())
+	if err != nil || code != http.StatusOK {
+		t.Fatalf("%d %v", code, err)
+	}
+	for _, name := range names {
+		if _, found := items[name]; !found {
+			t.Errorf("%s was acknowledged, and is not there", name)
+		}
+	}
+	c.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, large("later"))
+	written.add(t, "full after %d objects of 200 KiB: %s (%d %s); all are there when there is room again", len(names), ended, refusal.code, refusal.Reason)
+}
+
+// fillDisk writes a file until there is no room left.
+func fillDisk(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for block := make([]byte, 64<<10); ; {
+		if _, err := file.Write(block); err != nil {
+			return err
+		}
+	}
+}
+
+// TestCompaction has etcd compact what clients go on from. Both kinds are told to begin anew, and a list how.
+func TestCompaction(t *testing.T) {
+	f := newTrouble(t)
+	for n := range 10 {
+		f.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, body(fmt.Sprintf("cell-%d", n), "first", 0))
+	}
+	page := f.ask(t, http.MethodGet, cells+"?limit=4", nil)
+	for n := range 10 {
+		f.must(t, http.StatusOK, http.MethodPatch, fmt.Sprintf("%s/cell-%d", cells, n), asMergePatch, []byte(`{"spec":{"value":"second"}}`))
+	}
+	f.makeRoom()
+	f.restart()
+	rest := f.ask(t, http.MethodGet, cells+"?limit=4&continue="+url.QueryEscape(page.Metadata.Continue), nil)
+	if rest.code != http.StatusGone || rest.Reason != "Expired" || rest.Metadata.Continue == "" {
+		t.Fatalf("a list that goes on: %+v", rest)
+	}
+	rest = f.ask(t, http.MethodGet, cells+"?continue="+url.QueryEscape(rest.Metadata.Continue), nil)
+	if rest.code != http.StatusOK || len(rest.Items) != 6 || rest.Items[0].Metadata.Name != "cell-4" {
+		t.Errorf("a list that goes on at another revision: %+v", rest)
+	}
+	if exact := f.ask(t, http.MethodGet, cells+"?resourceVersionMatch=Exact&resourceVersion="+page.Metadata.ResourceVersion, nil); exact.code != http.StatusGone {
+		t.Errorf("a list of what is gone: %+v", exact)
+	}
+	code, events, err := f.do(t.Context(), http.MethodGet, cells+"?watch=1&resourceVersion="+page.Metadata.ResourceVersion, "", nil)
+	if err != nil || code != http.StatusOK && code != http.StatusGone || !strings.Contains(string(events), `"code":410`) {
+		t.Errorf("a watch from what is gone: %d %v %.300s", code, err, events)
+	}
+}
+
+// TestCorruptedValue has an object in etcd that cannot be read. It takes down the lists that it is in and nothing else, and can be deleted.
+func TestCorruptedValue(t *testing.T) {
+	f := newTrouble(t)
+	others := strings.ReplaceAll(cells, plural, "others")
+	f.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON,
+		[]byte(strings.NewReplacer("cells", "others", "Cell", "Other", `"cell"`, `"other"`).Replace(definition)))
+	f.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, body("good", "x", 0))
+	f.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, body("bad", "x", 0))
+	f.must(t, http.StatusOK, http.MethodGet, cells, "", nil) // it is in memory
+	if _, err := f.etcd.Put(t.Context(), "/registry/"+group+"/"+plural+"/fault/bad", "\x00 no object"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the server has seen the value", 10*time.Second, func() bool { return f.ask(t, http.MethodGet, cells+"/bad", nil).code != http.StatusOK })
+	for _, when := range []string{"while it runs", "after a restart"} {
+		if list := f.ask(t, http.MethodGet, cells, nil); list.code != http.StatusInternalServerError || list.Reason != "StorageReadError" || !strings.Contains(list.Message, "bad") {
+			t.Errorf("%s, a list: %+v", when, list)
+		}
+		if bad := f.ask(t, http.MethodGet, cells+"/bad", nil); bad.code != http.StatusInternalServerError || !strings.Contains(bad.Message, "corrupt object") {
+			t.Errorf("%s, the object: %+v", when, bad)
+		}
+		f.must(t, http.StatusOK, http.MethodGet, cells+"/good", "", nil)
+		f.must(t, http.StatusOK, http.MethodPatch, cells+"/good", asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, when))
+		f.must(t, http.StatusOK, http.MethodGet, others, "", nil)
+		if !f.isReady(t.Context()) {
+			t.Error("not ready")
+		}
+		f.restart()
+	}
+	if refused := f.ask(t, http.MethodDelete, cells+"/bad", nil); refused.code != http.StatusInternalServerError {
+		t.Errorf("deleting it like any other: %+v", refused)
+	}
+	f.must(t, http.StatusOK, http.MethodDelete, cells+"/bad?ignoreStoreReadErrorWithClusterBreakingPotential=true", "", nil)
+	if list := f.ask(t, http.MethodGet, cells, nil); list.code != http.StatusOK || len(list.Items) != 1 {
+		t.Errorf("a list without it: %+v", list)
+	}
+}
+
+// TestSlowEtcd has an etcd that is late, and then one that does not answer for a while. Requests that need it wait, and are told when it
+// takes too long; what needs memory only goes on; the server is unready, and ready again by itself.
+func TestSlowEtcd(t *testing.T) {
+	f := newTrouble(t)
+	f.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, body("cell", "first", 0))
+	f.must(t, http.StatusOK, http.MethodGet, cells, "", nil)
+	f.proxy.delay.Store(int64(200 * time.Millisecond))
+	f.must(t, http.StatusOK, http.MethodPatch, cells+"/cell", asMergePatch, []byte(`{"spec":{"value":"late"}}`))
+	f.must(t, http.StatusOK, http.MethodGet, cells, "", nil)
+	f.proxy.delay.Store(0)
+
+	if err := f.member.signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	patched, _, err := f.do(t.Context(), http.MethodPatch, cells+"/cell?timeout=2s", asMergePatch, []byte(`{"spec":{"value":"never"}}`))
+	listed, _, listErr := f.do(t.Context(), http.MethodGet, cells+"?timeout=2s", "", nil)
+	if err != nil || listErr != nil || patched < 500 || listed < 429 {
+		t.Errorf("with an etcd that does not answer: %d %v, %d %v", patched, err, listed, listErr)
+	}
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("two requests of at most 2s took %s", took)
+	}
+	f.must(t, http.StatusOK, http.MethodGet, cells+"?resourceVersion=0", "", nil)
+	if f.isReady(t.Context()) {
+		t.Error("ready without etcd")
+	}
+	if err := f.member.signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	back := time.Now()
+	waitFor(t, "the server is ready", 20*time.Second, func() bool { return f.isReady(t.Context()) })
+	f.must(t, http.StatusOK, http.MethodPatch, cells+"/cell", asMergePatch, []byte(`{"spec":{"value":"again"}}`))
+	f.must(t, http.StatusOK, http.MethodGet, cells, "", nil)
+	written.add(t, "without an answer of etcd a write gets %d, a list %d; ready %s after it is back", patched, listed, time.Since(back).Round(time.Millisecond))
+}

@@ -1,0 +1,145 @@
+package fault
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/crd-server/crd-server/test/process"
+)
+
+// converter is a conversion webhook, which works, hangs or refuses.
+type converter struct {
+	mode atomic.Value // "works", "hangs", "refuses"
+}
+
+func (c *converter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	for c.mode.Load() == "hangs" {
+		pause(req.Context(), 20*time.Millisecond)
+	}
+	if c.mode.Load() == "refuses" {
+		http.Error(w, "no", http.StatusInternalServerError)
+		return
+	}
+	var review struct {
+		Request struct {
+			UID               string           `json:"uid"`
+			DesiredAPIVersion string           `json:"desiredAPIVersion"`
+			Objects           []map[string]any `json:"objects"`
+		} `json:"request"`
+	}
+	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	for _, object := range review.Request.Objects {
+		object["apiVersion"] = review.Request.DesiredAPIVersion
+	}
+	w.Header().Set("Content-Type", asJSON)
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", "response": map[string]any{
+		"uid": review.Request.UID, "result": map[string]string{"status": "Success"}, "convertedObjects": review.Request.Objects}})
+}
+
+const (
+	cellsV2      = "/apis/" + group + "/v2/namespaces/fault/" + plural
+	asMetadata   = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	promptAnswer = 5 * time.Second // on a busy machine
+)
+
+// TestConversionWebhook has a conversion webhook that refuses, hangs and is down. What does not need it goes on at once; what needs it is
+// refused, and waits no longer than its client.
+func TestConversionWebhook(t *testing.T) {
+	defer written.outcome(t, time.Now())
+	hook := &converter{}
+	hook.mode.Store("works")
+	web := httptest.NewTLSServer(hook)
+	t.Cleanup(web.Close)
+	t.Cleanup(func() { hook.mode.Store("refuses") }) // nobody hangs while the server closes
+	server := startServer(t, process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "data")})
+	c := newClient(t, server)
+	for _, mode := range []string{"refuses", "hangs", "down"} {
+		t.Run(mode, func(t *testing.T) {
+			hook.mode.Store("works")
+			c.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, twoVersions(t, web))
+			for n := range 5 {
+				c.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, body(fmt.Sprintf("cell-%d", n), "x", 0))
+			}
+			c.must(t, http.StatusCreated, http.MethodPost, cellsV2, asJSON, []byte(strings.Replace(string(body("second", "x", 0)), "/v1", "/v2", 1)))
+			if hook.mode.Store(mode); mode == "down" {
+				web.Close()
+			}
+			c.withoutWebhook(t)
+		})
+	}
+}
+
+// withoutWebhook does what goes on without a webhook, and what does not.
+func (c *client) withoutWebhook(t *testing.T) {
+	t.Helper()
+	prompt := func(code int, method, path, mediaType string, content []byte) {
+		t.Helper()
+		began := time.Now()
+		if c.must(t, code, method, path, mediaType, content); time.Since(began) > promptAnswer {
+			t.Errorf("%s %s took %s", method, path, time.Since(began))
+		}
+	}
+	prompt(http.StatusOK, http.MethodGet, cells, "", nil)
+	prompt(http.StatusOK, http.MethodGet, cells+"/second", "", nil)
+	prompt(http.StatusOK, http.MethodPatch, cells+"/cell-0", asMergePatch, []byte(`{"spec":{"value":"y"}}`))
+	prompt(http.StatusOK, http.MethodDelete, cells+"/cell-1", "", nil)
+	prompt(http.StatusOK, http.MethodDelete, cells+"?fieldSelector=metadata.name%3Dcell-2", "", nil)
+	for _, path := range []string{cells, cellsV2 + "?timeout=2s"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", asMetadata)
+		began := time.Now()
+		resp, err := c.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		written.add(t, "metadata at %s: %d after %s", path, resp.StatusCode, time.Since(began).Round(time.Millisecond))
+		if path == cells && resp.StatusCode != http.StatusOK {
+			t.Errorf("metadata of the stored version: %d", resp.StatusCode)
+		}
+	}
+	for _, path := range []string{cellsV2 + "?timeout=2s", cellsV2 + "/cell-0?timeout=2s"} {
+		began := time.Now()
+		failed := c.ask(t, http.MethodGet, path, nil)
+		if failed.code < 500 || time.Since(began) > 2*time.Second+promptAnswer {
+			t.Errorf("%s: %d %s after %s", path, failed.code, failed.Message, time.Since(began))
+		}
+	}
+	prompt(http.StatusOK, http.MethodDelete, definitions+"/"+plural+"."+group, "", nil)
+	waitFor(t, "the CRD is gone", 10*time.Second, func() bool {
+		return c.ask(t, http.MethodGet, definitions+"/"+plural+"."+group, nil).code == http.StatusNotFound
+	})
+}
+
+// twoVersions is the CRD with another version, to which a webhook converts.
+func twoVersions(t *testing.T, web *httptest.Server) []byte {
+	t.Helper()
+	var crd map[string]any
+	if err := json.Unmarshal([]byte(definition), &crd); err != nil {
+		t.Fatal(err)
+	}
+	spec := crd["spec"].(map[string]any)
+	versions := spec["versions"].([]any)
+	spec["versions"] = append(versions, map[string]any{"name": "v2", "served": true, "storage": false, "schema": versions[0].(map[string]any)["schema"]})
+	spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": []string{"v1"}, "clientConfig": map[string]any{
+		"url": web.URL, "caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})}}}
+	encoded, err := json.Marshal(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
