@@ -100,7 +100,7 @@ func (s *requestScope) beforeCreate(ctx context.Context, namespace string, obj r
 		errs = apivalidation.ValidateObjectMetaAccessor(checked(m), s.namespaced, pathSegment, field.NewPath("metadata"))
 	}
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(s.storedKind(obj), m.GetName(), errs)
+		return invalidObject(s.storedKind(obj), m.GetName(), errs)
 	}
 	for _, text := range s.strategy.WarningsOnCreate(ctx, obj) {
 		warning.AddWarning(ctx, "", text)
@@ -124,7 +124,7 @@ func (s *requestScope) beforeUpdate(ctx context.Context, namespace string, obj, 
 	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(checked(m), oldMeta, metadata)...)
 	errs = append(errs, s.strategy.ValidateUpdate(ctx, obj, old)...)
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(s.storedKind(obj), m.GetName(), errs)
+		return invalidObject(s.storedKind(obj), m.GetName(), errs)
 	}
 	for _, text := range s.strategy.WarningsOnUpdate(ctx, obj, old) {
 		warning.AddWarning(ctx, "", text)
