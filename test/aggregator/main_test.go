@@ -35,12 +35,8 @@ func runAll(m *testing.M) (int, error) {
 	if _, err := os.Stat(binary()); err != nil {
 		return 0, fmt.Errorf("no server to test (make build): %w", err)
 	}
-	dir, err := os.MkdirTemp("", "crd-server-aggregator-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	etcdBinary, kubectlBinary = filepath.Join(dir, "etcd"), filepath.Join(dir, "kubectl")
+	built := absolute("../../build/aggregator") // where they stay, so that they are not linked again
+	etcdBinary, kubectlBinary = filepath.Join(built, "etcd"), filepath.Join(built, "kubectl")
 	if err := cluster.Build(context.Background(), filepath.Join("..", "etcd"), etcdBinary); err != nil {
 		return 0, err
 	}

@@ -133,13 +133,26 @@ func TestRegistration(t *testing.T) {
 	}
 
 	direct.run("apply", "-f", samples)
-	i.available("v1.stable.example.com", "v1.web.example.com", "v1beta1.web.example.com")
+	i.available("v1.infra.example.com", "v1.stable.example.com", "v1.web.example.com", "v1beta1.web.example.com")
 	found, err := i.services().Get(t.Context(), "v1.web.example.com", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(found.Spec.CABundle) != string(i.serving.pem()) || found.Spec.Service.Name != serviceName || found.Spec.InsecureSkipTLSVerify {
 		t.Errorf("APIService %s: %+v", found.Name, found.Spec)
+	}
+
+	ours, err := i.services().List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=crd-server"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, service := range ours.Items {
+		names = append(names, service.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"v1.infra.example.com", "v1.stable.example.com", "v1.web.example.com", "v1beta1.web.example.com"}; !slices.Equal(names, want) {
+		t.Errorf("registered are %q, not %q", names, want)
 	}
 
 	direct.run("patch", "crd", "websites.web.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/1/served","value":false}]`)

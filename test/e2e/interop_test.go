@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -87,6 +88,41 @@ func TestInterop(t *testing.T) {
 		})
 	}
 }
+
+// TestMoved copies the keys of CRDs and objects from the etcd of an upstream's server to another, whatever revisions they get
+// there: crd-server serves everything as it was, but for resourceVersions.
+func TestMoved(t *testing.T) {
+	t.Parallel()
+	old := newInterop(t, nil, nil)
+	server := old.startUpstream()
+	client := dynamicClient(t, server)
+	old.writeAll(client)
+	want := old.everything(client)
+	old.end(server)
+
+	moved := newInterop(t, nil, nil)
+	found, err := old.etcd.Client.Get(t.Context(), "/registry/", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range found.Kvs {
+		if _, err := moved.etcd.Client.Put(t.Context(), string(kv.Key), string(kv.Value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client = dynamicClient(t, moved.startOurs())
+	got := moved.everything(client)
+	for _, all := range []map[string]string{want, got} {
+		for name := range all {
+			all[name] = resourceVersion.ReplaceAllLiteralString(all[name], "")
+		}
+	}
+	moved.equal("what was moved", want, got)
+	moved.changeAll(client)
+}
+
+// resourceVersion is that of an object as everything has it.
+var resourceVersion = regexp.MustCompile(`"resourceVersion": "\d+",?`)
 
 // interop is an etcd that two servers take turns on.
 type interop struct {
