@@ -37,6 +37,10 @@ func (c *chain) withDeadline(next http.Handler) http.Handler {
 		}
 		rc.deadline = rc.received.Add(timeout)
 		defer rc.end()
+		if req.ProtoMajor == 1 && req.ContentLength != 0 {
+			// Before it answers a request that was refused without its body, net/http reads what is left of that, for as long as it drips in.
+			defer func() { _ = http.NewResponseController(w).SetReadDeadline(rc.deadline) }() // fails within the process, where nothing drips
+		}
 		if !obeysContext(rc.info) {
 			abandoning.ServeHTTP(w, req)
 			return
