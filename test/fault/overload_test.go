@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,7 +93,7 @@ func (o *overload) under(t *testing.T, connections int, work func(t *testing.T, 
 	if health.failed > 0 || health.slowest > healthLimit() {
 		t.Errorf("health: %v", health)
 	}
-	if limit := memoryLimit(connections); memory.bytes > limit {
+	if limit := memoryLimit(connections); memory.bytes > limit && !raceDetector() {
 		t.Errorf("%d MiB of memory, more than %d", memory.bytes>>20, limit>>20)
 	}
 	if o.unhinted.Load() > 0 {
@@ -98,6 +101,12 @@ func (o *overload) under(t *testing.T, connections int, work func(t *testing.T, 
 	}
 	written.add(t, "%d served, %d refused with 429, %d other; health: %v; another user: %v; at most %d MiB of memory (limit %d)",
 		o.served.Load(), o.refused.Load(), o.other.Load(), health, polite, memory.bytes>>20, memoryLimit(connections)>>20)
+}
+
+// raceDetector says that the server was built with it, and so needs many times as much memory.
+func raceDetector() bool {
+	info, err := buildinfo.ReadFile(binary())
+	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // count notes an answer.

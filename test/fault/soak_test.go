@@ -28,7 +28,7 @@ const (
 // TestSoak has clients do everything for long, while CRDs come and go. What the server holds must not grow.
 func TestSoak(t *testing.T) {
 	f := newTrouble(t)
-	f.options.Args = []string{"--etcd-servers", f.member.client, "--etcd-compaction-interval", size(time.Second, time.Minute).String()}
+	f.options.Args = []string{"--etcd-servers", f.member.client, "--etcd-compaction-interval", size(time.Second, 5*time.Second).String()}
 	f.restart()
 	s := &soak{trouble: f}
 	var held []holding
@@ -167,7 +167,7 @@ func (s *soak) measure() holding {
 		for _, c := range s.clients {
 			c.http.CloseIdleConnections() // a connection is idle some time after its last request has ended
 		}
-		pause(s.t.Context(), 100*time.Millisecond)
+		pause(s.t.Context(), size(100*time.Millisecond, 2*time.Second)) // etcd is compacted meanwhile
 		now := s.look()
 		least = holding{min(least.heap, now.heap), min(least.goroutines, now.goroutines), min(least.files, now.files), min(least.etcd, now.etcd)}
 	}
