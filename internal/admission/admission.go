@@ -52,7 +52,8 @@ type Config struct {
 
 // Admission asks the plugins. They know what is configured once Run has run for a moment, and wait for that.
 type Admission struct {
-	admission.Interface
+	// Chain is what objects are admitted by. It implements MutationInterface and ValidationInterface, which embedding would hide.
+	Chain     admission.Interface
 	informers informers.SharedInformerFactory
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 }
@@ -84,7 +85,7 @@ func New(background context.Context, c Config) (*Admission, error) {
 		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
 	}
 	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
-	a.Interface, err = registered().NewFromPlugins(names, configuration, admission.PluginInitializers{
+	a.Chain, err = registered().NewFromPlugins(names, configuration, admission.PluginInitializers{
 		initializer.NewAPIServerIDInitializer(c.ID),
 		initializer.New(client, dynamicClient, a.informers, c.Authorizer, utilfeature.DefaultFeatureGate, effective, background.Done(), a.mapper),
 		manifests{},
@@ -94,7 +95,7 @@ func New(background context.Context, c Config) (*Admission, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)
 	}
-	a.Interface = admissionmetrics.WithStepMetrics(a.Interface)
+	a.Chain = admissionmetrics.WithStepMetrics(a.Chain)
 	return a, nil
 }
 

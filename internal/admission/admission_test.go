@@ -74,10 +74,10 @@ func (a *Admission) create(t *testing.T, namespace string, legs int64) (*unstruc
 	attributes := admission.NewAttributesRecord(table, nil, tableKind, namespace, "one", tableResource, "", admission.Create,
 		&metav1.CreateOptions{}, false, &user.DefaultInfo{Name: "jane"})
 	interfaces := admission.NewObjectInterfacesFromScheme(runtime.NewScheme())
-	if err := a.Interface.(admission.MutationInterface).Admit(t.Context(), attributes, interfaces); err != nil {
+	if err := a.Chain.(admission.MutationInterface).Admit(t.Context(), attributes, interfaces); err != nil {
 		return nil, err
 	}
-	return table, a.Interface.(admission.ValidationInterface).Validate(t.Context(), attributes, interfaces)
+	return table, a.Chain.(admission.ValidationInterface).Validate(t.Context(), attributes, interfaces)
 }
 
 const policyConfiguration = `apiVersion: apiserver.config.k8s.io/v1

@@ -66,7 +66,7 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	}
 	if g.admission != nil {
-		config.Admission = g.admission
+		config.Admission = g.admission.Chain
 	}
 	handler, err := crdhandler.New(config)
 	if err != nil {

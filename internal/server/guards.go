@@ -49,7 +49,7 @@ func newGuards(lifecycle context.Context, o *Options) (g *guards, err error) {
 	return g, err
 }
 
-// complete makes the rest. own is the server's handler as it will be; it is not called before the server works.
+// complete makes the rest. own is the server's handler as it will be.
 func (g *guards) complete(lifecycle context.Context, o *Options, clientCAs dynamiccertificates.CAContentProvider, own http.Handler) (err error) {
 	g.authenticator, err = authentication.New(lifecycle, authentication.Config{
 		Options:        &o.Authentication,

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 
@@ -15,6 +16,36 @@ type inProcess struct{ handler http.Handler }
 // clientConfig makes a client of the server within the server. Requests are not limited: the caller bounds what it does.
 func (p inProcess) clientConfig() *rest.Config {
 	return &rest.Config{Host: "https://in-process", Transport: p, QPS: -1, UserAgent: "crd-server"}
+}
+
+// ownHandler is the server's handler for what is made before there is one: requests wait until it knows all resources.
+type ownHandler struct {
+	// lifecycle ends the wait, if the server ends before.
+	lifecycle context.Context
+	opened    chan struct{} // closed by open
+	handler   http.Handler  // set before opened is closed
+}
+
+func newOwnHandler(lifecycle context.Context) *ownHandler {
+	return &ownHandler{lifecycle: lifecycle, opened: make(chan struct{})}
+}
+
+// open serves what has waited, and everything from now on.
+func (h *ownHandler) open(handler http.Handler) {
+	h.handler = handler
+	close(h.opened)
+}
+
+// ServeHTTP implements http.Handler.
+func (h *ownHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	select {
+	case <-h.opened:
+		h.handler.ServeHTTP(w, req)
+	case <-h.lifecycle.Done():
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case <-req.Context().Done():
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
 }
 
 // RoundTrip implements http.RoundTripper.

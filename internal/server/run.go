@@ -78,7 +78,7 @@ func run(ctx context.Context, o *Options, compose composer) error {
 		}
 		defer stored.close()
 	}
-	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: newDrain(), guards: guards}
+	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: newDrain(), guards: guards, stopWorking: stopWorking}
 	if err := s.assemble(working, compose, len(manifests) > 0); err != nil {
 		return ignoreCancelled(ctx, err)
 	}
@@ -101,11 +101,15 @@ type server struct {
 	storage  *storage
 	drain    *drain
 	guards   *guards
+	// stopWorking ends what was started for as long as the server works.
+	stopWorking context.CancelFunc
 
 	security *security
 	parts    *parts
 	health   *health
 	handler  http.Handler
+	// own is the handler for parts that are made before it.
+	own *ownHandler
 }
 
 // assemble puts the handler together; nothing is served yet. What it starts ends with working.
@@ -143,8 +147,8 @@ func (s *server) guard(working context.Context, id *identity) error {
 	if err != nil {
 		return err
 	}
-	own := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { s.handler.ServeHTTP(w, req) })
-	if err := s.guards.complete(working, s.options, authorities, own); err != nil {
+	s.own = newOwnHandler(working)
+	if err := s.guards.complete(working, s.options, authorities, s.own); err != nil {
 		return err
 	}
 	s.guards.trust = id.trustFile
@@ -178,8 +182,7 @@ func (s *server) recertify(working context.Context) {
 
 // serve runs everything until ctx is done or something fails, and then stops it: requests first, what they need after them.
 func (s *server) serve(ctx, working context.Context, manifests []manifest) error {
-	working, stopWorking := context.WithCancel(working)
-	defer stopWorking()
+	defer s.stopWorking()
 	group, working := errgroup.WithContext(working)
 	requests, endRequests := context.WithCancel(working)
 	defer endRequests()
@@ -214,7 +217,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	s.stopServing(working, web)
 	endRequests()
 	_ = web.Close() // connections that did not end in time
-	stopWorking()
+	s.stopWorking()
 	if failed := group.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {
 		return failed // the reason why, should err only say that work has ended
 	}
@@ -241,6 +244,7 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	s.own.open(s.handler)
 	s.health.informer.done.Store(true)
 	s.health.synced.done.Store(true)
 	if err := install(ctx, s.handler, manifests); err != nil {

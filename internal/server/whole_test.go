@@ -96,7 +96,9 @@ func (p *person) must(code int, method, path, body string, headers ...string) an
 // versionOf is the resourceVersion of an object.
 func (p *person) versionOf(path string) string {
 	p.t.Helper()
-	var object struct{ Metadata struct{ ResourceVersion string } }
+	var object struct {
+		Metadata struct{ ResourceVersion string }
+	}
 	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, path, "").body), &object); err != nil {
 		p.t.Fatal(err)
 	}
@@ -174,12 +176,13 @@ type host struct {
 	// answer is asked about what is posted; it returns the object as it comes back.
 	answer func(path string, object map[string]any) map[string]any
 
-	mu      sync.Mutex          // guards objects
-	objects map[string][]string // the JSON of objects by the path of their list
+	mu        sync.Mutex          // guards the fields below
+	objects   map[string][]string // the JSON of objects by the path of their list
+	discovery map[string]string   // what is at other paths
 }
 
 func newHost(t *testing.T) *host {
-	h := &host{objects: map[string][]string{}}
+	h := &host{objects: map[string][]string{}, discovery: map[string]string{}}
 	h.Server = httptest.NewServer(http.HandlerFunc(h.serve))
 	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
 	return h
@@ -190,6 +193,13 @@ func (h *host) put(list, object string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.objects[list] = append(h.objects[list], object)
+}
+
+// discover has a path answered so.
+func (h *host) discover(path, answer string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.discovery[path] = answer
 }
 
 func (h *host) serve(w http.ResponseWriter, req *http.Request) {
@@ -219,6 +229,10 @@ func (h *host) serve(w http.ResponseWriter, req *http.Request) {
 func (h *host) get(w http.ResponseWriter, req *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if answer, ok := h.discovery[req.URL.Path]; ok {
+		fmt.Fprint(w, answer)
+		return
+	}
 	list, name := filepath.Split(req.URL.Path)
 	for _, object := range h.objects[strings.TrimSuffix(list, "/")] {
 		if strings.Contains(object, fmt.Sprintf(`"name":%q`, name)) {
@@ -228,15 +242,20 @@ func (h *host) get(w http.ResponseWriter, req *http.Request) {
 	}
 	if strings.HasPrefix(req.URL.Path, "/api/v1/namespaces/") && strings.Count(req.URL.Path, "/") == 4 {
 		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it is not in the host cluster","reason":"NotFound","code":404}`)
 		return
 	}
 	if objects, ok := h.objects[req.URL.Path]; ok || !strings.Contains(req.URL.Path, "/configmaps/") {
-		fmt.Fprintf(w, `{"metadata":{"resourceVersion":"1"},"items":[%s]}`, strings.Join(objects, ","))
+		var first struct{ APIVersion, Kind string } // an untyped client has to be told the kind
+		if len(objects) > 0 {
+			_ = json.Unmarshal([]byte(objects[0]), &first)
+			first.Kind += "List"
+		}
+		fmt.Fprintf(w, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"1"},"items":[%s]}`, first.APIVersion, first.Kind, strings.Join(objects, ","))
 		return
 	}
 	w.WriteHeader(http.StatusNotFound)
-	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it is not in the host cluster","reason":"NotFound","code":404}`)
 }
 
 // until waits until something is true.
