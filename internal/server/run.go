@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
@@ -258,6 +259,10 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 		took, serverURL(s.listener), shellQuote(s.dir.Path(kubeconfigFile)))
 	if err != nil {
 		return fmt.Errorf("say that the server is ready: %w", err)
+	}
+	// Nothing is said unless systemd has started the process and waits for it.
+	if _, err := daemon.SdNotify(true, daemon.SdNotifyReady); err != nil {
+		klog.ErrorS(err, "systemd was not told that the server is ready")
 	}
 	return nil
 }
