@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
+	kmsplugin "k8s.io/apiserver/pkg/storage/value/encrypt/envelope/testing/v2"
 )
 
 const (
@@ -104,8 +108,9 @@ func TestFollowsItsFile(t *testing.T) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 
 	old := encrypt(t, transformer, secretKey, "value")
-	configuration(t, file, provider("aesgcm", 2), provider("aesgcm", 1))
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		// A change before the file is watched would be seen a minute later.
+		configuration(t, file, provider("aesgcm", 2), provider("aesgcm", 1))
 		stored, err := transformer.ToStorage(ctx, []byte("value"), secretKey)
 		return bytes.HasPrefix(stored, []byte("k8s:enc:aesgcm:v1:key2:")), err
 	})
@@ -132,5 +137,38 @@ func TestRefusesWhatIsWrong(t *testing.T) {
 	}
 	if errs := (&Options{Reload: true}).Validate(); len(errs) != 1 {
 		t.Errorf("reloading nothing: %v", errs)
+	}
+}
+
+// check returns why the only check of the transformer fails, if it does.
+func check(t *testing.T, transformer *Transformer) error {
+	t.Helper()
+	checks := transformer.Checks()
+	if len(checks) != 1 {
+		t.Fatalf("there are %d checks", len(checks))
+	}
+	return checks[0].Check(httptest.NewRequest(http.MethodGet, "/readyz", nil))
+}
+
+// TestKeyManagementService encrypts with the keys of a KMS v2 plugin.
+func TestKeyManagementService(t *testing.T) {
+	defer encryptionconfig.SetKDFForTests(t.Name(), true)()
+	socket := fmt.Sprintf("@%d.sock", time.Now().UnixNano()) // abstract: paths of test directories are too long
+	kmsplugin.NewBase64Plugin(t, socket)
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	configuration(t, file, fmt.Sprintf("  - kms: {apiVersion: v2, name: %q, endpoint: %q, timeout: 3s}\n", "test", "unix:///"+socket))
+	transformer := newTransformer(t, Options{ConfigFile: file})
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		return check(t, transformer) == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("the plugin cannot be used: %v", check(t, transformer))
+	}
+	stored := encrypt(t, transformer, secretKey, "value")
+	if !bytes.HasPrefix(stored, []byte("k8s:enc:kms:v2:test:")) || bytes.Contains(stored, []byte("value")) {
+		t.Errorf("stored is %q", stored)
+	}
+	if got, stale, err := transformer.FromStorage(t.Context(), stored, secretKey); err != nil || stale || string(got) != "value" {
+		t.Errorf("read was %q, %t, %v", got, stale, err)
 	}
 }

@@ -21,6 +21,7 @@ type requestContext struct {
 	info            *request.RequestInfo
 	audit           audit.AuditContext
 	warnings        warnings
+	latency         latency
 
 	// deadline is set, if at all, before anybody has asked for Done.
 	deadline time.Time
@@ -40,6 +41,7 @@ var (
 	infoKey     = keyOf(func(ctx context.Context) { request.RequestInfoFrom(ctx) })
 	receivedKey = keyOf(func(ctx context.Context) { request.ReceivedTimestampFrom(ctx) })
 	auditKey    = keyOf(func(ctx context.Context) { audit.AuditContextFrom(ctx) })
+	latencyKey  = keyOf(func(ctx context.Context) { request.LatencyTrackersFrom(ctx) })
 	warningsKey = keyOf(func(ctx context.Context) { warning.AddWarning(ctx, "", "") })
 )
 
@@ -80,6 +82,11 @@ func (c *requestContext) Value(key any) any {
 		return &c.audit
 	case warningsKey:
 		return &c.warnings
+	case latencyKey:
+		if c.info == nil || c.info.Verb == "watch" || c.info.Verb == "watchlist" {
+			return nil // has no latency
+		}
+		return c.latency.trackers()
 	case requestContextKey{}:
 		return c
 	}
@@ -137,6 +144,18 @@ var ended = func() context.Context {
 	cancel()
 	return ctx
 }()
+
+// latency tells what of a request's time was spent waiting for others, such as webhooks. The trackers are apiserver's, made when they are
+// first asked for.
+type latency struct {
+	once    sync.Once
+	context context.Context // has the trackers
+}
+
+func (l *latency) trackers() any {
+	l.once.Do(func() { l.context = request.WithLatencyTrackers(context.Background()) })
+	return l.context.Value(latencyKey)
+}
 
 // warnings records warnings for the client. The recorder is apiserver's, made when there is something to record.
 type warnings struct {

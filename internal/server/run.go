@@ -11,6 +11,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
+	serverfilters "k8s.io/apiserver/pkg/server/filters"
 	"k8s.io/klog/v2"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -201,6 +202,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 		}
 		return fmt.Errorf("serve: %w", err)
 	})
+	serverfilters.StartMaxInFlightWatermarkMaintenance(working.Done()) // a metric: how many were in flight at most
 	s.health.startInformers.done.Store(true)
 	s.health.startControllers.done.Store(true)
 
