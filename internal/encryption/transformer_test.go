@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
+	"k8s.io/apiserver/pkg/server/options/encryptionconfig/controller"
 	kmsplugin "k8s.io/apiserver/pkg/storage/value/encrypt/envelope/testing/v2"
 )
 
@@ -40,12 +41,7 @@ func configuration(t *testing.T, file string, providers ...string) {
 	for _, p := range providers {
 		text += p
 	}
-	// As a mounted ConfigMap is changed: by renaming.
-	next := file + ".next"
-	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(next, file); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -99,6 +95,9 @@ func TestEncryptsWhatIsNamed(t *testing.T) {
 }
 
 func TestFollowsItsFile(t *testing.T) {
+	usual := controller.EncryptionConfigFileChangePollDuration
+	controller.EncryptionConfigFileChangePollDuration = 20 * time.Millisecond
+	t.Cleanup(func() { controller.EncryptionConfigFileChangePollDuration = usual })
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	configuration(t, file, provider("aesgcm", 1))
 	transformer := newTransformer(t, Options{ConfigFile: file, Reload: true})
@@ -108,9 +107,8 @@ func TestFollowsItsFile(t *testing.T) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 
 	old := encrypt(t, transformer, secretKey, "value")
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		// A change before the file is watched would be seen a minute later.
-		configuration(t, file, provider("aesgcm", 2), provider("aesgcm", 1))
+	configuration(t, file, provider("aesgcm", 2), provider("aesgcm", 1))
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		stored, err := transformer.ToStorage(ctx, []byte("value"), secretKey)
 		return bytes.HasPrefix(stored, []byte("k8s:enc:aesgcm:v1:key2:")), err
 	})
