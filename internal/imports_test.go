@@ -29,8 +29,8 @@ var mayImport = map[string][]string{
 	"internal/admission":      {},
 	"internal/apiservices":    {},
 	"internal/audit":          {},
-	"internal/authentication": {},
-	"internal/authorization":  {},
+	"internal/authentication": {"internal/hostcluster"},
+	"internal/authorization":  {"internal/hostcluster"},
 	"internal/crdhandler":     {"internal/crds", "internal/validation", "internal/conversion", "internal/dynamicstorage", "internal/wire"},
 	"internal/conversion":     {"internal/validation", "internal/wire"},
 	"internal/discovery":      {"internal/crds", "internal/wire"},
@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"internal/wire":           {},
 	"internal/encryption":     {},
 	"internal/reviews":        {},
+	"internal/hostcluster":    {},
 	"internal/etcdtest":       {},
 }
 

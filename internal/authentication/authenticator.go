@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/hostcluster"
 )
 
 // Config is what an Authenticator is made of.
@@ -166,7 +168,7 @@ func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kub
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
-		asked, err := webhooktoken.New(config, o.Webhook.Version, a.Audiences, retryBackoff)
+		asked, err := webhooktoken.New(config, o.Webhook.Version, a.Audiences, hostcluster.RetryBackoff())
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}

@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	webhooktoken "k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/crd-server/crd-server/internal/hostcluster"
 )
 
 // The ConfigMap in which a cluster tells extension API servers whom to believe, and its keys.
@@ -31,27 +30,12 @@ const (
 	keyNames       = "requestheader-allowed-names"
 )
 
-// What a host cluster is given, as upstream's extension API servers have it.
-const (
-	reviewTimeout = 10 * time.Second
-	hostQPS       = 200
-	hostBurst     = 400
-)
-
-// retryBackoff is how often, and after which waits, a webhook is asked again.
-var retryBackoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
-
 // client returns one of the host cluster; nil without one.
 func (o *DelegatedOptions) client() (kubernetes.Interface, error) {
 	if o.Kubeconfig == "" {
 		return nil, nil
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("--authentication-kubeconfig %s: %w", o.Kubeconfig, err)
-	}
-	config.QPS, config.Burst, config.Timeout = hostQPS, hostBurst, reviewTimeout
-	client, err := kubernetes.NewForConfig(config)
+	client, err := hostcluster.NewClient(o.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("--authentication-kubeconfig %s: %w", o.Kubeconfig, err)
 	}
@@ -81,7 +65,7 @@ func newLookup(client kubernetes.Interface) (*lookup, error) {
 
 // read reads the ConfigMap once. What it says counts when read returns.
 func (l *lookup) read(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, hostcluster.ReviewTimeout)
 	defer cancel()
 	found, err := l.client.CoreV1().ConfigMaps(configMapNamespace).Get(ctx, configMapName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) { // it may be made later
@@ -111,7 +95,7 @@ func (l *lookup) requestHeaders() *authenticatorfactory.RequestHeaderConfig {
 // tokenReviews asks the host cluster about tokens.
 func tokenReviews(client kubernetes.Interface, audiences authenticator.Audiences) (authenticator.Token, error) {
 	authenticatorfactory.RegisterMetrics()
-	return webhooktoken.NewFromInterface(client.AuthenticationV1(), audiences, retryBackoff, reviewTimeout, webhooktoken.AuthenticatorMetrics{
+	return webhooktoken.NewFromInterface(client.AuthenticationV1(), audiences, hostcluster.RetryBackoff(), hostcluster.ReviewTimeout, webhooktoken.AuthenticatorMetrics{
 		RecordRequestTotal:   authenticatorfactory.RecordRequestTotal,
 		RecordRequestLatency: authenticatorfactory.RecordRequestLatency,
 	})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -17,9 +16,9 @@ import (
 	"k8s.io/apiserver/pkg/authorization/union"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/crd-server/crd-server/internal/hostcluster"
 )
 
 // Authorizer decides. It follows its configuration file while Run runs.
@@ -135,29 +134,14 @@ func (o *Options) mode(mode string) (union.NamedAuthorizer, error) {
 	return named, nil
 }
 
-// What a host cluster is given, as upstream's extension API servers have it.
-const (
-	reviewTimeout = 10 * time.Second
-	hostQPS       = 200
-	hostBurst     = 400
-)
-
-// retryBackoff is how often, and after which waits, a webhook is asked again.
-var retryBackoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
-
 // host asks the host cluster.
 func (o *Options) host() (authorizer.Authorizer, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.Burst, config.Timeout = hostQPS, hostBurst, reviewTimeout
-	client, err := kubernetes.NewForConfig(config)
+	client, err := hostcluster.NewClient(o.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	authorizerfactory.RegisterMetrics()
-	backoff := retryBackoff
+	backoff := hostcluster.RetryBackoff()
 	return authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: client.AuthorizationV1(),
 		AllowCacheTTL:             o.AllowTTL,
@@ -172,6 +156,6 @@ func newWebhook(config *rest.Config, name string, c *apiserver.WebhookConfigurat
 	if c.FailurePolicy == apiserver.FailurePolicyDeny {
 		onError = authorizer.DecisionDeny
 	}
-	return webhook.New(config, c.SubjectAccessReviewVersion, allow, deny, retryBackoff, onError,
+	return webhook.New(config, c.SubjectAccessReviewVersion, allow, deny, hostcluster.RetryBackoff(), onError,
 		c.MatchConditions, name, authorizerfactory.NewDelegatingAuthorizerMetrics(), authorizationcel.NewDefaultCompiler())
 }
