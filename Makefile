@@ -12,6 +12,9 @@ LDFLAGS     := $(if $(VERSION),-ldflags "-X github.com/crd-server/crd-server/int
 CC_FOUND    := $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" 2>/dev/null)
 RACE        := $(if $(CC_FOUND),-race)
 
+# Tests are built without the profile: with it every package is compiled once more.
+NO_PROFILE  := -pgo=off
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -32,11 +35,11 @@ test: test-unit test-e2e ## run all tests but conformance
 .PHONY: test-unit
 test-unit: ## run the tests beside the code
 	@$(if $(RACE),:,echo "make test: no cgo or no C compiler: running without the race detector")
-	go test $(RACE) ./...
+	go test $(NO_PROFILE) $(RACE) ./...
 
 .PHONY: test-e2e
 test-e2e: ## use the binary as users do: whole responses, kubectl, informers, controllers, an aggregator, a short look at faults
-	go build $(RACE) -o build/crd-server ./cmd/crd-server
+	go build $(NO_PROFILE) $(RACE) -o build/crd-server ./cmd/crd-server
 	cd test/transcripts && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
 	cd test/e2e && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
 	cd test/fault && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
@@ -62,6 +65,12 @@ CRDS  :=
 .PHONY: bench
 bench: ## measure against upstream's server in one run; BENCH=get,list for parts, CRDS=dir for your CRDs
 	cd bench && go run . -parts "$(BENCH)" -crds "$(if $(CRDS),$(abspath $(CRDS)))"
+
+.PHONY: profile
+profile: ## renew the profile that the compiler optimises for, cmd/crd-server/default.pgo (two minutes; the machine should be calm)
+	rm -rf build/profiles
+	cd bench && go run . -alone -parts create,list,get,write,watch -profiles ../build/profiles -output ../build/profiles
+	go tool pprof -proto build/profiles/*.cpu.pprof > cmd/crd-server/default.pgo
 
 .PHONY: lint
 lint: ## check format, go.mod files, go vet and staticcheck in every module
