@@ -25,6 +25,10 @@ const (
 	lastRetry  = 5 * time.Second
 )
 
+// settleWithin is how long the one who wrote a CRD has for settling it, as it does before it answers, be it this replica or
+// another one. Then the queue does, in case the writer has died: at the same time they would only be in each other's way.
+const settleWithin = 200 * time.Millisecond
+
 // Config is what a Lifecycle works with.
 type Config struct {
 	Store *dynamicstorage.Store
@@ -144,7 +148,7 @@ func (l *Lifecycle) changed(old, record *crds.Record) {
 		return
 	}
 	if unsettled(record) {
-		l.unsettled.Add(record.Name)
+		l.unsettled.AddAfter(record.Name, settleWithin)
 	}
 	if dying(record) && !(same && dying(old)) {
 		l.deleted.Add(record.Name)

@@ -63,13 +63,13 @@ func (k *kindOfChurn) object(name string, size int) string {
 
 // asker sends requests to a server.
 type asker struct {
-	t      *testing.T
+	t      testing.TB
 	url    string
 	client *http.Client
 }
 
 // newAsker returns one of a whole server.
-func newAsker(t *testing.T) asker {
+func newAsker(t testing.TB) asker {
 	handler, _ := assembled(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		handler.ServeHTTP(w, req.WithContext(asOwnRequest(req.Context())))
