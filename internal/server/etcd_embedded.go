@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -59,6 +60,10 @@ func embeddedConfig(dir *DataDir) *embed.Config {
 	c.TickMs, c.ElectionMs = 10, 100
 	// Nor does it have followers that might lag: keep few applied entries, with their values, in memory.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
+	// A start reads all files of the log that are left, twice, and no follower could want more of it than what came after the
+	// last snapshot. Files that are needed for that are never removed, however many they are.
+	c.MaxWalFiles = 2
+	wal.SegmentSizeBytes = 16 << 20
 	c.MaxRequestBytes = maxRequestBytes
 	c.QuotaBackendBytes = 8 << 30
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
@@ -39,6 +42,59 @@ func TestEmbeddedEtcdKeepsData(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestEmbeddedEtcdLogStaysShort writes more than a start should have to read again.
+func TestEmbeddedEtcdLogStaysShort(t *testing.T) {
+	dir := newDataDir(t)
+	etcd, err := startEtcd(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writing errgroup.Group
+	for writer := range 32 {
+		writing.Go(func() error {
+			for range 4000 / 32 {
+				if _, err := etcd.client.Put(t.Context(), fmt.Sprintf("key%d", writer), strings.Repeat("x", 12<<10)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := writing.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	etcd.close()
+	if etcd, err = startEtcd(t.Context(), dir); err != nil { // old files are removed when it starts, and now and then
+		t.Fatal(err)
+	}
+	defer etcd.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	const most = 50 << 20 // two files, and the one that is made ready
+	for size := logSize(t, dir); size > most; size = logSize(t, dir) {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("the log has %d MiB", size>>20)
+		}
+	}
+}
+
+// logSize is how many bytes the log of the embedded etcd has on disk.
+func logSize(t *testing.T, dir *DataDir) (size int64) {
+	t.Helper()
+	files, err := os.ReadDir(dir.Path("etcd", "member", "wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if info, err := file.Info(); err == nil { // it may just have been removed
+			size += info.Size()
+		}
+	}
+	return size
 }
 
 // externalEtcd runs an etcd as somebody else would, with TLS if certificates are given.
