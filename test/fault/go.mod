@@ -2,13 +2,16 @@ module github.com/crd-server/crd-server/test/fault
 
 go 1.26.0
 
-replace github.com/crd-server/crd-server/test/process => ../process
+replace (
+	github.com/crd-server/crd-server/test/etcd => ../etcd
+	github.com/crd-server/crd-server/test/process => ../process
+)
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/crd-server/crd-server/test/etcd v0.0.0
 	github.com/crd-server/crd-server/test/process v0.0.0
 	go.etcd.io/etcd/client/v3 v3.7.3
-	go.uber.org/zap v1.28.0
 	k8s.io/client-go v0.37.2
 )
 
@@ -17,7 +20,7 @@ require (
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
-	github.com/go-logr/logr v1.4.3 // indirect
+	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
@@ -29,6 +32,7 @@ require (
 	go.etcd.io/etcd/api/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect

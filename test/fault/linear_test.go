@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crd-server/crd-server/test/etcd/cluster"
 	"github.com/crd-server/crd-server/test/process"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -31,13 +32,13 @@ const (
 // operations, and watches must tell what etcd has.
 func TestLinearizable(t *testing.T) {
 	defer written.outcome(t, time.Now())
-	c := startCluster(t)
+	c := startCluster(t, members)
 	replicas := startReplicas(t, c)
 	newClient(t, replicas[0].server()).must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
 	for _, r := range replicas {
 		r.waitServed(t)
 	}
-	begin := c.revision(t)
+	begin := newestRevision(t, c)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -57,11 +58,11 @@ func TestLinearizable(t *testing.T) {
 	go func() { working.Wait(); close(workDone) }()
 	d.disturb(ctx, t, workDone)
 
-	end := c.revision(t)
+	end := newestRevision(t, c)
 	waitFollowed(t, followers, end)
 	cancel()
 	watching.Wait()
-	j := &judgement{operations: slices.Clone(h.operations), log: c.log(t, begin, end)}
+	j := &judgement{operations: slices.Clone(h.operations), log: changesIn(t, c, begin, end)}
 	for i, f := range followers {
 		f.check(t, fmt.Sprintf("replica %d", i), j.log)
 	}
@@ -82,14 +83,14 @@ type replica struct {
 
 func (r *replica) server() *process.Server { return r.current.Load() }
 
-func startReplicas(t *testing.T, c *cluster) []*replica {
+func startReplicas(t *testing.T, c *cluster.Cluster) []*replica {
 	t.Helper()
 	all := make([]*replica, replicas)
 	for i := range all {
 		r := &replica{}
 		var urls []string
-		for _, m := range c.members {
-			p := startProxy(t, m.client)
+		for _, m := range c.Members {
+			p := startProxy(t, m.URL)
 			r.proxies, urls = append(r.proxies, p), append(urls, p.url())
 		}
 		// Compaction would take the log away, which is what answers are compared with.
@@ -116,24 +117,24 @@ func (r *replica) waitServed(t *testing.T) {
 	}
 }
 
-// revision is the revision of etcd.
-func (c *cluster) revision(t *testing.T) int64 {
+// newestRevision is the revision of etcd.
+func newestRevision(t *testing.T, c *cluster.Cluster) int64 {
 	t.Helper()
-	resp, err := c.client.Get(t.Context(), "/")
+	resp, err := c.Client.Get(t.Context(), "/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return resp.Header.Revision
 }
 
-// log returns all changes after one revision, up to another.
-func (c *cluster) log(t *testing.T, after, until int64) []change {
+// changesIn returns all changes after one revision, up to another.
+func changesIn(t *testing.T, c *cluster.Cluster, after, until int64) []change {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	folder := "/registry/" + group + "/" + plural + "/fault/"
 	var changes []change
-	events := c.client.Watch(ctx, folder, clientv3.WithPrefix(), clientv3.WithRev(after+1), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
+	events := c.Client.Watch(ctx, folder, clientv3.WithPrefix(), clientv3.WithRev(after+1), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
 	for resp := range events {
 		if err := resp.Err(); err != nil {
 			t.Fatal(err)
@@ -152,7 +153,7 @@ func (c *cluster) log(t *testing.T, after, until int64) []change {
 		if resp.Header.Revision >= until && (resp.IsProgressNotify() || len(changes) > 0 && changes[len(changes)-1].revision >= until) {
 			return changes
 		}
-		if err := c.client.RequestProgress(ctx); err != nil {
+		if err := c.Client.RequestProgress(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -286,7 +287,7 @@ func (w *worker) send(ctx context.Context, c *client, o *operation) {
 
 // disturber breaks one thing at a time.
 type disturber struct {
-	cluster  *cluster
+	cluster  *cluster.Cluster
 	replicas []*replica
 	random   *rand.Rand
 	// done counts what was done.
@@ -313,22 +314,22 @@ func (d *disturber) disturb(ctx context.Context, t *testing.T, workDone <-chan s
 }
 
 func (d *disturber) do(ctx context.Context, t *testing.T, name string) error {
-	m := d.cluster.members[d.random.IntN(members)]
+	m := d.cluster.Members[d.random.IntN(members)]
 	r := d.replicas[d.random.IntN(len(d.replicas))]
 	short := time.Duration(200+d.random.IntN(1800)) * time.Millisecond
 	switch name {
 	case "member killed":
-		if err := m.kill(); err != nil {
+		if err := m.Kill(); err != nil {
 			return err
 		}
 		pause(ctx, short)
-		return m.start()
+		return m.Start()
 	case "member stopped":
-		return m.stopFor(ctx, short)
+		return stopFor(ctx, m, short)
 	case "leader moved":
 		moving, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		return d.cluster.moveLeader(moving)
+		return d.cluster.MoveLeader(moving)
 	case "connections cut", "connections refused":
 		for _, p := range r.proxies {
 			p.cut()

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/crd-server/crd-server/test/etcd/cluster"
 )
 
 var (
@@ -46,11 +47,8 @@ func runAll(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	etcdBinary = filepath.Join(dir, "etcd")
-	build := exec.Command("go", "build", "-o", etcdBinary, ".")
-	build.Dir = filepath.Join("..", "etcd")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return 0, fmt.Errorf("build etcd: %w", err)
+	if err := cluster.Build(context.Background(), filepath.Join("..", "etcd"), etcdBinary); err != nil {
+		return 0, err
 	}
 	return m.Run(), written.write()
 }

@@ -28,7 +28,7 @@ const (
 // TestSoak has clients do everything for long, while CRDs come and go. What the server holds must not grow.
 func TestSoak(t *testing.T) {
 	f := newTrouble(t)
-	f.options.Args = []string{"--etcd-servers", f.member.client, "--etcd-compaction-interval", size(time.Second, 5*time.Second).String()}
+	f.options.Args = []string{"--etcd-servers", f.member.URL, "--etcd-compaction-interval", size(time.Second, 5*time.Second).String()}
 	f.restart()
 	s := &soak{trouble: f}
 	var held []holding
@@ -183,7 +183,7 @@ func (s *soak) look() holding {
 		name, value, _ := strings.Cut(lines.Text(), " ")
 		values[name], _ = strconv.ParseFloat(value, 64)
 	}
-	status, err := s.etcd.Status(s.t.Context(), s.member.client)
+	status, err := s.etcd.Status(s.t.Context(), s.member.URL)
 	if err != nil {
 		s.t.Fatal(err)
 	}

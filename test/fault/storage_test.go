@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crd-server/crd-server/test/etcd/cluster"
 	"github.com/crd-server/crd-server/test/process"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -21,7 +22,7 @@ import (
 // trouble is a server on an etcd of its own, that is about to be in trouble.
 type trouble struct {
 	t       *testing.T
-	member  *member
+	member  *cluster.Member
 	etcd    *clientv3.Client
 	proxy   *proxy
 	options process.Options
@@ -35,8 +36,9 @@ func newTrouble(t *testing.T, etcdArgs ...string) *trouble {
 	began := time.Now()
 	t.Cleanup(func() { written.outcome(t, began) })
 	f := &trouble{t: t}
-	f.member, f.etcd = startMember(t, etcdArgs...)
-	f.proxy = startProxy(t, f.member.client)
+	alone := startCluster(t, 1, etcdArgs...)
+	f.member, f.etcd = alone.Members[0], alone.Client
+	f.proxy = startProxy(t, f.member.URL)
 	f.options = process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "server"),
 		Args: []string{"--etcd-servers", f.proxy.url(), "--etcd-compaction-interval", "0"}}
 	f.restart()
@@ -150,7 +152,7 @@ func (f *trouble) makeRoom() {
 		_, err = f.etcd.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())
 	}
 	if err == nil {
-		_, err = f.etcd.Defragment(ctx, f.member.client)
+		_, err = f.etcd.Defragment(ctx, f.member.URL)
 	}
 	if err == nil {
 		_, err = f.etcd.AlarmDisarm(ctx, &clientv3.AlarmMember{})
@@ -300,7 +302,7 @@ func TestSlowEtcd(t *testing.T) {
 	f.must(t, http.StatusOK, http.MethodGet, cells, "", nil)
 	f.proxy.delay.Store(0)
 
-	if err := f.member.signal(syscall.SIGSTOP); err != nil {
+	if err := f.member.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
@@ -316,7 +318,7 @@ func TestSlowEtcd(t *testing.T) {
 	if f.isReady(t.Context()) {
 		t.Error("ready without etcd")
 	}
-	if err := f.member.signal(syscall.SIGCONT); err != nil {
+	if err := f.member.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	back := time.Now()

@@ -36,8 +36,9 @@ type Cluster struct {
 	Client *clientv3.Client
 }
 
-// Start starts size members with their data in dir, and returns when all serve. The caller closes the cluster.
-func Start(binary, dir string, size int) (*Cluster, error) {
+// Start starts size members with their data in dir and arguments of the program, and returns when all serve. The caller
+// closes the cluster.
+func Start(binary, dir string, size int, args ...string) (*Cluster, error) {
 	c := &Cluster{}
 	var peers []string
 	for i := range size {
@@ -50,7 +51,7 @@ func Start(binary, dir string, size int) (*Cluster, error) {
 			return nil, err
 		}
 		m := &Member{Name: fmt.Sprintf("m%d", i), URL: "http://" + client, binary: binary}
-		m.args = []string{"-data-dir", filepath.Join(dir, m.Name), "-name", m.Name, "-client-url", m.URL, "-peer-url", "http://" + peer}
+		m.args = append([]string{"-data-dir", filepath.Join(dir, m.Name), "-name", m.Name, "-client-url", m.URL, "-peer-url", "http://" + peer}, args...)
 		c.Members = append(c.Members, m)
 		peers = append(peers, m.Name+"=http://"+peer)
 	}
