@@ -25,7 +25,7 @@ var readyURL = regexp.MustCompile(`https://[^\s;]+`)
 const stopTimeout = 30 * time.Second
 
 // ErrSlowStop is returned by Stop when the server had to be killed.
-var ErrSlowStop = errors.New("server did not stop in time after SIGTERM")
+var ErrSlowStop = errors.New("server did not stop in time after a signal")
 
 // Options say what to start.
 type Options struct {
@@ -58,7 +58,8 @@ type Server struct {
 }
 
 // Start starts a server and returns when it says that it is ready. The caller
-// ends it with Stop or Kill. If ctx ends first, the server is killed.
+// ends it with Stop or Kill. If ctx ends first, the server is ended, and the
+// error has what all its goroutines were doing.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	s, err := launch(options)
 	if err != nil {
@@ -73,7 +74,9 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	case <-s.done:
 		return nil, fmt.Errorf("%s ended before it was ready: %v\n%s", options.Binary, s.err, s.output)
 	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("%s is not ready: %w\n%s", options.Binary, ctx.Err(), s.output), s.Kill())
+		effort := EffortOf(s.Pid())
+		endErr := s.dump()
+		return nil, errors.Join(fmt.Errorf("%s is not ready: %w; it had %s\n%s", options.Binary, ctx.Err(), effort, s.output), endErr)
 	}
 }
 
@@ -115,6 +118,19 @@ func (s *Server) Stop() error {
 	select {
 	case <-s.done:
 		return s.err
+	case <-time.After(stopTimeout):
+		return errors.Join(ErrSlowStop, s.Kill())
+	}
+}
+
+// dump has the server print what its goroutines are doing, and end; Go's runtime does that on SIGQUIT.
+func (s *Server) dump() error {
+	if err := s.Signal(syscall.SIGQUIT); err != nil {
+		return err
+	}
+	select {
+	case <-s.done:
+		return nil
 	case <-time.After(stopTimeout):
 		return errors.Join(ErrSlowStop, s.Kill())
 	}
