@@ -89,7 +89,12 @@ func newClient(t *testing.T, server *process.Server) *client {
 
 // connect is newClient outside of a test's own goroutine; the caller closes idle connections.
 func connect(server *process.Server) (*client, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig)
+	return connectTo(server.URL, server.Kubeconfig)
+}
+
+// connectTo is connect without the process.
+func connectTo(url, kubeconfig string) (*client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +102,7 @@ func connect(server *process.Server) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{base: server.URL, http: &http.Client{Transport: &http.Transport{TLSClientConfig: security, ForceAttemptHTTP2: true}}}, nil
+	return &client{base: url, http: &http.Client{Transport: &http.Transport{TLSClientConfig: security, ForceAttemptHTTP2: true}}}, nil
 }
 
 // do sends a request and reads the answer.
@@ -115,12 +120,20 @@ func (c *client) do(ctx context.Context, method, path, mediaType string, content
 
 // open sends a request; the caller reads and closes the answer's body.
 func (c *client) open(ctx context.Context, method, path, mediaType string, content []byte) (*http.Response, error) {
+	return c.openAs(ctx, "", method, path, mediaType, content)
+}
+
+// openAs is open for another user, unless that is "".
+func (c *client) openAs(ctx context.Context, user, method, path, mediaType string, content []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
 	if content != nil {
 		req.Header.Set("Content-Type", mediaType)
+	}
+	if user != "" {
+		req.Header.Set("Impersonate-User", user)
 	}
 	return c.http.Do(req)
 }

@@ -30,14 +30,14 @@ func TestSoak(t *testing.T) {
 	f := newTrouble(t)
 	f.options.Args = []string{"--etcd-servers", f.member.URL, "--etcd-compaction-interval", size(time.Second, 5*time.Second).String()}
 	f.restart()
-	s := &soak{trouble: f}
+	s := &soak{trouble: f, stalls: stalls{t: t, server: f.server, member: f.member}}
 	var held []holding
 	for quarter := range quarters {
 		s.load(quarter, size(5*time.Second, 30*time.Minute)/time.Duration(size(1, quarters)))
 		held = append(held, s.measure())
 		written.add(t, "after quarter %d: %s", quarter+1, held[quarter])
 	}
-	written.add(t, "%d requests, %d CRDs that came and went", s.requests.Load(), s.churned.Load())
+	written.add(t, "%d requests, %d CRDs that came and went; %v", s.requests.Load(), s.churned.Load(), &s.stalls)
 	// The first quarter fills caches and pools.
 	if grown := held[quarters-1].grownFrom(held[1]); len(grown) > 0 {
 		t.Errorf("grown: %s", strings.Join(grown, ", "))
@@ -48,6 +48,7 @@ func TestSoak(t *testing.T) {
 type soak struct {
 	*trouble
 	requests, churned atomic.Int64
+	stalls            stalls
 	// clients are those of the last load.
 	clients []*client
 }
@@ -80,7 +81,9 @@ func (s *soak) load(quarter int, d time.Duration) {
 
 // request sends a request; what must not be answered fails the test. It returns the status.
 func (s *soak) request(ctx context.Context, c *client, method, path, mediaType string, body []byte) int {
+	end := s.stalls.watch(method, path)
 	code, answer, err := c.do(ctx, method, path, mediaType, body)
+	end()
 	s.requests.Add(1)
 	if ctx.Err() == nil && (err != nil || code >= 400 && code != http.StatusNotFound && code != http.StatusConflict) {
 		s.t.Errorf("%s %s: %d %v %.300s", method, path, code, err, answer)

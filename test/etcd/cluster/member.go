@@ -46,6 +46,9 @@ func (m *Member) Signal(signal os.Signal) error {
 	return nil
 }
 
+// Pid is the process ID of a member that was started.
+func (m *Member) Pid() int { return m.command.Process.Pid }
+
 // Kill ends the member at once, even when it is stopped, and waits for its end.
 func (m *Member) Kill() error {
 	if m.command == nil || m.command.Process == nil {

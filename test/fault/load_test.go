@@ -1,0 +1,192 @@
+package fault
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// greedy is the user who asks for more than there is.
+const greedy = "greedy"
+
+// load is what asks for more than the server can do.
+type load struct {
+	task
+	// admin is a client that is never refused.
+	admin *client
+	// served, refused and other count answers, unhinted those with 429 that do not say when to try again.
+	served, refused, other, unhinted atomic.Int64
+
+	mu     sync.Mutex // guards faults
+	faults []string
+}
+
+// loaded is what a load has seen.
+type loaded struct {
+	Served, Refused, Other, Unhinted int64
+	// Faults are the first things that must not be.
+	Faults []string
+}
+
+// loadWith is the task of a load.
+func loadWith(work func(*load, context.Context) error) func(context.Context, task) (any, error) {
+	return func(ctx context.Context, w task) (any, error) {
+		admin, err := connectTo(w.URL, w.Kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		l := &load{task: w, admin: admin}
+		if err := work(l, ctx); err != nil {
+			return nil, err
+		}
+		return &loaded{Served: l.served.Load(), Refused: l.refused.Load(), Other: l.other.Load(), Unhinted: l.unhinted.Load(), Faults: l.faults}, nil
+	}
+}
+
+func (l *load) fault(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.faults) < 10 {
+		l.faults = append(l.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// count notes an answer.
+func (l *load) count(resp *http.Response) {
+	switch {
+	case resp.StatusCode == http.StatusTooManyRequests:
+		l.refused.Add(1)
+		if resp.Header.Get("Retry-After") == "" {
+			l.unhinted.Add(1)
+		}
+	case resp.StatusCode < 300:
+		l.served.Add(1)
+	default:
+		l.other.Add(1)
+	}
+}
+
+// lists has clients list everything.
+func (l *load) lists(ctx context.Context) error { return l.repeat(ctx, http.MethodGet, cells, nil) }
+
+// bodies has clients send as much as a request may.
+func (l *load) bodies(ctx context.Context) error {
+	return l.repeat(ctx, http.MethodPost, cells+"?dryRun=All", body("huge", strings.Repeat("x", 3<<20-1000), 0))
+}
+
+// repeat has clients send a request, one after the other, for a while.
+func (l *load) repeat(ctx context.Context, method, path string, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(l.Seconds)*time.Second)
+	defer cancel()
+	connections := make([]*client, 8)
+	for i := range connections {
+		var err error
+		if connections[i], err = connectTo(l.URL, l.Kubeconfig); err != nil {
+			return err
+		}
+	}
+	var working sync.WaitGroup
+	for n := range l.Number {
+		working.Go(func() {
+			for ctx.Err() == nil {
+				l.send(ctx, connections[n%len(connections)], method, path, body)
+			}
+		})
+	}
+	working.Wait()
+	return nil
+}
+
+func (l *load) send(ctx context.Context, c *client, method, path string, body []byte) {
+	resp, err := c.openAs(ctx, greedy, method, path, asJSON, body)
+	if err != nil {
+		return // the time is over, or the connection was closed on a body that was refused
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	l.count(resp)
+	if resp.StatusCode == http.StatusTooManyRequests {
+		pause(ctx, 50*time.Millisecond) // not what it was told, which is a second
+	}
+}
+
+// drips are bodies that come byte by byte. They are cut off when their time is over.
+func (l *load) drips(ctx context.Context) error {
+	return l.connections(ctx, func(c net.Conn) error {
+		began := time.Now()
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n", cells, greedy)
+		answered := make(chan error, 1)
+		go func() { _, err := http.ReadResponse(bufio.NewReader(c), nil); answered <- err }() // ends with the connection
+		for {
+			select {
+			case <-answered:
+				if took := time.Since(began); took > overloadLimit+2*time.Second {
+					return fmt.Errorf("a body that drips was cut off after %s", took)
+				}
+				return nil
+			case <-time.After(time.Second):
+			}
+			if time.Since(began) > overloadLimit+10*time.Second {
+				return errors.New("a body that drips is not cut off")
+			}
+			_, _ = c.Write([]byte("x"))
+		}
+	})
+}
+
+// slowReaders ask for a list of a megabyte and take a byte a second.
+func (l *load) slowReaders(ctx context.Context) error {
+	return l.connections(ctx, func(c net.Conn) error {
+		began := time.Now()
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\n\r\n", cells, greedy)
+		for one := make([]byte, 1); ; pause(ctx, time.Second) {
+			_ = c.SetReadDeadline(time.Now().Add(overloadLimit))
+			if _, err := c.Read(one); err != nil {
+				return nil
+			}
+			if time.Since(began) > overloadLimit+time.Second {
+				return nil // what is left is in buffers of the kernel
+			}
+		}
+	})
+}
+
+// connections runs work on as many connections, which take little at a time.
+func (l *load) connections(ctx context.Context, work func(net.Conn) error) error {
+	var working sync.WaitGroup
+	defer working.Wait()
+	for range l.Number {
+		c, err := l.dial(ctx)
+		if err != nil {
+			return err
+		}
+		working.Go(func() {
+			defer c.Close()
+			if err := work(c); err != nil {
+				l.fault("%v", err)
+			}
+		})
+	}
+	return nil
+}
+
+// dial opens a connection that speaks HTTP/1.1, and of which little is read at a time.
+func (l *load) dial(ctx context.Context) (net.Conn, error) {
+	config := l.admin.http.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{"http/1.1"}
+	dialer := &tls.Dialer{Config: config, NetDialer: &net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		controlErr := raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
+		return errors.Join(controlErr, err)
+	}}}
+	return dialer.DialContext(ctx, "tcp", strings.TrimPrefix(l.URL, "https://"))
+}

@@ -1,0 +1,108 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/crd-server/crd-server/test/process"
+)
+
+// probes is how those fare who ask for little while others ask for much.
+type probes struct {
+	// Health asks /readyz ten times a second, each time over a new connection, as a kubelet does.
+	Health answers
+	// Reads and Writes are of a user who does four and two of them a second.
+	Reads, Writes answers
+	// Effort is that of the process that asks: its own waiting is in what it measures.
+	Effort process.Effort
+}
+
+// answers counts the answers to one kind of question.
+type answers struct {
+	Asked, Failed, Refused int
+	// Slowest is from before the question is sent, and its connection made, until the answer is read.
+	Slowest time.Duration
+	// Fault is the first one that was neither good nor refused.
+	Fault string
+}
+
+func (a answers) String() string {
+	return fmt.Sprintf("%d questions, %d refused, %d failed%s, slowest %s", a.Asked, a.Refused, a.Failed, a.Fault, a.Slowest.Round(time.Millisecond))
+}
+
+// polite is the user who asks for little, politeCell the object for it.
+const (
+	polite     = "polite"
+	politeCell = cells + "/cell-0000"
+)
+
+// probe asks until the context ends.
+func probe(ctx context.Context, w task) (any, error) {
+	health, err := connectTo(w.URL, w.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	health.http.Transport.(*http.Transport).DisableKeepAlives = true
+	user, err := connectTo(w.URL, w.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		p      probes
+		asking sync.WaitGroup
+	)
+	asking.Go(func() {
+		p.Health.ask(ctx, 100*time.Millisecond, func() (*http.Response, error) {
+			return health.openAs(ctx, "", http.MethodGet, "/readyz", "", nil)
+		})
+	})
+	asking.Go(func() {
+		p.Reads.ask(ctx, 250*time.Millisecond, func() (*http.Response, error) {
+			return user.openAs(ctx, polite, http.MethodGet, politeCell, "", nil)
+		})
+	})
+	asking.Go(func() {
+		p.Writes.ask(ctx, 500*time.Millisecond, func() (*http.Response, error) {
+			return user.openAs(ctx, polite, http.MethodPatch, politeCell, asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%d"}}`, p.Writes.Asked))
+		})
+	})
+	asking.Wait()
+	p.Effort = process.EffortOf(os.Getpid())
+	return &p, nil
+}
+
+// ask asks, with a pause after each answer, until the context ends.
+func (a *answers) ask(ctx context.Context, every time.Duration, send func() (*http.Response, error)) {
+	for ; ctx.Err() == nil; pause(ctx, every) {
+		began := time.Now()
+		resp, err := send()
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		a.Asked++
+		a.Slowest = max(a.Slowest, time.Since(began))
+		switch {
+		case err != nil:
+			a.fail(err.Error())
+		case resp.StatusCode == http.StatusTooManyRequests:
+			a.Refused++
+		case resp.StatusCode != http.StatusOK:
+			a.fail(resp.Status)
+		}
+	}
+}
+
+func (a *answers) fail(why string) {
+	if a.Failed++; a.Failed == 1 {
+		a.Fault = " (" + why + ")"
+	}
+}
