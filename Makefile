@@ -53,11 +53,12 @@ differential: build ## play the transcripts on upstream's server as well, and pr
 conformance: build ## run upstream's integration suite against the binary
 	cd test/conformance && go run .
 
-SEED := 0
+SEED     := 0
+SCENARIO :=
 
 .PHONY: fault
-fault: build ## break things under load, in full: kills, disturbed clusters; SEED=n repeats a run; the report is build/fault/report.md
-	cd test/fault && CRD_SERVER=$(CURDIR)/$(BIN) go test -v -timeout 2h . -full -seed $(SEED)
+fault: build ## break things under load, in full (an hour), or one SCENARIO=TestKill; SEED=n repeats a run; the report is build/fault/report.md
+	cd test/fault && CRD_SERVER=$(CURDIR)/$(BIN) go test -v -timeout 90m -run '$(SCENARIO)' . -full -seed $(SEED)
 
 BENCH :=
 CRDS  :=
