@@ -34,6 +34,8 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	basecompatibility "k8s.io/component-base/compatibility"
+
+	"github.com/crd-server/crd-server/internal/answers"
 )
 
 // Config is what an Admission is made of.
@@ -90,7 +92,7 @@ func New(background context.Context, c Config) (*Admission, error) {
 		initializer.New(client, dynamicClient, a.informers, c.Authorizer, utilfeature.DefaultFeatureGate, effective, background.Done(), a.mapper),
 		manifests{},
 		webhookinit.NewPluginInitializer(
-			webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, config, c.Tracer), webhook.NewDefaultServiceResolver()),
+			answers.FromWebhooks(webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, config, c.Tracer)), webhook.NewDefaultServiceResolver()),
 	}, admission.Decorators{admission.DecoratorFunc(admissionmetrics.WithControllerMetrics)})
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)

@@ -34,7 +34,7 @@ var (
 )
 
 // files writes files below a new directory, which it returns; DIR in a file stands for that.
-func files(t *testing.T, contents map[string]string) string {
+func files(t testing.TB, contents map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range contents {
@@ -50,7 +50,7 @@ func files(t *testing.T, contents map[string]string) string {
 }
 
 // start makes and runs an Admission, until the test ends.
-func start(t *testing.T, o Options) *Admission {
+func start(t testing.TB, o Options) *Admission {
 	t.Helper()
 	a, err := New(t.Context(), Config{
 		Options: &o, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Tracer: noop.NewTracerProvider(), ID: t.Name()})
@@ -65,7 +65,7 @@ func start(t *testing.T, o Options) *Admission {
 }
 
 // create asks whether a table may be created, and returns it as it would be stored.
-func (a *Admission) create(t *testing.T, namespace string, legs int64) (*unstructured.Unstructured, error) {
+func (a *Admission) create(t testing.TB, namespace string, legs int64) (*unstructured.Unstructured, error) {
 	t.Helper()
 	table := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"legs": legs}}}
 	table.SetGroupVersionKind(tableKind)
@@ -141,6 +141,11 @@ func legsWebhook(t *testing.T) (manifest string) {
 		}
 	}))
 	t.Cleanup(server.Close)
+	return mutatedBy(server, "Fail")
+}
+
+// mutatedBy is the manifest of a webhook.
+func mutatedBy(server *httptest.Server, failurePolicy string) string {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	return fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
@@ -149,12 +154,12 @@ webhooks:
 - name: legs.shop.example.com
   admissionReviewVersions: [v1]
   sideEffects: None
-  failurePolicy: Fail
+  failurePolicy: %s
   namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [left-alone]}]}
   rules:
   - {apiGroups: [shop.example.com], apiVersions: [v1], operations: [CREATE], resources: [tables]}
   clientConfig: {url: %q, caBundle: %q}
-`, server.URL, base64.StdEncoding.EncodeToString(authority))
+`, failurePolicy, server.URL, base64.StdEncoding.EncodeToString(authority))
 }
 
 func TestWebhookFromManifests(t *testing.T) {

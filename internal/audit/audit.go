@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"gopkg.in/natefinch/lumberjack.v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/apiserver/pkg/audit"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/apiserver/plugin/pkg/audit/log"
 	"k8s.io/apiserver/plugin/pkg/audit/truncate"
 	"k8s.io/apiserver/plugin/pkg/audit/webhook"
+
+	"github.com/crd-server/crd-server/internal/answers"
 )
 
 // Audit is what the filters of requests need.
@@ -46,8 +49,7 @@ func New(o *Options) (*Audit, error) {
 		backends = append(backends, o.Log.wrap(log.NewBackend(writer, o.Log.Format, auditv1.SchemeGroupVersion)))
 	}
 	if o.Webhook.ConfigFile != "" {
-		sent, err := webhook.NewBackend(o.Webhook.ConfigFile, auditv1.SchemeGroupVersion,
-			utilwebhook.DefaultRetryBackoffWithInitialDelay(o.Webhook.InitialBackoff), nil)
+		sent, err := o.Webhook.backend()
 		if err != nil {
 			return nil, fmt.Errorf("--audit-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
@@ -88,6 +90,20 @@ func (o *LogOptions) open() (io.Writer, error) {
 	return &lumberjack.Logger{
 		Filename: o.Path, MaxAge: o.MaxAge, MaxBackups: o.MaxBackups, MaxSize: o.MaxSize, Compress: o.Compress,
 	}, nil
+}
+
+// backend sends events to the webhook.
+func (o *WebhookOptions) backend() (audit.Backend, error) {
+	config, err := utilwebhook.LoadKubeconfig(o.ConfigFile, nil)
+	if err != nil {
+		return nil, err
+	}
+	backoff := utilwebhook.DefaultRetryBackoffWithInitialDelay(o.InitialBackoff)
+	sent, err := utilwebhook.NewGenericWebhook(audit.Scheme, audit.Codecs, answers.Bounded(config), []schema.GroupVersion{auditv1.SchemeGroupVersion}, backoff)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.NewDynamicBackend(sent.RestClient, backoff), nil
 }
 
 // wrap adds to a backend what the options ask for.

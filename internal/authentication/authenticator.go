@@ -25,6 +25,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/answers"
 	"github.com/crd-server/crd-server/internal/hostcluster"
 )
 
@@ -168,7 +169,7 @@ func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kub
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
-		asked, err := webhooktoken.New(config, o.Webhook.Version, a.Audiences, hostcluster.RetryBackoff())
+		asked, err := webhooktoken.New(answers.Bounded(config), o.Webhook.Version, a.Audiences, hostcluster.RetryBackoff())
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/util/filesystem"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 	"k8s.io/klog/v2"
@@ -129,16 +128,12 @@ func (i *issuers) make(jwts []apiserver.JWTAuthenticator) (*issuerSet, error) {
 		checks []func() error
 	)
 	for _, jwt := range jwts {
-		options := oidc.Options{JWTAuthenticator: jwt, SupportedSigningAlgs: i.algorithms}
-		if authority := jwt.Issuer.CertificateAuthority; authority != "" {
-			provider, err := dynamiccertificates.NewStaticCAContent("oidc-authenticator", []byte(authority))
-			if err != nil {
-				cancel()
-				return nil, fmt.Errorf("authority of issuer %s: %w", jwt.Issuer.URL, err)
-			}
-			options.CAContentProvider = provider
+		client, err := clientOf(&jwt.Issuer)
+		if err != nil {
+			cancel()
+			return nil, fmt.Errorf("authority of issuer %s: %w", jwt.Issuer.URL, err)
 		}
-		token, err := oidc.New(ctx, options)
+		token, err := oidc.New(ctx, oidc.Options{JWTAuthenticator: jwt, SupportedSigningAlgs: i.algorithms, Client: client})
 		if err != nil {
 			cancel()
 			return nil, fmt.Errorf("issuer %s: %w", jwt.Issuer.URL, err)

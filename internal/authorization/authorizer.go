@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	"k8s.io/client-go/rest"
 
+	"github.com/crd-server/crd-server/internal/answers"
 	"github.com/crd-server/crd-server/internal/hostcluster"
 )
 
@@ -156,6 +157,6 @@ func newWebhook(config *rest.Config, name string, c *apiserver.WebhookConfigurat
 	if c.FailurePolicy == apiserver.FailurePolicyDeny {
 		onError = authorizer.DecisionDeny
 	}
-	return webhook.New(config, c.SubjectAccessReviewVersion, allow, deny, hostcluster.RetryBackoff(), onError,
+	return webhook.New(answers.Bounded(config), c.SubjectAccessReviewVersion, allow, deny, hostcluster.RetryBackoff(), onError,
 		c.MatchConditions, name, authorizerfactory.NewDelegatingAuthorizerMetrics(), authorizationcel.NewDefaultCompiler())
 }

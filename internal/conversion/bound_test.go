@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crd-server/crd-server/internal/answers"
 )
 
 // TestWebhookThatAnswersForEver holds that an answer without an end fails when it is larger than it may be, and is not kept in memory.
@@ -32,50 +34,16 @@ func TestWebhookThatAnswersForEver(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := newConverter(t, newCRD(conversion)).Convert(t.Context(), []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
 	runtime.ReadMemStats(&after)
-	if err == nil || !strings.Contains(err.Error(), errAnswerTooLarge.Error()) {
+	if err == nil || !strings.Contains(err.Error(), answers.ErrTooLarge.Error()) {
 		t.Errorf("got error %v", err)
 	}
 	if total := <-sent; total > 64<<20 {
 		t.Errorf("%d bytes were taken from the webhook", total)
 	}
-	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 32*answerFloor {
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 32*answers.Floor {
 		t.Errorf("%d bytes were allocated", allocated)
 	}
 }
-
-// TestAnswersAreBoundedByQuestions holds that a large question may have a large answer.
-func TestAnswersAreBoundedByQuestions(t *testing.T) {
-	for _, test := range []struct {
-		question, answer int64
-		refused          bool
-	}{
-		{question: -1, answer: answerFloor},
-		{question: 1, answer: answerFloor},
-		{question: 1, answer: answerFloor + 1, refused: true},
-		{question: answerFloor, answer: answerFactor * answerFloor},
-		{question: answerFloor, answer: answerFactor*answerFloor + 1, refused: true},
-	} {
-		answers := roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{Header: http.Header{}, Body: io.NopCloser(io.LimitReader(zeros{}, test.answer))}, nil
-		})
-		resp, err := boundedTransport{answers}.RoundTrip(&http.Request{ContentLength: test.question})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := io.Copy(io.Discard, resp.Body)
-		if errors.Is(err, errAnswerTooLarge) != test.refused || n > test.answer {
-			t.Errorf("%+v: read %d bytes, error %v", test, n, err)
-		}
-	}
-}
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (r roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // TestWebhookThatHangs holds that whoever waits for a webhook waits no longer than for its own context.
 func TestWebhookThatHangs(t *testing.T) {
