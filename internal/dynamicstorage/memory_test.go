@@ -33,6 +33,9 @@ func TestHousekeeping(t *testing.T) {
 	if _, err := viewer.View(deadline(t), e); err != nil {
 		t.Fatal(err)
 	}
+	if objects, bytes := s.Size("g", "idle"); objects != 1 || bytes <= 0 {
+		t.Errorf("one object counts as %d of %d bytes", objects, bytes)
+	}
 	viewer.Close()
 	w := watch(t, watched, snapshot(t, watched, ReadAt{Mode: Any}).Revision)
 	step := func(d time.Duration, until func() bool) {
@@ -50,6 +53,12 @@ func TestHousekeeping(t *testing.T) {
 		defer idle.mu.RUnlock()
 		return len(idle.kept) == 0 && idle.cache == nil
 	})
+	if objects, bytes := s.Size("g", "idle"); objects != -1 || bytes != -1 {
+		t.Errorf("what is not in memory counts as %d objects of %d bytes", objects, bytes)
+	}
+	if objects, bytes := s.Size("g", "unknown"); objects != 0 || bytes != 0 {
+		t.Errorf("what nobody asked for counts as %d objects of %d bytes", objects, bytes)
+	}
 	if stats := s.Stats(); len(stats.Resources) != 1 || stats.Resources[0].Resource != "g/watched" || stats.Resources[0].Watchers != 1 {
 		t.Errorf("%+v", stats)
 	}

@@ -63,6 +63,23 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
+// Size returns how many objects a resource has in memory, and about their bytes: none if nobody has asked for it yet, -1 of both if it is
+// not in memory.
+func (s *Store) Size(group, plural string) (objects int, bytes int64) {
+	s.mu.RLock()
+	r := s.resources[group+"/"+plural]
+	s.mu.RUnlock()
+	if r == nil {
+		return 0, 0
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.cache == nil {
+		return -1, -1
+	}
+	return r.cache.entries.Len(), r.cache.bytes
+}
+
 func (r *Resource) stats() (stats ResourceStats, warm bool) {
 	fed, c := r.store.feed.current(), &r.counts
 	r.mu.RLock()

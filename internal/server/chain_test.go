@@ -20,7 +20,10 @@ func BenchmarkChain(b *testing.B) {
 	}
 	synced := make(chan struct{})
 	close(synced)
-	c := &chain{serving: &o.Serving, requests: &o.Requests, drain: newDrain(), synced: synced, guards: guards}
+	c := &chain{
+		serving: &o.Serving, requests: &o.Requests, drain: newDrain(), synced: synced, guards: guards,
+		inFlight: newInFlight(&o.Requests, nil),
+	}
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	nothing := http.NotFoundHandler()
 	handler := c.around(newRouter(&routes{

@@ -100,5 +100,6 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 		register: register,
 		storage:  store.Ready,
 		synced:   table.Synced(),
+		size:     store.Size,
 	}, nil
 }

@@ -22,6 +22,7 @@ type chain struct {
 	serving  *ServingOptions
 	requests *RequestOptions
 	guards   *guards
+	inFlight *inFlight
 	// synced is closed when the custom resources are known; before, an unknown path is not yet a 404.
 	synced <-chan struct{}
 	drain  *drain
@@ -100,9 +101,7 @@ func (c *chain) access() []filter {
 			}
 			return impersonation.WithImpersonation(h, c.guards.authorizer, codecs)
 		},
-		func(h http.Handler) http.Handler {
-			return serverfilters.WithMaxInFlightLimit(h, c.requests.MaxInFlight, c.requests.MaxMutatingInFlight, longRunning)
-		},
+		c.inFlight.limit,
 		func(h http.Handler) http.Handler {
 			return apifilters.WithAuthorization(h, c.guards.authorizer, codecs)
 		},

@@ -74,24 +74,3 @@ func TestFilters(t *testing.T) {
 		}
 	})
 }
-
-func TestTooManyRequests(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
-	s := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		entered <- struct{}{}
-		<-leave
-	}), func(o *Options) { o.Requests.MaxInFlight = 1 })
-	root, url := s.as("root", "system:masters")
-	go func() {
-		if response, err := root.Get(url + "/apis/example.com/v1/crontabs"); err == nil {
-			_ = response.Body.Close()
-		}
-	}()
-	<-entered
-	jane, _ := s.as("jane")
-	got := do(t, jane, "GET", url+"/apis/example.com/v1/crontabs")
-	if got.code != http.StatusTooManyRequests || got.header.Get("Retry-After") != "1" {
-		t.Errorf("got %d %s", got.code, got.body)
-	}
-	close(leave)
-}

@@ -76,9 +76,9 @@ func (o *RequestOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MinTimeout, "min-request-timeout", o.MinTimeout,
 		"Seconds that a watch stays open at least; the server ends it at a random time between this and twice this.")
 	fs.IntVar(&o.MaxInFlight, "max-requests-inflight", o.MaxInFlight,
-		"Reads handled at one time; more are refused with 429. 0 for no limit.")
+		"Reads handled at one time, of which one user gets two thirds, and large lists count as several; more are refused with 429. 0 for no limit.")
 	fs.IntVar(&o.MaxMutatingInFlight, "max-mutating-requests-inflight", o.MaxMutatingInFlight,
-		"Writes handled at one time; more are refused with 429. 0 for no limit.")
+		"Writes handled at one time, of which one user gets two thirds, and large bodies count as several; more are refused with 429. 0 for no limit.")
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay,
 		"Time to go on serving, with /readyz failing, after the server was asked to stop, so that load balancers notice.")
 }

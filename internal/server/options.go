@@ -90,9 +90,9 @@ type RequestOptions struct {
 	// Timeout is the longest a request may take unless it is long-running.
 	Timeout time.Duration
 	// MinTimeout is the shortest time, in seconds, after which a watch is ended; the server picks one up to twice as long.
-	MinTimeout          int
-	MaxInFlight         int
-	MaxMutatingInFlight int
+	MinTimeout int
+	// MaxInFlight and MaxMutatingInFlight bound the reads and writes that are served at one time; 0: no limit.
+	MaxInFlight, MaxMutatingInFlight int
 	// ShutdownDelay is how long the server goes on serving, unready, after it was asked to stop.
 	ShutdownDelay time.Duration
 }

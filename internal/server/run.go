@@ -11,7 +11,6 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
-	serverfilters "k8s.io/apiserver/pkg/server/filters"
 	"k8s.io/klog/v2"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -28,6 +27,8 @@ type parts struct {
 	storage func(ctx context.Context) error
 	// synced is closed when all CustomResourceDefinitions that were stored before the start are known.
 	synced <-chan struct{}
+	// size tells how much there is of a resource.
+	size sizes
 }
 
 // composer makes the parts over a connection to etcd. They do nothing before run.
@@ -103,6 +104,7 @@ type server struct {
 	storage  *storage
 	drain    *drain
 	guards   *guards
+	inFlight *inFlight
 	// stopWorking ends what was started for as long as the server works.
 	stopWorking context.CancelFunc
 
@@ -131,10 +133,12 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	if s.guards.encryption != nil {
 		s.health.encryption = s.guards.encryption.Checks()
 	}
+	s.inFlight = newInFlight(&s.options.Requests, s.parts.size)
 	c := &chain{
 		serving:  &s.options.Serving,
 		requests: &s.options.Requests,
 		guards:   s.guards,
+		inFlight: s.inFlight,
 		synced:   s.parts.synced,
 		drain:    s.drain,
 	}
@@ -202,7 +206,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 		}
 		return fmt.Errorf("serve: %w", err)
 	})
-	serverfilters.StartMaxInFlightWatermarkMaintenance(working.Done()) // a metric: how many were in flight at most
+	group.Go(func() error { s.inFlight.report(working); return nil })
 	s.health.startInformers.done.Store(true)
 	s.health.startControllers.done.Store(true)
 
