@@ -27,9 +27,12 @@ type fieldManagerParts struct {
 	reset       resetFields
 }
 
-// customResourceFieldManager is the library's, shown objects that take less work. What follows from a write is decided by the
-// library alone.
-type customResourceFieldManager struct{ library *managedfields.FieldManager }
+// customResourceFieldManager is the library's, shown objects that take less work. What follows from an apply is decided by the
+// library alone; of other writes we decide those that are as usual, as it would.
+type customResourceFieldManager struct {
+	library *managedfields.FieldManager
+	updates *fieldUpdates
+}
 
 var _ fieldManager = customResourceFieldManager{}
 
@@ -39,10 +42,13 @@ func newCustomResourceFieldManager(p fieldManagerParts) (fieldManager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return customResourceFieldManager{library}, nil
+	return customResourceFieldManager{library, newFieldUpdates(p)}, nil
 }
 
 func (m customResourceFieldManager) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
+	if m.updates.update(live, obj, manager) {
+		return obj
+	}
 	return unwrapped(m.library.UpdateNoErrors(wrapped(live), wrapped(obj), manager))
 }
 
