@@ -27,13 +27,15 @@ type compiled struct {
 	tables map[string]tableConvertor
 }
 
-// compile reads a CRD but for its schemas: these are decoded when a part of them is compiled.
-func compile(config *Config, record *crds.Record) (*compiled, error) {
+// compile reads a CRD but for its schemas: these are decoded when a part of them is compiled, unless there are some already.
+func compile(config *Config, record *crds.Record, schemas *validation.Set) (*compiled, error) {
 	definition, err := record.Outline()
 	if err != nil {
 		return nil, fmt.Errorf("decoding CustomResourceDefinition %s: %w", record.Name, err)
 	}
-	schemas := validation.NewFrom(definition, record.Definition)
+	if schemas == nil {
+		schemas = validation.NewFrom(definition, record.Definition)
+	}
 	converter, err := config.Converters.New(definition, schemas)
 	if err != nil {
 		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", record.Name, err)

@@ -30,7 +30,7 @@ var _ http.Handler = &crdHandler{}
 // defaultMaxRequestBodyBytes is the limit of kube-apiserver.
 const defaultMaxRequestBodyBytes = 3 << 20
 
-// New returns the handler for /apis. It has no goroutines of its own.
+// New returns the handler for /apis. It has no goroutines that stay, see headStart.
 func New(config Config) (*crdHandler, error) {
 	if config.MaxRequestBodyBytes == 0 {
 		config.MaxRequestBodyBytes = defaultMaxRequestBodyBytes

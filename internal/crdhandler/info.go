@@ -16,6 +16,7 @@ import (
 type infos struct {
 	config *Config
 	cache  *schemaCache
+	ahead  headStart
 	byUID  sync.Map // types.UID -> *crdInfo
 }
 
@@ -26,7 +27,7 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 			return info, nil
 		}
 	}
-	info, err := newCRDInfo(i.config, i.cache, record)
+	info, err := newCRDInfo(i.config, i.cache, record, i.ahead.take(record))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,13 @@ func (i *infos) dropIfStale(name string, info *crdInfo) {
 // its watches, and built anew when it is asked for (R5).
 func (i *infos) changed(old, current *crds.Record) {
 	if old == nil {
+		if current.WrittenHere() {
+			i.ahead.begin(current)
+		}
 		return
+	}
+	if current == nil || current.UID != old.UID || current.Generation != old.Generation {
+		i.ahead.drop(old.UID)
 	}
 	if current != nil && current.UID == old.UID && current.SpecHash == old.SpecHash {
 		return
@@ -109,7 +116,8 @@ type servedVersion struct {
 	warnings []string
 }
 
-func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record) (*crdInfo, error) {
+// newCRDInfo returns the serving state of a CRD. ahead is what has been compiled of it already, nil if nothing.
+func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *validation.Set) (*crdInfo, error) {
 	if names := record.AcceptedNames; names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
 		return nil, fmt.Errorf("status.acceptedNames of CustomResourceDefinition %s are not complete", record.Name)
 	}
@@ -121,7 +129,14 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record) (*crdIn
 		versions:       map[string]*servedVersion{},
 		replaced:       make(chan struct{}),
 	}
-	info.slot = &schemaSlot{cache: cache, compile: func() (*compiled, error) { return compile(config, record) }}
+	info.slot = &schemaSlot{cache: cache, compile: func() (*compiled, error) { return compile(config, record, nil) }}
+	if ahead != nil {
+		compiled, err := compile(config, record, ahead)
+		if err != nil {
+			return nil, err
+		}
+		info.slot.built.Store(compiled)
+	}
 	for n := range record.Versions {
 		if v := &record.Versions[n]; v.Served || v.Storage {
 			info.versions[v.Name] = newServedVersion(config, record, info, v)

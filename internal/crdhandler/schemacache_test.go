@@ -90,7 +90,7 @@ func TestSchemaCache(t *testing.T) {
 	slots, counts := make([]*schemaSlot, count), make([]compiling, count)
 	for n := range slots {
 		record := limitedRecord(t, fmt.Sprintf("gadgets%d", n), n)
-		slots[n] = &schemaSlot{cache: cache, compile: counts[n].counted(func() (*compiled, error) { return compile(config, record) })}
+		slots[n] = &schemaSlot{cache: cache, compile: counts[n].counted(func() (*compiled, error) { return compile(config, record, nil) })}
 	}
 	before := liveBytes()
 	var group sync.WaitGroup

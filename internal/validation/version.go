@@ -72,6 +72,15 @@ func (v *Version) Columns() []apiextensionsv1.CustomResourceColumnDefinition {
 	}}
 }
 
+// Compile compiles what writing an object needs. Without it, each part is compiled when it is first needed.
+func (v *Version) Compile() error {
+	if _, err := v.parts(); err != nil {
+		return err
+	}
+	_, err := v.parseableType.get(v.compileParseableType)
+	return err
+}
+
 // ResetFields returns the fields that a write of the main resource does not own: the status, where it is a
 // subresource.
 func (v *Version) ResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
