@@ -33,10 +33,7 @@ func TestKill(t *testing.T) {
 	server := startServer(t, options)
 	options.Port = server.Port()
 	newClient(t, server).must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
-	writers := make([]*writer, killWriters)
-	for i := range writers {
-		writers[i] = &writer{number: i, random: choices(t, i+1), slots: make([]slot, killSlots)}
-	}
+	writers := newWriters(t, killWriters)
 	var (
 		kills  = size(6, 200)
 		random = choices(t, 0)
@@ -52,10 +49,7 @@ func TestKill(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	acknowledged, unknown := 0, 0
-	for _, w := range writers {
-		acknowledged, unknown = acknowledged+w.acknowledged, unknown+w.unknown
-	}
+	acknowledged, unknown := counted(writers)
 	written.add(t, "%d kills under %d writers: %d writes acknowledged, %d under way", kills, killWriters, acknowledged, unknown)
 	checkStarts(t, starts)
 	if err := server.Stop(); err != nil {
@@ -74,16 +68,13 @@ func (s start) String() string {
 	return fmt.Sprintf("start %d took %s, with %s", s.number, s.took.Round(time.Millisecond), s.effort)
 }
 
-// starved says that the machine had something else to do for most of the time.
-func (s start) starved() bool { return s.effort.Waited > s.took/2 }
-
 // checkStarts reports how long the starts took. One that was too slow is a fault, unless the processors were not there for it.
 func checkStarts(t *testing.T, starts []start) {
 	t.Helper()
 	for _, s := range starts {
 		switch {
 		case s.took <= killStart:
-		case s.starved():
+		case s.effort.Starved():
 			written.add(t, "%s: the machine was busy", s)
 		default:
 			t.Errorf("%s", s)
@@ -161,6 +152,15 @@ type slot struct {
 	revision int64
 }
 
+// newWriters returns writers that have written nothing yet.
+func newWriters(t *testing.T, number int) []*writer {
+	all := make([]*writer, number)
+	for i := range all {
+		all[i] = &writer{number: i, random: choices(t, i+1), slots: make([]slot, killSlots)}
+	}
+	return all
+}
+
 func (w *writer) name(number int) string { return fmt.Sprintf("cell-%d-%d", w.number, number) }
 
 // write does one write. False: the server has not answered.
@@ -214,6 +214,14 @@ func revisionOf(answer []byte, value string) (int64, error) {
 		return 0, fmt.Errorf("a write of %s was answered with another object: %.300s", value, answer)
 	}
 	return o.revision(), nil
+}
+
+// counted is how many writes were acknowledged, and how many were not.
+func counted(writers []*writer) (acknowledged, unknown int) {
+	for _, w := range writers {
+		acknowledged, unknown = acknowledged+w.acknowledged, unknown+w.unknown
+	}
+	return acknowledged, unknown
 }
 
 // checkWriters compares what there is with what the writers were told, and settles what they were not.

@@ -161,22 +161,26 @@ func (l *load) slowReaders(ctx context.Context) error {
 	})
 }
 
-// connections runs work on as many connections, which take little at a time.
+// connections opens as many connections, which take little at a time, and then runs work on all of them at once.
 func (l *load) connections(ctx context.Context, work func(net.Conn) error) error {
-	var working sync.WaitGroup
-	defer working.Wait()
-	for range l.Number {
+	open := make([]net.Conn, l.Number)
+	for i := range open {
 		c, err := l.dial(ctx)
 		if err != nil {
 			return err
 		}
+		defer c.Close()
+		open[i] = c
+	}
+	var working sync.WaitGroup
+	for _, c := range open {
 		working.Go(func() {
-			defer c.Close()
 			if err := work(c); err != nil {
 				l.fault("%v", err)
 			}
 		})
 	}
+	working.Wait()
 	return nil
 }
 

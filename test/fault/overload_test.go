@@ -25,7 +25,7 @@ const (
 	overloadLimit  = 5 * time.Second
 	// overloadObjects of 1 KiB are what a list has.
 	overloadObjects = 1000
-	// healthLimit is how long a question for health may take at any time.
+	// healthLimit is how long a question for health may take at any time, unless others than these tests keep the processors busy.
 	healthLimit = time.Second
 	// background is the priority of those who overload the server: what is measured is how it deals with what it has taken on, not how
 	// many processors they leave to it.
@@ -92,7 +92,7 @@ func overload(t *testing.T, server *process.Server, w task) {
 	for _, fault := range l.Faults {
 		t.Error(fault)
 	}
-	if p.Health.Asked == 0 || p.Health.Failed+p.Health.Refused > 0 || p.Health.Slowest > healthLimit {
+	if p.Health.Asked == 0 || p.Health.Failed+p.Health.Refused > 0 || p.Health.Slowest > healthLimit && !effort.Starved() {
 		t.Errorf("health: %v", p.Health)
 	}
 	for _, asked := range []answers{p.Reads, p.Writes} {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -159,69 +158,6 @@ func (f *trouble) makeRoom() {
 	}
 	if err != nil {
 		f.t.Fatal(err)
-	}
-}
-
-// TestFullDisk fills the disk of a server with its etcd. Whatever was acknowledged is there when there is room again.
-func TestFullDisk(t *testing.T) {
-	defer written.outcome(t, time.Now())
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=200m"); err != nil {
-		t.Skipf("a small disk cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	options := process.Options{Binary: binary(), DataDir: filepath.Join(disk, "data")}
-	server := startServer(t, options)
-	c := newClient(t, server)
-	c.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
-	filler := filepath.Join(disk, "filler")
-	if err := fillDisk(filler); !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
-	names, refusal, err := c.fill(t, 1000)
-	ended := "the server went on"
-	if err != nil {
-		<-server.Done() // a client without an answer: there is no server any more
-		ended = "the server ended"
-		if !strings.Contains(server.Output(), "no space left on device") {
-			t.Errorf("the server does not say why it ended:\n%.2000s", server.Output())
-		}
-	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
-		server = startServer(t, options)
-		c = newClient(t, server)
-	}
-	items, _, code, err := c.list(t.Context())
-	if err != nil || code != http.StatusOK {
-		t.Fatalf("%d %v", code, err)
-	}
-	for _, name := range names {
-		if _, found := items[name]; !found {
-			t.Errorf("%s was acknowledged, and is not there", name)
-		}
-	}
-	c.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, large("later"))
-	written.add(t, "full after %d objects of 200 KiB: %s (%d %s); all are there when there is room again", len(names), ended, refusal.code, refusal.Reason)
-}
-
-// fillDisk writes a file until there is no room left.
-func fillDisk(path string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	for block := make([]byte, 64<<10); ; {
-		if _, err := file.Write(block); err != nil {
-			return err
-		}
 	}
 }
 

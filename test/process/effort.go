@@ -24,6 +24,9 @@ func (e Effort) Since(before Effort) Effort {
 	return Effort{CPU: e.CPU - before.CPU, Waited: e.Waited - before.Waited}
 }
 
+// Starved says that others had the processors for most of the time: how long something took says little about the process.
+func (e Effort) Starved() bool { return e.Waited > e.CPU }
+
 // EffortOf asks the kernel (proc_pid_schedstat). It is zero where the kernel does not tell.
 func EffortOf(pid int) (e Effort) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
