@@ -22,7 +22,7 @@ const (
 	killSlots = 20
 	// killStart is how long a start after a kill may take; one that takes startPatience is ended, and shows its goroutines.
 	killStart     = 2 * time.Second
-	startPatience = 20 * time.Second
+	startPatience = 30 * time.Second
 )
 
 // TestKill kills a server with its etcd at random moments, while many clients write. After each start every object is as it was

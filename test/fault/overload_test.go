@@ -96,7 +96,7 @@ func overload(t *testing.T, server *process.Server, w task) {
 		t.Errorf("health: %v", p.Health)
 	}
 	for _, asked := range []answers{p.Reads, p.Writes} {
-		if asked.Asked == 0 || asked.Failed > 0 {
+		if asked.Asked == 0 || asked.Failed+asked.Refused > 0 {
 			t.Errorf("another user: %v", asked)
 		}
 	}
