@@ -1,29 +1,84 @@
 package server
 
 import (
+	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
-
-	"k8s.io/klog/v2"
+	"runtime/metrics"
 )
 
-// gcPercent is by how much of what is alive the heap may grow before garbage is collected. Go's own 100 holds a server with
-// 10,000 objects at 156 MB instead of 117 MB; collecting then takes 14 % of the CPU of creating them, 12 % with 60, but 23 %
-// with 30, which saves 8 MB more.
-const gcPercent = 60
+// By how much the heap may grow before garbage is collected. A collection costs what it has to scan, and that is little of a
+// heap that is mostly the JSON of objects: it may come soon. Growth by as much as is scanned, and a little more, makes
+// collecting cost the same by allocated byte whatever is stored. With 10,000 objects, of 35 MB of which 9 MB are
+// scanned, it saves 10 MB where Go's percentage of the whole, at the same cost, would not.
+const (
+	// leastGrowth is for small heaps.
+	leastGrowth = 10 << 20
+	// scanPercent is growth by what is scanned.
+	scanPercent = 130
+	// mostPercent bounds the growth of heaps in which everything is scanned. Go's own 100 would hold more memory than is worth it.
+	mostPercent = 60
+)
 
-// tuneGC has the heap grow by gcPercent, unless whoever started the process has decided about it.
+// tuneGC has the heap grow by mostPercent until more is known about it, unless whoever started the process has decided about it.
 func tuneGC() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+	if !decidedGC() {
+		debug.SetGCPercent(mostPercent)
 	}
 }
 
-// releaseStart gives back the memory that only the start has needed, once it is over: garbage, and the pages of the program
-// that initialize its packages, which are most of it. What is needed again is read again, from the page cache.
-func releaseStart() {
-	debug.FreeOSMemory()
-	if err := releaseProgram(); err != nil {
-		klog.V(2).InfoS("Pages of the program could not be given back", "err", err)
+// decidedGC says that whoever started the process has decided about collecting.
+func decidedGC() bool { return os.Getenv("GOGC") != "" }
+
+// followHeap sets after each collection when the next is due, until ctx is done.
+func followHeap(ctx context.Context) {
+	if decidedGC() {
+		return
 	}
+	last := mostPercent
+	afterCollections(ctx, func() {
+		percent := collected().percent()
+		if difference := percent - last; difference < -2 || difference > 2 { // setting it stops the world
+			debug.SetGCPercent(percent)
+			last = percent
+		}
+	})
+}
+
+// afterCollections calls f soon after each collection of garbage, until ctx is done.
+func afterCollections(ctx context.Context, f func()) {
+	garbage := &struct{ *int }{}
+	runtime.AddCleanup(garbage, func(struct{}) {
+		if ctx.Err() == nil {
+			f()
+			afterCollections(ctx, f)
+		}
+	}, struct{}{})
+}
+
+// heap is what the last collection has found, in bytes.
+type heap struct {
+	live    uint64
+	scanned uint64 // of live
+	roots   uint64 // of scans: stacks and variables
+}
+
+func collected() heap {
+	samples := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/heap:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"},
+	}
+	metrics.Read(samples)
+	value := func(n int) uint64 { return samples[n].Value.Uint64() }
+	return heap{live: value(0), scanned: value(1), roots: value(2) + value(3)}
+}
+
+// percent returns the growth of the heap as Go understands it: in percent of what is live and the roots.
+func (h heap) percent() int {
+	whole := h.live + h.roots
+	if whole == 0 {
+		return mostPercent
+	}
+	growth := max(leastGrowth, min((h.scanned+h.roots)*scanPercent/100, whole*mostPercent/100))
+	return int(max(growth*100/whole, 1))
 }

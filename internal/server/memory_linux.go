@@ -36,10 +36,12 @@ func releaseProgram() error {
 type mapping struct{ start, end uintptr }
 
 // unchangedMappings returns the mappings of a file that cannot be written to and in which nothing was changed: a page of
-// theirs is as it is in the file. Relocated constants are not among them.
+// theirs is as it is in the file. Relocated constants are not among them, nor is what a debugger has a breakpoint in. The file's mappings lie
+// together; what follows them is not read, for the kernel would have to look at every page of it.
 func unchangedMappings(smaps io.Reader, path string) ([]mapping, error) {
 	var found []mapping
 	var current *mapping // whose lines come
+	var passed bool      // a mapping of the file
 	lines := bufio.NewScanner(smaps)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
@@ -51,7 +53,12 @@ func unchangedMappings(smaps io.Reader, path string) ([]mapping, error) {
 				return nil, fmt.Errorf("mapping %q: %w", lines.Text(), err)
 			}
 			current = nil
-			if fields[len(fields)-1] == path && (fields[1] == "r--p" || fields[1] == "r-xp") {
+			of := fields[len(fields)-1] == path
+			if passed && !of {
+				return found, nil
+			}
+			passed = of
+			if of && (fields[1] == "r--p" || fields[1] == "r-xp") {
 				current = &m
 			}
 		case fields[0] == "Anonymous:" && fields[1] == "0" && current != nil:
@@ -59,4 +66,13 @@ func unchangedMappings(smaps io.Reader, path string) ([]mapping, error) {
 		}
 	}
 	return found, lines.Err()
+}
+
+// minorFaults returns how many page faults the process has had that needed nothing to be read.
+func minorFaults() int64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0 // it has no errors
+	}
+	return usage.Minflt
 }

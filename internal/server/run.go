@@ -192,6 +192,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	group, working := errgroup.WithContext(working)
 	requests, endRequests := context.WithCancel(working)
 	defer endRequests()
+	followHeap(working)
 	web := newHTTPServer(requests, &s.options.Serving, s.security.config, s.handler)
 	group.Go(func() error { return s.parts.run(working) })
 	group.Go(func() error { s.security.run(working); return nil })
@@ -212,7 +213,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 
 	err := s.becomeReady(ctx, working, manifests)
 	if err == nil {
-		group.Go(func() error { releaseStart(); return nil })
+		group.Go(func() error { releaseMemory(working); return nil })
 		if s.parts.register != nil {
 			group.Go(func() error { return ignoreCancelled(working, s.parts.register(working)) })
 		}

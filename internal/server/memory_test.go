@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+func TestHeapGrowth(t *testing.T) {
+	const mb = 1 << 20
+	for name, tc := range map[string]struct {
+		heap heap
+		want int // percent
+	}{
+		"nothing known":          {heap{}, 60},
+		"small":                  {heap{live: 9 * mb, scanned: 5 * mb, roots: mb}, 100},
+		"JSON of 10,000 objects": {heap{live: 34 * mb, scanned: 9 * mb, roots: mb}, 37},
+		"of ten times as many":   {heap{live: 299 * mb, scanned: 79 * mb, roots: mb}, 34},
+		"all of it scanned":      {heap{live: 199 * mb, scanned: 199 * mb, roots: mb}, 60},
+		"none of it":             {heap{live: 1 << 40}, 1},
+	} {
+		if got := tc.heap.percent(); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestHeapIsFollowed(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(debug.SetGCPercent(mostPercent))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	followHeap(ctx)
+	kept := make([]byte, 100<<20)
+	for current := mostPercent; current == mostPercent; { // a heap of which nothing is scanned grows by less
+		if t.Context().Err() != nil {
+			t.Fatal("the growth stays the same")
+		}
+		runtime.GC()
+		current = debug.SetGCPercent(mostPercent)
+	}
+	runtime.KeepAlive(kept)
+	if h := collected(); h.live < 100<<20 || h.scanned > h.live || h.roots == 0 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// TestFollowingEnds: nothing is called any more once the context has ended.
+func TestFollowingEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := make(chan struct{}, 100)
+	afterCollections(ctx, func() { calls <- struct{}{} })
+	for len(calls) < 2 {
+		runtime.GC()
+	}
+	cancel()
+	runtime.GC()
+	for len(calls) > 0 {
+		<-calls
+	}
+	runtime.GC()
+	if len(calls) > 1 { // one that had begun
+		t.Errorf("%d calls", len(calls))
+	}
+}
+
+// TestHeapShrinks: when the work is over, what it has left behind is given back, once.
+func TestHeapShrinks(t *testing.T) {
+	var r releaser
+	r.turn() // there has been work
+	garbage := make([]byte, 64<<20)
+	clear(garbage)
+	for deadline := time.Now().Add(time.Minute); !r.shrunk; r.turn() {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is given back")
+		}
+	}
+	if seen := observe(); seen.spare >= 64<<20 {
+		t.Errorf("%+v", seen)
+	}
+}
