@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,39 +33,43 @@ type stalls struct {
 
 	mu sync.Mutex // guards the fields below
 	// slow counts requests that were not done after slowRequest.
-	slow, looked int
-	slowest      time.Duration
+	slow    int
+	slowest time.Duration
 }
 
-// watch notes how long a request takes, until end is called.
-func (s *stalls) watch(method, path string) (end func()) {
+// watch notes how long a request takes, until end is called. That tells whether the processors were not there for a request that
+// took long.
+func (s *stalls) watch(method, path string) (end func() (starved bool)) {
+	var starved atomic.Bool
 	began := time.Now()
-	timer := time.AfterFunc(slowRequest, func() { s.look(method, path) })
-	return func() {
+	timer := time.AfterFunc(slowRequest, func() { s.look(method, path, &starved) })
+	return func() bool {
 		timer.Stop()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.slowest = max(s.slowest, time.Since(began))
+		return starved.Load()
 	}
 }
 
-// look keeps what is going on.
-func (s *stalls) look(method, path string) {
+// look finds out whether the server and its etcd have processors, and keeps what is going on.
+func (s *stalls) look(method, path string, starved *atomic.Bool) {
 	s.mu.Lock()
 	s.slow++
-	s.looked++
-	number := s.looked
+	number := s.slow
 	s.mu.Unlock()
-	if number > looks {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	server, member := process.EffortOf(s.server.Pid()), process.EffortOf(s.member.Pid())
 	pause(ctx, time.Second)
+	server, member = process.EffortOf(s.server.Pid()).Since(server), process.EffortOf(s.member.Pid()).Since(member)
+	starved.Store(server.Starved() || member.Starved())
+	if number > looks {
+		return
+	}
 	var told strings.Builder
 	fmt.Fprintf(&told, "%s: %s %s has no answer after %s\n", time.Now().UTC().Format(time.RFC3339), method, path, slowRequest)
-	fmt.Fprintf(&told, "in the next second the server had %v, etcd %v\n", process.EffortOf(s.server.Pid()).Since(server), process.EffortOf(s.member.Pid()).Since(member))
+	fmt.Fprintf(&told, "in the next second the server had %v, etcd %v\n", server, member)
 	if c, err := connect(s.server); err == nil {
 		for _, page := range []string{"/readyz?verbose", "/debug/pprof/goroutine?debug=1"} {
 			code, content, err := c.do(ctx, http.MethodGet, page, "", nil)
