@@ -107,18 +107,13 @@ func (c *fieldChanges) compareMembers(
 		c.steps = c.steps[:len(c.steps)-1]
 		return same
 	}
-	for name, value := range obj {
+	return eachMember(obj, func(name string, value any) bool {
 		before, ok := live[name]
-		if !visit(name, member{before, ok}, member{value, true}) {
-			return false
-		}
-	}
-	for name, value := range live {
-		if _, ok := obj[name]; !ok && !visit(name, member{value, true}, member{}) {
-			return false
-		}
-	}
-	return true
+		return visit(name, member{before, ok}, member{value, true})
+	}) && eachMember(live, func(name string, value any) bool {
+		_, ok := obj[name]
+		return ok || visit(name, member{value, true}, member{})
+	})
 }
 
 // memberType returns the type of a member; false if there may be no such member.

@@ -51,7 +51,7 @@ func (c *fieldChanges) declareWithin(atom smdschema.Atom, value any, into *field
 }
 
 func (c *fieldChanges) declareMembers(t *smdschema.Map, members map[string]any, into *fieldpath.Set) bool {
-	for name, value := range members {
+	return eachMember(members, func(name string, value any) bool {
 		ref, ok := memberType(t, name)
 		if !ok {
 			return false
@@ -59,20 +59,12 @@ func (c *fieldChanges) declareMembers(t *smdschema.Map, members map[string]any, 
 		c.steps = append(c.steps, fieldStep{name: name})
 		ok = c.declare(ref, value, into)
 		c.steps = c.steps[:len(c.steps)-1]
-		if !ok {
-			return false
-		}
-	}
-	return true
+		return ok
+	})
 }
 
 func (c *fieldChanges) declareItems(t *smdschema.List, items []any, into *fieldpath.Set) bool {
-	for _, item := range items {
-		if !c.declareItem(t, item, into) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(inOrder(t, items), func(item any) bool { return !c.declareItem(t, item, into) })
 }
 
 // declareItem is declare for an item of a list that is told from others by its keys, or by itself. Items that are the same are the
@@ -115,23 +107,15 @@ func (c *fieldChanges) matchItems(t *smdschema.List, live, obj []any) bool {
 	if !distinct || !distinct2 {
 		return false
 	}
-	for key, item := range items {
-		before, ok := old[key]
-		if !ok {
-			ok = c.declareItem(t, item, &c.added)
-		} else {
-			ok = c.visitItem(t, item, func() bool { return c.compare(t.ElementType, before, item) })
+	return eachItem(t, items, func(key string, item any) bool {
+		if before, ok := old[key]; ok {
+			return c.visitItem(t, item, func() bool { return c.compare(t.ElementType, before, item) })
 		}
-		if !ok {
-			return false
-		}
-	}
-	for key, item := range old {
-		if _, ok := items[key]; !ok && !c.declareItem(t, item, &c.removed) {
-			return false
-		}
-	}
-	return true
+		return c.declareItem(t, item, &c.added)
+	}) && eachItem(t, old, func(key string, item any) bool {
+		_, ok := items[key]
+		return ok || c.declareItem(t, item, &c.removed)
+	})
 }
 
 // itemsByKeys returns the items of a list by what tells them from each other; false if that does not.
