@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // rules is a webhook that allows a user what the user's name says: "verb resource[/subresource]", one of several behind commas.
@@ -180,33 +178,6 @@ func TestConfiguredAuthorization(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the changed file counts", func() bool { return list("ops") == 200 && list("dev") == 403 })
-}
-
-// TestOrderOfRefusals: who is not known is told so though there are too many requests, and those who may not ask hear of that
-// before they hear that they may not.
-func TestOrderOfRefusals(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
-	s := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		entered <- struct{}{}
-		<-leave
-	}), func(o *Options) { o.Requests.MaxInFlight = 1 })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	go func() {
-		root := s.root()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, root.url+tablesPath, nil)
-		if err != nil {
-			return
-		}
-		if response, err := root.client.Do(req); err == nil {
-			_ = response.Body.Close()
-		}
-	}()
-	<-entered
-	defer close(leave)
-	s.person("").must(http.StatusUnauthorized, "GET", tablesPath, "")
-	s.person("jane").must(http.StatusTooManyRequests, "GET", tablesPath, "")
-	s.person("jane").must(http.StatusForbidden, "POST", tablesPath, "{}")
 }
 
 // TestImpersonation: who may be somebody else, is.
