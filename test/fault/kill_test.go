@@ -41,9 +41,9 @@ func TestKill(t *testing.T) {
 	)
 	for range kills {
 		killWhileWriting(t, server, writers, random)
-		began := time.Now()
+		began, stalls := time.Now(), process.DiskStalls()
 		server = startServer(t, options)
-		starts = append(starts, start{number: len(starts) + 1, took: time.Since(began), effort: process.EffortOf(server.Pid())})
+		starts = append(starts, start{number: len(starts) + 1, took: time.Since(began), effort: process.EffortOf(server.Pid()), disk: process.DiskStalls() - stalls})
 		checkWriters(t, newClient(t, server), writers)
 		if t.Failed() {
 			t.FailNow()
@@ -62,10 +62,12 @@ type start struct {
 	number int
 	took   time.Duration
 	effort process.Effort
+	// disk is for how long anything on the machine waited for a disk meanwhile.
+	disk time.Duration
 }
 
 func (s start) String() string {
-	return fmt.Sprintf("start %d took %s, with %s", s.number, s.took.Round(time.Millisecond), s.effort)
+	return fmt.Sprintf("start %d took %s, with %s; disks were waited for during %s", s.number, s.took.Round(time.Millisecond), s.effort, s.disk.Round(time.Millisecond))
 }
 
 // checkStarts reports how long the starts took. One that was too slow is a fault, unless the processors were not there for it.

@@ -46,7 +46,7 @@ func memoryLimit(connections int) int64 {
 // ask for too much in the background, the one that measures before them.
 func TestOverload(t *testing.T) {
 	defer written.outcome(t, time.Now())
-	needFiles(t, 20000)
+	needFiles(t, size[uint64](2000, 12000))
 	server := startServer(t, process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{everybody,
 		"--max-requests-inflight", strconv.Itoa(overloadReads), "--max-mutating-requests-inflight", strconv.Itoa(overloadWrites),
 		"--request-timeout", overloadLimit.String()}})

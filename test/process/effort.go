@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -44,4 +45,19 @@ func EffortOf(pid int) (e Effort) {
 		}
 	}
 	return e
+}
+
+// DiskStalls is for how long something on this machine has been waiting for a disk since it was started (PSI). It is zero where
+// the kernel does not tell.
+func DiskStalls() time.Duration {
+	content, err := os.ReadFile("/proc/pressure/io")
+	if err != nil {
+		return 0
+	}
+	_, total, _ := strings.Cut(string(content), "total=") // of its first line, some
+	var microseconds int64
+	if _, err := fmt.Sscan(total, &microseconds); err != nil {
+		return 0
+	}
+	return time.Duration(microseconds) * time.Microsecond
 }
