@@ -62,10 +62,9 @@ func outlineOf(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomR
 
 // defaulted is the v1 form of what was read from storage. beta is modified, and the result shares memory with it.
 func defaulted(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
-	Scheme.Default(beta)
-	internal := &apiextensions.CustomResourceDefinition{}
-	if err := Scheme.Convert(beta, internal, nil); err != nil {
-		return nil, fmt.Errorf("converting CustomResourceDefinition %s: %w", beta.Name, err)
+	internal, err := internalOfBeta(beta)
+	if err != nil {
+		return nil, err
 	}
 	return ToV1(internal)
 }

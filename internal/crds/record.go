@@ -3,6 +3,7 @@ package crds
 import (
 	"fmt"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,14 +71,19 @@ func (r *Record) DeepCopyObject() runtime.Object {
 
 // Definition decodes the CRD, with defaults. The result belongs to the caller and is not kept.
 func (r *Record) Definition() (*apiextensionsv1.CustomResourceDefinition, error) {
-	if r.entry == nil {
-		return nil, fmt.Errorf("CustomResourceDefinition %s: the record holds no stored object", r.Name)
-	}
-	crd, err := DecodeDefinition(r.entry.Value, r.Revision)
+	crd, err := r.Internal()
 	if err != nil {
 		return nil, err
 	}
 	return ToV1(crd)
+}
+
+// Internal is Definition in the internal version, which is what is stored but for one conversion less.
+func (r *Record) Internal() (*apiextensions.CustomResourceDefinition, error) {
+	if r.entry == nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s: the record holds no stored object", r.Name)
+	}
+	return DecodeDefinition(r.entry.Value, r.Revision)
 }
 
 // Outline decodes the CRD without its schemas, in a sixth of the time. The result may be shared and must not be modified.

@@ -1,11 +1,14 @@
 package discovery
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"runtime"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
@@ -47,31 +50,63 @@ func shares(records []*crds.Record) (divided [][]*crds.Record) {
 	return divided
 }
 
-// all calls use for the parts of the CRDs, in order. A CRD that cannot be described is left out, as upstream does.
+// all calls use for the parts of the CRDs, in order, while those that follow are being made: as many at a time as there are
+// processors, and not more than twice that before they are used. A CRD that cannot be described is left out, as upstream does.
 func (p *parts) all(ctx context.Context, records []*crds.Record, key partKey, use func(*part) error) error {
+	ctx, stop := context.WithCancel(ctx)
 	divided := shares(records)
-	batch := 2 * runtime.GOMAXPROCS(0) // what is made before it is sent
-	for start := 0; start < len(divided); start += batch {
-		some := divided[start:min(start+batch, len(divided))]
-		made := make([]*part, len(some))
-		group, groupContext := errgroup.WithContext(ctx)
-		group.SetLimit(runtime.GOMAXPROCS(0))
-		for n, records := range some {
-			group.Go(func() (err error) {
-				made[n], err = p.get(groupContext, records, key)
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
-			return err
-		}
-		for _, part := range made {
-			if part.definitions.size == 0 {
-				continue
+	made := make([]chan *part, len(divided))
+	for n := range made {
+		made[n] = make(chan *part, 1)
+	}
+	workers := runtime.GOMAXPROCS(0)
+	ahead := make(chan struct{}, 2*workers)
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range workers { // until all are made, or nobody wants more
+		group.Go(func() error {
+			for {
+				select {
+				case ahead <- struct{}{}:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				n := int(next.Add(1)) - 1
+				if n >= len(divided) {
+					return nil
+				}
+				one, err := p.get(ctx, divided[n], key)
+				if err != nil {
+					return err
+				}
+				made[n] <- one
 			}
+		})
+	}
+	err := inOrder(ctx, made, func(one *part) error {
+		<-ahead
+		if one.definitions.size == 0 {
+			return nil
+		}
+		return use(one)
+	})
+	stop()
+	if failed := group.Wait(); err != nil && failed != nil && !errors.Is(failed, context.Canceled) {
+		return failed
+	}
+	return err
+}
+
+// inOrder calls use for what comes out of one channel after the other.
+func inOrder(ctx context.Context, made []chan *part, use func(*part) error) error {
+	for _, one := range made {
+		select {
+		case part := <-one:
 			if err := use(part); err != nil {
 				return err
 			}
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	return nil
@@ -107,33 +142,50 @@ func (p *parts) get(ctx context.Context, records []*crds.Record, key partKey) (*
 	return made.(*part), nil
 }
 
-// make describes CRDs one after the other.
+// make describes CRDs, as many at a time as there are processors.
 func (p *parts) make(ctx context.Context, records []*crds.Record, key partKey) (*part, error) {
-	made := &part{}
-	var paths, definitions []byte
-	for _, record := range records {
+	made, described := &part{}, make([]openapi.Part, len(records))
+	group := errgroup.Group{}
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for n, record := range records {
 		made.names = append(made.names, record.Name)
-		described, err := p.describe(record, key)
-		if err != nil {
-			klog.FromContext(ctx).Error(err, "Leaving a CustomResourceDefinition out of OpenAPI", "name", record.Name)
-			continue
-		}
-		if !key.protobuf && len(definitions) > 0 {
-			paths, definitions = append(paths, ','), append(definitions, ',')
-		}
-		paths, definitions = append(paths, described.Paths...), append(definitions, described.Definitions...)
+		group.Go(func() error {
+			one, err := p.describe(record, key)
+			if err != nil {
+				klog.FromContext(ctx).Error(err, "Leaving a CustomResourceDefinition out of OpenAPI", "name", record.Name)
+				return nil
+			}
+			described[n] = *one
+			return nil
+		})
+	}
+	_ = group.Wait() // none fails
+	separator := ","
+	if key.protobuf {
+		separator = ""
 	}
 	var err error
-	if made.paths, err = newBlock(paths); err != nil {
+	if made.paths, err = newBlock(joined(described, separator, func(one *openapi.Part) []byte { return one.Paths })); err != nil {
 		return nil, err
 	}
-	made.definitions, err = newBlock(definitions)
+	made.definitions, err = newBlock(joined(described, separator, func(one *openapi.Part) []byte { return one.Definitions }))
 	return made, err
+}
+
+// joined is a piece of each part that has been described, with something between them.
+func joined(parts []openapi.Part, separator string, piece func(*openapi.Part) []byte) []byte {
+	var pieces [][]byte
+	for n := range parts {
+		if len(parts[n].Definitions) > 0 {
+			pieces = append(pieces, piece(&parts[n]))
+		}
+	}
+	return bytes.Join(pieces, []byte(separator))
 }
 
 // describe returns what a CRD says; as protobuf it is all in the definitions.
 func (p *parts) describe(record *crds.Record, key partKey) (*openapi.Part, error) {
-	crd, err := record.Definition()
+	crd, err := record.Internal()
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 	"k8s.io/kube-openapi/pkg/handler"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crd-server/crd-server/internal/crds"
 )
 
 // definitions are CRDs that take every way through the package.
@@ -160,12 +162,16 @@ func TestV3EqualsUpstream(t *testing.T) {
 	for name, text := range definitions {
 		t.Run(name, func(t *testing.T) {
 			crd := parse(t, text)
+			internal, err := crds.FromV1(crd.DeepCopy())
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, v := range crd.Spec.Versions {
 				want, err := builder.BuildOpenAPIV3(crd.DeepCopy(), v.Name, builder.Options{IncludeSelectableFields: true})
 				if err != nil {
 					t.Fatal(err)
 				}
-				part, err := V3(crd, v.Name)
+				part, err := V3(internal, v.Name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -199,7 +205,11 @@ func TestV2EqualsUpstream(t *testing.T) {
 	for name, text := range definitions {
 		t.Run(name, func(t *testing.T) {
 			crd := parse(t, text)
-			part, err := V2(crd)
+			internal, err := crds.FromV1(crd.DeepCopy())
+			if err != nil {
+				t.Fatal(err)
+			}
+			part, err := V2(internal)
 			if err != nil {
 				t.Fatal(err)
 			}

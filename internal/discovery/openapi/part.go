@@ -9,7 +9,7 @@ import (
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
 	openapi_v3 "github.com/google/gnostic-models/openapiv3"
 	"google.golang.org/protobuf/proto"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -22,7 +22,7 @@ type Part struct {
 }
 
 // V3 is the part of a CRD in the document of one of its versions.
-func V3(crd *apiextensionsv1.CustomResourceDefinition, version string) (*Part, error) {
+func V3(crd *apiextensions.CustomResourceDefinition, version string) (*Part, error) {
 	shared, err := sharedV3()
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func V3(crd *apiextensionsv1.CustomResourceDefinition, version string) (*Part, e
 }
 
 // V2 is the part of a CRD, with all versions it serves, in the document of version 2.
-func V2(crd *apiextensionsv1.CustomResourceDefinition) (*Part, error) {
+func V2(crd *apiextensions.CustomResourceDefinition) (*Part, error) {
 	shared, err := sharedV2()
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func V2(crd *apiextensionsv1.CustomResourceDefinition) (*Part, error) {
 }
 
 // declare describes a CRD in one of its versions, with the definitions that this takes in a document of version v.
-func (s *shared) declare(crd *apiextensionsv1.CustomResourceDefinition, version string, v *openAPIVersion) (*resource, spec.Definitions, error) {
+func (s *shared) declare(crd *apiextensions.CustomResourceDefinition, version string, v *openAPIVersion) (*resource, spec.Definitions, error) {
 	r, err := newResource(crd, version)
 	if err != nil {
 		return nil, nil, err

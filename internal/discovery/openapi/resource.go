@@ -6,8 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -28,18 +27,18 @@ type resource struct {
 }
 
 // newResource describes a CRD in one of its versions.
-func newResource(crd *apiextensionsv1.CustomResourceDefinition, version string) (*resource, error) {
+func newResource(crd *apiextensions.CustomResourceDefinition, version string) (*resource, error) {
 	names := &crd.Spec.Names
 	r := &resource{
 		group: crd.Spec.Group, version: version, plural: names.Plural,
 		kind: names.Kind, listKind: names.ListKind,
-		namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+		namespaced: crd.Spec.Scope == apiextensions.NamespaceScoped,
 		produces:   []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML},
 		patches:    []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyPatchType)},
 	}
 	r.object = definitionName(r.group, version, r.kind)
 	r.list = definitionName(r.group, version, r.listKind)
-	subresources, err := apihelpers.GetSubresourcesForVersion(crd, version)
+	subresources, err := apiextensions.GetSubresourcesForVersion(crd, version)
 	if err != nil {
 		return nil, fmt.Errorf("describing CustomResourceDefinition %s: %w", crd.Name, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
@@ -28,25 +27,17 @@ const (
 )
 
 // definitions are those of the kind and its list, by name.
-func (r *resource) definitions(crd *apiextensionsv1.CustomResourceDefinition, v *openAPIVersion) (spec.Definitions, error) {
-	var declared *apiextensionsv1.CustomResourceDefinitionVersion
-	for n := range crd.Spec.Versions {
-		if crd.Spec.Versions[n].Name == r.version {
-			declared = &crd.Spec.Versions[n]
-		}
-	}
-	if declared == nil {
-		return nil, fmt.Errorf("CustomResourceDefinition %s has no version %s", crd.Name, r.version)
-	}
-	structural, err := structuralOf(declared.Schema)
+func (r *resource) definitions(crd *apiextensions.CustomResourceDefinition, v *openAPIVersion) (spec.Definitions, error) {
+	structural, err := structuralOf(crd, r.version)
 	if err != nil {
 		return nil, fmt.Errorf("describing CustomResourceDefinition %s: %w", crd.Name, err)
 	}
-	object := r.objectSchema(structural, crd.Spec.PreserveUnknownFields, v)
+	preserve := crd.Spec.PreserveUnknownFields
+	object := r.objectSchema(structural, preserve != nil && *preserve, v)
 	list := r.listSchema(v)
-	if len(declared.SelectableFields) > 0 {
-		fields := make([]any, 0, len(declared.SelectableFields))
-		for _, field := range declared.SelectableFields {
+	if selectable := selectableFields(crd, r.version); len(selectable) > 0 {
+		fields := make([]any, 0, len(selectable))
+		for _, field := range selectable {
 			fields = append(fields, map[string]any{"fieldPath": strings.TrimPrefix(field.JSONPath, ".")})
 		}
 		object.AddExtension(extensionSelectable, fields)
@@ -62,19 +53,27 @@ func (r *resource) definitions(crd *apiextensionsv1.CustomResourceDefinition, v 
 	return definitions, nil
 }
 
-// structuralOf returns nil for a schema that is missing or not structural: nothing is said about such objects.
-func structuralOf(schema *apiextensionsv1.CustomResourceValidation) (*structuralschema.Structural, error) {
-	if schema == nil || schema.OpenAPIV3Schema == nil {
-		return nil, nil
+// selectableFields are those of a version, or those that all versions share.
+func selectableFields(crd *apiextensions.CustomResourceDefinition, version string) []apiextensions.SelectableField {
+	for n := range crd.Spec.Versions {
+		if v := &crd.Spec.Versions[n]; v.Name == version && len(v.SelectableFields) > 0 {
+			return v.SelectableFields
+		}
 	}
-	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema.OpenAPIV3Schema, internal, nil); err != nil {
+	return crd.Spec.SelectableFields
+}
+
+// structuralOf returns nil for a schema that is missing or not structural: nothing is said about such objects.
+func structuralOf(crd *apiextensions.CustomResourceDefinition, version string) (*structuralschema.Structural, error) {
+	declared, err := apiextensions.GetSchemaForVersion(crd, version)
+	if err != nil || declared == nil || declared.OpenAPIV3Schema == nil {
 		return nil, err
 	}
-	if validation.SchemaHasInvalidTypes(internal) {
+	schema := declared.OpenAPIV3Schema
+	if validation.SchemaHasInvalidTypes(schema) {
 		return nil, nil
 	}
-	structural, err := structuralschema.NewStructural(internal)
+	structural, err := structuralschema.NewStructural(schema)
 	if err != nil || len(structuralschema.ValidateStructural(nil, structural)) > 0 {
 		return nil, nil //nolint:nilerr // the CRD's conditions say what is wrong with it
 	}
@@ -91,7 +90,9 @@ func (r *resource) objectSchema(structural *structuralschema.Structural, preserv
 			structural = openapiv2.ToStructuralOpenAPIV2(structural)
 		}
 		schema = structural.ToKubeOpenAPI()
-		embedded(schema, v)
+		if embeds(structural) {
+			embedded(schema, v)
+		}
 		schema.SetProperty("metadata", *v.ref(objectMetaName).WithDescription(objectMetaDescription))
 		v.setTypeMeta(schema)
 	}
@@ -114,6 +115,17 @@ func (r *resource) listSchema(v *openAPIVersion) *spec.Schema {
 
 func (r *resource) kindExtension(kind string) []any {
 	return []any{map[string]any{"group": r.group, "version": r.version, "kind": kind}}
+}
+
+// embeds says whether there are objects inside of the object.
+func embeds(structural *structuralschema.Structural) bool {
+	found := false
+	visitor := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
+		found = found || s.XEmbeddedResource
+		return false
+	}}
+	visitor.Visit(structural)
+	return found
 }
 
 // embedded completes the schemas of objects inside of the object.
