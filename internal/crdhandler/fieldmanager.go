@@ -76,7 +76,11 @@ func unwrapped(obj runtime.Object) runtime.Object {
 type managedTypes struct{ managedfields.TypeConverter }
 
 func (t managedTypes) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	return t.TypeConverter.ObjectToTyped(unwrapped(obj), options...)
+	value, err := t.TypeConverter.ObjectToTyped(unwrapped(obj), options...)
+	if err != nil {
+		return nil, shortened(err)
+	}
+	return value, nil
 }
 
 // TypedToObject returns an object that shares nothing with those the value was made of.
