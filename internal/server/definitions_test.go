@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -18,6 +20,9 @@ import (
 
 // churned is how many CRDs the tests of this file make: "go test -run 'Churn|ThenUse' -crds 1000".
 var churned = flag.Int("crds", 24, "number of CRDs")
+
+// patience is how long something that must happen may take.
+const patience = time.Minute
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -98,6 +103,30 @@ func (a asker) ask(method, path, body string) (code int, answer string) {
 	return resp.StatusCode, string(text)
 }
 
+// watch watches a resource. What it returns ends the watch once an object of that name has been added.
+func (a asker) watch(path string) func(name string) {
+	ctx, stop := context.WithTimeout(a.t.Context(), patience)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url+path+"?watch=true&resourceVersion=0", nil)
+	if err != nil {
+		a.t.Error(err)
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		a.t.Error(err)
+		return func(string) { stop() }
+	}
+	return func(name string) {
+		defer stop()
+		defer func() { _ = resp.Body.Close() }()
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			if line := lines.Text(); strings.HasPrefix(line, `{"type":"ADDED"`) && strings.Contains(line, fmt.Sprintf(`"name":%q`, name)) {
+				return
+			}
+		}
+		a.t.Errorf("a watch of %s ended without %s", path, name)
+	}
+}
+
 func (a asker) want(code int, method, path, body string) {
 	if got, answer := a.ask(method, path, body); got != code {
 		a.t.Errorf("%s %s: %d, want %d: %.300s", method, path, got, code, answer)
@@ -106,7 +135,6 @@ func (a asker) want(code int, method, path, body string) {
 
 // wait asks until it is told that there is nothing.
 func (a asker) wait(path string) {
-	const patience = 30 * time.Second
 	for began := time.Now(); time.Since(began) < patience; runtime.Gosched() {
 		if code, _ := a.ask(http.MethodGet, path, ""); code == http.StatusNotFound {
 			return
@@ -144,25 +172,28 @@ func TestChurn(t *testing.T) {
 	a.live(warmUp, 3)
 	a.client.CloseIdleConnections()
 	goroutines, heap := runtime.NumGoroutine(), heapInUse()
+	began := time.Now()
 	each(*churned, func(n int) {
 		k := &kindOfChurn{group: fmt.Sprintf("g%d.example.com", n%3), plural: fmt.Sprintf("things%d", n), max: 10, v2: true}
 		const steps = 8
 		a.live(k, steps)
 	})
+	t.Logf("%d CRDs lived for %v in all", *churned, time.Since(began).Round(time.Millisecond))
 	a.client.CloseIdleConnections()
-	const patience = 10 * time.Second
 	deadline := time.Now().Add(patience)
 	for runtime.NumGoroutine() > goroutines+5 && time.Now().Before(deadline) {
 		runtime.Gosched()
 	}
 	if now := runtime.NumGoroutine(); now > goroutines+5 {
 		t.Errorf("%d goroutines, %d before", now, goroutines)
+	} else {
+		t.Logf("%d goroutines, %d before", now, goroutines)
 	}
 	perCRD, slack := int64(100<<10), int64(8<<20) // upstream's metrics keep their series
 	if grown := heapInUse() - heap; grown > slack+perCRD*int64(*churned) {
 		t.Errorf("the heap grew by %d KiB", grown>>10)
 	} else {
-		t.Logf("the heap grew by %d KiB", grown>>10)
+		t.Logf("the heap grew by %d KiB from %d", grown>>10, heap>>10)
 	}
 	if _, metrics := a.ask(http.MethodGet, "/metrics", ""); !strings.Contains(metrics, "crd_server_schema_cache_bytes 0\n") {
 		t.Error("schemas of deleted CRDs are still counted")
@@ -173,7 +204,7 @@ func TestChurn(t *testing.T) {
 func (a asker) live(k *kindOfChurn, steps int) {
 	a.want(http.StatusCreated, http.MethodPost, definitionsPath, k.definition(""))
 	for step := range steps {
-		name := fmt.Sprintf("o%d", step)
+		name, added := fmt.Sprintf("o%d", step), func(string) {}
 		switch rand.IntN(4) {
 		case 0: // another schema
 			k.max = 1 + rand.IntN(100)
@@ -185,10 +216,11 @@ func (a asker) live(k *kindOfChurn, steps int) {
 			a.want(http.StatusOK, http.MethodGet, k.path("v1"), "")
 			a.want(http.StatusOK, http.MethodDelete, k.path("v1"), "")
 		case 3:
-			a.want(http.StatusOK, http.MethodGet, k.path("v1")+"?watch=true&timeoutSeconds=1&resourceVersion=0", "")
+			added = a.watch(k.path("v1"))
 		}
 		a.want(http.StatusUnprocessableEntity, http.MethodPost, k.path("v1"), k.object(name, k.max+1))
 		a.want(http.StatusCreated, http.MethodPost, k.path("v1"), k.object(name, k.max))
+		added(name)
 		code := http.StatusOK
 		if !k.v2 {
 			code = http.StatusNotFound
