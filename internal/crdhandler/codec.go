@@ -177,11 +177,33 @@ func decodeStored(entry *dynamicstorage.Entry, schemas *validation.Set) (*unstru
 	} else if err := utiljson.Unmarshal(entry.Value, &obj.Object); err != nil {
 		return nil, fmt.Errorf("decoding stored custom resource: %w", err)
 	}
+	return obj, coerceStored(obj, schemas)
+}
+
+// coerceStored does to an object what reading it from storage does, once its bytes are decoded.
+func coerceStored(obj *unstructured.Unstructured, schemas *validation.Set) error {
 	if _, err := schemas.Coerce(obj.Object, validation.CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
-		return nil, fmt.Errorf("decoding stored custom resource: %w", err)
+		return fmt.Errorf("decoding stored custom resource: %w", err)
 	}
-	if err := schemas.Default(obj.Object); err != nil {
+	return schemas.Default(obj.Object)
+}
+
+// asStored is the way of encode and of views, but for the bytes.
+func (c *customResourceCodec) asStored(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	compiled, err := c.info.compiled()
+	if err != nil {
 		return nil, err
 	}
-	return obj, nil
+	stored, err := compiled.converter.Convert(ctx, []*unstructured.Unstructured{obj.(*unstructured.Unstructured)}, c.storage)
+	if err != nil {
+		return nil, err
+	}
+	if err := coerceStored(stored[0], compiled.schemas); err != nil {
+		return nil, err
+	}
+	served, err := compiled.converter.Convert(ctx, stored, obj.(*unstructured.Unstructured).GroupVersionKind().GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	return served[0], nil
 }

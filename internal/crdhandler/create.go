@@ -150,7 +150,8 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (result, 
 	}
 	s.settled(ctx, m.GetName(), c.dryRun)
 	if c.dryRun {
-		return result{obj: obj}, nil
+		obj, err = s.storage.codec.asStored(ctx, obj)
+		return result{obj: obj}, err
 	}
 	return result{entry: entry}, nil
 }

@@ -54,6 +54,11 @@ func (c definitionCodec) reencode(ctx context.Context, obj runtime.Object) ([]by
 	return c.encode(ctx, obj)
 }
 
+// asStored changes nothing: whatever is made of a CRD is an object of its type.
+func (definitionCodec) asStored(_ context.Context, obj runtime.Object) (runtime.Object, error) {
+	return obj, nil
+}
+
 func (definitionCodec) keepsLabels() bool { return true }
 func (definitionCodec) stores() bool      { return true }
 

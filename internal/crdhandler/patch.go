@@ -157,6 +157,7 @@ func (p *patcher) replacement() *replacement {
 		dryRun:    p.admitter.dryRun,
 		mayCreate: p.applies() && p.scope.subresource == "",
 		next:      p.next,
+		merged:    p.applies(),
 		validateCreate: func(ctx context.Context, obj runtime.Object) error {
 			if err := p.authorizeCreate(ctx); err != nil {
 				return err

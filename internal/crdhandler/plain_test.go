@@ -48,6 +48,10 @@ func (c plainCodec) reencode(ctx context.Context, obj runtime.Object) ([]byte, *
 	return c.encode(ctx, obj)
 }
 
+func (plainCodec) asStored(_ context.Context, obj runtime.Object) (runtime.Object, error) {
+	return obj, nil
+}
+
 func (plainCodec) keepsLabels() bool { return true }
 func (plainCodec) stores() bool      { return true }
 

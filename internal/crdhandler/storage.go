@@ -37,6 +37,8 @@ type objectCodec interface {
 	unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
 	// reencode is encode for an object made of such a view. It does not fail because the object cannot be converted.
 	reencode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
+	// asStored makes of an object what reading makes of it once it is stored. obj may be modified.
+	asStored(ctx context.Context, obj runtime.Object) (runtime.Object, error)
 	// stores says that objects are stored in the version of the endpoint.
 	stores() bool
 	// keepsLabels says that views have the labels of the stored objects, whichever version they are in.
@@ -85,8 +87,10 @@ type outcome struct {
 	remove bool
 	// keep leaves the object as it is, without a write.
 	keep bool
-	// dryRun ends the update here: nothing is written, and the object of the outcome is the result.
+	// dryRun ends the update here: nothing is written, and the object of the outcome, as it would be read, is the result.
 	dryRun bool
+	// merged says that obj was not decoded but merged, and may hold what no decoding leaves, such as empty labels.
+	merged bool
 }
 
 // errDryRun carries the outcome of a dry run past dynamicstorage's loop.
@@ -137,6 +141,11 @@ func (s *storage) attempt(ctx context.Context, cur *dynamicstorage.Entry, u *upd
 		return dynamicstorage.Change{}, nil, err
 	}
 	if out.dryRun {
+		if out.obj != nil {
+			if out.obj, err = s.codec.asStored(ctx, out.obj); err != nil {
+				return dynamicstorage.Change{}, nil, &unconvertedError{err}
+			}
+		}
 		return dynamicstorage.Change{}, out.obj, errDryRun
 	}
 	change, err := s.stored(ctx, cur, out, f.encode)
@@ -161,9 +170,24 @@ func (s *storage) stored(ctx context.Context, cur *dynamicstorage.Entry, out out
 	if cur != nil && string(value) == string(cur.Value) {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
+	if view != nil && out.merged {
+		if view, err = s.viewAsStored(ctx, out.obj, encode); err != nil {
+			return dynamicstorage.Change{}, err
+		}
+	}
 	change := dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}
 	if view != nil {
 		change.Attach = func(e *dynamicstorage.Entry) { s.viewer.Attach(e, view) }
 	}
 	return change, nil
+}
+
+// viewAsStored returns the view of an object that may be stored as something else than what is read.
+func (s *storage) viewAsStored(ctx context.Context, obj runtime.Object, encode encodeFunc) (*dynamicstorage.View, error) {
+	read, err := s.codec.asStored(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	_, view, err := encode(ctx, read)
+	return view, err
 }

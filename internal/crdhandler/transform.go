@@ -111,7 +111,10 @@ func notAcceptable(format string, args ...any) error {
 
 // metadataOfPage returns a page as a list of metadata. Nothing but the metadata of the objects is decoded.
 func (t transformer) metadataOfPage(p *page) (runtime.Object, error) {
-	items := make([]metav1.PartialObjectMetadata, len(p.entries))
+	var items []metav1.PartialObjectMetadata // null for none, as upstream
+	if len(p.entries) > 0 {
+		items = make([]metav1.PartialObjectMetadata, len(p.entries))
+	}
 	for n, entry := range p.entries {
 		partial, err := t.metadataOfView(p.views[n], entry.Revision)
 		if err != nil {

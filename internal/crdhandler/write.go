@@ -93,6 +93,8 @@ type replacement struct {
 	// validateCreate and validateUpdate have the last say.
 	validateCreate func(ctx context.Context, obj runtime.Object) error
 	validateUpdate func(ctx context.Context, obj, old runtime.Object) error
+	// merged is that of the outcome.
+	merged bool
 	// memory, if set, spares attempts that are known to change nothing.
 	memory *changeMemory
 
@@ -169,7 +171,7 @@ func (r *replacement) create(ctx context.Context) (outcome, error) {
 	if err := r.validateCreate(ctx, obj); err != nil {
 		return outcome{}, err
 	}
-	return outcome{obj: obj, dryRun: r.dryRun}, nil
+	return outcome{obj: obj, dryRun: r.dryRun, merged: r.merged}, nil
 }
 
 // update changes the object.
@@ -203,7 +205,7 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (outc
 		}
 		return outcome{remove: true}, nil
 	}
-	return outcome{obj: obj, dryRun: r.dryRun}, nil
+	return outcome{obj: obj, dryRun: r.dryRun, merged: r.merged}, nil
 }
 
 // updated returns the whole new object, made by next of existing or of its part.
