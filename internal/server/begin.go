@@ -19,6 +19,7 @@ func begin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		growStack()
 		c := &requestContext{Context: req.Context(), received: time.Now()}
+		c.waiting.begin()
 		id := req.Header.Get(auditapi.HeaderAuditID)
 		if id == "" {
 			id = uuid.NewString()

@@ -21,7 +21,7 @@ type requestContext struct {
 	info            *request.RequestInfo
 	audit           audit.AuditContext
 	warnings        warnings
-	latency         latency
+	waiting         latencies
 
 	// deadline is set, if at all, before anybody has asked for Done.
 	deadline time.Time
@@ -86,7 +86,7 @@ func (c *requestContext) Value(key any) any {
 		if c.info == nil || c.info.Verb == "watch" || c.info.Verb == "watchlist" {
 			return nil // has no latency
 		}
-		return c.latency.trackers()
+		return c.waiting.all()
 	case requestContextKey{}:
 		return c
 	}
@@ -144,18 +144,6 @@ var ended = func() context.Context {
 	cancel()
 	return ctx
 }()
-
-// latency tells what of a request's time was spent waiting for others, such as webhooks. The trackers are apiserver's, made when they are
-// first asked for.
-type latency struct {
-	once    sync.Once
-	context context.Context // has the trackers
-}
-
-func (l *latency) trackers() any {
-	l.once.Do(func() { l.context = request.WithLatencyTrackers(context.Background()) })
-	return l.context.Value(latencyKey)
-}
 
 // warnings records warnings for the client. The recorder is apiserver's, made when there is something to record.
 type warnings struct {
