@@ -16,7 +16,7 @@ func TestGet(t *testing.T) {
 	revision := r.put("ns/a", "red")
 	want := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"ns",`+
 		`"resourceVersion":"%d","uid":"uid"},"spec":{"color":"red"}}`+"\n", revision)
-	for _, query := range []string{"", "?resourceVersion=0", fmt.Sprint("?resourceVersion=", revision), "?export=false"} {
+	for _, query := range []string{"", "?resourceVersion=0", "?resourceVersion=", "?resourceVersion=0&pretty=false", fmt.Sprint("?resourceVersion=", revision), "?export=false"} {
 		got := r.get("/namespaces/ns/gadgets/a" + query)
 		if got.code != http.StatusOK || string(got.body) != want {
 			t.Errorf("%s: %d, %s", query, got.code, got.body)
