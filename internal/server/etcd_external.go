@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 )
 
@@ -23,6 +24,9 @@ const (
 	etcdDialTimeout      = 20 * time.Second
 	etcdKeepAlive        = 30 * time.Second
 	etcdKeepAliveTimeout = 10 * time.Second
+	// etcdWindow is how much etcd may send, on a stream and on the connection, before it is read. With a fixed window gRPC does not
+	// measure how much there should be, for which it would send a ping after every answer and event, and wake for its answer.
+	etcdWindow = 8 << 20
 )
 
 // connectEtcd connects to an external cluster and makes sure that it answers.
@@ -37,6 +41,7 @@ func connectEtcd(ctx context.Context, o *EtcdOptions) (*storage, error) {
 		DialKeepAliveTime:    etcdKeepAlive,
 		DialKeepAliveTimeout: etcdKeepAliveTimeout,
 		TLS:                  security,
+		DialOptions:          []grpc.DialOption{grpc.WithStaticStreamWindowSize(etcdWindow), grpc.WithStaticConnWindowSize(etcdWindow)},
 		Logger:               zap.NewNop(), // it would repeat, unformatted, the errors that calls return
 	})
 	if err != nil {
