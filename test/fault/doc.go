@@ -7,6 +7,11 @@
 // disturbed while the history of all operations is recorded; history_test.go
 // says what such a history must be like.
 //
+// Clients that ask for more than there is, and the one that measures beside them,
+// are processes of their own (child_test.go). What took long is told apart from
+// what had to wait for a machine that was busy with something else: see
+// process.Effort.
+//
 // Every scenario has a short form, which runs with all other tests, and a full
 // one (-full, make fault). What it does follows from its seed (-seed), which
 // the report names; the report of the last run is build/fault/report.md.
