@@ -46,8 +46,8 @@ test-e2e: ## use the binary as users do: whole responses, kubectl, informers, co
 	cd test/aggregator && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
 
 .PHONY: differential
-differential: build ## play the transcripts on upstream's server as well, and print the differences
-	cd test/transcripts && go test . -run Differential -upstream -v
+differential: build ## play the transcripts and random steps on upstream's server as well, and print the differences; SEED=n repeats a run
+	cd test/transcripts && go test . -run Differential -upstream -v -timeout 1h -seed $(SEED)
 
 .PHONY: conformance
 conformance: build ## run upstream's integration suite against the binary

@@ -10,6 +10,9 @@
 //	go test . -run Differential -upstream        # upstream's server beside it, printing the differences
 //	go test . -run Differential -upstream -update  # and write upstream's answers into the files
 //
+// Beside the files, the last two play random sequences on both servers in
+// lockstep; -seed repeats a run, -steps says how long it is. Read lockstep_test.go.
+//
 // upstream is k8s.io/apiextensions-apiserver, built from the command in
 // ../upstream; the tests themselves do not import it. The expectations in the
 // files are upstream's answers, but for the exchanges marked @ours or @differs,
