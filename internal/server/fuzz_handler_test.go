@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/util/json"
 )
@@ -365,5 +366,32 @@ func FuzzPath(f *testing.F) {
 		}
 		watching := 30 * time.Millisecond // a watch would go on for ever
 		h.send(t, call{method: method, path: path, query: query, patience: watching, header: map[string]string{"Accept": accept, "Content-Type": "application/json"}})
+	})
+}
+
+// FuzzSelectors lists and watches what selectors select, which is what the library selects.
+func FuzzSelectors(f *testing.F) {
+	h := newHostile(f)
+	served(f, h.handler, "POST", fuzzThings, fuzzObject)
+	for _, selector := range []string{
+		"", "a=b", "a==b,c", "a in (b,c),d notin (e)", "!a", "a!=b", "x/y=", "a>1", "a<x", " a = b ", "a in ()", "a=b,", "metadata.name=thing", "metadata.name!=thing,metadata.namespace=default",
+		"spec.color=green", "spec.color in (green)", `spec.color=\,\=\\`, "spec.other=1", "metadata.uid=1", "=", ",,", "(", strings.Repeat("a,", 1000), strings.Repeat("a", 300) + "=b", "\x00", "é=ü",
+	} {
+		f.Add(selector, "")
+		f.Add("", selector)
+		f.Add("a=b", selector)
+	}
+	thing := labels.Set{"a": "b"}
+	f.Fuzz(func(t *testing.T, byLabel, byField string) {
+		query := url.Values{"labelSelector": {byLabel}, "fieldSelector": {byField}}.Encode()
+		w := h.send(t, call{path: fuzzThings, query: query})
+		if selector, err := labels.Parse(byLabel); byField == "" && w.Code < http.StatusInternalServerError {
+			if (err == nil) != (w.Code == http.StatusOK) {
+				t.Errorf("%q: %d, %v", byLabel, w.Code, err)
+			} else if listed := strings.Contains(w.Body.String(), `"name":"thing"`); err == nil && listed != selector.Matches(thing) {
+				t.Errorf("%q: %s", byLabel, w.Body)
+			}
+		}
+		h.send(t, call{path: fuzzThings, query: query + "&watch=1", patience: 30 * time.Millisecond})
 	})
 }
