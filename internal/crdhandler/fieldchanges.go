@@ -103,9 +103,8 @@ func (c *fieldChanges) compareMembers(
 			return false
 		}
 		c.steps = append(c.steps, fieldStep{name: name})
-		same := compare(name, ref, live, obj)
-		c.steps = c.steps[:len(c.steps)-1]
-		return same
+		defer c.leave()
+		return compare(name, ref, live, obj)
 	}
 	return eachMember(obj, func(name string, value any) bool {
 		before, ok := live[name]
@@ -232,6 +231,9 @@ func (c *fieldChanges) found(into *fieldpath.Set) {
 	into.Insert(c.at())
 	c.count++
 }
+
+// leave takes a step back.
+func (c *fieldChanges) leave() { c.steps = c.steps[:len(c.steps)-1] }
 
 // at returns the path to where the walk is, until it is called again.
 func (c *fieldChanges) at() fieldpath.Path {

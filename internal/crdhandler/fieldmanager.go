@@ -27,8 +27,8 @@ type fieldManagerParts struct {
 	reset       resetFields
 }
 
-// customResourceFieldManager is the library's, shown objects that take less work. What follows from an apply is decided by the
-// library alone; of other writes we decide those that are as usual, as it would.
+// customResourceFieldManager is the library's, shown objects that take less work. Of the writes that
+// are as usual we decide what follows, as it would.
 type customResourceFieldManager struct {
 	library *managedfields.FieldManager
 	updates *fieldUpdates
@@ -53,6 +53,9 @@ func (m customResourceFieldManager) UpdateNoErrors(live, obj runtime.Object, man
 }
 
 func (m customResourceFieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+	if obj, done := m.updates.apply(live, applied, manager, force); done {
+		return obj, nil
+	}
 	obj, err := m.library.Apply(wrapped(live), applied, manager, force)
 	return unwrapped(obj), err
 }

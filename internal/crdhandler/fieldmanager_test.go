@@ -114,7 +114,11 @@ func (m managers) update(t *testing.T, c *choices, live *unstructured.Unstructur
 		obj.Object["metadata"] = live.DeepCopy().Object["metadata"]
 		spoil(c, obj)
 	}
-	manager := pick(c, "one", "two", "kubectl", "", fmt.Sprint("many", c.of(20)))
+	return m.updateTo(t, live, obj, pick(c, "one", "two", "kubectl", "", fmt.Sprint("many", c.of(20))))
+}
+
+// updateTo updates an object by both.
+func (m managers) updateTo(t *testing.T, live, obj *unstructured.Unstructured, manager string) *unstructured.Unstructured {
 	ours, theirs, before := live.DeepCopy(), live.DeepCopy(), live.DeepCopy()
 	got := m.ours.UpdateNoErrors(ours, obj.DeepCopy(), manager)
 	want := m.library.UpdateNoErrors(theirs, obj.DeepCopy(), manager)
@@ -124,7 +128,13 @@ func (m managers) update(t *testing.T, c *choices, live *unstructured.Unstructur
 
 func (m managers) apply(t *testing.T, c *choices, live *unstructured.Unstructured) *unstructured.Unstructured {
 	applied := invented(t, c, c.of(4) == 0)
-	manager, force := pick(c, "one", "two", "kubectl"), c.of(2) == 0
+	return m.applyConfig(t, live, applied, pick(c, "one", "two", "kubectl"), c.of(2) == 0)
+}
+
+// applyConfig applies a configuration by both.
+func (m managers) applyConfig(
+	t *testing.T, live, applied *unstructured.Unstructured, manager string, force bool,
+) *unstructured.Unstructured {
 	ours, before := live.DeepCopy(), live.DeepCopy()
 	got, err := m.ours.Apply(ours, applied.DeepCopy(), manager, force)
 	want, wantErr := m.library.Apply(live.DeepCopy(), applied.DeepCopy(), manager, force)
@@ -235,32 +245,10 @@ func spoil(c *choices, obj *unstructured.Unstructured) {
 // FuzzFieldManager writes histories of an object twice, by our field manager and by the library's: the objects, their
 // managed fields and the conflicts must be the same, and what is live must be left alone.
 func FuzzFieldManager(f *testing.F) {
-	info := infoOf(f, &Config{Store: newStore(f, dynamicstorage.Options{Client: etcdOf(f)})}, twoVersions(f))
-	reset := func(get func() (resetFields, error)) resetFields {
-		fields, err := get()
-		if err != nil {
-			f.Fatal(err)
-		}
-		return fields
-	}
-	v1 := info.versions["v1"]
-	v2 := info.versions["v2"]
-	version, err := info.version("v1")
-	if err != nil {
-		f.Fatal(err)
-	}
-	statusReset := reset(func() (resetFields, error) { return statusResetFields(info) })
-	all := []managers{
-		newManagers(f, v1.main, info, version.ResetFields()), newManagers(f, v1.status, info, statusReset),
-		newManagers(f, v2.main, info, version.ResetFields()),
-	}
+	all := allManagers(f)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 400 {
-		seed := make([]byte, 60)
-		for i := range seed {
-			seed[i] = byte(random.Uint32())
-		}
-		f.Add(seed)
+		f.Add(randomSeed(random))
 	}
 	f.Fuzz(func(t *testing.T, seed []byte) {
 		synctest.Test(t, func(t *testing.T) {
@@ -276,4 +264,36 @@ func FuzzFieldManager(f *testing.F) {
 			}
 		})
 	})
+}
+
+func randomSeed(random *rand.Rand) []byte {
+	seed := make([]byte, 60)
+	for i := range seed {
+		seed[i] = byte(random.Uint32())
+	}
+	return seed
+}
+
+// allManagers are those of v1, of its status, and of v2.
+func allManagers(f *testing.F) []managers {
+	f.Helper()
+	info := infoOf(f, &Config{Store: newStore(f, dynamicstorage.Options{Client: etcdOf(f)})}, twoVersions(f))
+	reset := func(get func() (resetFields, error)) resetFields {
+		fields, err := get()
+		if err != nil {
+			f.Fatal(err)
+		}
+		return fields
+	}
+	v1 := info.versions["v1"]
+	v2 := info.versions["v2"]
+	version, err := info.version("v1")
+	if err != nil {
+		f.Fatal(err)
+	}
+	statusReset := reset(func() (resetFields, error) { return statusResetFields(info) })
+	return []managers{
+		newManagers(f, v1.main, info, version.ResetFields()), newManagers(f, v1.status, info, statusReset),
+		newManagers(f, v2.main, info, version.ResetFields()),
+	}
 }

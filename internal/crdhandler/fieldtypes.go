@@ -77,9 +77,8 @@ func (c *fieldChanges) declareItem(t *smdschema.List, item any, into *fieldpath.
 
 func (c *fieldChanges) visitItem(t *smdschema.List, item any, visit func() bool) bool {
 	c.steps = append(c.steps, fieldStep{list: t, item: item})
-	ok := visit()
-	c.steps = c.steps[:len(c.steps)-1]
-	return ok
+	defer c.leave()
+	return visit()
 }
 
 // compareItems compares lists whose items are told from each other by their keys, or by themselves.

@@ -11,12 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// fieldUpdates keeps account of who has set which fields where the library, which can do it for everything, need not: in creates,
-// updates and patches of objects as they usually are. It does what the library would do, to the byte, or nothing.
+// fieldUpdates keeps account of who has set which fields where the library, which can do it for everything, need not: in writes of
+// objects as they usually are. It does what the library would do, to the byte, or nothing.
 type fieldUpdates struct {
 	types       managedfields.TypeConverter
+	defaulter   runtime.ObjectDefaulter
 	kind        schema.GroupVersionKind
 	subresource string
 	// reset are the members of objects whose changes do not count at this endpoint.
@@ -41,7 +43,7 @@ func newFieldUpdates(p fieldManagerParts) *fieldUpdates {
 	if p.hub != p.kind.GroupVersion() {
 		return nil
 	}
-	return &fieldUpdates{types: p.types, kind: p.kind, subresource: p.subresource, reset: reset}
+	return &fieldUpdates{types: p.types, defaulter: p.objects.defaulter, kind: p.kind, subresource: p.subresource, reset: reset}
 }
 
 // update gives obj the managed fields that follow from a manager's change of live, which it does not modify, into it. It
@@ -56,16 +58,16 @@ func (u *fieldUpdates) update(live, obj runtime.Object, manager string) (done bo
 	if !ok {
 		return false
 	}
-	apiVersion, kind := u.kind.ToAPIVersionAndKind()
-	typed, err := u.types.ObjectToTyped(&unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}})
+	kind, err := u.typedKind()
 	if err != nil {
 		return false
 	}
-	changes, ok := findFieldChanges(typed, u.reset, before, after)
-	if !ok || !readSets(owners, &u.sets, typed, apiVersion) {
+	changes, ok := findFieldChanges(kind, u.reset, before, after)
+	by := u.owner(manager)
+	if !ok || !readSets(owners, &u.sets, kind, by.apiVersion) {
 		return false
 	}
-	owners = changeOwners(owners, u.owner(manager), changes)
+	owners = changeOwners(owners, by, changes)
 	if tooManyUpdates(owners) {
 		return false
 	}
@@ -78,7 +80,13 @@ func (u *fieldUpdates) ofKind(obj *unstructured.Unstructured) bool {
 	return obj.Object["apiVersion"] == apiVersion && obj.Object["kind"] == kind
 }
 
-// owner returns the owner that a manager is, now.
+// typedKind returns an object with nothing but its kind, for its type, which may be compiled anew from time to time.
+func (u *fieldUpdates) typedKind() (*typed.TypedValue, error) {
+	apiVersion, kind := u.kind.ToAPIVersionAndKind()
+	return u.types.ObjectToTyped(&unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}})
+}
+
+// owner returns the owner that a manager is by an update, now.
 func (u *fieldUpdates) owner(manager string) fieldOwner {
 	if manager == "" {
 		manager = "unknown"
