@@ -2,6 +2,7 @@ package crdhandler
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,17 +85,26 @@ func (s *requestScope) deleteAll(ctx context.Context, found *page, options delet
 			if unfailed.Err() != nil {
 				return nil
 			}
-			own := options
-			own.DeleteOptions = options.DeepCopy()
 			// Deletions that have begun are not interrupted by the failure of another one.
-			if _, _, err := s.deleteObject(ctx, entry.Key, own); !apierrors.IsNotFound(err) {
-				return err
-			}
-			return nil
+			return s.deleteOneOf(ctx, entry.Key, options)
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	return ctx.Err()
+}
+
+// deleteOneOf deletes an object of a page, if nobody else has.
+func (s *requestScope) deleteOneOf(ctx context.Context, key string, options deleteOptions) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil { // in the request's goroutine it would cost the request, here the server
+			err = apierrors.NewInternalError(fmt.Errorf("panic: %v", reason))
+		}
+	}()
+	options.DeleteOptions = options.DeepCopy()
+	if _, _, err := s.deleteObject(ctx, key, options); !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
 }

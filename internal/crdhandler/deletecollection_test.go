@@ -1,12 +1,14 @@
 package crdhandler
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/admission"
 )
 
 // names returns the names in a list.
@@ -77,4 +79,23 @@ func TestDeleteCollectionRefuses(t *testing.T) {
 		`DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: is not allowed with DELETECOLLECTION, try again after removing the option`)
 	f.del("", `{"preconditions":{"uid":"x"}}`).is(409)
 	f.get("a").is(200)
+}
+
+// TestDeleteCollectionPanics: what panics in a worker costs the request.
+func TestDeleteCollectionPanics(t *testing.T) {
+	f := newWrites(t, func(f *writes) { f.config.Admission = panickingAdmission{} })
+	f.created("a", "")
+	f.del("", "").fails(500, metav1.StatusReasonInternalError, "Internal error occurred: panic: deleting")
+	f.get("a").is(200)
+}
+
+// panickingAdmission panics when an object is deleted.
+type panickingAdmission struct{}
+
+func (panickingAdmission) Handles(operation admission.Operation) bool {
+	return operation == admission.Delete
+}
+
+func (panickingAdmission) Validate(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
+	panic("deleting")
 }
