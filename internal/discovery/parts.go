@@ -184,12 +184,16 @@ func joined(parts []openapi.Part, separator string, piece func(*openapi.Part) []
 }
 
 // describe returns what a CRD says; as protobuf it is all in the definitions.
-func (p *parts) describe(record *crds.Record, key partKey) (*openapi.Part, error) {
+func (p *parts) describe(record *crds.Record, key partKey) (described *openapi.Part, err error) {
+	defer func() {
+		if reason := recover(); reason != nil { // outside of the request's goroutine it would cost the server
+			described, err = nil, fmt.Errorf("panic: %v", reason)
+		}
+	}()
 	crd, err := record.Internal()
 	if err != nil {
 		return nil, err
 	}
-	var described *openapi.Part
 	if key.version == "" {
 		described, err = openapi.V2(crd)
 	} else {

@@ -50,3 +50,10 @@ func names(records []*crds.Record) (joined string) {
 	}
 	return joined
 }
+
+// TestPanicsLeaveOut holds that a CRD over which the libraries panic is one that cannot be described.
+func TestPanicsLeaveOut(t *testing.T) {
+	if described, err := new(parts).describe(nil, partKey{}); err == nil || described != nil {
+		t.Errorf("got %v, %v", described, err)
+	}
+}
