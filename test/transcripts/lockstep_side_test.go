@@ -92,6 +92,9 @@ var managersInText = regexp.MustCompile(`managedFields(\\*)":\[\{.*?\}\],`)
 // tokensInText are continue tokens in YAML.
 var tokensInText = regexp.MustCompile(`(?m)^( *continue: ).+$`)
 
+// preconditions are revisions that a step has sent.
+var preconditions = regexp.MustCompile(`(ResourceVersion in the precondition \()\d+`)
+
 // answer shows a body, with what is in no order brought into one.
 func (s *side) answer(response *http.Response, body []byte) string {
 	if isProtobuf(response.Header.Get("Content-Type")) {
@@ -105,7 +108,8 @@ func (s *side) answer(response *http.Response, body []byte) string {
 	root.field("message").unorderErrors()
 	s.symbols.inJSON(root, false)
 	root.sortManagers()
-	return managersInText.ReplaceAllString(root.layout("", ""), "managedFields{...}")
+	shown := managersInText.ReplaceAllString(root.layout("", ""), "managedFields{...}")
+	return preconditions.ReplaceAllString(shown, "$1{revision}")
 }
 
 // events shows the frames of a watch but for bookmarks that were not asked for.
