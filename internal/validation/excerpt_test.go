@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func TestManyFaults(t *testing.T) {
 		fields[fmt.Sprint("f", i)] = int64(i)
 	}
 	good := object([]any{"a"}, map[string]any{"a": "b"})
-	began := time.Now()
+	before := processorTime(t)
 	for name, obj := range map[string]*unstructured.Unstructured{"list": object(list, nil), "fields": object(nil, fields)} {
 		for how, errs := range map[string]interface{ Error() string }{
 			"create": version.ValidateCreate(t.Context(), obj).ToAggregate(), "update": version.ValidateUpdate(t.Context(), obj, good).ToAggregate(),
@@ -74,9 +75,19 @@ func TestManyFaults(t *testing.T) {
 			t.Errorf("an update of %s: %d errors, %.300s", name, len(errs), errs.ToAggregate())
 		}
 	}
-	if took := time.Since(began); took > time.Minute {
-		t.Errorf("took %s", took)
+	if took := processorTime(t) - before; took > time.Minute { // it was many minutes
+		t.Errorf("took %s of processors", took)
 	}
+}
+
+// processorTime is what this process has taken.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // manyFaultsVersion is a version whose list and fields are texts.
