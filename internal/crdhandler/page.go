@@ -64,8 +64,8 @@ func (s *requestScope) newPageQuery(namespace string, opts *metainternal.ListOpt
 		return q, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
 	}
 	q.at = notOlderThan(revision)
-	// A limit without a match has always meant exactly that revision.
-	legacyExact := opts.ResourceVersionMatch == "" && q.limit > 0 && revision > 0
+	// A limit without a match has always meant exactly that revision, but for a list of the one object of a name.
+	legacyExact := opts.ResourceVersionMatch == "" && q.limit > 0 && revision > 0 && q.key == ""
 	if legacyExact || opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact {
 		q.at = dynamicstorage.ReadAt{Mode: dynamicstorage.Exact, Revision: revision}
 	}
