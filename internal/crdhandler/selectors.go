@@ -1,6 +1,7 @@
 package crdhandler
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -164,13 +165,8 @@ func (sel selection) only(entries iter.Seq2[*dynamicstorage.Entry, error]) iter.
 // everything says that nothing but the place of an object matters.
 func (sel selection) everything() bool { return sel.labels == nil && sel.fields == nil }
 
-// covers says whether a key is within the selection's place.
-func (sel selection) covers(key string) bool {
-	if sel.key != "" {
-		return key == sel.key
-	}
-	return len(key) >= len(sel.prefix) && key[:len(sel.prefix)] == sel.prefix
-}
+// keys is the selection's place: a key, those below a namespace, or all.
+func (sel selection) keys() string { return cmp.Or(sel.key, sel.prefix) }
 
 // matches says whether an object within the place is selected.
 func (sel selection) matches(key string, view *dynamicstorage.View) bool {

@@ -83,7 +83,7 @@ func (ws *watchSession) open(ctx context.Context) error {
 			ws.snapshot = snapshot
 		}
 	}
-	watcher, err := resource.Watch(ctx, ws.begun)
+	watcher, err := resource.WatchKeys(ctx, ws.selection.keys(), ws.begun)
 	if err != nil {
 		return err
 	}
@@ -217,23 +217,11 @@ func (ws *watchSession) sendBatch(ctx context.Context, c *collector) error {
 // sees, one that ceases to be is DELETED, in its last selected state (H5).
 func (ws *watchSession) sendChanges(ctx context.Context, events []dynamicstorage.Event) error {
 	for n := range events {
-		event := &events[n]
-		if !ws.selection.covers(keyOf(event)) {
-			continue
-		}
-		if err := ws.sendChange(ctx, event); err != nil {
+		if err := ws.sendChange(ctx, &events[n]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// keyOf returns the key of the object that changed.
-func keyOf(event *dynamicstorage.Event) string {
-	if event.Entry != nil {
-		return event.Entry.Key
-	}
-	return event.Prev.Key
 }
 
 func (ws *watchSession) sendChange(ctx context.Context, event *dynamicstorage.Event) error {

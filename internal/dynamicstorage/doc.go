@@ -5,7 +5,7 @@
 // Begin at store.go: a Store is one etcd prefix, and a Resource (resource.go) a folder below it. Then follow an
 // event. feed.go holds the one watch over the whole prefix; resource.go takes a resource's share of what it brings
 // into the ordered index of cache.go and the ring of recent events of ring.go; watcher.go reads the ring, each
-// watcher at its own pace, in turns when they are many (wake.go). load.go fills the cache when a resource is first read, and reconciles it when etcd has
+// watcher at its own pace. It is woken for events that it wants (place.go), with several of them when there are many (wake.go). load.go fills the cache when a resource is first read, and reconciles it when etcd has
 // compacted what the feed still needed. replay.go reads events from etcd that are older than the ring.
 //
 // Reads are in read.go: they first make sure that the cache is as new as was asked for (revision.go), then answer from it,

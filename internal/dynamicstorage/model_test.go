@@ -51,11 +51,6 @@ func (m *model) entries(resource string, revision int64, prefix string) []*Entry
 	return slices.DeleteFunc(slices.Clone(m.states[events[n-1]]), func(e *Entry) bool { return !strings.HasPrefix(e.Key, prefix) })
 }
 
-// state renders a resource at a revision.
-func (m *model) state(resource string, revision int64) string {
-	return render(m.entries(resource, revision, ""))
-}
-
 // had says whether a key has held an entry, or nothing if that is nil, at some revision between two.
 func (m *model) had(g *glimpse) bool {
 	states := [][]*Entry{m.entries(g.resource, g.from, g.key)}
@@ -92,7 +87,7 @@ func (m *model) watched(t *testing.T, w *watching) bool {
 	t.Helper()
 	var want []*fact
 	for _, i := range m.byResource[w.resource] {
-		if f := &m.history[i]; f.revision > w.after {
+		if f := &m.history[i]; f.revision > w.after && covers(w.keys, f.key) {
 			want = append(want, f)
 		}
 	}
@@ -130,7 +125,7 @@ func sameEvent(e *Event, f *fact, m *model) bool {
 func (m *model) watchedNet(t *testing.T, w *watching) {
 	t.Helper()
 	objects := map[string]*Entry{}
-	for _, e := range m.entries(w.resource, w.after, "") {
+	for _, e := range m.entries(w.resource, w.after, w.keys) {
 		objects[e.Key] = e
 	}
 	next, last := 0, w.after
@@ -148,7 +143,7 @@ func (m *model) watchedNet(t *testing.T, w *watching) {
 				objects[f.key] = e.Entry
 			}
 		}
-		if got, want := render(sorted(objects)), m.state(w.resource, mark.revision); got != want && mark.revision > last {
+		if got, want := render(sorted(objects)), render(m.entries(w.resource, mark.revision, w.keys)); got != want && mark.revision > last {
 			t.Errorf("watch of %s after %d at %d:\ngot  %s\nwant %s", w.resource, w.after, mark.revision, got, want)
 			return
 		}

@@ -48,7 +48,7 @@ func TestProperties(t *testing.T) {
 	}
 	for _, store := range p.stores[1:] {
 		for n, plural := range propertyResources {
-			store.Resource("g", plural).rota.size = 1 + n // watchers take turns
+			store.Resource("g", plural).rota.pace = pace{cost: time.Duration(1+n) * time.Millisecond} // watchers queue
 		}
 	}
 	var recorded sync.WaitGroup
@@ -189,17 +189,18 @@ type glimpse struct {
 // watching is what a watcher has returned.
 type watching struct {
 	resource string
+	keys     string
 	strict   bool
 	after    int64
 	events   []Event
-	marks    []place
+	marks    []standing
 	err      error
 	// compacted is the newest compaction when the watch ended.
 	compacted int64
 }
 
-// place is a revision of a watcher after a number of events.
-type place struct {
+// standing is a revision of a watcher after a number of events.
+type standing struct {
 	events   int
 	revision int64
 }

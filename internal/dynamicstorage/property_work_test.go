@@ -283,11 +283,12 @@ func (p *property) checkMemory(ctx context.Context, store *observed, rnd *rand.R
 func (p *property) watch(ctx context.Context, store *observed, rnd *rand.Rand) {
 	for ctx.Err() == nil {
 		r, plural := p.resource(store, rnd)
-		seen := &watching{resource: plural, strict: store.strict, after: p.revision(rnd)}
+		keys := []string{"", "", "n0/", "n1/", randomKey(rnd)}[rnd.IntN(5)]
+		seen := &watching{resource: plural, keys: keys, strict: store.strict, after: p.revision(rnd)}
 		if rnd.IntN(10) == 0 { // what is still to come
 			seen.after = p.newest.Load() + rnd.Int64N(10)
 		}
-		w, err := r.Watch(ctx, seen.after)
+		w, err := r.WatchKeys(ctx, seen.keys, seen.after)
 		if err != nil {
 			if !disturbed(err) {
 				p.t.Errorf("watch: %v", err)
@@ -305,7 +306,7 @@ func (p *property) watch(ctx context.Context, store *observed, rnd *rand.Rand) {
 				seen.err = nil
 			}
 			seen.events = append(seen.events, batch...)
-			seen.marks = append(seen.marks, place{len(seen.events), w.Revision()})
+			seen.marks = append(seen.marks, standing{len(seen.events), w.Revision()})
 			if rnd.IntN(10) == 0 { // slow
 				time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond)
 			}

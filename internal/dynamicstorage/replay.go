@@ -16,8 +16,8 @@ func (w *Watcher) catchUp(ctx context.Context) ([]Event, error) {
 	select {
 	case r.replays <- struct{}{}:
 		defer func() { <-r.replays }()
-	case <-w.closed:
-		return nil, ErrClosed
+	case <-w.wake: // closed, perhaps
+		return nil, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -34,8 +34,6 @@ func (w *Watcher) catchUp(ctx context.Context) ([]Event, error) {
 
 // behind returns where the watcher is and where the ring begins; the same if the watcher can read it.
 func (w *Watcher) behind() (after, floor int64, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	r := w.resource
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -51,8 +49,6 @@ func (w *Watcher) behind() (after, floor int64, err error) {
 // enter joins the ring with the events before its floor, or returns them if the ring does not take them.
 func (w *Watcher) enter(replayed *replayed, floor int64) ([]Event, error) {
 	r := w.resource
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w.era != r.era {

@@ -37,7 +37,7 @@ type Resource struct {
 	// writes are the Puts whose events have not come yet, by key.
 	writes map[string][]*write
 	kept   []*keptSnapshot
-	// watchers is their number, rota when they are woken.
+	// watchers is their number, rota which of them are woken when.
 	watchers int
 	rota     rota
 	// era ends, and watchers with it, when the resource is released or has lost the thread; ended is what ended the last one.
@@ -165,7 +165,7 @@ func (r *Resource) resetLocked(err error) {
 func (r *Resource) endWatchersLocked(err error) {
 	r.era++
 	r.ended = err
-	r.wakeLocked()
+	r.endLocked()
 }
 
 // known returns the cached entry of a key if it has the revision: it may have views.

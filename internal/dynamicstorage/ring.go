@@ -1,7 +1,7 @@
 package dynamicstorage
 
 import (
-	"math"
+	"slices"
 	"sort"
 )
 
@@ -92,23 +92,32 @@ func (r *ring) last() int64 {
 	return r.events[len(r.events)-1].Revision
 }
 
-// forever is later than all revisions.
-const forever = math.MaxInt64
+// risk returns a revision whose successors a reader had better read now: half of what the ring has room for came since. 0: there is
+// room.
+func (r *ring) risk() int64 {
+	n := r.len()
+	if n < 2 || 2*n <= r.maxEvents && 2*r.bytes <= r.maxBytes {
+		return 0
+	}
+	return r.events[r.head+n/2].Revision
+}
 
-// read appends events after a revision, up to another, to batch: about limit of them, and all of a revision or none.
-func (r *ring) read(batch []Event, after, upTo int64, limit int) []Event {
+// read appends the events of keys after a revision to batch: about limit of them, and all of a revision or none. It returns the
+// revision that it has come to.
+func (r *ring) read(batch []Event, after int64, keys string, limit int) ([]Event, int64) {
 	pending := r.since(after)
-	if n := len(pending); n > 0 && pending[n-1].Revision > upTo {
-		pending = pending[:sort.Search(n, func(i int) bool { return pending[i].Revision > upTo })]
+	if keys == "" {
+		batch = slices.Grow(batch, min(len(pending), limit))
 	}
-	if len(pending) > limit {
-		end := limit
-		for end < len(pending) && pending[end].Revision == pending[end-1].Revision {
-			end++
+	for i, begun := 0, len(batch); i < len(pending); i++ {
+		if len(batch)-begun >= limit && pending[i].Revision > pending[i-1].Revision {
+			return batch, pending[i-1].Revision
 		}
-		pending = pending[:end]
+		if covers(keys, pending[i].key()) {
+			batch = append(batch, pending[i])
+		}
 	}
-	return append(batch, pending...)
+	return batch, r.last()
 }
 
 // reload adds net changes, in place of events that were lost before revision loaded.

@@ -1,166 +1,182 @@
 package dynamicstorage
 
 import (
+	"context"
 	"runtime"
-	"slices"
 	"time"
 )
 
-// To be woken costs a watcher the same for one event as for several: goroutines that switch, a record of TLS, a system
-// call. And when many are runnable at once, the next request waits behind them. So watchers are in groups, and groups take turns: when
-// its turn has come, a group gets all events since the last. One group is all there is of a few watchers; they do not wait.
+// To be woken costs a watcher the same for one event as for several: goroutines that switch, a record of TLS, a system call. So
+// what watchers are woken for has a pace: each delivery takes its share of the time. As long as there is time, events are delivered
+// at once. When there is none, watchers queue, and get all events that have come until it is their turn: the more watchers and events,
+// the larger the batches, and other requests are not kept waiting behind hundreds of goroutines.
 const (
-	// turnLength is the time between two turns, wakeCost about what it takes of a processor to deliver a batch.
-	turnLength = time.Millisecond
-	wakeCost   = 50 * time.Microsecond
-	// maxTurns bounds how many turns an event waits, however many watchers there are.
-	maxTurns = 50
+	// deliveryCost is the time of one processor that a delivery may take: several times what it needs, as there is more to do.
+	deliveryCost = 70 * time.Microsecond
+	// savedTime is how much time can be saved up while it is quiet, for deliveries that are made at once then.
+	savedTime = 8 * time.Millisecond
+	// turnLength is the least time between two turns in which watchers of the queue are woken.
+	turnLength = 2 * time.Millisecond
+	// longestWait bounds how long a watcher queues, however many there are.
+	longestWait = 200 * time.Millisecond
 )
 
-// groupSize is the number of watchers that can be served in a turn.
-func groupSize() int { return int(turnLength/wakeCost) * runtime.GOMAXPROCS(0) }
-
-// group is watchers that are woken together. The resource's mu guards it.
-type group struct {
-	watchers int
-	// wake is closed and replaced when they have something new to look at; nil while nobody waits. It obeys contexts, as sync.Cond would not.
-	wake chan struct{}
-	// queued: there are events that the group has not been woken for; shown is the last revision that it has.
-	queued bool
-	shown  int64
-}
-
-func (g *group) show(revision int64) {
-	g.queued, g.shown = false, revision
-	if g.wake != nil {
-		close(g.wake)
-		g.wake = nil
-	}
-}
-
-// rota says whose turn it is. The resource's mu guards it.
+// rota says which watchers are woken when. The resource's mu guards it.
 type rota struct {
-	// size is how many watchers a group has at most; set when the first joins.
-	size   int
-	groups []*group
-	// queue are the groups that wait for their turn.
-	queue []*group
-	// turned is when the last turn was; timer runs until the next while groups are queued. What it starts ends at once.
-	turned time.Time
-	timer  *time.Timer
+	// places are where there are watchers, by their keys. noted is the revision up to which they know of events.
+	places map[string]*place
+	noted  int64
+
+	// queue are watchers that wait for their turn, the first come first.
+	queue []*Watcher
+	pace  pace
+	// paid is when the time of the last delivery is over.
+	paid time.Time
+	// timer runs, if ticking, until the next turn. What it starts ends at once.
+	timer   *time.Timer
+	ticking bool
+	// unhook undoes that watchers are woken when the store ends.
+	unhook func() bool
 }
 
-// joinLocked finds a group for a new watcher.
-func (r *Resource) joinLocked() *group {
-	a := &r.rota
-	if a.size == 0 {
-		a.size = groupSize()
-	}
-	i := slices.IndexFunc(a.groups, func(g *group) bool { return g.watchers < a.size })
-	if i < 0 {
-		i = len(a.groups)
-		a.groups = append(a.groups, &group{shown: r.ring.last()})
-	}
-	a.groups[i].watchers++
-	r.watchers++
-	return a.groups[i]
+// pace is how fast watchers are woken.
+type pace struct {
+	// cost is the time between two deliveries, saved how much of it can be saved up.
+	cost, saved time.Duration
 }
 
-// leaveLocked takes a watcher out of its group.
-func (r *Resource) leaveLocked(g *group) {
-	r.watchers--
-	if g.watchers--; g.watchers == 0 {
-		isGone := func(other *group) bool { return other == g }
-		r.rota.groups = slices.DeleteFunc(r.rota.groups, isGone)
-		r.rota.queue = slices.DeleteFunc(r.rota.queue, isGone)
+// open prepares for watchers: there had been none.
+func (a *rota) open(r *Resource) {
+	if a.pace == (pace{}) {
+		a.pace = pace{cost: deliveryCost / time.Duration(runtime.GOMAXPROCS(0)), saved: savedTime}
 	}
+	a.unhook = context.AfterFunc(r.store.background, r.wakeAll)
 }
 
-// wakeWatchers tells those who wait that there are events, now or when it is their turn. The feed calls it when it has moved on.
+// stop is called when there are no watchers left.
+func (a *rota) stop() {
+	a.unhook()
+	a.queue = nil
+}
+
+// enqueue has a watcher wait for its turn because of an event.
+func (a *rota) enqueue(w *Watcher, event int64) {
+	w.stage, w.since = due, event
+	a.queue = append(a.queue, w)
+}
+
+// wakeWatchers wakes watchers for events that have come, now or when it is their turn. The feed calls it when it has moved on.
 func (r *Resource) wakeWatchers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := &r.rota
-	if len(a.groups) <= 1 || r.crowdedLocked() {
-		r.wakeLocked()
-		return
+	if r.ring != nil {
+		r.noteLocked()
+		r.turnLocked()
 	}
-	waiting := len(a.queue) > 0
-	for _, g := range a.groups {
-		if !g.queued {
-			g.queued = true
-			a.queue = append(a.queue, g)
-		}
-	}
-	if waiting {
-		return
-	}
-	if wait := turnLength - time.Since(a.turned); wait > 0 {
-		r.turnAfterLocked(wait)
-		return
-	}
-	r.turnLocked()
-}
-
-// crowdedLocked says whether the ring is about to lose events that groups have not been shown.
-func (r *Resource) crowdedLocked() bool {
-	return r.ring == nil || slices.ContainsFunc(r.rota.queue, func(g *group) bool { return g.shown <= r.ring.floor })
 }
 
 // turn is what the timer calls.
 func (r *Resource) turn() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.rota.queue) > 0 { // else all have been woken meanwhile
+	r.rota.ticking = false
+	if r.ring != nil {
 		r.turnLocked()
 	}
 }
 
-// turnLocked wakes the groups whose turn it is.
+// turnLocked wakes watchers of the queue for which there is time, and those that the ring would soon lose events of.
 func (r *Resource) turnLocked() {
 	a := &r.rota
-	n := min(1+len(a.groups)/maxTurns, len(a.queue))
-	for _, g := range a.queue[:n] {
-		g.show(r.ring.last())
-	}
-	a.queue = slices.Delete(a.queue, 0, n)
-	a.turned = time.Now()
-	if len(a.queue) > 0 {
-		r.turnAfterLocked(turnLength)
-	}
-}
-
-func (r *Resource) turnAfterLocked(wait time.Duration) {
-	if r.rota.timer == nil {
-		r.rota.timer = time.AfterFunc(wait, r.turn)
+	if len(a.queue) == 0 {
 		return
 	}
-	r.rota.timer.Reset(wait)
+	now, risk := time.Now(), r.ring.risk()
+	n := 0
+	for ; n < len(a.queue); n++ {
+		w := a.queue[n]
+		if w.closed {
+			continue
+		}
+		if w.since >= risk && !a.pay(now, r.watchers) {
+			break
+		}
+		w.call()
+	}
+	a.queue = append(a.queue[:0], a.queue[n:]...)
+	clear(a.queue[len(a.queue) : len(a.queue)+n])
+	a.tick(r, now)
+}
+
+// tick has the next turn come when there is time for it.
+func (a *rota) tick(r *Resource, now time.Time) {
+	if len(a.queue) == 0 || a.ticking {
+		return
+	}
+	a.ticking = true
+	wait := max(turnLength, a.paid.Sub(now))
+	if a.timer == nil {
+		a.timer = time.AfterFunc(wait, r.turn)
+		return
+	}
+	a.timer.Reset(wait)
+}
+
+// pay takes the time for a delivery to one of so many watchers; false: there is none.
+func (a *rota) pay(now time.Time, watchers int) bool {
+	if a.paid.After(now) {
+		return false
+	}
+	cost := min(a.pace.cost, longestWait/time.Duration(max(watchers, 1)))
+	if oldest := now.Add(-a.pace.saved); a.paid.Before(oldest) {
+		a.paid = oldest
+	}
+	a.paid = a.paid.Add(cost)
+	return true
+}
+
+// admitLocked says whether a watcher may read now: it is its turn, or there is time. Otherwise it is in the queue afterwards.
+func (r *Resource) admitLocked(w *Watcher) bool {
+	a := &r.rota
+	if w.stage == called || w.revision < r.ring.risk() {
+		return true
+	}
+	now := time.Now()
+	if len(a.queue) == 0 && a.pay(now, r.watchers) {
+		return true
+	}
+	a.enqueue(w, r.ring.last())
+	a.tick(r, now)
+	return false
 }
 
 // wakeLocked wakes all watchers at once.
 func (r *Resource) wakeLocked() {
 	a := &r.rota
-	var last int64
 	if r.ring != nil {
-		last = r.ring.last()
+		r.noteLocked()
 	}
-	for _, g := range a.groups {
-		g.show(last)
+	for _, p := range a.places {
+		for _, w := range p.idle {
+			w.call()
+		}
+		p.idle = nil
 	}
-	clear(a.queue)
-	a.queue = a.queue[:0]
-	a.turned = time.Now()
-	if a.timer != nil {
-		a.timer.Stop()
+	for _, w := range a.queue {
+		w.call()
 	}
+	a.queue = nil
 }
 
-// shownLocked returns the revision up to which watchers of a group may read. Without it those that are still busy
-// would take the events that wait for the next turn one by one.
-func (r *Resource) shownLocked(g *group) int64 {
-	if !g.queued {
-		return forever
-	}
-	return g.shown
+// wakeAll wakes all watchers because the store has ended.
+func (r *Resource) wakeAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wakeLocked()
+}
+
+// endLocked wakes all watchers for the last time: they find that their era is over.
+func (r *Resource) endLocked() {
+	r.wakeLocked()
+	r.rota.places, r.rota.noted = nil, 0
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,26 +19,31 @@ type unfed struct {
 	revision int64
 }
 
-// newUnfed returns a resource whose groups have so many watchers.
-func newUnfed(t testing.TB, groupSize int) *unfed {
+// newUnfed returns a resource whose watchers are woken at a pace.
+func newUnfed(t testing.TB, pace pace) *unfed {
 	s := &Store{}
 	s.options.setDefaults()
 	s.background, s.stop = context.WithCancelCause(context.Background())
 	s.feed = newFeed(s)
 	r := newResource(s, "g/p")
 	r.cache, r.ring = newCache(newTree(), 1), newRing(s.options.RingEvents, s.options.RingBytes, 1)
-	r.rota.size = groupSize
+	r.rota.pace = pace
 	u := &unfed{Resource: r, revision: 1}
-	u.event() // what a ring begins with is shown to all at once
+	u.event()
 	t.Cleanup(func() { s.stop(ErrClosed) })
 	return u
 }
 
 // event brings one more event, as the feed does.
-func (u *unfed) event() {
-	u.revision++
+func (u *unfed) event() { u.events("x") }
+
+// events brings events of keys, in one response.
+func (u *unfed) events(keys ...string) {
 	u.mu.Lock()
-	u.ring.push(Event{Revision: u.revision, Entry: &Entry{Key: "x", Revision: u.revision}})
+	for _, key := range keys {
+		u.revision++
+		u.ring.push(Event{Revision: u.revision, Entry: &Entry{Key: key, Revision: u.revision}})
+	}
 	u.cache.changed = u.revision
 	u.mu.Unlock()
 	u.store.feed.move(u.revision)
@@ -52,9 +58,9 @@ type arrival struct {
 
 func (a arrival) String() string { return fmt.Sprintf("%v:%d-%d", a.after, a.first, a.last) }
 
-// follow notes what a new watcher gets, and when, until ctx ends.
-func (u *unfed) follow(ctx context.Context, t *testing.T, following *sync.WaitGroup) *[]arrival {
-	w, err := u.Watch(ctx, u.revision)
+// follow notes what a new watcher of keys gets, and when, until ctx ends.
+func (u *unfed) follow(ctx context.Context, t *testing.T, keys string, following *sync.WaitGroup) *[]arrival {
+	w, err := u.WatchKeys(ctx, keys, u.revision)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,65 +78,98 @@ func (u *unfed) follow(ctx context.Context, t *testing.T, following *sync.WaitGr
 	return arrivals
 }
 
-// TestTurns: an event after a quiet time goes out at once, group by group; what comes meanwhile goes with the next turn.
-func TestTurns(t *testing.T) {
+// TestPace: events after a quiet time go out at once; when the time is used up watchers queue, and get with their turn what
+// came meanwhile.
+func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnfed(t, 2)
+		u := newUnfed(t, pace{cost: time.Millisecond, saved: 3 * time.Millisecond})
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
 		var following sync.WaitGroup
 		var got []*[]arrival
-		for range 6 {
-			got = append(got, u.follow(ctx, t, &following))
+		for range 3 {
+			got = append(got, u.follow(ctx, t, "", &following))
 		}
 		synctest.Wait()
-		for range 4 { // at 0, 0.4, 0.8 and 1.2 ms: revisions 3 to 6
+		for range 8 { // at 0, 0.5 ... 3.5 ms: revisions 3 to 10
 			u.event()
 			synctest.Wait()
-			time.Sleep(turnLength * 2 / 5)
+			time.Sleep(time.Millisecond / 2)
 		}
-		time.Sleep(time.Second - turnLength*8/5)
-		u.event() // 7
+		time.Sleep(time.Second - 4*time.Millisecond)
+		u.event() // 11
 		time.Sleep(time.Second)
 		cancel()
 		following.Wait()
-		want := []string{
-			"[0s:3-3 3ms:4-6 1s:7-7]",
-			"[1ms:3-5 4ms:6-6 1.001s:7-7]",
-			"[2ms:3-6 1.002s:7-7]",
-		}
+		var times []string
 		for n, arrivals := range got {
-			if fmt.Sprint(*arrivals) != want[n/2] {
-				t.Errorf("watcher %d: got %v, want %v", n, *arrivals, want[n/2])
-			}
+			checkComplete(t, n, *arrivals, 2, 11)
+			times = append(times, fmt.Sprint(*arrivals))
 		}
-		if u.watchers != 0 || len(u.rota.groups) != 0 || len(u.rota.queue) != 0 {
+		slices.Sort(times) // who comes first is up to the scheduler
+		want := []string{
+			"[0s:3-3 1ms:4-5 4.5ms:6-10 1s:11-11]",
+			"[0s:3-3 2ms:4-7 6.5ms:8-10 1s:11-11]",
+			"[0s:3-3 500µs:4-4 3ms:5-9 6.5ms:10-10 1s:11-11]",
+		}
+		if !slices.Equal(times, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(times, "\n"), strings.Join(want, "\n"))
+		}
+		if u.watchers != 0 || len(u.rota.places) != 0 || len(u.rota.queue) != 0 {
 			t.Errorf("left: %d watchers, %+v", u.watchers, u.rota)
 		}
 	})
 }
 
-// TestFewWatchersDoNotWait: they are one group.
+// TestFewWatchersDoNotWait: there is time for them.
 func TestFewWatchersDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnfed(t, 0)
+		u := newUnfed(t, pace{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var following sync.WaitGroup
 		var got []*[]arrival
-		for range groupSize() {
-			got = append(got, u.follow(ctx, t, &following))
+		for range 20 {
+			got = append(got, u.follow(ctx, t, "", &following))
 		}
-		for range 3 {
+		const events = 100
+		for range events {
 			synctest.Wait()
 			u.event()
+			time.Sleep(20 * u.rota.pace.cost)
 		}
-		synctest.Wait()
 		cancel()
 		following.Wait()
 		for n, arrivals := range got {
-			if fmt.Sprint(*arrivals) != "[0s:3-3 0s:4-4 0s:5-5]" {
+			if len(*arrivals) != events {
 				t.Errorf("watcher %d: %v", n, *arrivals)
 			}
+		}
+	})
+}
+
+// TestLongestWait: however many they are.
+func TestLongestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const watchers = 3000
+		u := newUnfed(t, pace{cost: time.Millisecond, saved: 10 * time.Millisecond})
+		ctx, cancel := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		var got []*[]arrival
+		for range watchers {
+			got = append(got, u.follow(ctx, t, "", &following))
+		}
+		synctest.Wait()
+		u.event()
+		time.Sleep(10 * time.Second)
+		cancel()
+		following.Wait()
+		var longest time.Duration
+		for n, arrivals := range got {
+			checkComplete(t, n, *arrivals, 2, 3)
+			longest = max(longest, (*arrivals)[0].after)
+		}
+		if longest < longestWait/2 || longest > longestWait+turnLength {
+			t.Errorf("one waited %v", longest)
 		}
 	})
 }
@@ -138,24 +177,95 @@ func TestFewWatchersDoNotWait(t *testing.T) {
 // TestTurnsAreSkippedBeforeEventsAreLost: the ring has no room for what waits.
 func TestTurnsAreSkippedBeforeEventsAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnfed(t, 1)
+		u := newUnfed(t, pace{cost: time.Second})
 		u.ring.maxEvents = 3
-		time.Sleep(time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
 		var following sync.WaitGroup
 		var got []*[]arrival
 		for range 5 {
-			got = append(got, u.follow(ctx, t, &following))
+			got = append(got, u.follow(ctx, t, "", &following))
 		}
 		for range 30 {
 			synctest.Wait()
 			u.event()
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Minute)
 		cancel()
 		following.Wait()
 		for n, arrivals := range got {
 			checkComplete(t, n, *arrivals, 2, 32)
+		}
+	})
+}
+
+// TestPlaces: events wake those who want them. The others go on from where they were, though the ring has forgotten most of what
+// came meanwhile, and know that they have missed nothing.
+func TestPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnfed(t, pace{})
+		u.ring.maxEvents = 10
+		ctx, cancel := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		keys := []string{"", "ns/", "ns/a", "ns/b", "n", "n/", "other/a"}
+		got := map[string]*[]arrival{}
+		for _, keys := range keys {
+			got[keys] = u.follow(ctx, t, keys, &following)
+		}
+		w, err := u.WatchKeys(ctx, "ns/c", u.revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		u.events("ns/a", "ns/b", "n") // 3 to 5
+		synctest.Wait()
+		for range 40 { // 6 to 85
+			u.events("x", "ns2/a")
+			synctest.Wait()
+			if now := w.Revision(); now != u.revision {
+				t.Fatalf("revision %d of %d", now, u.revision)
+			}
+		}
+		u.events("ns/b") // 86
+		synctest.Wait()
+		u.events("x", "ns/c", "x", "ns/c", "x") // 87 to 91
+		if now := w.Revision(); now >= 88 {
+			t.Errorf("revision %d, event 88 was not returned", now)
+		}
+		batch, err := w.Next(ctx)
+		if err != nil || len(batch) != 2 || batch[0].Revision != 88 || batch[1].Revision != 90 || w.Revision() != 91 {
+			t.Errorf("%v, %v, revision %d", batch, err, w.Revision())
+		}
+		w.Close()
+		synctest.Wait()
+		cancel()
+		following.Wait()
+		for keys, want := range map[string]string{
+			"ns/": "[3-4 86-86 88-90]", "ns/a": "[3-3]", "ns/b": "[4-4 86-86]", "n": "[5-5]", "n/": "[]", "other/a": "[]",
+		} {
+			if text := strings.ReplaceAll(fmt.Sprint(*got[keys]), "0s:", ""); text != want {
+				t.Errorf("%q: got %s, want %s", keys, text, want)
+			}
+		}
+		checkComplete(t, 0, *got[""], 2, 91)
+	})
+}
+
+// TestUnknownPlaces: when more events come at once than the ring holds, it is not known whom they concern; all who wait are behind.
+func TestUnknownPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnfed(t, pace{})
+		u.ring.maxEvents = 3
+		w, err := u.WatchKeys(t.Context(), "a", u.revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if _, wait, err := w.poll(); !wait || err != nil {
+			t.Fatal(wait, err)
+		}
+		u.events("a", "x", "x", "x")
+		if _, _, err := w.poll(); !errors.Is(err, errBehind) || w.Revision() != 2 {
+			t.Errorf("%v, revision %d", err, w.Revision())
 		}
 	})
 }
@@ -175,8 +285,28 @@ func checkComplete(t *testing.T, watcher int, arrivals []arrival, after, last in
 	}
 }
 
-// TestTurnsAtRandom: watchers come and go, are slow or not, and events come at any time. Nothing is lost, doubled or out of
-// order, a watcher's revision covers nothing that it has not returned, and nobody waits for more than a round.
+// TestNothingReplayed: a watcher was behind the ring, and there turns out to be nothing.
+func TestNothingReplayed(t *testing.T) {
+	u := newUnfed(t, pace{})
+	u.ring, u.revision = newRing(10, 1000, 20), 20
+	u.store.feed.move(20)
+	w, err := u.WatchKeys(t.Context(), "a", 15)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, _, err := w.poll(); !errors.Is(err, errBehind) {
+		t.Fatal(err)
+	}
+	u.ring.prepend(nil, 15)
+	_, _, _ = w.poll()
+	if events, wait, err := w.poll(); !wait || len(events) > 0 || err != nil || w.Revision() != 20 {
+		t.Errorf("%v, %v, %v, revision %d", events, wait, err, w.Revision())
+	}
+}
+
+// TestTurnsAtRandom: watchers come and go, want all or some, are slow or not, and events come at any time. Nothing is lost, doubled or
+// out of order, a watcher's revision covers nothing that it has not returned, and nobody waits for more than a round.
 func TestTurnsAtRandom(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -185,13 +315,41 @@ func TestTurnsAtRandom(t *testing.T) {
 	}
 }
 
+// told is what is known of the events that have come.
+type told struct {
+	mu   sync.Mutex // guards the fields below
+	keys []string   // by revision
+	came []time.Time
+}
+
+func (k *told) tell(key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys, k.came = append(k.keys, key), append(k.came, time.Now())
+}
+
+// next returns the first event of keys after a revision and when it came; 0: there is none.
+func (k *told) next(keys string, after int64) (int64, time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for revision := after + 1; revision < int64(len(k.keys)); revision++ {
+		if covers(keys, k.keys[revision]) {
+			return revision, k.came[revision]
+		}
+	}
+	return 0, time.Time{}
+}
+
 func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
 	const watchers, events = 12, 300
-	u := newUnfed(t, 1+rnd.IntN(3))
-	var (
-		mu   sync.Mutex // guards came
-		came = map[int64]time.Time{}
-	)
+	pace := pace{cost: time.Duration(1+rnd.IntN(900)) * time.Microsecond, saved: time.Duration(rnd.IntN(2000)) * time.Microsecond}
+	u := newUnfed(t, pace)
+	keys := []string{"a/x", "a/y", "b/x", "c"}
+	places := append([]string{"", "", "a/", "b/"}, keys...)
+	known := &told{}
+	for range u.revision + 1 {
+		known.tell("none")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	for n := range watchers {
@@ -199,7 +357,8 @@ func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
 		following.Go(func() {
 			for ctx.Err() == nil {
 				time.Sleep(time.Duration(own.IntN(3000)) * time.Microsecond)
-				w, err := u.Watch(ctx, u.store.feed.current())
+				place := places[own.IntN(len(places))]
+				w, err := u.WatchKeys(ctx, place, u.store.feed.current())
 				if err != nil {
 					t.Error(err)
 					return
@@ -207,27 +366,26 @@ func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
 				seen := w.Revision()
 				for range own.IntN(50) {
 					slow := own.IntN(4) == 0
-					idle := time.Now()
+					asked := time.Now()
 					batch, err := w.Next(ctx)
 					if err != nil && !errors.Is(err, context.Canceled) {
 						t.Error(err)
 					}
 					for _, event := range batch {
-						if seen++; event.Revision != seen {
-							t.Errorf("watcher %d: got %d, want %d", n, event.Revision, seen)
+						want, came := known.next(place, seen)
+						if seen = event.Revision; seen != want {
+							t.Errorf("watcher %d of %q: got %d, want %d", n, place, seen, want)
 						}
-						mu.Lock()
-						began := came[event.Revision]
-						mu.Unlock()
-						if idle.After(began) {
-							began = idle
+						if asked.After(came) {
+							came = asked
 						}
-						if waited := time.Since(began); waited > (watchers+1)*turnLength {
+						if waited := time.Since(came); waited > (watchers+2)*(pace.cost+turnLength) {
 							t.Errorf("watcher %d: waited %v for %d", n, waited, event.Revision)
 						}
 					}
-					if now := w.Revision(); now != seen { // each revision is an event
-						t.Errorf("watcher %d: revision %d, but got %d", n, now, seen)
+					now := w.Revision()
+					if missed, _ := known.next(place, seen); missed != 0 && missed <= now {
+						t.Errorf("watcher %d of %q: revision %d, but got %d", n, place, now, seen)
 					}
 					if slow {
 						time.Sleep(time.Duration(own.IntN(8000)) * time.Microsecond)
@@ -238,10 +396,12 @@ func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
 		})
 	}
 	for range events {
-		mu.Lock()
-		came[u.revision+1] = time.Now()
-		mu.Unlock()
-		u.event()
+		batch := make([]string, 1+rnd.IntN(3))
+		for n := range batch {
+			batch[n] = keys[rnd.IntN(len(keys))]
+			known.tell(batch[n])
+		}
+		u.events(batch...)
 		if rnd.IntN(3) > 0 {
 			time.Sleep(time.Duration(rnd.IntN(2500)) * time.Microsecond)
 		}
@@ -251,31 +411,55 @@ func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
 	following.Wait()
 }
 
-// TestReadUpTo: events after a revision are left for later.
-func TestReadUpTo(t *testing.T) {
+// TestReadKeys: what is of other keys is passed over, and all events of a revision belong together.
+func TestReadKeys(t *testing.T) {
 	r := newRing(100, 1<<20, 10)
-	for _, revision := range []int64{11, 12, 12, 13, 15} {
-		r.push(Event{Revision: revision})
+	for n, key := range []string{"a", "b", "c/a", "a", "c/b", "b"} {
+		r.push(Event{Revision: 11 + int64(n)/2, Entry: &Entry{Key: key}}) // 11, 11, 12, 12, 13, 13
 	}
-	for upTo, want := range map[int64][]int64{10: nil, 11: {11}, 12: {11, 12, 12}, 14: {11, 12, 12, 13}, forever: {11, 12, 12, 13, 15}} {
-		var got []int64
-		for _, event := range r.read(nil, 10, upTo, 100) {
-			got = append(got, event.Revision)
+	for _, c := range []struct {
+		keys  string
+		limit int
+		want  string
+		come  int64
+	}{
+		{"", 100, "[a b c/a a c/b b]", 13}, {"", 1, "[a b]", 11}, {"", 3, "[a b c/a a]", 12},
+		{"a", 100, "[a a]", 13}, {"a", 1, "[a]", 11}, {"c/", 100, "[c/a c/b]", 13}, {"c/", 1, "[c/a]", 12}, {"c/b", 1, "[c/b]", 13}, {"d", 1, "[]", 13},
+	} {
+		events, come := r.read(nil, 10, c.keys, c.limit)
+		got := []string{}
+		for _, event := range events {
+			got = append(got, event.key())
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("up to %d: got %v, want %v", upTo, got, want)
+		if fmt.Sprint(got) != c.want || come != c.come {
+			t.Errorf("%q, %d: got %v up to %d, want %s up to %d", c.keys, c.limit, got, come, c.want, c.come)
 		}
 	}
 }
 
 // BenchmarkWake has one event go to 200 watchers and waits until all have it.
 func BenchmarkWake(b *testing.B) {
-	const watchers = 200
-	u := newUnfed(b, watchers)
+	u := newUnfed(b, pace{cost: 1, saved: time.Second})
+	benchmarkWake(b, u, func(int) string { return "" }, 200, func(int) string { return "x" })
+}
+
+// BenchmarkWakeOne has watchers of an object each, of which events concern one.
+func BenchmarkWakeOne(b *testing.B) {
+	for _, watchers := range []int{10, 10_000} {
+		b.Run(fmt.Sprint(watchers), func(b *testing.B) {
+			u := newUnfed(b, pace{cost: 1, saved: time.Second})
+			key := func(n int) string { return fmt.Sprint("ns/", n%watchers) }
+			benchmarkWake(b, u, key, watchers, key)
+		})
+	}
+}
+
+// benchmarkWake has events of keys that event returns wait for all who want them: all watchers, or one.
+func benchmarkWake(b *testing.B, u *unfed, keys func(int) string, watchers int, event func(int) string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var following, delivered sync.WaitGroup
-	for range watchers {
-		w, err := u.Watch(ctx, u.revision)
+	for n := range watchers {
+		w, err := u.WatchKeys(ctx, keys(n), u.revision)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -290,13 +474,17 @@ func BenchmarkWake(b *testing.B) {
 			}
 		})
 	}
+	concerned := watchers
+	if keys(0) != "" {
+		concerned = 1
+	}
 	b.ReportAllocs()
-	for b.Loop() {
-		delivered.Add(watchers)
-		u.event()
+	for n := 0; b.Loop(); n++ {
+		delivered.Add(concerned)
+		u.events(event(n))
 		delivered.Wait()
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/watchers, "ns/delivery")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(concerned), "ns/delivery")
 	cancel()
 	following.Wait()
 }
