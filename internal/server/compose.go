@@ -35,6 +35,7 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
 	measure(client, o.Etcd.root(), table)
+	gone := followGone(table)
 	published := discovery.New(table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
 		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster has them itself
@@ -89,6 +90,7 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 			group.Go(func() error { informer.RunWithContext(ctx); return nil })
 			group.Go(func() error { lifecycle.Run(ctx); return nil })
 			group.Go(func() error { theStorage.follow(ctx, store, client); return nil })
+			group.Go(func() error { gone.run(ctx); return nil })
 			if interval := o.Etcd.CheckInterval; interval > 0 {
 				group.Go(func() error { store.CheckEvery(ctx, interval); return nil })
 			}

@@ -34,8 +34,7 @@ var (
 		Help:           "Etcd failed request counts for each operation and object type.",
 		StabilityLevel: metrics.ALPHA,
 	}, etcdLabels)
-	etcdLabels     = []string{"operation", "group", "resource"}
-	etcdOperations = []string{"get", "list", "count", "create", "update", "delete", "compact"}
+	etcdLabels = []string{"operation", "group", "resource"}
 )
 
 var registerEtcd = sync.OnceFunc(func() { legacyregistry.MustRegister(etcdLatency, etcdRequests, etcdErrors) })
@@ -47,20 +46,9 @@ type measuredKV struct {
 	table  *crds.Table
 }
 
-// measure has the requests of a client measured, and forgets those about a CRD that is deleted. It is called before the table runs.
+// measure has the requests of a client measured.
 func measure(client *clientv3.Client, prefix string, table *crds.Table) {
 	client.KV = &measuredKV{KV: client.KV, prefix: strings.TrimRight(prefix, "/") + "/", table: table}
-	table.OnChange(func(old, record *crds.Record) {
-		if record != nil {
-			return
-		}
-		for _, operation := range etcdOperations {
-			labels := map[string]string{"operation": operation, "group": old.Group, "resource": old.Names.Plural}
-			etcdLatency.Delete(labels)
-			etcdRequests.Delete(labels)
-			etcdErrors.Delete(labels)
-		}
-	})
 }
 
 // resourceOf returns the resource of a key. Only those that are served have a name of their own here: others would stay for ever.

@@ -132,7 +132,7 @@ func TestStorageMetrics(t *testing.T) {
 	}
 
 	send(t, client, "DELETE", url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/measures.example.com", "")
-	left := regexp.MustCompile(`(?m)^(apiserver_(resource|storage|watch_cache)_|watch_cache_|crd_server_|etcd_).*"measures".*$`)
+	left := regexp.MustCompile(`(?m)^.*resource="measures".*$`)
 	eventually(t, func() bool {
 		page = do(t, client, "GET", url+"/metrics").body
 		return !left.MatchString(page)
