@@ -3,6 +3,7 @@ package crdhandler
 import (
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +72,28 @@ func config(live *unstructured.Unstructured, manager string) map[string]any {
 	}
 	maps.DeleteFunc(spec, func(_ string, value any) bool { return value == nil })
 	return map[string]any{"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": named, "spec": spec}
+}
+
+// FuzzWithoutMetadata holds that an object may be anything, as a malformed one of a cluster-scoped resource is.
+func FuzzWithoutMetadata(f *testing.F) {
+	all := allManagers(f)
+	for _, text := range []string{`{}`, `{"spec":{}}`, `{"metadata":null}`, `{"metadata":{}}`, `{"metadata":[]}`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		obj := &unstructured.Unstructured{}
+		if utiljson.Unmarshal([]byte(text), &obj.Object) != nil || obj.Object == nil {
+			return
+		}
+		live := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Machine"}}
+		obj.Object["apiVersion"], obj.Object["kind"] = "example.com/v1", "Machine"
+		synctest.Test(t, func(t *testing.T) { // times count in seconds
+			got := all[0].ours.UpdateNoErrors(live.DeepCopy(), obj.DeepCopy(), "one")
+			if want := all[0].library.UpdateNoErrors(live.DeepCopy(), obj.DeepCopy(), "one"); !reflect.DeepEqual(got, want) {
+				t.Fatalf("got  %v\nwant %v", got, want)
+			}
+		})
+	})
 }
 
 // FuzzReapply is FuzzFieldManager for what controllers do: to apply what they have applied before, with other values, while others

@@ -54,6 +54,9 @@ func (u *fieldUpdates) update(live, obj runtime.Object, manager string) (done bo
 	if u == nil || !ok || !ok2 || !u.ofKind(before) || !u.ofKind(after) || !utf8.ValidString(manager) {
 		return false
 	}
+	if _, ok := after.Object["metadata"].(map[string]any); !ok {
+		return false
+	}
 	owners, ok := u.owners(before, after)
 	if !ok {
 		return false
