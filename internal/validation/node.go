@@ -37,8 +37,6 @@ type (
 	listNode struct {
 		minItems, maxItems *int64
 		items              *child
-		// byKeys says which keys tell items from each other, if they do; else it is nil.
-		byKeys *structuralschema.Structural
 	}
 	objectNode struct {
 		minProperties, maxProperties *int64
@@ -234,9 +232,6 @@ func (n *node) compileList(s *structuralschema.Structural, values *structuralsch
 		return
 	}
 	n.list = &listNode{minItems: values.MinItems, maxItems: values.MaxItems}
-	if s.XListType != nil && *s.XListType == "map" {
-		n.list.byKeys = s
-	}
 	if s.Items != nil {
 		n.list.items = &child{source: s.Items}
 	}

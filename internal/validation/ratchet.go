@@ -26,31 +26,12 @@ func newRatchet(structural *structuralschema.Structural, obj, old *unstructured.
 	return &ratchet{correlated: common.NewCorrelatedObject(obj.Object, old.Object, newCorrelatingSchema(structural)), structural: structural}
 }
 
-// of returns the ratchet of excerpts of the object and of the one before it, which is the ratchet itself if both are the whole.
-func (r *ratchet) of(value, old any) *ratchet {
-	if same(value, r.correlated.Value) && same(old, r.correlated.OldValue) {
+// of returns the ratchet of an excerpt of the object, which is the ratchet itself if the excerpt is the whole.
+func (r *ratchet) of(value any, old map[string]any) *ratchet {
+	if r == nil || same(value, r.correlated.Value) {
 		return r
 	}
 	return &ratchet{correlated: common.NewCorrelatedObject(value, old, newCorrelatingSchema(r.structural)), structural: r.structural}
-}
-
-// correlate returns a function that tells which item of an old list is the one before an item; -1 for none.
-func (c *listNode) correlate(old []any) func(item any) int {
-	if c.byKeys == nil || len(old) == 0 {
-		return func(any) int { return -1 }
-	}
-	byKeys, places := common.MakeMapList(newCorrelatingSchema(c.byKeys), old), make(map[uintptr]int, len(old))
-	for at, item := range old {
-		if fields, ok := item.(map[string]any); ok {
-			places[reflect.ValueOf(fields).Pointer()] = at
-		}
-	}
-	return func(item any) int {
-		if before, ok := byKeys.Get(item).(map[string]any); ok && before != nil {
-			return places[reflect.ValueOf(before).Pointer()]
-		}
-		return -1
-	}
 }
 
 // same says that both are one map or list, or none of that.

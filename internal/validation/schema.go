@@ -51,7 +51,7 @@ func (v *Version) validateSchema(root *node, obj *unstructured.Unstructured) fie
 	if err != nil {
 		return internalError(err)
 	}
-	return root.bounded(obj.Object, nil, func(value, _ any) field.ErrorList {
+	return root.bounded(obj.Object, nil, func(value any) field.ErrorList {
 		return apiservervalidation.ValidateCustomResource(nil, value, validator)
 	})
 }
@@ -66,13 +66,8 @@ func (v *Version) validateSchemaChange(root *node, obj, old *unstructured.Unstru
 	if err != nil {
 		return internalError(err)
 	}
-	if ratchet == nil {
-		return root.bounded(obj.Object, nil, func(value, _ any) field.ErrorList {
-			return apiservervalidation.ValidateCustomResourceUpdate(nil, value, old.Object, validator)
-		})
-	}
-	return root.bounded(obj.Object, old.Object, func(value, was any) field.ErrorList {
-		return apiservervalidation.ValidateCustomResourceUpdate(nil, value, was, validator, ratchet.of(value, was).schemaOptions()...)
+	return root.bounded(obj.Object, old.Object, func(value any) field.ErrorList {
+		return apiservervalidation.ValidateCustomResourceUpdate(nil, value, old.Object, validator, ratchet.of(value, old.Object).schemaOptions()...)
 	})
 }
 
@@ -86,26 +81,13 @@ func (v *Version) validateStatusChange(root *node, obj, old *unstructured.Unstru
 	if err != nil {
 		return internalError(err)
 	}
-	path := field.NewPath("status")
-	if ratchet == nil {
-		return root.statusNode().bounded(status, nil, func(value, _ any) field.ErrorList {
-			return apiservervalidation.ValidateCustomResourceUpdate(path, value, old.Object["status"], validator)
-		})
-	}
-	return root.statusNode().bounded(status, old.Object["status"], func(value, was any) field.ErrorList {
+	return root.statusNode().bounded(status, old.Object["status"], func(value any) field.ErrorList {
 		of := ratchet
-		if !same(value, status) || !same(was, old.Object["status"]) {
-			of = ratchet.of(withStatus(obj.Object, value), withStatus(old.Object, was))
+		if !same(value, status) {
+			whole := maps.Clone(obj.Object)
+			whole["status"] = value
+			of = ratchet.of(whole, old.Object)
 		}
-		return apiservervalidation.ValidateCustomResourceUpdate(path, value, was, validator, of.statusOptions()...)
+		return apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), value, old.Object["status"], validator, of.statusOptions()...)
 	})
-}
-
-// withStatus returns an object with another status; nil if it has none.
-func withStatus(obj map[string]any, status any) map[string]any {
-	obj = maps.Clone(obj)
-	if obj["status"] = status; status == nil {
-		delete(obj, "status")
-	}
-	return obj
 }
