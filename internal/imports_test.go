@@ -78,7 +78,7 @@ type listed struct {
 // packages lists the module's packages that have code.
 func packages(t *testing.T) []listed {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports", "./...")
+	command := exec.CommandContext(t.Context(), "go", "list", "-pgo=off", "-json=ImportPath,Dir,Doc,GoFiles,Imports", "./...")
 	command.Dir = ".."
 	var stderr strings.Builder
 	command.Stderr = &stderr

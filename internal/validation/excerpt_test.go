@@ -37,8 +37,8 @@ func TestManyFaults(t *testing.T) {
 			}
 		}
 	}
-	const before = 2 * maxFaults // the library is left alone with these
-	bad := object(list[:before], nil)
+	const old = 2 * maxFaults // the library is left alone with these
+	bad := object(list[:old], nil)
 	same := bad.DeepCopy()
 	same.Object["one"] = "y"
 	if errs := version.ValidateUpdate(t.Context(), same, bad); len(errs) > 0 {
