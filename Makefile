@@ -71,7 +71,7 @@ bench: ## measure against upstream's server in one run; BENCH=get,list for parts
 profile: ## renew the profile that the compiler optimises for, cmd/crd-server/default.pgo (two minutes; the machine should be calm)
 	rm -rf build/profiles
 	cd bench && go run . -alone -parts create,list,get,write,watch -profiles ../build/profiles -output ../build/profiles
-	go tool pprof -proto build/profiles/*.cpu.pprof > cmd/crd-server/default.pgo
+	cd bench && go run ./mergeprofiles ../build/profiles/*.cpu.pprof > ../cmd/crd-server/default.pgo
 
 .PHONY: lint
 lint: ## check format, go.mod files, go vet and staticcheck in every module

@@ -23,7 +23,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/crd-server/crd-server/test/process v0.0.0-00010101000000-000000000000
+require (
+	github.com/crd-server/crd-server/test/process v0.0.0-00010101000000-000000000000
+	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
+)
 
 require (
 	github.com/coreos/go-semver v0.3.1 // indirect
