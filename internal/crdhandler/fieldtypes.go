@@ -58,7 +58,7 @@ func (c *fieldChanges) declareMembers(t *smdschema.Map, members map[string]any, 
 		}
 		c.steps = append(c.steps, fieldStep{name: name})
 		ok = c.declare(ref, value, into)
-		c.steps = c.steps[:len(c.steps)-1]
+		c.leave()
 		return ok
 	})
 }
