@@ -169,7 +169,7 @@ func (l *Lifecycle) reexamine(record *crds.Record) {
 func (l *Lifecycle) release(record *crds.Record) {
 	l.remaining.Delete(record.Name)
 	if !builtIn(record) {
-		l.config.Store.Resource(record.Group, record.Names.Plural).Release()
+		l.config.Store.Resource(record.Group, record.Names.Plural).Retire()
 	}
 }
 

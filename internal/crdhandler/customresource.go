@@ -30,7 +30,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		cbor:      utilfeature.DefaultFeatureGate.Enabled(cborFeature),
 	}
 	storage := &storage{
-		resource: config.Store.Resource(group, names.Plural),
+		resource: info.resource,
 		viewer:   dynamicstorage.NewViewer(codec.views),
 		codec:    codec,
 		// A write that was under way while its CRD went must not leave an object behind for the next CRD of that name.

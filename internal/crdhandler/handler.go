@@ -87,6 +87,10 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 	}
 	gv := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 	crdInfo, err := h.infos.of(record)
+	if errors.Is(err, errCRDGone) {
+		h.config.Delegate.ServeHTTP(w, req)
+		return
+	}
 	if err != nil {
 		klog.FromContext(req.Context()).Error(err, "Custom resource cannot be served", "customResourceDefinition", record.Name)
 		internalError(errors.New("error resolving resource"), w, req, gv)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
@@ -21,9 +22,10 @@ type infos struct {
 }
 
 // of returns the serving state of a CRD, building it when there is none for this spec and these accepted names.
+// errCRDGone: the table does not show it any more.
 func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 	if known, ok := i.byUID.Load(record.UID); ok {
-		if info := known.(*crdInfo); info.specHash == record.SpecHash || info.revision >= record.Revision {
+		if info := known.(*crdInfo); info.serves(record) {
 			return info, nil
 		}
 	}
@@ -37,7 +39,7 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 			break
 		}
 		current := known.(*crdInfo)
-		if current.specHash == record.SpecHash || current.revision >= record.Revision {
+		if current.serves(record) {
 			return current, nil
 		}
 		if i.byUID.CompareAndSwap(record.UID, known, info) {
@@ -45,17 +47,24 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 			break
 		}
 	}
-	i.dropIfStale(record.Name, info)
+	if !i.dropIfStale(record.Name, info) {
+		return nil, errCRDGone
+	}
 	return info, nil
 }
 
-// dropIfStale retires an info that was stored while its CRD changed: changed saw nothing to retire then.
-func (i *infos) dropIfStale(name string, info *crdInfo) {
+// errCRDGone: the CRD was deleted a moment ago. Nobody would give back what was read of its resource now.
+var errCRDGone = fmt.Errorf("CustomResourceDefinition: %w", dynamicstorage.ErrClosed)
+
+// dropIfStale retires an info that was stored while its CRD changed: changed saw nothing to retire then. It returns false
+// if there is no such CRD any more.
+func (i *infos) dropIfStale(name string, info *crdInfo) bool {
 	record, ok := i.config.Table.Get(name)
 	if ok && record.UID == info.uid && (record.SpecHash == info.specHash || record.Revision < info.revision) {
-		return
+		return true
 	}
 	i.retire(info.uid, info)
+	return ok
 }
 
 // changed is told of every change of the table: serving state that no longer fits is retired, which ends
@@ -95,6 +104,7 @@ type crdInfo struct {
 	revision       int64
 	specHash       string
 	storageVersion string
+	resource       *dynamicstorage.Resource
 	versions       map[string]*servedVersion
 
 	// slot is where the cache keeps what is compiled of the CRD.
@@ -126,6 +136,7 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *
 		revision:       record.Revision,
 		specHash:       record.SpecHash,
 		storageVersion: record.StorageVersion(),
+		resource:       config.Store.Resource(record.Group, record.AcceptedNames.Plural),
 		versions:       map[string]*servedVersion{},
 		replaced:       make(chan struct{}),
 	}
@@ -143,6 +154,12 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *
 		}
 	}
 	return info, nil
+}
+
+// serves says whether the info is as new as a record of its CRD. One that was made while the resource of an older CRD of
+// that name was being retired may have got that.
+func (i *crdInfo) serves(record *crds.Record) bool {
+	return (i.specHash == record.SpecHash || i.revision >= record.Revision) && !i.resource.Retired()
 }
 
 // compiled returns what is compiled of the CRD, which may have to be compiled again. Those who hold the result may go on

@@ -57,7 +57,7 @@ func (r *Resource) warm(ctx context.Context) error {
 	}
 }
 
-// startLoad starts loading a cold resource, unless that runs already. Nil: the store has stopped.
+// startLoad starts loading a cold resource, unless that runs already. Nil: it is retired, or the store has stopped.
 func (r *Resource) startLoad() *load {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,6 +73,9 @@ func (r *Resource) startLoad() *load {
 }
 
 func (r *Resource) startLoadLocked() *load {
+	if r.retired.Load() {
+		return nil
+	}
 	l := &load{done: make(chan struct{})}
 	if !r.store.spawn(func() { r.runLoad(r.store.background, l) }) {
 		return nil

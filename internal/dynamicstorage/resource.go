@@ -17,6 +17,8 @@ type Resource struct {
 	name   string // "<group>/<plural>"
 	prefix string // of full keys, with the trailing slash
 
+	// retired: the resource is never loaded again.
+	retired atomic.Bool
 	// read is set by readers, and cleared by the store's housekeeping to see who goes unread.
 	read atomic.Bool
 	// replays holds a token while a watcher reads old events from etcd: others mostly find them in the ring afterwards.
@@ -146,6 +148,16 @@ func (r *Resource) applyLocked(changes []change) {
 
 // Release gives the resource's memory back. Its watchers end with ErrClosed. Whoever uses it later begins anew.
 func (r *Resource) Release() { r.reset(ErrClosed) }
+
+// Retire is Release for good: its reads fail with ErrClosed from now on, and Store.Resource returns another one.
+func (r *Resource) Retire() {
+	r.retired.Store(true)
+	r.store.forget(r)
+	r.Release()
+}
+
+// Retired says whether Retire has been called.
+func (r *Resource) Retired() bool { return r.retired.Load() }
 
 // reset makes the resource cold and ends its watchers with err.
 func (r *Resource) reset(err error) {

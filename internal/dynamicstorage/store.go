@@ -139,7 +139,7 @@ func (s *Store) spawn(f func()) bool {
 	return true
 }
 
-// Resource returns the handle of a resource, always the same one. Nothing is loaded by it.
+// Resource returns the handle of a resource, the same one until it is retired. Nothing is loaded by it.
 func (s *Store) Resource(group, plural string) *Resource {
 	name := group + "/" + plural
 	s.mu.RLock()
@@ -155,6 +155,15 @@ func (s *Store) Resource(group, plural string) *Resource {
 		s.resources[name] = r
 	}
 	return r
+}
+
+// forget takes a resource out of those that are fed.
+func (s *Store) forget(r *Resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resources[r.name] == r {
+		delete(s.resources, r.name)
+	}
 }
 
 // find returns the resource of a full key, nil if nobody has asked for it yet.

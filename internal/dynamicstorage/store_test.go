@@ -333,3 +333,36 @@ func TestStoppedStore(t *testing.T) {
 		t.Error("a store without etcd")
 	}
 }
+
+// TestRetire: whoever comes late does not bring a retired resource back into memory, and the next of that name begins anew.
+func TestRetire(t *testing.T) {
+	ctx, s := t.Context(), testStore(t)
+	old := s.Resource("g", "p")
+	put(t, old, "x", "0")
+	w := watch(t, old, 0)
+	old.Retire()
+	if _, err := w.Next(ctx); !errors.Is(err, ErrClosed) {
+		t.Errorf("the watch ended with %v", err)
+	}
+	if _, err := old.Snapshot(ctx, ReadAt{Mode: Consistent}); !errors.Is(err, ErrClosed) {
+		t.Errorf("a list ended with %v", err)
+	}
+	if _, err := old.Watch(ctx, 0); !errors.Is(err, ErrClosed) {
+		t.Errorf("another watch ended with %v", err)
+	}
+	if stats := s.Stats(); len(stats.Resources) > 0 {
+		t.Errorf("in memory: %v", stats.Resources)
+	}
+	next := s.Resource("g", "p")
+	if next == old || !old.Retired() || next.Retired() {
+		t.Fatal("there is no other resource")
+	}
+	put(t, next, "y", "1")
+	snapshot, err := next.Snapshot(ctx, ReadAt{Mode: Consistent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count, err := snapshot.Count(ctx, "", ""); err != nil || count != 2 {
+		t.Errorf("%d objects, %v", count, err)
+	}
+}
