@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -193,7 +194,10 @@ func TestChurn(t *testing.T) {
 	eventually(t, func() bool {
 		_, metrics = a.ask(http.MethodGet, "/metrics", "")
 		return !strings.Contains(metrics, `resource="things`)
-	}, func() { t.Error("series of deleted CRDs are left") })
+	}, func() {
+		line, _ := regexp.Compile(`.*resource="things.*`)
+		t.Errorf("series of deleted CRDs are left: %s", line.FindAllString(metrics, 5))
+	})
 	perCRD, slack := int64(20<<10), int64(8<<20)
 	if grown := heapInUse() - heap; grown > slack+perCRD*int64(*churned) {
 		t.Errorf("the heap grew by %d KiB", grown>>10)

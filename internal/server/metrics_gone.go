@@ -14,10 +14,10 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// Requests are counted by resource. kube-apiserver keeps these series for ever; here they go with the CRD, soon after its last requests
-// have ended, and once more when the longest request that began before must have ended.
+// Requests are counted by resource. kube-apiserver keeps these series for ever; here they go with the CRD. A request that began before
+// counts when it ends: so they are looked for again, at twice the age each time, until the longest request must have ended.
 const (
-	forgetEvery = 3 * time.Second
+	forgetFirst = time.Second
 	forgetLast  = 2 * time.Minute
 )
 
@@ -31,8 +31,8 @@ type goneResources struct {
 
 // gone is what happened to a resource.
 type gone struct {
-	deleted   time.Time
-	forgotten bool // for the first time
+	deleted time.Time
+	next    time.Duration // after the deletion its series are looked for again
 }
 
 // followGone remembers the CRDs that are deleted. It is called before the table runs.
@@ -44,14 +44,14 @@ func followGone(table *crds.Table) *goneResources {
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.all[schema.GroupResource{Group: old.Group, Resource: old.Names.Plural}] = &gone{deleted: time.Now()}
+		g.all[schema.GroupResource{Group: old.Group, Resource: old.Names.Plural}] = &gone{deleted: time.Now(), next: forgetFirst}
 	})
 	return g
 }
 
 // run forgets series until ctx is done.
 func (g *goneResources) run(ctx context.Context) {
-	ticker := time.NewTicker(forgetEvery)
+	ticker := time.NewTicker(forgetFirst)
 	defer ticker.Stop()
 	for {
 		select {
@@ -71,18 +71,16 @@ func (g *goneResources) due(now time.Time) map[schema.GroupResource]bool {
 	defer g.mu.Unlock()
 	due := map[schema.GroupResource]bool{}
 	for resource, gone := range g.all {
+		age := now.Sub(gone.deleted)
 		_, back := g.table.Get(resource.String())
-		last := now.Sub(gone.deleted) >= forgetLast
-		if back || last {
+		if back || age >= forgetLast {
 			delete(g.all, resource)
 		}
-		if back {
+		if back || age < gone.next {
 			continue
 		}
-		if last || !gone.forgotten {
-			due[resource] = true
-			gone.forgotten = true
-		}
+		due[resource] = true
+		gone.next = min(2*age, forgetLast)
 	}
 	return due
 }
