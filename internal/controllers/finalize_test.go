@@ -153,12 +153,16 @@ func TestOtherFinalizersAreKept(t *testing.T) {
 // TestPatience: what keeps a CRD from going is told after a minute, and does not keep others from going.
 func TestPatience(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(now)
-	var mu sync.Mutex
-	stuck := true
+	var mu sync.Mutex // guards stuck and tries
+	stuck, tries := true, map[string]int{}
+	tried := make(chan string, 6) // the second time, when patience has begun
 	r := startReplica(t, replicaOptions{clock: clock, deleteInstances: func(_ context.Context, record *crds.Record) (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if stuck && record.Names.Kind != "Free" {
+			if tries[record.Name]++; tries[record.Name] == 2 {
+				tried <- record.Name
+			}
 			return 1, nil
 		}
 		return 0, nil
@@ -172,6 +176,13 @@ func TestPatience(t *testing.T) {
 		r.delete(crd.Name)
 	}
 	r.until("the free one is gone", func() bool { return r.shown(held[6]) == nil })
+	for range held[:6] {
+		select {
+		case <-tried:
+		case <-testContext(t).Done():
+			t.Fatal("not all are tried again")
+		}
+	}
 	clock.SetTime(now.Add(patience))
 	check := "True InstanceDeletionCheck: could not confirm zero CustomResources remaining: context deadline exceeded"
 	for _, name := range held[:6] {
