@@ -252,7 +252,7 @@ func TestReadBuildsNoValidator(t *testing.T) {
 	if v.structural.built.Load() == nil || v.selectableFields.built.Load() == nil {
 		t.Error("decoding should have compiled the structural schema and the selectable fields")
 	}
-	if v.objectValidator.built.Load() != nil || v.statusValidator.built.Load() != nil || v.celValidator.built.Load() != nil || v.parseableType.built.Load() != nil {
+	if v.objectSchema.built.Load() != nil || v.statusSchema.built.Load() != nil || v.celValidator.built.Load() != nil || v.parseableType.built.Load() != nil {
 		t.Error("decoding should not have compiled a validator, rules or types")
 	}
 	if set.Version("v2").structural.built.Load() != nil {

@@ -15,7 +15,7 @@
 //   - source.go, weight.go: the CRD whose schemas are decoded when a part is compiled, and what the parts weigh, for a
 //     memory budget
 //   - coerce.go, meta.go, canonical.go, default.go: decoding
-//   - prepare.go, validate.go, schema.go, ratchet.go, narrow.go, typemeta.go, objectmeta.go, scale.go, finalizers.go: the rules
+//   - prepare.go, validate.go, schema.go, faults.go, ratchet.go, narrow.go, typemeta.go, objectmeta.go, scale.go, finalizers.go: the rules
 //     for writes
 //   - selectable.go: declared selectable fields
 //   - typeconverter.go, models.go: types for managed fields

@@ -1,8 +1,6 @@
 package validation
 
 import (
-	"reflect"
-
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -16,31 +14,13 @@ import (
 // when the feature is off, and without a structural schema, by which values are correlated.
 type ratchet struct {
 	correlated *common.CorrelatedObject
-	structural *structuralschema.Structural
 }
 
 func newRatchet(structural *structuralschema.Structural, obj, old *unstructured.Unstructured) *ratchet {
 	if structural == nil || !utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CRDValidationRatcheting) {
 		return nil
 	}
-	return &ratchet{correlated: common.NewCorrelatedObject(obj.Object, old.Object, newCorrelatingSchema(structural)), structural: structural}
-}
-
-// of returns the ratchet of an excerpt of the object, which is the ratchet itself if the excerpt is the whole.
-func (r *ratchet) of(value any, old map[string]any) *ratchet {
-	if r == nil || same(value, r.correlated.Value) {
-		return r
-	}
-	return &ratchet{correlated: common.NewCorrelatedObject(value, old, newCorrelatingSchema(r.structural)), structural: r.structural}
-}
-
-// same says that both are one map or list, or none of that.
-func same(a, b any) bool {
-	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-	if x.Kind() != y.Kind() || x.Kind() != reflect.Map && x.Kind() != reflect.Slice {
-		return x.Kind() == y.Kind()
-	}
-	return x.Pointer() == y.Pointer()
+	return &ratchet{correlated: common.NewCorrelatedObject(obj.Object, old.Object, newCorrelatingSchema(structural))}
 }
 
 func (r *ratchet) schemaOptions() []apiservervalidation.ValidationOption {

@@ -1,8 +1,6 @@
 package validation
 
 import (
-	"maps"
-
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,12 +45,12 @@ func (v *Version) validateSchema(root *node, obj *unstructured.Unstructured) fie
 	if root.check(obj.Object) == valid {
 		return nil
 	}
-	validator, err := v.forObject()
+	schema, err := v.forObject()
 	if err != nil {
 		return internalError(err)
 	}
-	return root.bounded(obj.Object, nil, func(value any) field.ErrorList {
-		return apiservervalidation.ValidateCustomResource(nil, value, validator)
+	return faults(root, schema, func(validator apiservervalidation.SchemaValidator) field.ErrorList {
+		return apiservervalidation.ValidateCustomResource(nil, obj.Object, validator)
 	})
 }
 
@@ -62,12 +60,12 @@ func (v *Version) validateSchemaChange(root *node, obj, old *unstructured.Unstru
 	if root.check(obj.Object) == valid {
 		return nil
 	}
-	validator, err := v.forObject()
+	schema, err := v.forObject()
 	if err != nil {
 		return internalError(err)
 	}
-	return root.bounded(obj.Object, old.Object, func(value any) field.ErrorList {
-		return apiservervalidation.ValidateCustomResourceUpdate(nil, value, old.Object, validator, ratchet.of(value, old.Object).schemaOptions()...)
+	return faults(root, schema, func(validator apiservervalidation.SchemaValidator) field.ErrorList {
+		return apiservervalidation.ValidateCustomResourceUpdate(nil, obj.Object, old.Object, validator, ratchet.schemaOptions()...)
 	})
 }
 
@@ -77,17 +75,14 @@ func (v *Version) validateStatusChange(root *node, obj, old *unstructured.Unstru
 	if !ok || root.checkStatus(status) == valid {
 		return nil
 	}
-	validator, err := v.forStatus()
-	if err != nil {
+	schema, err := v.forStatus()
+	switch {
+	case err != nil:
 		return internalError(err)
+	case schema == nil:
+		return nil
 	}
-	return root.statusNode().bounded(status, old.Object["status"], func(value any) field.ErrorList {
-		of := ratchet
-		if !same(value, status) {
-			whole := maps.Clone(obj.Object)
-			whole["status"] = value
-			of = ratchet.of(whole, old.Object)
-		}
-		return apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), value, old.Object["status"], validator, of.statusOptions()...)
+	return faults(root.statusNode(), schema, func(validator apiservervalidation.SchemaValidator) field.ErrorList {
+		return apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], validator, ratchet.statusOptions()...)
 	})
 }

@@ -7,23 +7,24 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// forObject returns the validator of whole objects. Without a schema it accepts everything.
-func (v *Version) forObject() (apiservervalidation.SchemaValidator, error) {
-	return v.objectValidator.get(func() (apiservervalidation.SchemaValidator, error) {
+// forObject returns the schema of whole objects as the library takes it. Without a schema it accepts everything.
+func (v *Version) forObject() (*spec.Schema, error) {
+	return v.objectSchema.get(func() (*spec.Schema, error) {
 		props, err := v.schema()
 		if err != nil {
 			return nil, err
 		}
-		return newSchemaValidator(props)
+		return openAPISchema(props)
 	})
 }
 
-// forStatus returns the validator of what stands under status, nil when the status is no subresource or has no
+// forStatus returns the schema of what stands under status, nil when the status is no subresource or has no
 // schema.
-func (v *Version) forStatus() (apiservervalidation.SchemaValidator, error) {
-	return v.statusValidator.get(func() (apiservervalidation.SchemaValidator, error) {
+func (v *Version) forStatus() (*spec.Schema, error) {
+	return v.statusSchema.get(func() (*spec.Schema, error) {
 		if !v.HasStatus() {
 			return nil, nil
 		}
@@ -35,16 +36,16 @@ func (v *Version) forStatus() (apiservervalidation.SchemaValidator, error) {
 		if !ok {
 			return nil, nil
 		}
-		return newSchemaValidator(&status)
+		return openAPISchema(&status)
 	})
 }
 
-func newSchemaValidator(props *apiextensions.JSONSchemaProps) (apiservervalidation.SchemaValidator, error) {
-	validator, _, err := apiservervalidation.NewSchemaValidator(props)
+func openAPISchema(props *apiextensions.JSONSchemaProps) (*spec.Schema, error) {
+	_, schema, err := apiservervalidation.NewSchemaValidator(props)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
-	return validator, nil
+	return schema, nil
 }
 
 // forRules returns the validator of x-kubernetes-validations rules, nil when there are none.

@@ -4,9 +4,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
@@ -21,8 +21,8 @@ type Version struct {
 	uniqueLists       lazy[*uniqueLists]
 	embeddedResources lazy[*structuralschema.Structural]
 	keyedLists        lazy[*structuralschema.Structural]
-	objectValidator   lazy[apiservervalidation.SchemaValidator]
-	statusValidator   lazy[apiservervalidation.SchemaValidator]
+	objectSchema      lazy[*spec.Schema]
+	statusSchema      lazy[*spec.Schema]
 	celValidator      lazy[*cel.Validator]
 	selectableFields  lazy[[]selectableField]
 	parseableType     lazy[*typed.ParseableType]

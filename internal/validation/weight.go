@@ -37,10 +37,10 @@ func (v *Version) bytes() (bytes int64) {
 	if v.keyedLists.peek() != nil {
 		bytes += c.nodes * bytesKeyed
 	}
-	if v.objectValidator.peek() != nil {
+	if v.objectSchema.peek() != nil {
 		bytes += c.nodes * bytesValidator
 	}
-	if v.statusValidator.peek() != nil {
+	if v.statusSchema.peek() != nil {
 		bytes += c.status * bytesValidator
 	}
 	if v.celValidator.peek() != nil && c.rules > 0 {
