@@ -33,6 +33,8 @@ type Options struct {
 	Reviews bool
 	// CacheBytes bounds what is kept of OpenAPI documents. Zero: 64 MiB.
 	CacheBytes int64
+	// Making, if set, is told how many CRDs are about to be described in an OpenAPI document.
+	Making func(described int)
 }
 
 // Discovery serves what clients ask to find out what there is. It runs no goroutine of its own.
@@ -65,7 +67,7 @@ func New(table Table, options Options) *Discovery {
 	d.list.Store(&groupList{source: d})
 	d.api = aggregatedOr(http.HandlerFunc(serveAPIVersions), noGroups)
 	d.apis = aggregatedOr(http.HandlerFunc(d.serveGroupList), d.currentList)
-	d.documents = newDocuments(d, openapi.NewStatic(options.Version), options.CacheBytes)
+	d.documents = newDocuments(d, openapi.NewStatic(options.Version), options)
 	table.OnChange(d.forget)
 	return d
 }

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -25,11 +26,12 @@ type documents struct {
 	frames sync.Map // frameKey -> *frameBlocks
 }
 
-func newDocuments(d *Discovery, static *openapi.Static, cacheBytes int64) *documents {
-	if cacheBytes == 0 {
-		cacheBytes = defaultCacheBytes
+func newDocuments(d *Discovery, static *openapi.Static, options Options) *documents {
+	cache, making := newPartCache(cmp.Or(options.CacheBytes, defaultCacheBytes)), options.Making
+	if making == nil {
+		making = func(int) {}
 	}
-	return &documents{discovery: d, static: static, parts: &parts{cache: newPartCache(cacheBytes), static: static}}
+	return &documents{discovery: d, static: static, parts: &parts{cache: cache, static: static, announce: making}}
 }
 
 func (d *documents) forget(old *crds.Record) {

@@ -23,6 +23,8 @@ type parts struct {
 	cache  *partCache
 	static *openapi.Static
 	making singleflight.Group
+	// announce is called with the number of CRDs of a part before it is made.
+	announce func(described int)
 }
 
 // How many CRDs share a part: a part is compressed as a whole, and what CRDs say is much the same; but all of it is made anew
@@ -144,6 +146,7 @@ func (p *parts) get(ctx context.Context, records []*crds.Record, key partKey) (*
 
 // make describes CRDs, as many at a time as there are processors.
 func (p *parts) make(ctx context.Context, records []*crds.Record, key partKey) (*part, error) {
+	p.announce(len(records))
 	made, described := &part{}, make([]openapi.Part, len(records))
 	group := errgroup.Group{}
 	group.SetLimit(runtime.GOMAXPROCS(0))

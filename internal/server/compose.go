@@ -35,10 +35,11 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
 	measure(client, o.Etcd.root(), table)
-	gone := followGone(table)
+	gone, burst := followGone(table), newBurst()
 	published := discovery.New(table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
 		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster has them itself
+		Making:  func(described int) { burst.announce(uint64(described) * garbageDescribed) },
 	})
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(g.tracer)))
@@ -53,13 +54,16 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 	// objects of a deleted one are deleted by the handler.
 	var lifecycle *controllers.Lifecycle
 	config := crdhandler.Config{
-		Store:                   store,
-		Table:                   table,
-		Converters:              converters,
-		Delegate:                reviews.New(g.authorizer, http.HandlerFunc(notFound)),
-		GroupDiscovery:          published.Group(),
-		VersionDiscovery:        published.Version(),
-		Settle:                  func(ctx context.Context, name string) error { return lifecycle.Settle(ctx, name) },
+		Store:            store,
+		Table:            table,
+		Converters:       converters,
+		Delegate:         reviews.New(g.authorizer, http.HandlerFunc(notFound)),
+		GroupDiscovery:   published.Group(),
+		VersionDiscovery: published.Version(),
+		Settle: func(ctx context.Context, name string) error {
+			burst.announce(garbageWritten)
+			return lifecycle.Settle(ctx, name)
+		},
 		Authorizer:              g.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.Resources.GarbageCollection,
@@ -103,5 +107,6 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 		storage:  store.Ready,
 		synced:   table.Synced(),
 		size:     store.Size,
+		burst:    burst,
 	}, nil
 }

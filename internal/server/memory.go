@@ -30,19 +30,25 @@ func tuneGC() {
 // decidedGC says that whoever started the process has decided about collecting.
 func decidedGC() bool { return os.Getenv("GOGC") != "" }
 
-// followHeap sets after each collection when the next is due, until ctx is done.
-func followHeap(ctx context.Context) {
+// followHeap sets when the next collection is due, after each one and when another allowance is in force, until ctx is done.
+func followHeap(ctx context.Context, b *burst) {
 	if decidedGC() {
 		return
 	}
 	last := mostPercent
-	afterCollections(ctx, func() {
-		percent := collected().percent()
+	afterCollections(ctx, b.poke)
+	for {
+		select {
+		case <-b.poked:
+		case <-ctx.Done():
+			return
+		}
+		percent := collected().percent(b.allowance())
 		if difference := percent - last; difference < -2 || difference > 2 { // setting it stops the world
 			debug.SetGCPercent(percent)
 			last = percent
 		}
-	})
+	}
 }
 
 // afterCollections calls f soon after each collection of garbage, until ctx is done.
@@ -72,12 +78,13 @@ func collected() heap {
 	return heap{live: value(0), scanned: value(1), roots: value(2) + value(3)}
 }
 
-// percent returns the growth of the heap as Go understands it: in percent of what is live and the roots.
-func (h heap) percent() int {
+// percent returns the growth of the heap as Go understands it, in percent of what is live and the roots; allowance are bytes it may
+// grow by besides.
+func (h heap) percent(allowance uint64) int {
 	whole := h.live + h.roots
 	if whole == 0 {
 		return mostPercent
 	}
 	growth := max(leastGrowth, min((h.scanned+h.roots)*scanPercent/100, whole*mostPercent/100))
-	return int(max(growth*100/whole, 1))
+	return int(max((growth+allowance)*100/whole, 1))
 }

@@ -29,6 +29,8 @@ type parts struct {
 	synced <-chan struct{}
 	// size tells how much there is of a resource.
 	size sizes
+	// burst is where work announces much garbage.
+	burst *burst
 }
 
 // composer makes the parts over a connection to etcd. They do nothing before run.
@@ -192,8 +194,8 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	group, working := errgroup.WithContext(working)
 	requests, endRequests := context.WithCancel(working)
 	defer endRequests()
-	followHeap(working)
 	web := newHTTPServer(requests, &s.options.Serving, s.security.config, s.handler)
+	group.Go(func() error { followHeap(working, s.parts.burst); return nil })
 	group.Go(func() error { return s.parts.run(working) })
 	group.Go(func() error { s.security.run(working); return nil })
 	group.Go(func() error { s.guards.run(working); return nil })
