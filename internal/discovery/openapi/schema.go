@@ -11,7 +11,6 @@ import (
 	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	builderutil "k8s.io/kube-openapi/pkg/builder3/util"
-	"k8s.io/kube-openapi/pkg/handler"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -45,7 +44,7 @@ func (r *resource) definitions(crd *apiextensions.CustomResourceDefinition, v *o
 	}
 	definitions := spec.Definitions{r.object: *object, r.list: *list}
 	if v == version2 {
-		return handler.PruneDefaults(definitions), nil
+		return definitions, nil
 	}
 	for name, schema := range definitions {
 		definitions[name] = *builderutil.WrapRefs(&schema)
@@ -87,6 +86,7 @@ func (r *resource) objectSchema(structural *structuralschema.Structural, preserv
 	anything := structural == nil || v == version2 && (structural.XPreserveUnknownFields || preserveUnknownFields)
 	if !anything {
 		if v == version2 {
+			dropDefaults(structural)
 			structural = openapiv2.ToStructuralOpenAPIV2(structural)
 		}
 		schema = structural.ToKubeOpenAPI()
@@ -98,6 +98,17 @@ func (r *resource) objectSchema(structural *structuralschema.Structural, preserv
 	}
 	schema.AddExtension(extensionKind, r.kindExtension(r.kind))
 	return schema
+}
+
+// dropDefaults takes the defaults out of a schema: version 2 has none. Upstream takes them out of the finished definitions, all of
+// which have to be copied for that.
+func dropDefaults(structural *structuralschema.Structural) {
+	visitor := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
+		had := s.Default.Object != nil
+		s.Default.Object = nil
+		return had
+	}}
+	visitor.Visit(structural)
 }
 
 func (r *resource) listSchema(v *openAPIVersion) *spec.Schema {
