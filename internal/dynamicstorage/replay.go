@@ -77,11 +77,12 @@ type replayed struct {
 	complete bool
 }
 
-// How long to wait for an answer of etcd before it is asked for its progress. It brings watches that begin in the past up to date
-// every 100 ms.
 const (
-	replayAsk  = 20 * time.Millisecond
-	replayMute = 5 * time.Second
+	// replayAsk is how long to wait for an answer of etcd before it is asked for its progress. It brings watches that begin in the past
+	// up to date every 100 ms.
+	replayAsk = 20 * time.Millisecond
+	// replayAsks is how often it is asked in vain, for five seconds or longer: a process that has to wait for a processor asks less often.
+	replayAsks = 250
 )
 
 // replay reads the events after a revision and up to another from etcd, or the first part of them. ErrCompacted: etcd does not
@@ -96,9 +97,8 @@ func (r *Resource) replay(ctx context.Context, after, upTo int64) (*replayed, er
 		clientv3.WithPrevKV(), clientv3.WithCreatedNotify(), clientv3.WithFragment())
 	timer := store.options.Clock.NewTimer(replayAsk)
 	defer timer.Stop()
-	began := store.options.Clock.Now()
 	part := &replayed{revision: after}
-	for {
+	for asked := 0; ; {
 		select {
 		case resp, open := <-responses:
 			if !open {
@@ -114,7 +114,7 @@ func (r *Resource) replay(ctx context.Context, after, upTo int64) (*replayed, er
 				return part, nil
 			}
 		case <-timer.C():
-			if store.options.Clock.Since(began) > replayMute { // etcd does not tell whether there is more
+			if asked++; asked > replayAsks { // etcd does not tell whether there is more
 				return nil, errors.Join(ErrCompacted, errNoProgress)
 			}
 			if err := store.client.RequestProgress(ctx); err != nil {
