@@ -130,13 +130,13 @@ func (l *load) drips(ctx context.Context) error {
 		for {
 			select {
 			case <-answered:
-				if took := time.Since(began); took > overloadLimit+2*time.Second {
+				if took := time.Since(began); took > overloadLimit+10*time.Second {
 					return fmt.Errorf("a body that drips was cut off after %s", took)
 				}
 				return nil
 			case <-time.After(time.Second):
 			}
-			if time.Since(began) > overloadLimit+10*time.Second {
+			if time.Since(began) > overloadLimit+30*time.Second {
 				return errors.New("a body that drips is not cut off")
 			}
 			_, _ = c.Write([]byte("x"))

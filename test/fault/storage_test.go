@@ -202,7 +202,7 @@ func TestCorruptedValue(t *testing.T) {
 	if _, err := f.etcd.Put(t.Context(), "/registry/"+group+"/"+plural+"/fault/bad", "\x00 no object"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the server has seen the value", 10*time.Second, func() bool { return f.ask(t, http.MethodGet, cells+"/bad", nil).code != http.StatusOK })
+	waitFor(t, "the server has seen the value", time.Minute, func() bool { return f.ask(t, http.MethodGet, cells+"/bad", nil).code != http.StatusOK })
 	for _, when := range []string{"while it runs", "after a restart"} {
 		if list := f.ask(t, http.MethodGet, cells, nil); list.code != http.StatusInternalServerError || list.Reason != "StorageReadError" || !strings.Contains(list.Message, "bad") {
 			t.Errorf("%s, a list: %+v", when, list)
@@ -247,7 +247,7 @@ func TestSlowEtcd(t *testing.T) {
 	if err != nil || listErr != nil || patched < 500 || listed < 429 {
 		t.Errorf("with an etcd that does not answer: %d %v, %d %v", patched, err, listed, listErr)
 	}
-	if took := time.Since(began); took > 8*time.Second {
+	if took := time.Since(began); took > 20*time.Second { // without their limit they take half a minute each
 		t.Errorf("two requests of at most 2s took %s", took)
 	}
 	f.must(t, http.StatusOK, http.MethodGet, cells+"?resourceVersion=0", "", nil)
@@ -258,7 +258,7 @@ func TestSlowEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := time.Now()
-	waitFor(t, "the server is ready", 20*time.Second, func() bool { return f.isReady(t.Context()) })
+	waitFor(t, "the server is ready", time.Minute, func() bool { return f.isReady(t.Context()) })
 	f.must(t, http.StatusOK, http.MethodPatch, cells+"/cell", asMergePatch, []byte(`{"spec":{"value":"again"}}`))
 	f.must(t, http.StatusOK, http.MethodGet, cells, "", nil)
 	written.add(t, "without an answer of etcd a write gets %d, a list %d; ready %s after it is back", patched, listed, time.Since(back).Round(time.Millisecond))

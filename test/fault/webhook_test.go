@@ -50,7 +50,7 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 const (
 	cellsV2      = "/apis/" + group + "/v2/namespaces/fault/" + plural
 	asMetadata   = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-	promptAnswer = 5 * time.Second // on a busy machine
+	promptAnswer = 20 * time.Second // on a busy machine; who waits for a webhook that hangs takes 30 s
 )
 
 // TestConversionWebhook has a conversion webhook that refuses, hangs and is down. What does not need it goes on at once; what needs it is
@@ -120,7 +120,7 @@ func (c *client) withoutWebhook(t *testing.T) {
 		}
 	}
 	prompt(http.StatusOK, http.MethodDelete, definitions+"/"+plural+"."+group, "", nil)
-	waitFor(t, "the CRD is gone", 10*time.Second, func() bool {
+	waitFor(t, "the CRD is gone", time.Minute, func() bool {
 		return c.ask(t, http.MethodGet, definitions+"/"+plural+"."+group, nil).code == http.StatusNotFound
 	})
 }
