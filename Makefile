@@ -35,15 +35,15 @@ test: test-unit test-e2e ## run all tests but conformance
 .PHONY: test-unit
 test-unit: ## run the tests beside the code
 	@$(if $(RACE),:,echo "make test: no cgo or no C compiler: running without the race detector")
-	go test $(NO_PROFILE) $(RACE) ./...
+	go test -timeout 30m $(NO_PROFILE) $(RACE) ./...
 
 .PHONY: test-e2e
 test-e2e: ## use the binary as users do: whole responses, kubectl, informers, controllers, an aggregator, a short look at faults
 	go build $(NO_PROFILE) $(RACE) -o build/crd-server ./cmd/crd-server
-	cd test/transcripts && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
-	cd test/e2e && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
-	cd test/fault && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
-	cd test/aggregator && CRD_SERVER=$(CURDIR)/build/crd-server go test ./...
+	cd test/transcripts && CRD_SERVER=$(CURDIR)/build/crd-server go test -timeout 30m ./...
+	cd test/e2e && CRD_SERVER=$(CURDIR)/build/crd-server go test -timeout 30m ./...
+	cd test/fault && CRD_SERVER=$(CURDIR)/build/crd-server go test -timeout 30m ./...
+	cd test/aggregator && CRD_SERVER=$(CURDIR)/build/crd-server go test -timeout 30m ./...
 
 .PHONY: differential
 differential: build ## play the transcripts and random steps on upstream's server as well, and print the differences; SEED=n repeats a run
@@ -59,6 +59,17 @@ SCENARIO :=
 .PHONY: fault
 fault: build ## break things under load, in full (an hour), or one SCENARIO=TestKill; SEED=n repeats a run; the report is build/fault/report.md
 	cd test/fault && CRD_SERVER=$(CURDIR)/$(BIN) go test -v -timeout 90m -run '$(SCENARIO)' . -full -seed $(SEED)
+
+FUZZTIME := 1m
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME, one after the other
+	@set -e; for package in $$(grep -rl '^func Fuzz' --include='*_test.go' internal | xargs -n1 dirname | sort -u); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$package/*_test.go); do \
+			echo "fuzz $$package $$target"; \
+			go test $(NO_PROFILE) ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+		done; \
+	done
 
 BENCH :=
 CRDS  :=
