@@ -20,9 +20,12 @@ type question struct {
 	// asking: somebody asks, or has been given the turn to.
 	asking bool
 	next   *answer // nobody has asked etcd for it yet; nil if nobody has come for it
+	// crowded: more than one came for the last answer that was asked for.
+	crowded bool
 }
 
 type answer struct {
+	takers   int           // how many have come for it; guarded by the question's mu
 	turn     chan struct{} // has an element, once, for whoever is to ask
 	done     chan struct{} // closed when the fields below are set
 	revision int64
@@ -65,16 +68,19 @@ func (q *question) join() *answer {
 		q.asking = true
 		q.next.turn <- struct{}{}
 	}
+	q.next.takers++
 	return q.next
 }
 
 // ask asks for all who have come, and passes the turn on to those who come meanwhile.
 func (q *question) ask(ctx context.Context, s *Store, a *answer) {
-	// Whoever is about to ask too, and only waits for a processor, comes along: under load that makes questions fewer, and
-	// when nothing else is to be done it takes no time.
-	runtime.Gosched()
+	// Whoever is about to ask too, and only waits for a processor, comes along: under load that makes questions fewer. With
+	// nobody about it would wake another processor for nothing, which may then go on with this goroutine.
+	if q.busy(a) {
+		runtime.Gosched()
+	}
 	q.mu.Lock()
-	q.next = nil
+	q.next, q.crowded = nil, a.takers > 1
 	q.mu.Unlock()
 	a.revision, a.err = s.askRevision(ctx)
 	if a.err != nil && ctx.Err() != nil {
@@ -87,6 +93,13 @@ func (q *question) ask(ctx context.Context, s *Store, a *answer) {
 	if q.asking {
 		q.next.turn <- struct{}{}
 	}
+}
+
+// busy says whether others are likely to come for an answer that is about to be asked for.
+func (q *question) busy(a *answer) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.crowded || a.takers > 1
 }
 
 // etcdTimeout bounds a request that has no caller to give up on it.
