@@ -200,7 +200,9 @@ func (u *updating) put(ctx context.Context, cur *Entry, change Change) (*Entry, 
 		}
 	}
 	r.expect(w)
-	revision, lost, err := u.transact(ctx, cur, clientv3.OpPut(r.fullKey(key), string(w.stored)))
+	op := clientv3.OpPut(r.fullKey(key), "")
+	op.WithValueBytes(w.stored) // nobody changes them; as a string they would be copied twice
+	revision, lost, err := u.transact(ctx, cur, op)
 	if err != nil || lost != nil {
 		r.forget(w)
 		return nil, lost, err
