@@ -108,10 +108,12 @@ func (s *shortage) test(t *testing.T) {
 		server = startServer(t, options)
 		c = newClient(t, server)
 	}
-	items, _, code, err := c.list(t.Context())
-	if err != nil || code != http.StatusOK {
-		t.Fatalf("%d %v", code, err)
-	}
+	var items map[string]object
+	waitFor(t, "all objects are listed", time.Minute, func() (listed bool) {
+		found, _, code, err := c.list(t.Context())
+		items = found
+		return err == nil && code == http.StatusOK
+	})
 	for _, name := range names {
 		if _, found := items[name]; !found {
 			t.Errorf("%s was acknowledged, and is not there", name)
