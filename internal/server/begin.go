@@ -17,7 +17,7 @@ import (
 // which ID it is audited.
 func begin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		growStack()
+		growStack(req.Method)
 		c := &requestContext{Context: req.Context(), received: time.Now()}
 		c.waiting.begin()
 		id := req.Header.Get(auditapi.HeaderAuditID)
@@ -46,11 +46,25 @@ func collectWarnings(next http.Handler) http.Handler {
 	})
 }
 
-// growStack makes the goroutine's stack as large as a read of an object needs it. It is small in the goroutine that the
-// HTTP/2 server starts for every request, and would be copied at every doubling, with ever more on it.
-//
+// growStack makes the goroutine's stack as large as a read or a write of an object needs it. It is small in the goroutine that
+// the HTTP/2 server starts for every request, and would be copied at every doubling, with ever more on it.
+func growStack(method string) {
+	switch method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+		growForWrite()
+	default:
+		growForRead()
+	}
+}
+
 //go:noinline
-func growStack() {
+func growForRead() {
 	var room [12 << 10]byte
+	runtime.KeepAlive(&room)
+}
+
+//go:noinline
+func growForWrite() {
+	var room [20 << 10]byte
 	runtime.KeepAlive(&room)
 }
