@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"reflect"
 	"sync"
 	"time"
 
@@ -141,7 +140,7 @@ func (l *Lifecycle) changed(old, record *crds.Record) {
 	if old != nil && !same {
 		l.release(old)
 	}
-	if old != nil && (!same || waiting(old) || !reflect.DeepEqual(old.AcceptedNames, record.AcceptedNames)) {
+	if old != nil && (!same || waiting(old) || !sameNames(&old.AcceptedNames, &record.AcceptedNames)) {
 		l.reexamine(old)
 	}
 	if record == nil {
@@ -175,7 +174,7 @@ func (l *Lifecycle) release(record *crds.Record) {
 
 // waiting says that a CRD wants names it has not been granted.
 func waiting(record *crds.Record) bool {
-	return !reflect.DeepEqual(record.Names, record.AcceptedNames)
+	return !sameNames(&record.Names, &record.AcceptedNames)
 }
 
 // dying says that a CRD is deleted, and that its objects are for us to remove first.

@@ -18,8 +18,15 @@ type claims struct {
 	resources, kinds map[string]int
 }
 
-func newClaims() *claims {
-	return &claims{resources: map[string]int{}, kinds: map[string]int{}}
+// newClaims has room for those of so many CRDs.
+func newClaims(definitions int) *claims {
+	return &claims{resources: make(map[string]int, 2*definitions), kinds: make(map[string]int, 2*definitions)}
+}
+
+// sameNames says whether two CRDs want, or have, the same names. Every CRD of a group is asked when one of them is created.
+func sameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
+	return a.Plural == b.Plural && a.Singular == b.Singular && a.Kind == b.Kind && a.ListKind == b.ListKind &&
+		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
 }
 
 // claimed returns the names that are not for a CRD to have: those the other CRDs of its group hold, and those that
@@ -27,7 +34,7 @@ func newClaims() *claims {
 // other replicas, come to the same result, whoever writes first: a CRD is settled knowing everything older than itself, and
 // its write fails if it is not the same any more, so no name is granted twice.
 func claimed(group []*crds.Record, name string, revision int64) *claims {
-	c := newClaims()
+	c := newClaims(len(group))
 	var older []*crds.Record
 	for _, other := range group {
 		if other.Name == name {

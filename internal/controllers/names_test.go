@@ -90,7 +90,7 @@ func TestAccept(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClaims()
+			c := newClaims(1)
 			c.add(&tc.other)
 			c.add(&tc.accepted)
 			got, conflict := c.accept(&tc.requested, tc.accepted)

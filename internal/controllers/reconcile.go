@@ -46,7 +46,7 @@ func (l *Lifecycle) settle(ctx context.Context, current *dynamicstorage.Entry) (
 	if err != nil {
 		return dynamicstorage.Change{}, err
 	}
-	crd, others := stored.Outline, newClaims()
+	crd, others := stored.Outline, newClaims(1)
 	if !reflect.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames) {
 		// Names must not be granted from an older state than the one that is to be written.
 		if err := l.config.Table.WaitFor(ctx, crd.Name, current.Revision); err != nil {
