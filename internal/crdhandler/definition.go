@@ -35,7 +35,7 @@ type definitionScopes struct {
 	main, status *requestScope
 }
 
-func newDefinitionScopes(config *Config) (*definitionScopes, error) {
+func newDefinitionScopes(config *Config, ahead *headStart) (*definitionScopes, error) {
 	gv := apiextensionsv1.SchemeGroupVersion
 	rules := customresourcedefinition.NewStrategy(crds.Scheme)
 	statusRules := customresourcedefinition.NewStatusStrategy(crds.Scheme)
@@ -59,7 +59,7 @@ func newDefinitionScopes(config *Config) (*definitionScopes, error) {
 			viewer:   dynamicstorage.NewViewer(codec.views),
 			codec:    codec,
 		},
-		strategy: definitionRules{rules},
+		strategy: startingAhead{strategy: definitionRules{rules}, ahead: ahead},
 		table:    func() (tableConvertor, error) { return definitiontable.New(), nil },
 		finalize: markForDeletion,
 		settle:   config.Settle,

@@ -36,7 +36,7 @@ func New(config Config) (*crdHandler, error) {
 		config.MaxRequestBodyBytes = defaultMaxRequestBodyBytes
 	}
 	h := &crdHandler{config: &config}
-	definitions, err := newDefinitionScopes(h.config)
+	definitions, err := newDefinitionScopes(h.config, &h.infos.ahead)
 	if err != nil {
 		return nil, err
 	}

@@ -1,24 +1,33 @@
 package crdhandler
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// headStart compiles what writing an object needs of the newest CRD, while that is still on its way to its client: who
-// creates a CRD often uses it in the next request. There is one at a time, and none while CRDs are created that nobody uses.
+// headStart compiles what writing an object needs of the newest CRD, while that is still being validated and stored: who
+// creates a CRD often uses it in the next request, and until then other processors have little to do. There is one at a time, and
+// none while CRDs are created that nobody uses.
 type headStart struct {
 	mu sync.Mutex // guards all below. Nothing is compiled while it is held.
-	// newest is the last CRD that could have had a head start; schemas is what was begun for it, until that is taken or dropped.
+	// newest is the last CRD that could have had a head start; early is what was begun for it, until that is taken or dropped.
 	newest     types.UID
 	generation int64
-	schemas    *validation.Set
+	early      *earlySchemas
 	compiling  bool
 	// unused is how many in a row nobody has taken.
 	unused int
@@ -28,16 +37,87 @@ type headStart struct {
 // one is created.
 const mostUnused = 3
 
-// begin gives a CRD that this server has just created a head start. It does not wait; what it starts ends when it has
-// compiled the CRD.
-func (h *headStart) begin(record *crds.Record) {
-	if !h.admit(record) {
+// earlySchemas are the schemas of a CRD that is not stored yet, and may never be.
+type earlySchemas struct {
+	set *validation.Set
+	// unstored is the CRD while it is being compiled ahead, stored its record once that is known.
+	unstored atomic.Pointer[apiextensionsv1.CustomResourceDefinition]
+	stored   atomic.Pointer[crds.Record]
+}
+
+// newEarlySchemas returns those of a CRD that is about to be validated. They do not share its defaults, which validation may modify.
+func newEarlySchemas(crd *apiextensions.CustomResourceDefinition) (*earlySchemas, error) {
+	outline, err := crds.ToV1(withoutSchemas(crd))
+	if err != nil {
+		return nil, err
+	}
+	outline.ObjectMeta = metav1.ObjectMeta{Name: crd.Name} // annotations may be as large as the schemas
+	whole, err := crds.ToV1(crd)
+	if err != nil {
+		return nil, err
+	}
+	e := &earlySchemas{}
+	e.unstored.Store(whole)
+	e.set = validation.NewFrom(outline, e.definition)
+	return e, nil
+}
+
+// definition is what the schemas are compiled from.
+func (e *earlySchemas) definition() (*apiextensionsv1.CustomResourceDefinition, error) {
+	if crd := e.unstored.Load(); crd != nil {
+		return crd, nil
+	}
+	if record := e.stored.Load(); record != nil {
+		return record.Definition()
+	}
+	return nil, errNotStored
+}
+
+// errNotStored cannot be met: schemas are taken with their record.
+var errNotStored = errors.New("the CustomResourceDefinition has not been stored")
+
+// compile compiles what writing an object of the version needs, and lets go of the CRD, most of which are schemas.
+func (e *earlySchemas) compile(version string) (err error) {
+	defer e.unstored.Store(nil)
+	defer func() {
+		if reason := recover(); reason != nil { // in a request it would cost the request, here the server
+			err = fmt.Errorf("panic: %v", reason)
+		}
+	}()
+	if v := e.set.Version(version); v != nil {
+		return v.Compile()
+	}
+	return nil
+}
+
+// startingAhead are the rules for CRDs, with a head start for those that are created.
+type startingAhead struct {
+	strategy
+	ahead *headStart
+}
+
+func (s startingAhead) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	s.ahead.begin(obj.(*apiextensions.CustomResourceDefinition))
+	return s.strategy.Validate(ctx, obj)
+}
+
+// begin gives a CRD that is being created a head start, without waiting. What it starts ends when the CRD is compiled.
+func (h *headStart) begin(crd *apiextensions.CustomResourceDefinition) {
+	if !h.admit(crd.UID, crd.Generation) {
 		return
 	}
+	early, err := newEarlySchemas(crd)
+	if err == nil {
+		h.offer(crd.UID, early)
+	}
+	name, version := crd.Name, storageVersion(crd)
 	go func() {
-		if err := h.compile(record); err != nil {
-			// A request that needs the schemas meets the same, and says so.
-			klog.V(2).InfoS("A new CustomResourceDefinition could not be compiled ahead", "name", record.Name, "err", err)
+		if err == nil {
+			err = early.compile(version)
+		}
+		if err != nil {
+			// The CRD is refused, or a request that needs the schemas meets the same, and says so.
+			klog.V(2).InfoS("A new CustomResourceDefinition could not be compiled ahead", "name", name, "err", err)
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -46,10 +126,10 @@ func (h *headStart) begin(record *crds.Record) {
 }
 
 // admit says whether a CRD gets a head start.
-func (h *headStart) admit(record *crds.Record) bool {
+func (h *headStart) admit(uid types.UID, generation int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.newest, h.generation, h.schemas = record.UID, record.Generation, nil
+	h.newest, h.generation, h.early = uid, generation, nil
 	if h.compiling || h.unused >= mostUnused {
 		return false
 	}
@@ -58,32 +138,22 @@ func (h *headStart) admit(record *crds.Record) bool {
 	return true
 }
 
-func (h *headStart) compile(record *crds.Record) (err error) {
-	defer func() {
-		if reason := recover(); reason != nil { // in a request it would cost the request, here the server
-			err = fmt.Errorf("panic: %v", reason)
+func storageVersion(crd *apiextensions.CustomResourceDefinition) string {
+	for n := range crd.Spec.Versions {
+		if crd.Spec.Versions[n].Storage {
+			return crd.Spec.Versions[n].Name
 		}
-	}()
-	outline, err := record.Outline()
-	if err != nil {
-		return err
 	}
-	schemas := validation.NewFrom(outline, record.Definition)
-	if !h.offer(record, schemas) {
-		return nil
-	}
-	return schemas.Version(record.StorageVersion()).Compile()
+	return ""
 }
 
-// offer lets schemas be taken from now on. It returns false if they are not those of the newest CRD any more.
-func (h *headStart) offer(record *crds.Record, schemas *validation.Set) bool {
+// offer lets the schemas be taken from now on, if they are those of the newest CRD still.
+func (h *headStart) offer(uid types.UID, early *earlySchemas) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.newest != record.UID || h.generation != record.Generation {
-		return false
+	if h.newest == uid {
+		h.early = early
 	}
-	h.schemas = schemas
-	return true
 }
 
 // take returns the schemas of a CRD if they had a head start, else nil. Some may still be being compiled.
@@ -94,13 +164,14 @@ func (h *headStart) take(record *crds.Record) *validation.Set {
 		return nil
 	}
 	h.unused = 0
-	taken := h.schemas
-	h.newest, h.schemas = "", nil
+	taken := h.early
+	h.newest, h.early = "", nil
 	// Schemas are for objects of the kind that the CRD asked for. It may have been given another one.
-	if h.generation != record.Generation || record.AcceptedNames.Kind != record.Names.Kind {
+	if taken == nil || h.generation != record.Generation || record.AcceptedNames.Kind != record.Names.Kind {
 		return nil
 	}
-	return taken
+	taken.stored.Store(record)
+	return taken.set
 }
 
 // drop gives up the head start of a CRD that has been changed or deleted.
@@ -108,6 +179,6 @@ func (h *headStart) drop(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.newest == uid {
-		h.newest, h.schemas = "", nil
+		h.newest, h.early = "", nil
 	}
 }

@@ -1,10 +1,13 @@
 package crdhandler
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crd-server/crd-server/internal/crds"
@@ -23,14 +26,14 @@ func TestHeadStart(t *testing.T) {
 		"another schema":       {func(_ *headStart, record *crds.Record) { record.Generation++ }, false},
 		"another CRD":          {func(_ *headStart, record *crds.Record) { record.UID = "other" }, false},
 		"changed in between":   {func(h *headStart, record *crds.Record) { h.drop(record.UID) }, false},
-		"another one in front": {func(h *headStart, _ *crds.Record) { h.admit(&crds.Record{}) }, false},
+		"another one in front": {func(h *headStart, _ *crds.Record) { h.admit("another", 1) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &headStart{}
 				record := limitedRecord(t, "gadgets", 1)
 				record.UID = "uid"
-				h.begin(record)
+				h.begin(unstored(t, record))
 				synctest.Wait()
 				later := *record
 				later.AcceptedNames = later.Names
@@ -50,6 +53,47 @@ func TestHeadStart(t *testing.T) {
 	}
 }
 
+// unstored is the CRD of a record while it is being created.
+func unstored(t *testing.T, record *crds.Record) *apiextensions.CustomResourceDefinition {
+	t.Helper()
+	crd, err := record.Internal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd.UID, crd.Generation = record.UID, record.Generation
+	return crd
+}
+
+// TestEarlySchemas holds that schemas do not keep a CRD that was compiled ahead, and read it again from where it is stored.
+func TestEarlySchemas(t *testing.T) {
+	record := limitedRecord(t, "gadgets", 1)
+	early, err := newEarlySchemas(unstored(t, record))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := early.compile("other"); err != nil {
+		t.Error(err)
+	}
+	if _, err := early.definition(); !errors.Is(err, errNotStored) {
+		t.Errorf("the CRD is kept: %v", err)
+	}
+	early.stored.Store(record)
+	want, err := record.Definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := early.definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if err := early.set.Version("v1").Compile(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHeadStartsForNothing holds that CRDs are not compiled ahead while they are created and not used.
 func TestHeadStartsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -57,9 +101,9 @@ func TestHeadStartsForNothing(t *testing.T) {
 		record := limitedRecord(t, "gadgets", 1)
 		created := func(generation int64) (begun bool) {
 			record.UID, record.Generation = types.UID(fmt.Sprint("uid", generation)), generation
-			h.begin(record)
+			h.begin(unstored(t, record))
 			synctest.Wait()
-			return h.schemas != nil
+			return h.early != nil
 		}
 		generation := int64(0)
 		for range mostUnused {

@@ -71,9 +71,6 @@ func (i *infos) dropIfStale(name string, info *crdInfo) bool {
 // its watches, and built anew when it is asked for (R5).
 func (i *infos) changed(old, current *crds.Record) {
 	if old == nil {
-		if current.WrittenHere() {
-			i.ahead.begin(current)
-		}
 		return
 	}
 	if current == nil || current.UID != old.UID || current.Generation != old.Generation {

@@ -108,9 +108,6 @@ func (r *Record) CreateRevision() int64 {
 	return r.entry.CreateRevision()
 }
 
-// WrittenHere says that this process has stored this state of the CRD, a moment ago.
-func (r *Record) WrittenHere() bool { return r.entry != nil && recall(r.entry.Value) != nil }
-
 // Version returns the version of that name, served or not; nil if there is none.
 func (r *Record) Version(name string) *Version {
 	for n := range r.Versions {
