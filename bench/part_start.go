@@ -19,8 +19,8 @@ const (
 	starts = 5
 	// idleFor is how long a server is left alone before its memory is read.
 	idleFor = 5 * time.Second
-	// firsts is how many CRDs are created for rowFirst, as far as firstsFor suffices.
-	firsts    = 100
+	// firsts is how many CRDs are created for rowFirst, as far as firstsFor suffices: enough for a hundredth to be more than the worst.
+	firsts    = 400
 	firstsFor = 20 * time.Second
 )
 
