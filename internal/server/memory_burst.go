@@ -32,6 +32,8 @@ type burst struct {
 	// announced are the bytes of garbage that were announced since the last pause.
 	announced uint64
 	pause     *time.Timer // nil before the first burst
+	// left says that a burst has ended since the last call of takeLeft.
+	left bool
 }
 
 func newBurst() *burst { return &burst{poked: make(chan struct{}, 1)} }
@@ -56,8 +58,18 @@ func (b *burst) announce(bytes uint64) {
 func (b *burst) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.left = b.left || b.allowanceLocked() > 0
 	b.announced = 0
 	b.poke()
+}
+
+// takeLeft says, once, that a burst has left memory behind.
+func (b *burst) takeLeft() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.left
+	b.left = false
+	return left
 }
 
 // allowance is by how many bytes more the heap may grow now.

@@ -39,8 +39,20 @@ func TestBurst(t *testing.T) {
 		expect(mostAllowance, true)
 		b.announce(1 << 40)
 		expect(mostAllowance, false)
+		if b.takeLeft() {
+			t.Error("a burst is taken for ended")
+		}
 		time.Sleep(burstPause)
 		synctest.Wait()
 		expect(0, true)
+		if !b.takeLeft() || b.takeLeft() {
+			t.Error("the end of a burst is not told, or not once")
+		}
+		b.announce(1)
+		time.Sleep(burstPause)
+		synctest.Wait()
+		if b.takeLeft() {
+			t.Error("little work is taken for a burst")
+		}
 	})
 }

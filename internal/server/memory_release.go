@@ -22,10 +22,10 @@ const (
 // releaseMemory gives memory back that nobody needs, until ctx is done: first what only the start has needed, then
 // what a burst of requests has left behind, and pages of the program's file, most of which are mapped only because they are beside one
 // that was needed, or was once. Those that are needed again are mapped again, from the page cache: a thousandth of the time that has passed.
-func releaseMemory(ctx context.Context) {
+func releaseMemory(ctx context.Context, b *burst) {
 	debug.FreeOSMemory()
 	releasePages()
-	r := releaser{faults: minorFaults(), collections: observe().collections}
+	r := releaser{burst: b, faults: minorFaults(), collections: observe().collections}
 	ticker := time.NewTicker(releaseEvery)
 	defer ticker.Stop()
 	for {
@@ -46,6 +46,7 @@ func releasePages() {
 
 // releaser remembers what was given back.
 type releaser struct {
+	burst  *burst
 	faults int64 // of the process, when the program's pages were given back
 	// collections there had been at the last turn, and whether the heap was made smaller since the last.
 	collections uint64
@@ -59,6 +60,8 @@ func (r *releaser) turn() {
 	}
 	seen := observe()
 	switch {
+	case r.burst.takeLeft(): // whatever work there is now
+		debug.FreeOSMemory()
 	case seen.collections != r.collections: // there is work
 		r.collections, r.shrunk = seen.collections, false
 	case !r.shrunk && seen.spare >= enoughFree:

@@ -70,7 +70,7 @@ func TestFollowingEnds(t *testing.T) {
 
 // TestHeapShrinks: when the work is over, what it has left behind is given back, once.
 func TestHeapShrinks(t *testing.T) {
-	var r releaser
+	r := releaser{burst: newBurst()}
 	r.turn() // there has been work
 	garbage := make([]byte, 64<<20)
 	clear(garbage)

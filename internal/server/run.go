@@ -215,7 +215,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 
 	err := s.becomeReady(ctx, working, manifests)
 	if err == nil {
-		group.Go(func() error { releaseMemory(working); return nil })
+		group.Go(func() error { releaseMemory(working, s.parts.burst); return nil })
 		if s.parts.register != nil {
 			group.Go(func() error { return ignoreCancelled(working, s.parts.register(working)) })
 		}
