@@ -3,6 +3,7 @@ package crdhandler
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -101,6 +102,9 @@ func (s *requestScope) newObject() (runtime.Object, error) {
 
 // decodeError says what could not be read as an object of the expected kind.
 func decodeError(expected string, err error, gvk *schema.GroupVersionKind, body []byte) error {
+	if errors.Is(err, errTooLarge) {
+		return err
+	}
 	if gvk != nil && gvk.Kind != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, expected, err))
 	}

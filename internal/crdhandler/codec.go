@@ -185,7 +185,7 @@ func coerceStored(obj *unstructured.Unstructured, schemas *validation.Set) error
 	if _, err := schemas.Coerce(obj.Object, validation.CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
 		return fmt.Errorf("decoding stored custom resource: %w", err)
 	}
-	return schemas.Default(obj.Object)
+	return schemas.Default(obj.Object, validation.MaxStoredDefaults)
 }
 
 // asStored is the way of encode and of views, but for the bytes.

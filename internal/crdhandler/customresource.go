@@ -50,7 +50,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		table:      func() (tableConvertor, error) { return info.table(v.Name) },
 		replaced:   info.replaced,
 	}
-	serializer := newCustomResourceSerializer(info, kind.GroupKind(), main.objects)
+	serializer := newCustomResourceSerializer(info, main.objects)
 	main.serializer, main.standardSerializers = serializer, serializer.standard()
 	main.fieldManager = main.lazyFieldManager(info, func() (resetFields, error) {
 		version, err := info.version(v.Name)

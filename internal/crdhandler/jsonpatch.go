@@ -22,6 +22,10 @@ const (
 	maxPatchOperations = 10000
 	// maxPatchCopies is how many bytes the copy operations of a JSON patch may add up to.
 	maxPatchCopies = 3 << 20
+	// patchAtOnce is how many bytes, of operations and documents multiplied, are worked on without looking after the client: about a second.
+	patchAtOnce = 256 << 20
+	// maxPatchGrowth is how many times larger a text may get by the library's escapes.
+	maxPatchGrowth = 6
 )
 
 // The library knows this limit as a variable only, for all its users in the process.
@@ -29,7 +33,7 @@ func init() { jsonpatch.AccumulatedCopySizeLimit = maxPatchCopies }
 
 // patchAsJSON applies a JSON patch or a merge patch to an object, by way of its JSON in the version of the endpoint.
 func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime.Object, error) {
-	if obj, ok := p.mergePatched(live); ok {
+	if obj, ok := p.mergePatched(ctx, live); ok {
 		return obj, nil
 	}
 	s := p.scope
@@ -41,7 +45,7 @@ func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime
 	if err != nil {
 		return nil, err
 	}
-	after, found, err := documentPatch{patchType: p.patchType, body: p.body, strict: p.validation.looks()}.apply(before)
+	after, found, err := documentPatch{patchType: p.patchType, body: p.body, strict: p.validation.looks()}.apply(ctx, before)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +55,9 @@ func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime
 	}
 	decoder := s.serializer.DecoderToVersion(p.validation.serializer(info), s.hub)
 	if err := runtime.DecodeInto(decoder, after, obj); err != nil {
+		if errors.Is(err, errTooLarge) {
+			return nil, err
+		}
 		strict, isStrict := runtime.AsStrictDecodingError(err)
 		if !isStrict {
 			return nil, invalidPatch(string(after), err)
@@ -101,7 +108,7 @@ type patchOperation struct {
 var errUnusablePatch = errors.New("the patch cannot be applied to the object")
 
 // apply returns the patched document, and what strict decoding found in the patch.
-func (p documentPatch) apply(document []byte) (patched []byte, found []error, err error) {
+func (p documentPatch) apply(ctx context.Context, document []byte) (patched []byte, found []error, err error) {
 	defer func() {
 		// The library panics on some operations without the members they need, such as a test without a value.
 		if cause := recover(); cause != nil {
@@ -109,7 +116,7 @@ func (p documentPatch) apply(document []byte) (patched []byte, found []error, er
 		}
 	}()
 	if p.patchType == types.JSONPatchType {
-		return p.applyOperations(document)
+		return p.applyOperations(ctx, document)
 	}
 	if p.strict {
 		members := map[string]any{}
@@ -124,7 +131,7 @@ func (p documentPatch) apply(document []byte) (patched []byte, found []error, er
 	return patched, found, err
 }
 
-func (p documentPatch) applyOperations(document []byte) (patched []byte, found []error, err error) {
+func (p documentPatch) applyOperations(ctx context.Context, document []byte) (patched []byte, found []error, err error) {
 	if p.strict {
 		var operations []patchOperation
 		if found, err = kjson.UnmarshalStrict(p.body, &operations); err != nil {
@@ -142,8 +149,30 @@ func (p documentPatch) applyOperations(document []byte) (patched []byte, found [
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(operations)))
 	}
-	if patched, err = operations.Apply(document); err != nil {
+	patched, err = p.applyInParts(ctx, operations, document)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case err != nil:
 		return nil, nil, unprocessable(err)
 	}
 	return patched, found, nil
+}
+
+// applyInParts applies operations, many to a large document a part at a time, and looks after the client in between: each may copy a list, and
+// 10,000 of a list of a million items take minutes.
+func (p documentPatch) applyInParts(ctx context.Context, operations jsonpatch.Patch, document []byte) (patched []byte, err error) {
+	size := len(document) + len(p.body)
+	for patched = document; ; {
+		part := min(len(operations), max(1, patchAtOnce/(len(patched)+len(p.body))))
+		if patched, err = operations[:part].Apply(patched); err != nil {
+			return nil, err
+		}
+		if operations = operations[part:]; len(operations) == 0 || ctx.Err() != nil {
+			return patched, nil
+		}
+		if len(patched) > maxPatchGrowth*size+maxPatchCopies { // the library bounds the copies of a part
+			return nil, jsonpatch.NewAccumulatedCopySizeError(maxPatchCopies, int64(len(patched)))
+		}
+	}
 }

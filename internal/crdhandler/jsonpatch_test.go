@@ -1,7 +1,9 @@
 package crdhandler
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -84,7 +86,7 @@ func TestDocumentPatch(t *testing.T) {
 			if before == "" {
 				before = document
 			}
-			got, found, err := documentPatch{patchType: test.patchType, body: []byte(test.patch), strict: true}.apply([]byte(before))
+			got, found, err := documentPatch{patchType: test.patchType, body: []byte(test.patch), strict: true}.apply(t.Context(), []byte(before))
 			if test.code != 0 {
 				if test.code == http.StatusUnprocessableEntity {
 					wantCode(t, err, test.code, test.reason)
@@ -103,6 +105,34 @@ func TestDocumentPatch(t *testing.T) {
 				t.Errorf("found %v, want %v", found, test.wantFound)
 			}
 		})
+	}
+}
+
+// TestLongPatch holds that a patch that takes long is applied in parts, and left when nobody waits for it.
+func TestLongPatch(t *testing.T) {
+	items := make([]int, 10_000)
+	document, err := json.Marshal(map[string]any{"list": items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert := `{"op":"add","path":"/list/0","value":1}`
+	body := []byte("[" + strings.Repeat(insert+",", maxPatchOperations-1) + insert + "]")
+	if parts := maxPatchOperations * (len(document) + len(body)) / patchAtOnce; parts < 3 {
+		t.Fatalf("%d parts", parts)
+	}
+	patch := documentPatch{patchType: types.JSONPatchType, body: body}
+	patched, _, err := patch.apply(t.Context(), document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ List []int }
+	if err := json.Unmarshal(patched, &got); err != nil || len(got.List) != len(items)+maxPatchOperations || got.List[maxPatchOperations-1] != 1 || got.List[maxPatchOperations] != 0 {
+		t.Errorf("%d items, %v", len(got.List), err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, _, err := patch.apply(gone, document); !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody waits: %v", err)
 	}
 }
 
@@ -125,7 +155,7 @@ func FuzzDocumentPatch(f *testing.F) {
 			return
 		}
 		for _, strict := range []bool{true, false} {
-			got, _, err := documentPatch{patchType: patchType, body: patch, strict: strict}.apply([]byte(`{"a":1,"list":[1,2],"m":{"x":"y"}}`))
+			got, _, err := documentPatch{patchType: patchType, body: patch, strict: strict}.apply(t.Context(), []byte(`{"a":1,"list":[1,2],"m":{"x":"y"}}`))
 			if err == nil && !json.Valid(got) {
 				t.Errorf("not JSON: %q", got)
 			}

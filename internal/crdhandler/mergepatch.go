@@ -1,6 +1,7 @@
 package crdhandler
 
 import (
+	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,12 +12,12 @@ import (
 
 // mergePatched returns a custom resource with a merge patch in it: patchAsJSON without encoding and decoding what the patch does not name,
 // which is most of the object. ok is false where there is anything to tell the client of, and nothing has been done.
-func (p *patcher) mergePatched(live runtime.Object) (obj runtime.Object, ok bool) {
+func (p *patcher) mergePatched(ctx context.Context, live runtime.Object) (obj runtime.Object, ok bool) {
 	u, ok := live.(*unstructured.Unstructured)
 	if !ok || p.patchType != types.MergePatchType {
 		return nil, false
 	}
-	members, ok := mergedMembers(u.Object, p.body)
+	members, ok := mergedMembers(ctx, u.Object, p.body)
 	if !ok {
 		return nil, false
 	}
@@ -30,7 +31,7 @@ func (p *patcher) mergePatched(live runtime.Object) (obj runtime.Object, ok bool
 
 // mergedMembers returns the members of a decoded object that a merge patch was applied to, and shares nothing with it. ok is false
 // for patches that are none, have duplicate fields, or change the kind of the object.
-func mergedMembers(live map[string]any, body []byte) (merged map[string]any, ok bool) {
+func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merged map[string]any, ok bool) {
 	patch, ok := readMembers(body)
 	if !ok {
 		return nil, false
@@ -44,7 +45,7 @@ func mergedMembers(live map[string]any, body []byte) (merged map[string]any, ok 
 	if err != nil {
 		return nil, false
 	}
-	patched, _, err := documentPatch{patchType: types.MergePatchType, body: body}.apply(document)
+	patched, _, err := documentPatch{patchType: types.MergePatchType, body: body}.apply(ctx, document)
 	if err != nil {
 		return nil, false
 	}

@@ -33,11 +33,11 @@ func FuzzMergedMembers(f *testing.F) {
 		if err := utiljson.Unmarshal(before, &live); err != nil {
 			t.Fatal(err)
 		}
-		got, ok := mergedMembers(live, body)
+		got, ok := mergedMembers(t.Context(), live, body)
 		if !ok {
 			return
 		}
-		after, found, err := documentPatch{patchType: types.MergePatchType, body: body, strict: true}.apply(before)
+		after, found, err := documentPatch{patchType: types.MergePatchType, body: body, strict: true}.apply(t.Context(), before)
 		if err != nil || len(found) > 0 {
 			t.Fatalf("%q: got %v, should have been refused: %v %v", body, got, found, err)
 		}

@@ -212,6 +212,9 @@ func (c *collector) batchSize() int {
 	return int(min(max(c.query.limit, minSelectBatch), 1<<30))
 }
 
+// matchesAtOnce is how many objects are held against selectors, which may have 100,000 terms, before the client is looked after.
+const matchesAtOnce = 64
+
 // take moves the selected objects of the batch to the page.
 func (c *collector) take(ctx context.Context) error {
 	batch := c.batch
@@ -229,6 +232,9 @@ func (c *collector) take(ctx context.Context) error {
 		if err := unreadable(entry, views[n]); err != nil {
 			c.corrupt = append(c.corrupt, err)
 			continue
+		}
+		if n%matchesAtOnce == matchesAtOnce-1 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if !c.query.matches(entry.Key, views[n]) {
 			continue

@@ -1,6 +1,9 @@
 package crdhandler
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -145,5 +148,36 @@ func TestWatchStart(t *testing.T) {
 	}
 	if _, err := newWatchStart(&metainternal.ListOptions{ResourceVersion: "-1"}); err == nil {
 		t.Error("a negative resourceVersion is accepted")
+	}
+}
+
+// givingUp is a selector whose client goes away at the first object.
+type givingUp struct {
+	labels.Selector
+	leave   func()
+	matched int
+}
+
+func (s *givingUp) Empty() bool { return false }
+
+func (s *givingUp) Matches(labels.Labels) bool {
+	s.leave()
+	s.matched++
+	return true
+}
+
+// TestSelectingEnds: selectors are not held against objects for a client that has gone.
+func TestSelectingEnds(t *testing.T) {
+	r := newReading(t)
+	for n := range 2 * matchesAtOnce {
+		r.put(fmt.Sprintf("ns/g%03d", n), "red")
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	selector := &givingUp{Selector: labels.Everything(), leave: leave}
+	if _, err := r.scope.readPage(ctx, "ns", &metainternal.ListOptions{LabelSelector: selector}, r.scope.views); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if selector.matched >= matchesAtOnce {
+		t.Errorf("%d objects were looked at", selector.matched)
 	}
 }

@@ -63,7 +63,7 @@ func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScop
 	objects := objectInterfaces{
 		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme, convertor: gadgetConvertor{},
 	}
-	serializer := newCustomResourceSerializer(nil, kind.GroupKind(), objects)
+	serializer := newCustomResourceSerializer(nil, objects)
 	return &requestScope{
 		config:              &Config{Store: store, MinRequestTimeout: time.Minute},
 		resource:            gadgets,

@@ -1,6 +1,7 @@
 package crdhandler
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,14 +21,13 @@ import (
 // by the schema (T1). Protobuf is among the media types for the meta types that answers may consist of.
 type customResourceSerializer struct {
 	info       *crdInfo
-	groupKind  schema.GroupKind
 	convertor  runtime.ObjectConvertor
 	mediaTypes []runtime.SerializerInfo
 }
 
 var _ runtime.NegotiatedSerializer = &customResourceSerializer{}
 
-func newCustomResourceSerializer(info *crdInfo, groupKind schema.GroupKind, objects objectInterfaces) *customResourceSerializer {
+func newCustomResourceSerializer(info *crdInfo, objects objectInterfaces) *customResourceSerializer {
 	creater, typer := objects.creater, objects.typer
 	jsonSerializer := func(options json.SerializerOptions) *json.Serializer {
 		return json.NewSerializerWithOptions(json.DefaultMetaFactory, creater, typer, options)
@@ -65,7 +65,7 @@ func newCustomResourceSerializer(info *crdInfo, groupKind schema.GroupKind, obje
 	if utilfeature.DefaultFeatureGate.Enabled(cborFeature) {
 		mediaTypes = append(mediaTypes, cbor.NewSerializerInfo(creater, typer))
 	}
-	return &customResourceSerializer{info: info, groupKind: groupKind, convertor: objects.convertor, mediaTypes: mediaTypes}
+	return &customResourceSerializer{info: info, convertor: objects.convertor, mediaTypes: mediaTypes}
 }
 
 // standard returns the media types custom resources themselves have: all but protobuf (P1).
@@ -90,12 +90,12 @@ func (s *customResourceSerializer) EncoderForVersion(encoder runtime.Encoder, gv
 func (s *customResourceSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
 	strict, _ := decoder.(strictDecoder)
 	coercing := coercingDecoder{delegate: decoder, info: s.info, unknownFields: strict != nil && strict.IsStrict()}
-	defaulter := unstructuredDefaulter{info: s.info, groupKind: s.groupKind, delegate: crds.Scheme}
-	return versioning.NewCodec(nil, coercing, runtime.UnsafeObjectConvertor(crds.Scheme), crds.Scheme, crds.Scheme, defaulter, nil, gv,
+	return versioning.NewCodec(nil, coercing, runtime.UnsafeObjectConvertor(crds.Scheme), crds.Scheme, crds.Scheme, crds.Scheme, nil, gv,
 		"customResources")
 }
 
-// coercingDecoder coerces what its delegate decodes by the schema: metadata, pruning, nulls, embedded objects.
+// coercingDecoder coerces what its delegate decodes by the schema: metadata, pruning, nulls, embedded objects. Then it fills in the defaults,
+// which fails when they are too large (errTooLarge).
 type coercingDecoder struct {
 	delegate runtime.Decoder
 	info     *crdInfo
@@ -120,6 +120,11 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		}
 		unknown, err := compiled.schemas.Coerce(u.Object, validation.CoerceOptions{ReturnUnknownFieldPaths: d.unknownFields})
 		if err != nil {
+			return nil, gvk, err
+		}
+		if err := compiled.schemas.Default(u.Object, validation.MaxDefaults); errors.Is(err, validation.ErrTooLarge) {
+			return nil, gvk, errTooLarge
+		} else if err != nil {
 			return nil, gvk, err
 		}
 		for _, path := range unknown {
@@ -176,8 +181,8 @@ func (d unstructuredDefaulter) Default(obj runtime.Object) {
 		d.delegate.Default(obj)
 		return
 	}
-	// A schema that does not compile is reported by the decoding before and the validation after.
+	// A schema that does not compile is reported by the decoding before and the validation after; what is too large, by etcd.
 	if compiled, err := d.info.compiled(); err == nil {
-		_ = compiled.schemas.Default(u.Object)
+		_ = compiled.schemas.Default(u.Object, validation.MaxDefaults)
 	}
 }

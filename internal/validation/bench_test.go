@@ -94,7 +94,7 @@ func sampleObject(t testing.TB, name string) *unstructured.Unstructured {
 	obj.SetUID("5b0f4f0a-4ee8-4d5e-9f24-8a1e9a3a2f57")
 	obj.SetResourceVersion("1")
 	obj.SetGeneration(1)
-	if err := New(readSample(t, name)).Default(obj.Object); err != nil {
+	if err := New(readSample(t, name)).Default(obj.Object, MaxDefaults); err != nil {
 		t.Fatal(err)
 	}
 	return obj
@@ -172,7 +172,7 @@ func BenchmarkCoerceStored(b *testing.B) {
 func BenchmarkDefault(b *testing.B) {
 	eachCase(b, func(b *testing.B, c benchCase, v *Version) {
 		for b.Loop() {
-			if err := v.set.Default(c.obj.Object); err != nil {
+			if err := v.set.Default(c.obj.Object, MaxDefaults); err != nil {
 				b.Fatal(err)
 			}
 		}

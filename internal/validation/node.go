@@ -23,6 +23,8 @@ type node struct {
 
 	preserve, embedded bool
 	defaultValue       any
+	// defaultSize is the leastSize of defaultValue, 0 if there is none.
+	defaultSize int
 
 	enum   *enumCheck
 	text   *textCheck
@@ -52,6 +54,7 @@ type (
 	propertyDefault struct {
 		name     string
 		value    any
+		size     int // leastSize of name and value
 		nullable bool
 	}
 )
@@ -137,6 +140,9 @@ func compileNode(s *structuralschema.Structural) *node {
 	n := &node{
 		types: types, opaque: !known, nullable: s.Nullable,
 		preserve: s.XPreserveUnknownFields, embedded: s.XEmbeddedResource, defaultValue: s.Default.Object,
+	}
+	if n.defaultValue != nil {
+		n.defaultSize = leastSize(n.defaultValue)
 	}
 	values := s.ValueValidation
 	if values == nil {
@@ -247,7 +253,9 @@ func (n *node) compileObject(s *structuralschema.Structural, values *structurals
 	}
 	for name := range s.Properties {
 		if property := s.Properties[name]; property.Default.Object != nil {
-			n.object.defaults = append(n.object.defaults, propertyDefault{name, property.Default.Object, property.Nullable})
+			n.object.defaults = append(n.object.defaults, propertyDefault{
+				name: name, value: property.Default.Object, size: leastSize(name) + leastSize(property.Default.Object), nullable: property.Nullable,
+			})
 		}
 	}
 	switch additional := s.AdditionalProperties; {

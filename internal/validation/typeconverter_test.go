@@ -284,7 +284,7 @@ func TestConcurrentUse(t *testing.T) {
 						old := randomObject(t, random, set.kind.Kind, v.Name())
 						obj := mutate(random, old, 2)
 						_, _ = set.Coerce(obj.Object, CoerceOptions{ReturnUnknownFieldPaths: true})
-						_ = set.Default(obj.Object)
+						_ = set.Default(obj.Object, MaxDefaults)
 						_ = v.ValidateCreate(context.Background(), obj)
 						_ = v.ValidateUpdate(context.Background(), obj, old)
 						_ = v.ValidateStatusUpdate(context.Background(), obj, old)
