@@ -18,6 +18,7 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 "named":{"type":"object","additionalProperties":{"type":"object","required":["a"],"properties":{"a":{"type":"string","enum":["`+strings.Join(numbered("value", 5000), `","`)+`"]}}}},
 "set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"a":{"type":"integer"}}}},
 "map":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"],"items":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}},
+"defaulted":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string","default":"`+strings.Repeat("x", 1000)+`"}}}},
 "free":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}}`)
 	const path = "/apis/hostile.example.com/v1/namespaces/default/things"
 	object := func(fields string) string {
@@ -53,6 +54,11 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 		{"deep objects", "PATCH", "application/apply-patch+yaml", object(`"free":` + strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000))},
 		{"references to references", "POST", "application/yaml", "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') + "apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing2}\n"},
 		{"references to references, applied", "PATCH", "application/apply-patch+yaml", "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') + "apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing}\n"},
+		{"members before a large list", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/free/l","value":[` + list("1", many) + `]},` +
+			list(`{"op":"add","path":"/free/l/0","value":1}`, 9_999) + `]`},
+		{"empty items with a large default", "POST", "application/json", object(`"defaulted":[` + list("{}", 20*many) + `]`)},
+		{"empty items with a large default in a patch", "PATCH", "application/merge-patch+json", `{"defaulted":[` + list("{}", 20*many) + `]}`},
+		{"empty items with a large default, patched", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/defaulted","value":[` + list("{}", 20*many) + `]}]`},
 		{"copies of copies", "PATCH", "application/json-patch+json", `[` + list(`{"op":"copy","from":"/free","path":"/free/c%d"}`, 40) + `]`},
 		{"labels", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"labels":{`+list(`"-%d":"-"`, many/2)+`},"name"`, 1)},
 		{"owners", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"ownerReferences":[`+list(`{"apiVersion":"v1","kind":"K","name":"n","uid":"u%d"}`, many/8)+`],"name"`, 1)},
@@ -72,7 +78,11 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 			if took > hostileWork {
 				t.Errorf("took %s of processors", took)
 			}
-			if w.Code == http.StatusInternalServerError && !strings.Contains(w.Body.String(), "failed to create typed patch object") {
+			tooLarge := strings.Contains(w.Body.String(), `"etcdserver: request is too large"`)
+			if tooLarge != strings.Contains(test.name, "large default") {
+				t.Errorf("%d %.300s", w.Code, w.Body)
+			}
+			if w.Code == http.StatusInternalServerError && !tooLarge && !strings.Contains(w.Body.String(), "failed to create typed patch object") {
 				t.Errorf("%d %.300s", w.Code, w.Body)
 			}
 			t.Logf("%d bytes: %d with %d bytes after %s: %.150s", len(test.body), w.Code, w.Body.Len(), took, w.Body)
