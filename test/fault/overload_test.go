@@ -92,11 +92,12 @@ func overload(t *testing.T, server *process.Server, w task) {
 	for _, fault := range l.Faults {
 		t.Error(fault)
 	}
-	if p.Health.Asked == 0 || p.Health.Failed+p.Health.Refused > 0 || p.Health.Slowest > healthLimit && !effort.Starved() && !raceDetector() {
+	failed := func(a answers) bool { return a.Failed > 0 && !effort.Starved() } // with others on its processors the server keeps no deadline
+	if p.Health.Asked == 0 || failed(p.Health) || p.Health.Refused > 0 || p.Health.Slowest > healthLimit && !effort.Starved() && !raceDetector() {
 		t.Errorf("health: %v", p.Health)
 	}
 	for _, asked := range []answers{p.Reads, p.Writes} {
-		if asked.Asked == 0 || asked.Failed+asked.Refused > 0 {
+		if asked.Asked == 0 || failed(asked) || asked.Refused > 0 {
 			t.Errorf("another user: %v", asked)
 		}
 	}
