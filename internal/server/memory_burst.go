@@ -7,7 +7,7 @@ import (
 
 const (
 	// mostAllowance is by how much more the heap may grow during a burst, in bytes.
-	mostAllowance = 96 << 20
+	mostAllowance = 64 << 20
 	// allowanceStep is what allowances are multiples of: a new one stops the world, and little work is not worth any.
 	allowanceStep = 32 << 20
 	// burstPause without new work is the end of a burst.
