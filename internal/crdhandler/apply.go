@@ -36,10 +36,23 @@ func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Obj
 	}
 	force := p.options.Force != nil && *p.options.Force
 	obj, err := p.fields.Apply(live, applied, p.options.FieldManager, force)
+	if err == nil {
+		err = p.complete(obj)
+	}
 	if err != nil || plain { // plain JSON has no duplicate fields
 		return obj, err
 	}
 	return obj, p.checkDuplicates(ctx)
+}
+
+// complete returns an error if what was merged has not got all of its defaults: they were too large, which mergers cannot say.
+func (p *patcher) complete(obj runtime.Object) error {
+	u, isUnstructured := obj.(*unstructured.Unstructured)
+	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)
+	if !isUnstructured || !isOurs {
+		return nil
+	}
+	return defaulter.complete(u)
 }
 
 // checkDuplicates looks for duplicate fields in an applied configuration.

@@ -122,9 +122,7 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		if err != nil {
 			return nil, gvk, err
 		}
-		if err := compiled.schemas.Default(u.Object, validation.MaxDefaults); errors.Is(err, validation.ErrTooLarge) {
-			return nil, gvk, errTooLarge
-		} else if err != nil {
+		if err := (unstructuredDefaulter{info: d.info}).complete(u); err != nil {
 			return nil, gvk, err
 		}
 		for _, path := range unknown {
@@ -181,8 +179,20 @@ func (d unstructuredDefaulter) Default(obj runtime.Object) {
 		d.delegate.Default(obj)
 		return
 	}
-	// A schema that does not compile is reported by the decoding before and the validation after; what is too large, by etcd.
-	if compiled, err := d.info.compiled(); err == nil {
-		_ = compiled.schemas.Default(u.Object, validation.MaxDefaults)
+	// A schema that does not compile is reported by the decoding before and the validation after, defaults that are too large by complete.
+	_ = d.complete(u)
+}
+
+// complete fills in the defaults. It returns errTooLarge if they are too large, and obj has not got all of them.
+func (d unstructuredDefaulter) complete(obj *unstructured.Unstructured) error {
+	compiled, err := d.info.compiled()
+	if err != nil {
+		return err
 	}
+	if err := compiled.schemas.Default(obj.Object, validation.MaxDefaults); errors.Is(err, validation.ErrTooLarge) {
+		return errTooLarge
+	} else if err != nil {
+		return err
+	}
+	return nil
 }

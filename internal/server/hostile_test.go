@@ -54,11 +54,12 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 		{"deep objects", "PATCH", "application/apply-patch+yaml", object(`"free":` + strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000))},
 		{"references to references", "POST", "application/yaml", "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') + "apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing2}\n"},
 		{"references to references, applied", "PATCH", "application/apply-patch+yaml", "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') + "apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing}\n"},
-		{"members before a large list", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/free/l","value":[` + list("1", many) + `]},` +
+		{"members before a large list", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/free/l","value":[` + list("1", many/5) + `]},` +
 			list(`{"op":"add","path":"/free/l/0","value":1}`, 9_999) + `]`},
-		{"empty items with a large default", "POST", "application/json", object(`"defaulted":[` + list("{}", 20*many) + `]`)},
-		{"empty items with a large default in a patch", "PATCH", "application/merge-patch+json", `{"defaulted":[` + list("{}", 20*many) + `]}`},
-		{"empty items with a large default, patched", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/defaulted","value":[` + list("{}", 20*many) + `]}]`},
+		{"empty items with a large default", "POST", "application/json", object(`"defaulted":[` + list("{}", 4*many) + `]`)},
+		{"empty items with a large default in a patch", "PATCH", "application/merge-patch+json", `{"defaulted":[` + list("{}", 4*many) + `]}`},
+		{"empty items with a large default, patched", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/defaulted","value":[` + list("{}", 4*many) + `]}]`},
+		{"empty items with a large default, applied", "PATCH", "application/apply-patch+yaml", object(`"defaulted":[` + list("{}", many/2) + `]`)},
 		{"copies of copies", "PATCH", "application/json-patch+json", `[` + list(`{"op":"copy","from":"/free","path":"/free/c%d"}`, 40) + `]`},
 		{"labels", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"labels":{`+list(`"-%d":"-"`, many/2)+`},"name"`, 1)},
 		{"owners", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"ownerReferences":[`+list(`{"apiVersion":"v1","kind":"K","name":"n","uid":"u%d"}`, many/8)+`],"name"`, 1)},
