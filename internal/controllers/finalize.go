@@ -46,7 +46,7 @@ func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 		return errors.Join(err, l.mark(ctx, record, deletionFailed(err)))
 	case remaining > 0:
 		return l.wait(ctx, record)
-	case len(record.Finalizers) > 1 && l.config.Clock.Now().Sub(record.DeletionTimestamp.Time) < shown:
+	case len(record.Finalizers) > 1 && l.justDeleted(record):
 		return errRetry
 	}
 	l.remaining.Delete(name)
@@ -57,6 +57,11 @@ func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 		return errRetry
 	}
 	return err
+}
+
+// justDeleted says that the deletion may not have been shown for long enough. A clock that was set back does not make it wait.
+func (l *Lifecycle) justDeleted(record *crds.Record) bool {
+	return l.config.Clock.Now().Sub(record.DeletionTimestamp.Time).Abs() < shown
 }
 
 // builtIn says that the resource lies where the server keeps objects of its own, which are not to be deleted.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -148,6 +149,19 @@ func TestOtherFinalizersAreKept(t *testing.T) {
 	if record := r.shown(crd.Name); !record.Terminating || !record.Established {
 		t.Errorf("%+v", record)
 	}
+}
+
+// TestClockSetBack: a CRD that is deleted before the clock is set back does not wait until it is as late again.
+func TestClockSetBack(t *testing.T) {
+	r := startReplica(t, replicaOptions{clock: testingclock.NewFakePassiveClock(now.Add(-time.Hour))})
+	crd := definitionNamed("widgets", "example.com", "Widget")
+	crd.Finalizers = []string{"example.com/hold"}
+	r.write(crd)
+	r.settle(crd.Name)
+	r.delete(crd.Name)
+	r.until("our finalizer is gone", func() bool {
+		return !r.shown(crd.Name).HasFinalizer(apiextensionsv1.CustomResourceCleanupFinalizer)
+	})
 }
 
 // TestPatience: what keeps a CRD from going is told after a minute, and does not keep others from going.
