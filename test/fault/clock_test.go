@@ -2,12 +2,9 @@ package fault
 
 import (
 	"bufio"
-	encoding "encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,8 +18,6 @@ const (
 	// clockRange bounds the jumps of the clock. The certificates that the server makes at its first start, at the lowest time of all, are
 	// valid for a year.
 	clockRange = 150 * 24 * time.Hour
-	// clockFile names, in the environment of the server, the file that its clock is moved by.
-	clockFile = "FAULT_CLOCK"
 )
 
 // TestClockJumps sets the wall clock of a server, and of the etcd in it, by months to and fro. Writes, reads and watches go on as if nothing
@@ -32,9 +27,9 @@ func TestClockJumps(t *testing.T) {
 		t.Skip("everything is compiled anew for this: only in full")
 	}
 	defer written.outcome(t, time.Now())
-	clock := newClock(t)
+	clock := &clock{control: newControl(t)}
 	clock.set(t, -clockRange)
-	options := process.Options{Binary: clock.build(t), DataDir: filepath.Join(t.TempDir(), "data"), Env: []string{clockFile + "=" + clock.file.Name()}}
+	options := process.Options{Binary: altered(t, movableClock), DataDir: filepath.Join(t.TempDir(), "data"), Env: clock.env()}
 	server := startServer(t, options)
 	c := newClient(t, server)
 	c.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
@@ -165,92 +160,22 @@ func (c *client) watchRevisions(t *testing.T) <-chan int64 {
 
 // clock is the wall clock of a server that is built with it.
 type clock struct {
-	file *os.File // its first eight bytes are by how many seconds the clock is wrong
-	by   time.Duration
-}
-
-func newClock(t *testing.T) *clock {
-	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "clock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() })
-	return &clock{file: file}
+	*control
+	by time.Duration
 }
 
 // set has the clock show another time than the true one, at once.
 func (c *clock) set(t *testing.T, by time.Duration) {
 	t.Helper()
 	c.by = by.Truncate(time.Second)
-	if _, err := c.file.WriteAt(encoding.NativeEndian.AppendUint64(nil, uint64(int64(c.by/time.Second))), 0); err != nil {
-		t.Fatal(err)
-	}
+	c.tell(t, int64(c.by/time.Second))
 }
 
 func (c *clock) now() time.Time { return time.Now().Add(c.by) }
 
-// build returns a server whose time.Now is that of the clock: one built with another time package, which differs from Go's in that alone.
-func (c *clock) build(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	source := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
-	whole, err := os.ReadFile(filepath.Join(source, "time.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const reading = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
-	if strings.Count(string(whole), reading) != 1 {
-		t.Fatal("time.Now is another one than this test knows")
-	}
-	moved := strings.Replace(string(whole), reading, reading+"\tsec += atomic.LoadInt64(movedBy)\n", 1)
-	moved = strings.Replace(moved, "import (\n", "import (\n\t\"sync/atomic\"\n", 1)
-	overlay := map[string]string{}
-	for name, text := range map[string]string{"time.go": moved, "moved.go": movedClock} {
-		overlay[filepath.Join(source, name)] = filepath.Join(dir, name)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	replaced, err := json.Marshal(map[string]any{"Replace": overlay})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), replaced, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	moving := filepath.Join(dir, "crd-server")
-	build := exec.CommandContext(t.Context(), "go", "build", "-pgo=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", moving, "./cmd/crd-server")
-	build.Dir = filepath.Join("..", "..")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	return moving
+// movableClock is a time package that differs from Go's in time.Now alone.
+var movableClock = alteration{
+	pkg: "time", file: "time.go",
+	from: "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n",
+	to:   "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n\tsec += controlled()\n",
 }
-
-// movedClock is a file of the time package.
-const movedClock = `package time
-
-import (
-	"syscall"
-	"unsafe"
-)
-
-// movedBy are seconds that are added to the wall clock. Another process sets them.
-var movedBy = func() *int64 {
-	path, _ := syscall.Getenv("` + clockFile + `")
-	file, err := syscall.Open(path, syscall.O_RDONLY, 0)
-	if err != nil {
-		panic(err)
-	}
-	shared, err := syscall.Mmap(file, 0, 8, syscall.PROT_READ, syscall.MAP_SHARED)
-	if err != nil {
-		panic(err)
-	}
-	return (*int64)(unsafe.Pointer(&shared[0]))
-}()
-`

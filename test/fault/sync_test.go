@@ -1,0 +1,92 @@
+package fault
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/crd-server/crd-server/test/process"
+)
+
+const (
+	slowSync = 200 * time.Millisecond
+	// hungSync is longer than etcd waits for one of its writes.
+	hungSync = 10 * time.Second
+)
+
+// TestSlowSync has the disk of a server with its etcd take its time for every sync, of etcd's log and of its database. Writes take as long; when it takes
+// longer than they may, they fail with an answer, while what is in memory is read on. When the disk is well again so is the server, by itself, and what was
+// acknowledged is there after a kill.
+func TestSlowSync(t *testing.T) {
+	defer written.outcome(t, time.Now())
+	disk := newControl(t)
+	options := process.Options{Binary: altered(t, slowLog, slowDatabase), DataDir: filepath.Join(t.TempDir(), "data"), Env: disk.env()}
+	server := startServer(t, options)
+	options.Port = server.Port()
+	c := newClient(t, server)
+	c.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
+	writers := newWriters(t, 8)
+	writeFor(t, c, writers, time.Second)
+	c.must(t, http.StatusOK, http.MethodGet, cells, "", nil) // from now on they are in memory
+
+	disk.tell(t, int64(slowSync))
+	slowest := writeFor(t, c, writers, size(3*time.Second, 20*time.Second))
+	if slowest < slowSync {
+		t.Errorf("no write took longer than %s, a sync takes %s", slowest, slowSync)
+	}
+
+	disk.tell(t, int64(hungSync))
+	code, answer, err := c.do(t.Context(), http.MethodPost, cells+"?timeout=3s", asJSON, body("late", "late", 0))
+	if err != nil || code < http.StatusInternalServerError {
+		t.Errorf("while a sync takes %s: %d %v %.300s", hungSync, code, err, answer)
+	}
+	began := time.Now()
+	c.must(t, http.StatusOK, http.MethodGet, cells+"?resourceVersion=0", "", nil)
+	if took := time.Since(began); took > promptAnswer {
+		t.Errorf("what is in memory took %s", took)
+	}
+
+	disk.tell(t, 0)
+	well := time.Now()
+	waitFor(t, "objects can be written", time.Minute, func() bool {
+		code, _, err := c.do(t.Context(), http.MethodPatch, cells+"/after?fieldManager=fault", asApply, body("after", "after", 0))
+		return err == nil && code < http.StatusMultipleChoices && c.isReady(t.Context())
+	})
+	back := time.Since(well)
+	for _, name := range []string{"after", "late"} { // the writers know of their own objects only
+		if code, answer, err := c.do(t.Context(), http.MethodDelete, cells+"/"+name, "", nil); err != nil || code != http.StatusOK && (name == "after" || code != http.StatusNotFound) {
+			t.Errorf("deleting %s: %d %v %.300s", name, code, err, answer)
+		}
+	}
+	writeFor(t, c, writers, time.Second)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	checkWriters(t, newClient(t, startServer(t, options)), writers)
+	acknowledged, _ := counted(writers)
+	written.add(t, "%d writes acknowledged; with %s for a sync the slowest took %s; with %s a write gets %d; well again %s after the disk",
+		acknowledged, slowSync, slowest.Round(time.Millisecond), hungSync, code, back.Round(time.Millisecond))
+}
+
+// writeFor has writers write for a while; each write has to succeed.
+func writeFor(t *testing.T, c *client, writers []*writer, d time.Duration) (slowest time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	return writeUntil(t, ctx, c, writers)
+}
+
+// A sync that takes as long as the control says, in nanoseconds.
+var (
+	slowLog = alteration{
+		pkg: "go.etcd.io/etcd/client/pkg/v3/fileutil", file: "sync_linux.go",
+		from: "\treturn syscall.Fdatasync(", to: sleep + "\treturn syscall.Fdatasync(",
+	}
+	slowDatabase = alteration{pkg: "go.etcd.io/bbolt", file: "bolt_linux.go", from: slowLog.from, to: slowLog.to}
+)
+
+const sleep = `	for left := syscall.NsecToTimespec(controlled()); syscall.Nanosleep(&left, &left) == syscall.EINTR; {
+	}
+`
