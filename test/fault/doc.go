@@ -12,7 +12,10 @@
 // what had to wait for a machine that was busy with something else: see
 // process.Effort.
 //
-// Every scenario has a short form, which runs with all other tests, and a full
-// one (-full, make fault). What it does follows from its seed (-seed), which
+// Disks that are slow and clocks that jump are in the server itself, which is built
+// altered for these scenarios (altered_test.go).
+//
+// Every scenario but that of the clock, for which all is compiled anew, has a short
+// form, which runs with all other tests, and a full one (-full, make fault). What it does follows from its seed (-seed), which
 // the report names; the report of the last run is build/fault/report.md.
 package fault
