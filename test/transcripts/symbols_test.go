@@ -16,7 +16,7 @@ import (
 //	{rv1}        the resourceVersion of an object
 //	{list1}      the resourceVersion of a list or bookmark: others write beside us, so each has a
 //	             name of its own, but for the pages of one list
-//	{continue1}  a continue token
+//	{continue1}  a continue token, which holds such a resourceVersion
 //	{time} {age} {generated} {revision} {type}  a time close to now, an age in a table, a random suffix,
 //	             some revision, a type of the server's source
 //	{hash} {date} {address} a hash of a document, a date in a header, where the server listens
@@ -121,7 +121,7 @@ func (s *symbols) inJSON(root *node, pageOfList bool) {
 		case last == "resourceVersion":
 			n.setText(s.name("rv", value))
 		case last == "continue" && parent == "metadata":
-			n.setText(s.name("continue", value))
+			n.setText(s.fresh("continue", value))
 		case last == "name" && generated.MatchString(value):
 			n.setText(generated.ReplaceAllString(value, "-{generated}"))
 		case len(path) > 2 && path[len(path)-2] == "cells" && ages.MatchString(value):
