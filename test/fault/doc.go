@@ -13,9 +13,9 @@
 // process.Effort.
 //
 // Disks that are slow and clocks that jump are in the server itself, which is built
-// altered for these scenarios (altered_test.go).
+// altered for these scenarios (altered_test.go, testdata/altered).
 //
-// Every scenario but that of the clock, for which all is compiled anew, has a short
-// form, which runs with all other tests, and a full one (-full, make fault). What it does follows from its seed (-seed), which
-// the report names; the report of the last run is build/fault/report.md.
+// Every scenario has a short form, which runs with all other tests, and a full one
+// (-full, make fault). What it does follows from its seed (-seed), which the report
+// names; the report of the last run is build/fault/report.md.
 package fault

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"debug/buildinfo"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -20,8 +21,15 @@ var (
 	seed = flag.Uint64("seed", 0, "what the scenarios' choices follow from; one by the clock if it is 0")
 )
 
-// etcdBinary is one member of etcd (test/etcd).
-var etcdBinary string
+// root is the project's.
+var root = absolute(filepath.Join("..", ".."))
+
+var (
+	// builds is where the binaries are that these tests build, while they run.
+	builds string
+	// etcdBinary is one member of etcd (test/etcd).
+	etcdBinary string
+)
 
 // TestMain builds what is broken, and writes the report; or it is not a test at all.
 func TestMain(m *testing.M) {
@@ -53,7 +61,7 @@ func runAll(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	etcdBinary = filepath.Join(dir, "etcd")
+	builds, etcdBinary = dir, filepath.Join(dir, "etcd")
 	if err := cluster.Build(context.Background(), filepath.Join("..", "etcd"), etcdBinary); err != nil {
 		return 0, err
 	}
@@ -66,12 +74,33 @@ func binary() string {
 	if path == "" {
 		path = "../../bin/crd-server"
 	}
-	absolute, err := filepath.Abs(path)
+	return absolute(path)
+}
+
+func absolute(path string) string {
+	path, err := filepath.Abs(path)
 	if err != nil {
 		panic(err)
 	}
-	return absolute
+	return path
 }
+
+// builtWith is what one of go build's flags was for the server to test, if it was not left out.
+func builtWith(flag string) string {
+	info, err := buildinfo.ReadFile(binary())
+	if err != nil {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == flag {
+			return setting.Value
+		}
+	}
+	return ""
+}
+
+// raceDetector says that the server was built with it, and so needs many times as much memory and time.
+func raceDetector() bool { return builtWith("-race") == "true" }
 
 // size is what a scenario has of something: less in its short form.
 func size[T any](short, whole T) T {

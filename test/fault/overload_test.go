@@ -2,13 +2,10 @@ package fault
 
 import (
 	"context"
-	"debug/buildinfo"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -123,12 +120,6 @@ func needFiles(t *testing.T, number uint64) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatalf("%d files cannot be open (ulimit -n): %v", number, err)
 	}
-}
-
-// raceDetector says that the server was built with it, and so needs many times as much memory and time.
-func raceDetector() bool {
-	info, err := buildinfo.ReadFile(binary())
-	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // peak is the most memory that a process has had.

@@ -21,8 +21,8 @@ const (
 // acknowledged is there after a kill.
 func TestSlowSync(t *testing.T) {
 	defer written.outcome(t, time.Now())
-	disk := newControl(t)
-	options := process.Options{Binary: altered(t, slowLog, slowDatabase), DataDir: filepath.Join(t.TempDir(), "data"), Env: disk.env()}
+	disk := newControls(t)
+	options := process.Options{Binary: altered(t), DataDir: filepath.Join(t.TempDir(), "data"), Env: disk.env()}
 	server := startServer(t, options)
 	options.Port = server.Port()
 	c := newClient(t, server)
@@ -31,13 +31,13 @@ func TestSlowSync(t *testing.T) {
 	writeFor(t, c, writers, time.Second)
 	c.must(t, http.StatusOK, http.MethodGet, cells, "", nil) // from now on they are in memory
 
-	disk.tell(t, int64(slowSync))
+	disk.tell(t, syncControl, int64(slowSync))
 	slowest := writeFor(t, c, writers, size(3*time.Second, 20*time.Second))
 	if slowest < slowSync {
 		t.Errorf("no write took longer than %s, a sync takes %s", slowest, slowSync)
 	}
 
-	disk.tell(t, int64(hungSync))
+	disk.tell(t, syncControl, int64(hungSync))
 	code, answer, err := c.do(t.Context(), http.MethodPost, cells+"?timeout=3s", asJSON, body("late", "late", 0))
 	if err != nil || code < http.StatusInternalServerError {
 		t.Errorf("while a sync takes %s: %d %v %.300s", hungSync, code, err, answer)
@@ -48,7 +48,7 @@ func TestSlowSync(t *testing.T) {
 		t.Errorf("what is in memory took %s", took)
 	}
 
-	disk.tell(t, 0)
+	disk.tell(t, syncControl, 0)
 	well := time.Now()
 	waitFor(t, "objects can be written", time.Minute, func() bool {
 		code, _, err := c.do(t.Context(), http.MethodPatch, cells+"/after?fieldManager=fault", asApply, body("after", "after", 0))
@@ -77,16 +77,3 @@ func writeFor(t *testing.T, c *client, writers []*writer, d time.Duration) (slow
 	defer cancel()
 	return writeUntil(t, ctx, c, writers)
 }
-
-// A sync that takes as long as the control says, in nanoseconds.
-var (
-	slowLog = alteration{
-		pkg: "go.etcd.io/etcd/client/pkg/v3/fileutil", file: "sync_linux.go",
-		from: "\treturn syscall.Fdatasync(", to: sleep + "\treturn syscall.Fdatasync(",
-	}
-	slowDatabase = alteration{pkg: "go.etcd.io/bbolt", file: "bolt_linux.go", from: slowLog.from, to: slowLog.to}
-)
-
-const sleep = `	for left := syscall.NsecToTimespec(controlled()); syscall.Nanosleep(&left, &left) == syscall.EINTR; {
-	}
-`
