@@ -12,15 +12,25 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// claims counts who holds a name in one API group. Plurals, singulars and short names share one space, kinds and
-// list kinds another.
+// claims counts who holds the names in one API group that somebody asks for; others are nobody's business. Plurals, singulars and short names
+// share one space, kinds and list kinds another.
 type claims struct {
 	resources, kinds map[string]int
 }
 
-// newClaims has room for those of so many CRDs.
-func newClaims(definitions int) *claims {
-	return &claims{resources: make(map[string]int, 2*definitions), kinds: make(map[string]int, 2*definitions)}
+// newClaims returns claims to what is asked for, held by nobody.
+func newClaims(asked ...*apiextensionsv1.CustomResourceDefinitionNames) *claims {
+	c := &claims{resources: map[string]int{}, kinds: map[string]int{}}
+	for _, names := range asked {
+		c.resources[names.Plural] = 0
+		c.resources[names.Singular] = 0
+		for _, name := range names.ShortNames {
+			c.resources[name] = 0
+		}
+		c.kinds[names.Kind] = 0
+		c.kinds[names.ListKind] = 0
+	}
+	return c
 }
 
 // sameNames says whether two CRDs want, or have, the same names. Every CRD of a group is asked when one of them is created.
@@ -29,20 +39,23 @@ func sameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
 		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
 }
 
-// claimed returns the names that are not for a CRD to have: those the other CRDs of its group hold, and those that
-// would go to CRDs which have been waiting longer. The second makes two CRDs that are settled at the same time, here or on
+// claimed returns which of the names that a CRD asks for, as of a revision, are not for it to have: those the other CRDs of its group hold, and
+// those that would go to CRDs which have been waiting longer. The second makes two CRDs that are settled at the same time, here or on
 // other replicas, come to the same result, whoever writes first: a CRD is settled knowing everything older than itself, and
 // its write fails if it is not the same any more, so no name is granted twice.
-func claimed(group []*crds.Record, name string, revision int64) *claims {
-	c := newClaims(len(group))
+func claimed(group []*crds.Record, crd *apiextensionsv1.CustomResourceDefinition, revision int64) *claims {
+	asked := []*apiextensionsv1.CustomResourceDefinitionNames{&crd.Spec.Names}
 	var older []*crds.Record
 	for _, other := range group {
-		if other.Name == name {
-			continue
-		}
-		c.add(&other.AcceptedNames)
-		if other.Revision < revision && waiting(other) {
+		if other.Name != crd.Name && other.Revision < revision && waiting(other) {
 			older = append(older, other)
+			asked = append(asked, &other.Names)
+		}
+	}
+	c := newClaims(asked...)
+	for _, other := range group {
+		if other.Name != crd.Name {
+			c.add(&other.AcceptedNames)
 		}
 	}
 	slices.SortFunc(older, func(a, b *crds.Record) int { return cmp.Compare(a.Revision, b.Revision) })
@@ -56,13 +69,18 @@ func (c *claims) add(names *apiextensionsv1.CustomResourceDefinitionNames)    { 
 func (c *claims) remove(names *apiextensionsv1.CustomResourceDefinitionNames) { c.count(names, -1) }
 
 func (c *claims) count(names *apiextensionsv1.CustomResourceDefinitionNames, by int) {
-	c.resources[names.Plural] += by
-	c.resources[names.Singular] += by
-	for _, name := range names.ShortNames {
-		c.resources[name] += by
+	count := func(held map[string]int, name string) {
+		if n, asked := held[name]; asked {
+			held[name] = n + by
+		}
 	}
-	c.kinds[names.Kind] += by
-	c.kinds[names.ListKind] += by
+	count(c.resources, names.Plural)
+	count(c.resources, names.Singular)
+	for _, name := range names.ShortNames {
+		count(c.resources, name)
+	}
+	count(c.kinds, names.Kind)
+	count(c.kinds, names.ListKind)
 }
 
 // conflict says why names were not accepted.
@@ -70,7 +88,7 @@ type conflict struct {
 	reason, message string
 }
 
-// accept grants as many of the requested names as are free. The names accepted before must be counted in c, and
+// accept grants as many of the requested names as are free. They must have been asked for, the names accepted before must be counted in c, and
 // those accepted now are afterwards: like anybody else's, a name of the CRD itself is not free before it has been
 // given up, which is why this goes on until nothing changes. That ends: a name once granted stays granted.
 func (c *claims) accept(requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {

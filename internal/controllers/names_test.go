@@ -90,7 +90,7 @@ func TestAccept(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClaims(1)
+			c := newClaims(&tc.requested)
 			c.add(&tc.other)
 			c.add(&tc.accepted)
 			got, conflict := c.accept(&tc.requested, tc.accepted)
@@ -130,9 +130,9 @@ func TestClaimed(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := claimed(tc.group, "self", 10)
-			request := named("", "", "Kind", "", "s")
-			_, conflict := c.accept(&request, nameSet{})
+			self := &apiextensionsv1.CustomResourceDefinition{}
+			self.Name, self.Spec.Names = "self", named("", "", "Kind", "", "s")
+			_, conflict := claimed(tc.group, self, 10).accept(&self.Spec.Names, nameSet{})
 			if (conflict == nil) != tc.free {
 				t.Errorf("conflict: %+v, want free: %t", conflict, tc.free)
 			}

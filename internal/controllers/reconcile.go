@@ -46,13 +46,13 @@ func (l *Lifecycle) settle(ctx context.Context, current *dynamicstorage.Entry) (
 	if err != nil {
 		return dynamicstorage.Change{}, err
 	}
-	crd, others := stored.Outline, newClaims(1)
+	crd, others := stored.Outline, newClaims(&stored.Outline.Spec.Names)
 	if !reflect.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames) {
 		// Names must not be granted from an older state than the one that is to be written.
 		if err := l.config.Table.WaitFor(ctx, crd.Name, current.Revision); err != nil {
 			return dynamicstorage.Change{}, err
 		}
-		others = claimed(l.config.Table.Group(crd.Spec.Group), crd.Name, current.Revision)
+		others = claimed(l.config.Table.Group(crd.Spec.Group), crd, current.Revision)
 	}
 	status := settled(crd, whole, others, l.config.Clock.Now())
 	if reflect.DeepEqual(&crd.Status, status) {

@@ -186,7 +186,7 @@ func TestSettledConditions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			others := newClaims(1)
+			others := newClaims(&tc.crd.Spec.Names)
 			others.add(&tc.other)
 			status := settled(tc.crd, whole, others, now)
 			if diff := cmp.Diff(tc.want, status.Conditions); diff != "" {
@@ -196,7 +196,7 @@ func TestSettledConditions(t *testing.T) {
 				t.Errorf("the CRD was changed: %s", diff)
 			}
 			tc.crd.Status = *status
-			others = newClaims(1)
+			others = newClaims(&tc.crd.Spec.Names)
 			others.add(&tc.other)
 			if diff := cmp.Diff(status, settled(tc.crd, whole, others, now.Add(time.Hour))); diff != "" {
 				t.Errorf("not at rest: %s", diff)
