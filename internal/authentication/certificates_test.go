@@ -23,13 +23,13 @@ import (
 
 // authority signs certificates of clients.
 type authority struct {
-	t    *testing.T
+	t    testing.TB
 	file string // has the certificate in PEM
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
 }
 
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t testing.TB) *authority {
 	t.Helper()
 	key := newKey(t)
 	made, err := cert.NewSelfSignedCACert(cert.Config{CommonName: t.Name()}, key)
@@ -52,7 +52,7 @@ func (a *authority) writeTo(file string) {
 	}
 }
 
-func newKey(t *testing.T) *ecdsa.PrivateKey {
+func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -61,13 +61,13 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// client returns a certificate that is good for an hour, until the time.
+// client returns a certificate that is good for two years, until the time.
 func (a *authority) client(until time.Time, name string, groups ...string) *x509.Certificate {
 	a.t.Helper()
 	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()),
 		Subject:      pkix.Name{CommonName: name, Organization: groups},
-		NotBefore:    until.Add(-time.Hour),
+		NotBefore:    until.AddDate(-2, 0, 0),
 		NotAfter:     until,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
