@@ -133,8 +133,9 @@ func TestNeverEstablished(t *testing.T) {
 	}
 }
 
-func TestOtherFinalizersAreKept(t *testing.T) {
-	r := startReplica(t, replicaOptions{})
+// deleteHeld deletes a CRD that somebody else's finalizer keeps, and waits until ours is gone.
+func (r *replica) deleteHeld() *apiextensionsv1.CustomResourceDefinition {
+	r.t.Helper()
 	crd := definitionNamed("widgets", "example.com", "Widget")
 	crd.Finalizers = []string{"example.com/hold"}
 	r.write(crd)
@@ -143,6 +144,12 @@ func TestOtherFinalizersAreKept(t *testing.T) {
 	r.until("our finalizer is gone", func() bool {
 		return !r.shown(crd.Name).HasFinalizer(apiextensionsv1.CustomResourceCleanupFinalizer)
 	})
+	return crd
+}
+
+func TestOtherFinalizersAreKept(t *testing.T) {
+	r := startReplica(t, replicaOptions{})
+	crd := r.deleteHeld()
 	if c := conditionOf(r.read(crd.Name), apiextensionsv1.Terminating); c != "False InstanceDeletionCompleted: removed all instances" {
 		t.Errorf("Terminating: %s", c)
 	}
@@ -154,14 +161,7 @@ func TestOtherFinalizersAreKept(t *testing.T) {
 // TestClockSetBack: a CRD that is deleted before the clock is set back does not wait until it is as late again.
 func TestClockSetBack(t *testing.T) {
 	r := startReplica(t, replicaOptions{clock: testingclock.NewFakePassiveClock(now.Add(-time.Hour))})
-	crd := definitionNamed("widgets", "example.com", "Widget")
-	crd.Finalizers = []string{"example.com/hold"}
-	r.write(crd)
-	r.settle(crd.Name)
-	r.delete(crd.Name)
-	r.until("our finalizer is gone", func() bool {
-		return !r.shown(crd.Name).HasFinalizer(apiextensionsv1.CustomResourceCleanupFinalizer)
-	})
+	r.deleteHeld()
 }
 
 // TestPatience: what keeps a CRD from going is told after a minute, and does not keep others from going.
