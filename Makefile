@@ -61,15 +61,28 @@ fault: build ## break things under load, in full (an hour), or one SCENARIO=Test
 	cd test/fault && CRD_SERVER=$(CURDIR)/$(BIN) go test -v -timeout 90m -run '$(SCENARIO)' . -full -seed $(SEED)
 
 FUZZTIME := 1m
+# The inputs that fuzzing has found worth keeping, and where they are while it goes on and finds more.
+CORPUS   := test/fuzzing/corpus.tar.gz
+FUZZED   := build/fuzz
+
+$(FUZZED): $(CORPUS)
+	mkdir -p $@
+	tar -xzf $< -C $@
+	touch $@
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME, one after the other
+fuzz: $(FUZZED) ## run every fuzz target for FUZZTIME, one after the other
 	@set -e; for package in $$(grep -rl '^func Fuzz' --include='*_test.go' internal | xargs -n1 dirname | sort -u); do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$package/*_test.go); do \
 			echo "fuzz $$package $$target"; \
-			go test $(NO_PROFILE) ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+			go test $(NO_PROFILE) ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -test.fuzzcachedir "$(CURDIR)/$(FUZZED)/$$package"; \
 		done; \
 	done
+
+.PHONY: fuzz-keep
+fuzz-keep: $(FUZZED) ## keep the inputs that make fuzz has found, up to 64 KiB each, in test/fuzzing
+	cd $(FUZZED) && find internal -type f -size -65537c | LC_ALL=C sort | \
+		tar -cf - --no-recursion --owner=0 --group=0 --numeric-owner --mode=644 --mtime=@0 -T - | gzip -9n > $(CURDIR)/$(CORPUS)
 
 BENCH :=
 CRDS  :=
