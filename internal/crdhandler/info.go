@@ -29,7 +29,11 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 			return info, nil
 		}
 	}
-	info, err := newCRDInfo(i.config, i.cache, record, i.ahead.take(record))
+	early := i.ahead.take(record)
+	if early != nil && i.config.UsedAtOnce != nil {
+		i.config.UsedAtOnce()
+	}
+	info, err := newCRDInfo(i.config, i.cache, record, early)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
 	measure(client, o.Etcd.root(), table)
-	gone, burst := followGone(table), newBurst()
+	gone, burst := followGone(table), newBurst(memory())
 	published := discovery.New(table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
 		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster has them itself
@@ -64,6 +64,7 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 			burst.announce(garbageWritten)
 			return lifecycle.Settle(ctx, name)
 		},
+		UsedAtOnce:              func() { burst.announceWaited(garbageUsed) },
 		Authorizer:              g.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.Resources.GarbageCollection,

@@ -9,7 +9,7 @@ import (
 // TestBurst holds that the heap may grow by what was announced, up to a bound and until there was a pause.
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBurst()
+		b := newBurst(0)
 		expect := func(allowance uint64, poked bool) {
 			t.Helper()
 			if got := b.allowance(); got != allowance {
@@ -55,4 +55,33 @@ func TestBurst(t *testing.T) {
 			t.Error("little work is taken for a burst")
 		}
 	})
+}
+
+// TestBurstThatIsWaitedFor holds that the heap may grow by more for it, in steps that become longer, as far as there is memory.
+func TestBurstThatIsWaitedFor(t *testing.T) {
+	for memory, most := range map[uint64]uint64{
+		0:        mostAllowance,
+		1 << 30:  mostAllowance, // and half of a step
+		4 << 30:  2 * mostAllowance,
+		24 << 30: 512 << 20, // mostWaited, and mostAllowance, which together are no step
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBurst(memory)
+			changes, last := 0, uint64(0)
+			for range 1000 {
+				b.announceWaited(garbageUsed)
+				if now := b.allowance(); now != last {
+					changes, last = changes+1, now
+				}
+			}
+			if last != most || changes > 5 {
+				t.Errorf("memory %d: allowance %d after %d changes, want %d", memory, last, changes, most)
+			}
+			time.Sleep(burstPause)
+			synctest.Wait()
+			if now := b.allowance(); now != 0 {
+				t.Errorf("memory %d: allowance %d afterwards", memory, now)
+			}
+		})
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -75,4 +77,20 @@ func minorFaults() int64 {
 		return 0 // it has no errors
 	}
 	return usage.Minflt
+}
+
+// memory returns how many bytes the process may use: all of the machine's, or less where its control group or GOMEMLIMIT has a limit; 0
+// if that is not known.
+func memory() uint64 {
+	var machine syscall.Sysinfo_t
+	if err := syscall.Sysinfo(&machine); err != nil {
+		return 0 // it has no errors
+	}
+	limit := uint64(machine.Totalram) * uint64(machine.Unit) //nolint:unconvert // 32 bits on some machines
+	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
+		if most, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil { // it is "max" without a limit
+			limit = min(limit, most)
+		}
+	}
+	return min(limit, uint64(debug.SetMemoryLimit(-1)))
 }

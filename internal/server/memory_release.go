@@ -60,6 +60,7 @@ func (r *releaser) turn() {
 	}
 	seen := observe()
 	switch {
+	case r.burst.allowance() > 0: // the heap is as large as it should be
 	case r.burst.takeLeft(): // whatever work there is now
 		debug.FreeOSMemory()
 	case seen.collections != r.collections: // there is work

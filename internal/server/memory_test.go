@@ -34,7 +34,7 @@ func TestHeapIsFollowed(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(mostPercent))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go followHeap(ctx, newBurst()) // ends with ctx
+	go followHeap(ctx, newBurst(0)) // ends with ctx
 	kept := make([]byte, 100<<20)
 	for current := mostPercent; current == mostPercent; { // a heap of which nothing is scanned grows by less
 		if t.Context().Err() != nil {
@@ -70,7 +70,7 @@ func TestFollowingEnds(t *testing.T) {
 
 // TestHeapShrinks: when the work is over, what it has left behind is given back, once.
 func TestHeapShrinks(t *testing.T) {
-	r := releaser{burst: newBurst()}
+	r := releaser{burst: newBurst(0)}
 	r.turn() // there has been work
 	garbage := make([]byte, 64<<20)
 	clear(garbage)
@@ -81,5 +81,24 @@ func TestHeapShrinks(t *testing.T) {
 	}
 	if seen := observe(); seen.spare >= 64<<20 {
 		t.Errorf("%+v", seen)
+	}
+}
+
+// TestBurstIsNotCutShort: what a burst has made is not taken for what work has left behind while it lasts.
+func TestBurstIsNotCutShort(t *testing.T) {
+	r := releaser{burst: newBurst(0)}
+	r.burst.announce(mostAllowance)
+	garbage := make([]byte, 64<<20)
+	clear(garbage)
+	for range 10 { // collections of another work end
+		if r.turn(); r.shrunk {
+			t.Fatal("garbage is collected during the burst")
+		}
+	}
+	r.burst.end()
+	for deadline := time.Now().Add(time.Minute); observe().spare >= 64<<20; r.turn() {
+		if time.Now().After(deadline) {
+			t.Fatal("what the burst has left is not given back")
+		}
 	}
 }
