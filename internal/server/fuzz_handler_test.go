@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -41,15 +42,22 @@ type call struct {
 	method, path, query string
 	body                []byte
 	header              map[string]string
+	// lines are further lines of the header.
+	lines http.Header
+	// stranger is a client without a certificate; others may do everything.
+	stranger bool
 	// patience is how long the client stays; 0: fuzzAllowance.
 	patience time.Duration
 }
 
 // send has the server answer. A 500 is a failure, unless expected says that upstream's server answers so as well.
-func (h hostile) send(t *testing.T, c call) *httptest.ResponseRecorder {
+func (h hostile) send(t testing.TB, c call) *httptest.ResponseRecorder {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(asOwnRequest(t.Context()), cmp.Or(c.patience, fuzzAllowance))
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(c.patience, fuzzAllowance))
 	defer cancel()
+	if !c.stranger {
+		ctx = asOwnRequest(ctx)
+	}
 	c.method = cmp.Or(c.method, http.MethodGet)
 	req, err := http.NewRequestWithContext(ctx, c.method, "https://localhost/", bytes.NewReader(c.body))
 	if err != nil {
@@ -61,6 +69,7 @@ func (h hostile) send(t *testing.T, c call) *httptest.ResponseRecorder {
 	for name, value := range c.header {
 		req.Header.Set(name, value)
 	}
+	maps.Copy(req.Header, c.lines)
 	w := httptest.NewRecorder()
 	began := time.Now()
 	h.serve(t, watcher{w}, req)
@@ -80,7 +89,7 @@ type watcher struct{ *httptest.ResponseRecorder }
 func (watcher) CloseNotify() <-chan bool { return nil }
 
 // serve lets an answer be broken off, as the HTTP server does.
-func (h hostile) serve(t *testing.T, w http.ResponseWriter, req *http.Request) {
+func (h hostile) serve(t testing.TB, w http.ResponseWriter, req *http.Request) {
 	defer func() {
 		if v := recover(); v != nil && v != any(http.ErrAbortHandler) {
 			t.Fatalf("panic: %v", v)
