@@ -86,7 +86,7 @@ func memory() uint64 {
 	if err := syscall.Sysinfo(&machine); err != nil {
 		return 0 // it has no errors
 	}
-	limit := uint64(machine.Totalram) * uint64(machine.Unit) //nolint:unconvert // 32 bits on some machines
+	limit := uint64(machine.Totalram) * uint64(machine.Unit) // 32 bits on some machines
 	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
 		if most, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil { // it is "max" without a limit
 			limit = min(limit, most)
