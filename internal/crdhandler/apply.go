@@ -35,7 +35,7 @@ func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Obj
 		}
 	}
 	force := p.options.Force != nil && *p.options.Force
-	obj, err := p.fields.Apply(live, applied, p.options.FieldManager, force)
+	obj, err := p.fields.Apply(ctx, live, applied, p.options.FieldManager, force)
 	if err == nil {
 		err = p.complete(obj)
 	}

@@ -98,7 +98,9 @@ func (c *creation) run(ctx context.Context, obj runtime.Object) (result, error) 
 	if err != nil {
 		return result{}, err
 	}
-	obj = fields.UpdateNoErrors(live, obj, c.manager)
+	if obj, err = fields.Update(ctx, live, obj, c.manager); err != nil {
+		return result{}, err
+	}
 	if err := c.admitter.admit(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options}); err != nil {
 		return result{}, err
 	}

@@ -43,8 +43,11 @@ func TestDefinitionFields(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := manager.(definitionFields).FieldManager.UpdateNoErrors(&apiextensionsv1.CustomResourceDefinition{}, internal.DeepCopy(), "me")
-			got := manager.UpdateNoErrors(&apiextensionsv1.CustomResourceDefinition{}, internal.DeepCopy(), "me")
+			want := manager.(definitionFields).library.UpdateNoErrors(&apiextensionsv1.CustomResourceDefinition{}, internal.DeepCopy(), "me")
+			got, err := manager.Update(t.Context(), &apiextensionsv1.CustomResourceDefinition{}, internal.DeepCopy(), "me")
+			if err != nil {
+				t.Fatal(err)
+			}
 			times := func(fields []metav1.ManagedFieldsEntry) {
 				for n := range fields {
 					fields[n].Time = nil

@@ -88,7 +88,10 @@ func FuzzWithoutMetadata(f *testing.F) {
 		live := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Machine"}}
 		obj.Object["apiVersion"], obj.Object["kind"] = "example.com/v1", "Machine"
 		synctest.Test(t, func(t *testing.T) { // times count in seconds
-			got := all[0].ours.UpdateNoErrors(live.DeepCopy(), obj.DeepCopy(), "one")
+			got, err := all[0].ours.Update(t.Context(), live.DeepCopy(), obj.DeepCopy(), "one")
+			if err != nil {
+				t.Fatal(err)
+			}
 			if want := all[0].library.UpdateNoErrors(live.DeepCopy(), obj.DeepCopy(), "one"); !reflect.DeepEqual(got, want) {
 				t.Fatalf("got  %v\nwant %v", got, want)
 			}

@@ -1,6 +1,8 @@
 package crdhandler
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,10 +13,11 @@ import (
 
 // fieldManager keeps account of who has set which fields of an object (W7, W8).
 type fieldManager interface {
-	// UpdateNoErrors returns obj, which it may change, with the managed fields that follow from a manager's change of live into it.
-	UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object
+	// Update returns obj, which it may change, with the managed fields that follow from a manager's change of live into it. It fails only
+	// when ctx is done.
+	Update(ctx context.Context, live, obj runtime.Object, manager string) (runtime.Object, error)
 	// Apply returns live, which it does not change, with what a manager has applied merged into it.
-	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
+	Apply(ctx context.Context, live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
 }
 
 // fieldManagerParts is what a field manager of custom resources is made of.
@@ -45,27 +48,42 @@ func newCustomResourceFieldManager(p fieldManagerParts) (fieldManager, error) {
 	return customResourceFieldManager{library, newFieldUpdates(p)}, nil
 }
 
-func (m customResourceFieldManager) UpdateNoErrors(live, obj runtime.Object, manager string) runtime.Object {
-	if m.updates.update(live, obj, manager) {
-		return obj
-	}
-	return unwrapped(m.library.UpdateNoErrors(wrapped(live), wrapped(obj), manager))
+func (m customResourceFieldManager) Update(ctx context.Context, live, obj runtime.Object, manager string) (runtime.Object, error) {
+	return uninterrupted(ctx, func() (runtime.Object, error) {
+		if m.updates.update(live, obj, manager) {
+			return obj, nil
+		}
+		return unwrapped(m.library.UpdateNoErrors(wrapped(ctx, live), wrapped(ctx, obj), manager)), nil
+	})
 }
 
-func (m customResourceFieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
-	if obj, done := m.updates.apply(live, applied, manager, force); done {
-		return obj, nil
-	}
-	obj, err := m.library.Apply(wrapped(live), applied, manager, force)
-	return unwrapped(obj), err
+func (m customResourceFieldManager) Apply(
+	ctx context.Context, live, applied runtime.Object, manager string, force bool,
+) (runtime.Object, error) {
+	return uninterrupted(ctx, func() (runtime.Object, error) {
+		if obj, done := m.updates.apply(live, applied, manager, force); done {
+			return obj, nil
+		}
+		obj, err := m.library.Apply(wrapped(ctx, live), wrapped(ctx, applied), manager, force)
+		return unwrapped(obj), err
+	})
 }
 
-// wrapped returns an unstructured object with its managed fields at hand, and any other (a Scale) as it is.
-func wrapped(obj runtime.Object) runtime.Object {
+// wrapped returns an unstructured object with its managed fields at hand, and any other (a Scale) as it is. The library stops working on it when ctx
+// is done.
+func wrapped(ctx context.Context, obj runtime.Object) runtime.Object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return managed(u)
+		return managed(ctx, u)
 	}
 	return obj
+}
+
+// contextOf returns what ends work on an object, nil if nothing does.
+func contextOf(obj runtime.Object) context.Context {
+	if m, ok := obj.(*managedObject); ok {
+		return m.ctx
+	}
+	return nil
 }
 
 func unwrapped(obj runtime.Object) runtime.Object {
@@ -79,7 +97,17 @@ func unwrapped(obj runtime.Object) runtime.Object {
 type managedTypes struct{ managedfields.TypeConverter }
 
 func (t managedTypes) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	value, err := t.TypeConverter.ObjectToTyped(unwrapped(obj), options...)
+	u, ok := unwrapped(obj).(*unstructured.Unstructured)
+	if !ok {
+		return t.TypeConverter.ObjectToTyped(obj, options...)
+	}
+	// The type of an object depends on its kind alone.
+	kind := map[string]any{"apiVersion": u.Object["apiVersion"], "kind": u.Object["kind"]}
+	ofKind, err := t.TypeConverter.ObjectToTyped(&unstructured.Unstructured{Object: kind})
+	if err != nil {
+		return nil, err
+	}
+	value, err := typed.AsTyped(fieldValueOf(contextOf(obj), u.Object), ofKind.Schema(), ofKind.TypeRef(), options...)
 	if err != nil {
 		return nil, shortened(err)
 	}
@@ -92,7 +120,8 @@ func (t managedTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, er
 	if err != nil {
 		return nil, err
 	}
-	return wrapped(obj.DeepCopyObject()), nil
+	v, _ := value.AsValue().(fieldValue)
+	return wrapped(v.ctx, obj.DeepCopyObject()), nil
 }
 
 // managedConvertor converts what is in a managedObject. One that has the version already it returns as it is: a manager
@@ -112,7 +141,7 @@ func (c managedConvertor) ConvertToVersion(in runtime.Object, target runtime.Gro
 		}
 	}
 	out, err := c.ObjectConvertor.ConvertToVersion(unwrapped(in), target)
-	return wrapped(out), err
+	return wrapped(contextOf(in), out), err
 }
 
 // managedDefaulter applies defaults to what is in a managedObject.

@@ -120,7 +120,10 @@ func (m managers) update(t *testing.T, c *choices, live *unstructured.Unstructur
 // updateTo updates an object by both.
 func (m managers) updateTo(t *testing.T, live, obj *unstructured.Unstructured, manager string) *unstructured.Unstructured {
 	ours, theirs, before := live.DeepCopy(), live.DeepCopy(), live.DeepCopy()
-	got := m.ours.UpdateNoErrors(ours, obj.DeepCopy(), manager)
+	got, err := m.ours.Update(t.Context(), ours, obj.DeepCopy(), manager)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := m.library.UpdateNoErrors(theirs, obj.DeepCopy(), manager)
 	unmodified(t, "live", ours, before)
 	return same(t, got, want)
@@ -136,7 +139,7 @@ func (m managers) applyConfig(
 	t *testing.T, live, applied *unstructured.Unstructured, manager string, force bool,
 ) *unstructured.Unstructured {
 	ours, before := live.DeepCopy(), live.DeepCopy()
-	got, err := m.ours.Apply(ours, applied.DeepCopy(), manager, force)
+	got, err := m.ours.Apply(t.Context(), ours, applied.DeepCopy(), manager, force)
 	want, wantErr := m.library.Apply(live.DeepCopy(), applied.DeepCopy(), manager, force)
 	unmodified(t, "live", ours, before)
 	if (err == nil) != (wantErr == nil) || err != nil && !sameError(err, wantErr) {
@@ -275,7 +278,7 @@ func randomSeed(random *rand.Rand) []byte {
 }
 
 // allManagers are those of v1, of its status, and of v2.
-func allManagers(f *testing.F) []managers {
+func allManagers(f testing.TB) []managers {
 	f.Helper()
 	info := infoOf(f, &Config{Store: newStore(f, dynamicstorage.Options{Client: etcdOf(f)})}, twoVersions(f))
 	reset := func(get func() (resetFields, error)) resetFields {

@@ -11,7 +11,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// TestManyFields holds that large objects are owned as the library would have it, too.
+// TestManyFields holds that large objects are owned and merged as the library would have it, too.
 func TestManyFields(t *testing.T) {
 	info := infoOf(t, &Config{Store: newStore(t, dynamicstorage.Options{Client: etcdOf(t)})}, twoVersions(t))
 	version, err := info.version("v1")
@@ -31,7 +31,7 @@ func TestManyFields(t *testing.T) {
 			random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		}
 		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Machine", "metadata": map[string]any{"name": "m", "namespace": "default"},
+			"apiVersion": "example.com/v1", "kind": info.versions["v1"].main.kind.Kind, "metadata": map[string]any{"name": "m", "namespace": "default"},
 			"spec": map[string]any{"extras": map[string]any{"env": env, "tags": tags, "ports": ports}},
 		}}
 	}
@@ -51,6 +51,24 @@ func TestManyFields(t *testing.T) {
 			}
 			live = same(t, got, m.library.UpdateNoErrors(live.DeepCopy(), obj.DeepCopy(), manager))
 			live.SetUID("u")
+		}
+		none := &unstructured.Unstructured{}
+		none.SetGroupVersionKind(kind)
+		for n, applier := range []string{"one", "one", "one", "two", "kubectl"} {
+			live = none
+			for _, applied := range []*unstructured.Unstructured{large(0, 2*few), large(few/2, 3*few), large(0, 2)} {
+				applied.SetGroupVersionKind(kind)
+				extras := applied.Object["spec"].(map[string]any)["extras"].(map[string]any)
+				switch n {
+				case 1:
+					extras["any"] = map[string]any{"a": extras["env"]}
+				case 2:
+					applied.Object["spec"].(map[string]any)["paused"] = nil
+				case 3:
+					live = m.applyConfig(t, live, large(few, 4*few), "other", true)
+				}
+				live = m.applyConfig(t, live, applied, applier, true)
+			}
 		}
 	})
 }

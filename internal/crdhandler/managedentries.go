@@ -2,6 +2,7 @@ package crdhandler
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 // unstructured objects make a great deal: an update has them read seven times. It changes the object that it wraps.
 type managedObject struct {
 	*unstructured.Unstructured
+	// ctx ends work on the object, if there is one.
+	ctx context.Context
 	// entries are the managed fields, once they were asked for; nobody modifies them.
 	entries []metav1.ManagedFieldsEntry
 	known   bool
@@ -29,7 +32,9 @@ type readSet struct {
 }
 
 // managed returns an object with its managed fields at hand.
-func managed(obj *unstructured.Unstructured) *managedObject { return &managedObject{Unstructured: obj} }
+func managed(ctx context.Context, obj *unstructured.Unstructured) *managedObject {
+	return &managedObject{Unstructured: obj, ctx: ctx}
+}
 
 // GetManagedFields returns what the unstructured object would. The caller must not modify it.
 func (m *managedObject) GetManagedFields() []metav1.ManagedFieldsEntry {
@@ -56,7 +61,7 @@ func (m *managedObject) SetManagedFields(entries []metav1.ManagedFieldsEntry) {
 }
 
 // DeepCopyObject returns a copy that has its managed fields at hand too.
-func (m *managedObject) DeepCopyObject() runtime.Object { return managed(m.DeepCopy()) }
+func (m *managedObject) DeepCopyObject() runtime.Object { return managed(m.ctx, m.DeepCopy()) }
 
 // rawManagedFields returns the managed fields of an object as it has them; nil if there are none.
 func rawManagedFields(obj map[string]any) any {

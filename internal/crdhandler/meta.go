@@ -93,6 +93,9 @@ func (s *requestScope) beforeCreate(ctx context.Context, namespace string, obj r
 		return err
 	}
 	s.strategy.PrepareForCreate(ctx, obj)
+	if err := ctx.Err(); err != nil {
+		return err // nobody waits for what takes the longest
+	}
 
 	// The strategy comes first: its messages are the more specific ones.
 	errs := s.strategy.Validate(ctx, obj)
@@ -118,6 +121,9 @@ func (s *requestScope) beforeUpdate(ctx context.Context, namespace string, obj, 
 	m.SetGeneration(oldMeta.GetGeneration())
 	s.strategy.PrepareForUpdate(ctx, obj, old)
 	keepSystemFields(m, oldMeta)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 
 	metadata := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMetaAccessor(checked(m), s.namespaced, pathSegment, metadata)

@@ -221,5 +221,5 @@ func (p *patcher) patchedObject(ctx context.Context, live runtime.Object) (runti
 	if err != nil {
 		return nil, err
 	}
-	return p.fields.UpdateNoErrors(live, obj, p.manager), nil
+	return p.fields.Update(ctx, live, obj, p.manager)
 }

@@ -163,6 +163,9 @@ func (s *storage) stored(ctx context.Context, cur *dynamicstorage.Entry, out out
 	case out.remove:
 		return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
 	}
+	if err := ctx.Err(); err != nil {
+		return dynamicstorage.Change{}, err
+	}
 	value, view, err := encode(ctx, out.obj)
 	if err != nil {
 		return dynamicstorage.Change{}, err

@@ -133,7 +133,9 @@ func (p *put) next(ctx context.Context, live runtime.Object) (runtime.Object, er
 		if err != nil {
 			return nil, err
 		}
-		obj = fields.UpdateNoErrors(live, obj, p.manager)
+		if obj, err = fields.Update(ctx, live, obj, p.manager); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.admitter.admit(ctx, admissionEvent{operation: admission.Update, obj: obj, old: live, options: p.options}); err != nil {
 		return nil, err

@@ -155,8 +155,8 @@ func TestUpdateConflict(t *testing.T) {
 	obj := f.created("a", "")
 	strategy := f.scope.strategy.(*widgetStrategy)
 	interfere := func() {
-		strategy.beforeUpdate = func() {
-			strategy.beforeUpdate = nil
+		strategy.prepared = func() {
+			strategy.prepared = nil
 			f.do(call{method: "PATCH", path: "/a", contentType: "application/merge-patch+json", body: `{"metadata":{"labels":{"other":"one"}}}`}).is(200)
 		}
 	}

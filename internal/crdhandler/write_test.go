@@ -4,12 +4,72 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
+
+// encodings counts how often an object is encoded to be stored.
+type encodings struct {
+	plainCodec
+	count *int
+}
+
+func (c encodings) encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	*c.count++
+	return c.plainCodec.encode(ctx, obj)
+}
+
+// TestClientThatIsGone holds that a write comes to no further phase when its client has gone.
+func TestClientThatIsGone(t *testing.T) {
+	strategy := &widgetStrategy{}
+	encoded := 0
+	f := newWrites(t, func(f *writes) {
+		f.scope.strategy = strategy
+		f.scope.storage.codec = encodings{count: &encoded}
+	})
+	a := f.created("a", "")
+	const apply = "application/apply-patch+yaml"
+	for _, write := range []struct{ method, path, contentType, body string }{
+		{"POST", "", "application/json", widget("b", "", `{"size":2}`)},
+		{"PUT", "/a", "application/json", widget("a", `"resourceVersion":"`+a.GetResourceVersion()+`"`, `{"size":2}`)},
+		{"PATCH", "/a", "application/merge-patch+json", `{"spec":{"size":2}}`},
+		{"PATCH", "/a?fieldManager=m&force=true", apply, widget("a", "", `{"size":2}`)},
+		{"PATCH", "/b?fieldManager=m", apply, widget("b", "", `{"size":2}`)},
+	} {
+		for _, phase := range []string{"preparation", "validation"} {
+			t.Run(write.method+" "+write.contentType+write.path+" after "+phase, func(t *testing.T) {
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				validated := 0
+				strategy.prepared, strategy.validated = func() {}, func() { validated++; leave() }
+				if phase == "preparation" {
+					strategy.prepared = leave
+				}
+				encoded = 0
+				req := httptest.NewRequestWithContext(ctx, write.method, "/apis/example.com/v1/namespaces/ns/widgets"+write.path, strings.NewReader(write.body))
+				req.Header.Set("Content-Type", write.contentType)
+				w := httptest.NewRecorder()
+				requestInfo(f).ServeHTTP(w, req)
+				if w.Code != 504 {
+					t.Errorf("got %d %s", w.Code, w.Body)
+				}
+				if want := map[string]int{"preparation": 0, "validation": 1}[phase]; validated != want {
+					t.Errorf("validated %d times", validated)
+				}
+				if encoded > 0 {
+					t.Error("encoded")
+				}
+			})
+		}
+	}
+}
 
 func TestFinished(t *testing.T) {
 	late, cancel := context.WithDeadline(t.Context(), metav1.Now().Add(-1))

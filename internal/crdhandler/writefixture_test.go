@@ -114,23 +114,30 @@ func widgetScope(config *Config) *requestScope {
 		replaced: make(chan struct{}),
 	}
 	scope.fieldManager = func() (fieldManager, error) {
-		return managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), objects.convertor, objects.defaulter, objects.creater,
+		library, err := managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), objects.convertor, objects.defaulter, objects.creater,
 			kind, scope.hub, "", fieldpath.NewExcludeFilterSetMap(nil))
+		return definitionFields{library}, err
 	}
 	return scope
 }
 
 // widgetStrategy counts generations and refuses widgets whose spec says so.
 type widgetStrategy struct {
-	// beforeUpdate, if set, is called when an update is under way.
-	beforeUpdate func()
+	// prepared, if set, is called when a write is under way, validated when an object is validated.
+	prepared, validated func()
 }
 
-func (*widgetStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s *widgetStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	if s.prepared != nil {
+		s.prepared()
+	}
 	accessor(obj).SetGeneration(1)
 }
 
-func (*widgetStrategy) Validate(_ context.Context, obj runtime.Object) (errs field.ErrorList) {
+func (s *widgetStrategy) Validate(_ context.Context, obj runtime.Object) (errs field.ErrorList) {
+	if s.validated != nil {
+		s.validated()
+	}
 	if bad, _, _ := unstructured.NestedBool(obj.(*unstructured.Unstructured).Object, "spec", "bad"); bad {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "bad"), true, "no bad widgets"))
 	}
@@ -142,8 +149,8 @@ func (*widgetStrategy) WarningsOnCreate(context.Context, runtime.Object) []strin
 }
 
 func (s *widgetStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	if s.beforeUpdate != nil {
-		s.beforeUpdate()
+	if s.prepared != nil {
+		s.prepared()
 	}
 	now, before := obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
 	if fmt.Sprint(now.Object["spec"]) != fmt.Sprint(before.Object["spec"]) {
