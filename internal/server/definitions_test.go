@@ -27,11 +27,13 @@ const patience = time.Minute
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// kindOfChurn is a CRD with a rule, whose objects have a size of at most max. Version v2 may be switched off.
+// kindOfChurn is a CRD with a rule, whose objects have a size of at most max. Version v2 may be switched off, v3 may be missing, and it may have
+// a short name.
 type kindOfChurn struct {
 	group, plural string
 	max           int
-	v2            bool
+	v2, v3        bool
+	short         string
 }
 
 func (k *kindOfChurn) name() string { return k.plural + "." + k.group }
@@ -48,13 +50,21 @@ func (k *kindOfChurn) definition(resourceVersion string) string {
 			}}},
 		}}}
 	}
+	names := map[string]any{"plural": k.plural, "singular": k.plural + "one", "kind": "K" + k.plural}
+	if k.short != "" {
+		names["shortNames"] = []any{k.short}
+	}
+	versions := []any{version("v1", true, true), version("v2", k.v2, false)}
+	if k.v3 {
+		versions = append(versions, version("v3", true, false))
+	}
 	encoded, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": k.name(), "resourceVersion": resourceVersion},
 		"spec": map[string]any{
 			"group": k.group, "scope": "Namespaced",
-			"names":    map[string]any{"plural": k.plural, "singular": k.plural + "one", "kind": "K" + k.plural},
-			"versions": []any{version("v1", true, true), version("v2", k.v2, false)},
+			"names":    names,
+			"versions": versions,
 		},
 	})
 	if err != nil {
@@ -214,27 +224,38 @@ func (a asker) live(k *kindOfChurn, steps int) {
 	a.want(http.StatusCreated, http.MethodPost, definitionsPath, k.definition(""))
 	for step := range steps {
 		name, added := fmt.Sprintf("o%d", step), func(string) {}
-		switch rand.IntN(4) {
+		switch rand.IntN(6) {
 		case 0: // another schema
 			k.max = 1 + rand.IntN(100)
 			a.change(k)
-		case 1: // another set of versions
+		case 1: // another version served
 			k.v2 = !k.v2
 			a.change(k)
-		case 2:
+		case 2: // another set of versions
+			k.v3 = !k.v3
+			a.change(k)
+		case 3: // other names
+			k.short = fmt.Sprintf("short%d%s", step, k.plural)
+			a.change(k)
+			if _, list := a.ask(http.MethodGet, "/apis/"+k.group+"/v1", ""); !strings.Contains(list, `"`+k.short+`"`) {
+				a.t.Errorf("%s is not in discovery", k.short)
+			}
+		case 4:
 			a.want(http.StatusOK, http.MethodGet, k.path("v1"), "")
 			a.want(http.StatusOK, http.MethodDelete, k.path("v1"), "")
-		case 3:
+		case 5:
 			added = a.watch(k.path("v1"))
 		}
 		a.want(http.StatusUnprocessableEntity, http.MethodPost, k.path("v1"), k.object(name, k.max+1))
 		a.want(http.StatusCreated, http.MethodPost, k.path("v1"), k.object(name, k.max))
 		added(name)
-		code := http.StatusOK
-		if !k.v2 {
-			code = http.StatusNotFound
+		for version, served := range map[string]bool{"v1": true, "v2": k.v2, "v3": k.v3} {
+			code := http.StatusOK
+			if !served {
+				code = http.StatusNotFound
+			}
+			a.want(code, http.MethodGet, k.path(version)+"/"+name, "")
 		}
-		a.want(code, http.MethodGet, k.path("v2")+"/"+name, "")
 	}
 	a.want(http.StatusOK, http.MethodDelete, definitionsPath+"/"+k.name(), "")
 	// The CRD is gone a moment before this server knows it.
