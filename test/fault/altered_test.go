@@ -61,7 +61,7 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 const (
 	// clockControl is how far its wall clock is from the true one, in seconds.
 	clockControl = iota
-	// syncControl is how long its fdatasync waits, in nanoseconds.
+	// syncControl is how long its fdatasync takes at least, in nanoseconds; one that is under way hears of it too.
 	syncControl
 	numberOfControls
 )

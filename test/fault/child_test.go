@@ -24,7 +24,7 @@ type task struct {
 	URL, Kubeconfig string
 	// Number is how many clients, connections or watches there are; Changes how many changes watches see.
 	Number, Changes int
-	// Seconds is how long it goes on, if it ends by itself.
+	// Seconds is how long it goes on, if it ends by itself; of bodies that drip, how long they are, at a byte a second.
 	Seconds int
 }
 

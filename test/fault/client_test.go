@@ -37,8 +37,12 @@ const (
 	asApply      = "application/apply-patch+yaml"
 )
 
-// requestTimeout bounds a request: it is longer than every disturbance, so that most end with an answer.
-const requestTimeout = 10 * time.Second
+const (
+	// requestTimeout bounds a request: it is longer than the minute that a server gives it, so that what is stuck ends with an answer.
+	requestTimeout = 75 * time.Second
+	// patience is how long is waited for what has to come; it matters only when that does not come.
+	patience = 2 * time.Minute
+)
 
 // object is what the scenarios know of an object.
 type object struct {

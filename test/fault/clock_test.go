@@ -90,7 +90,7 @@ func (c *client) writeAt(t *testing.T, clock *clock, name string) (revisions []i
 // readAt reads what there is, by get, in pages, and by a watch that is to last for a second.
 func (c *client) readAt(t *testing.T, objects int) {
 	t.Helper()
-	waitFor(t, "the server is ready", time.Minute, func() bool { return c.isReady(t.Context()) })
+	waitFor(t, "the server is ready", func() bool { return c.isReady(t.Context()) })
 	var o object
 	if err := json.Unmarshal(c.must(t, http.StatusOK, http.MethodGet, fmt.Sprintf("%s/cell-%d", cells, objects-1), "", nil), &o); err != nil || o.Spec.Value != "applied" {
 		t.Errorf("%+v, %v", o, err)
@@ -124,11 +124,11 @@ func (c *client) deleteHeldDefinition(t *testing.T, n int) {
 func (c *client) letDefinitionGo(t *testing.T, n int) {
 	t.Helper()
 	path := fmt.Sprintf("%s/held%d.%s", definitions, n, group)
-	waitFor(t, "the CRD's objects are said to be gone", time.Minute, func() bool {
+	waitFor(t, "the CRD's objects are said to be gone", func() bool {
 		return !strings.Contains(string(c.must(t, http.StatusOK, http.MethodGet, path, "", nil)), "customresourcecleanup")
 	})
 	c.must(t, http.StatusOK, http.MethodPatch, path, asMergePatch, []byte(`{"metadata":{"finalizers":null}}`))
-	waitFor(t, "the CRD is gone", time.Minute, func() bool { return c.ask(t, http.MethodGet, path, nil).code == http.StatusNotFound })
+	waitFor(t, "the CRD is gone", func() bool { return c.ask(t, http.MethodGet, path, nil).code == http.StatusNotFound })
 }
 
 // watchRevisions watches from now on until the test ends.

@@ -109,7 +109,7 @@ func (s *shortage) test(t *testing.T) {
 		c = newClient(t, server)
 	}
 	var items map[string]object
-	waitFor(t, "all objects are listed", time.Minute, func() (listed bool) {
+	waitFor(t, "all objects are listed", func() (listed bool) {
 		found, _, code, err := c.list(t.Context())
 		items = found
 		return err == nil && code == http.StatusOK

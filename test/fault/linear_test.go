@@ -25,6 +25,8 @@ const (
 	linearKeys    = 5
 	// linearPace is how long a client rests after a request: histories must be checked.
 	linearPace = 15 * time.Millisecond
+	// linearTimeout bounds a request: it is longer than every disturbance, so that most end with an answer.
+	linearTimeout = 10 * time.Second
 )
 
 // TestLinearizable has clients work on a few keys through two replicas on a cluster of three, while members are killed, stopped and relieved of

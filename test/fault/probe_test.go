@@ -24,15 +24,15 @@ type probes struct {
 
 // answers counts the answers to one kind of question.
 type answers struct {
-	Asked, Failed, Refused int
+	Asked, Unanswered, Failed, Refused int
 	// Slowest is from before the question is sent, and its connection made, until the answer is read.
 	Slowest time.Duration
-	// Fault is the first one that was neither good nor refused.
+	// Fault is the first one that was not answered, or with neither good nor a refusal.
 	Fault string
 }
 
 func (a answers) String() string {
-	return fmt.Sprintf("%d questions, %d refused, %d failed%s, slowest %s", a.Asked, a.Refused, a.Failed, a.Fault, a.Slowest.Round(time.Millisecond))
+	return fmt.Sprintf("%d questions, %d refused, %d failed, %d not answered%s, slowest %s", a.Asked, a.Refused, a.Failed, a.Unanswered, a.Fault, a.Slowest.Round(time.Millisecond))
 }
 
 // polite is the user who asks for little, politeCell the object for it.
@@ -92,17 +92,19 @@ func (a *answers) ask(ctx context.Context, every time.Duration, send func() (*ht
 		a.Slowest = max(a.Slowest, time.Since(began))
 		switch {
 		case err != nil:
-			a.fail(err.Error())
+			a.Unanswered++
+			a.fault(err.Error())
 		case resp.StatusCode == http.StatusTooManyRequests:
 			a.Refused++
 		case resp.StatusCode != http.StatusOK:
-			a.fail(resp.Status)
+			a.Failed++
+			a.fault(resp.Status)
 		}
 	}
 }
 
-func (a *answers) fail(why string) {
-	if a.Failed++; a.Failed == 1 {
+func (a *answers) fault(why string) {
+	if a.Fault == "" {
 		a.Fault = " (" + why + ")"
 	}
 }

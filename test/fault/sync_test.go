@@ -12,8 +12,8 @@ import (
 
 const (
 	slowSync = 200 * time.Millisecond
-	// hungSync is longer than etcd waits for one of its writes.
-	hungSync = 10 * time.Second
+	// hungSync is longer than this test takes.
+	hungSync = time.Hour
 )
 
 // TestSlowSync has the disk of a server with its etcd take its time for every sync, of etcd's log and of its database. Writes take as long; when it takes
@@ -37,25 +37,22 @@ func TestSlowSync(t *testing.T) {
 		t.Errorf("no write took longer than %s, a sync takes %s", slowest, slowSync)
 	}
 
-	disk.tell(t, syncControl, int64(hungSync))
-	code, answer, err := c.do(t.Context(), http.MethodPost, cells+"?timeout=3s", asJSON, body("late", "late", 0))
-	if err != nil || code < http.StatusInternalServerError {
-		t.Errorf("while a sync takes %s: %d %v %.300s", hungSync, code, err, answer)
+	disk.tell(t, syncControl, int64(hungSync)) // whatever is answered now does not wait for it
+	brief := c.ask(t, http.MethodPost, cells+"?timeout=3s", body("brief", "brief", 0))
+	patient := c.ask(t, http.MethodPost, cells, body("patient", "patient", 0)) // until etcd waits no longer
+	if brief.code < http.StatusInternalServerError || patient.code < http.StatusInternalServerError {
+		t.Errorf("writes to a disk that hangs: %+v, %+v", brief, patient)
 	}
-	began := time.Now()
 	c.must(t, http.StatusOK, http.MethodGet, cells+"?resourceVersion=0", "", nil)
-	if took := time.Since(began); took > promptAnswer {
-		t.Errorf("what is in memory took %s", took)
-	}
 
 	disk.tell(t, syncControl, 0)
 	well := time.Now()
-	waitFor(t, "objects can be written", time.Minute, func() bool {
+	waitFor(t, "objects can be written", func() bool {
 		code, _, err := c.do(t.Context(), http.MethodPatch, cells+"/after?fieldManager=fault", asApply, body("after", "after", 0))
 		return err == nil && code < http.StatusMultipleChoices && c.isReady(t.Context())
 	})
 	back := time.Since(well)
-	for _, name := range []string{"after", "late"} { // the writers know of their own objects only
+	for _, name := range []string{"after", "brief", "patient"} { // the writers know of their own objects only
 		if code, answer, err := c.do(t.Context(), http.MethodDelete, cells+"/"+name, "", nil); err != nil || code != http.StatusOK && (name == "after" || code != http.StatusNotFound) {
 			t.Errorf("deleting %s: %d %v %.300s", name, code, err, answer)
 		}
@@ -66,8 +63,8 @@ func TestSlowSync(t *testing.T) {
 	}
 	checkWriters(t, newClient(t, startServer(t, options)), writers)
 	acknowledged, _ := counted(writers)
-	written.add(t, "%d writes acknowledged; with %s for a sync the slowest took %s; with %s a write gets %d; well again %s after the disk",
-		acknowledged, slowSync, slowest.Round(time.Millisecond), hungSync, code, back.Round(time.Millisecond))
+	written.add(t, "%d writes acknowledged; with %s for a sync the slowest took %s; while it hangs a write of 3s gets %d, one that waits %d %s; well again %s after the disk",
+		acknowledged, slowSync, slowest.Round(time.Millisecond), brief.code, patient.code, patient.Message, back.Round(time.Millisecond))
 }
 
 // writeFor has writers write for a while; each write has to succeed.

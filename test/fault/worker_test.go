@@ -61,6 +61,8 @@ func (w *worker) operate(ctx context.Context, c *client) {
 
 // send sends an operation and reads its answer. What leaves open whether a write was done has code 0.
 func (w *worker) send(ctx context.Context, c *client, o *operation) {
+	ctx, cancel := context.WithTimeout(ctx, linearTimeout)
+	defer cancel()
 	path := cells + "/" + o.key
 	var (
 		code   int

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"reflect"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -25,9 +26,11 @@ func init() {
 	}
 }
 
-// slowFdatasync is syscall.Fdatasync after as long as the controls say.
+// slowFdatasync is syscall.Fdatasync that takes as long as the controls say, at any time, in the kernel.
 func slowFdatasync(fd int) error {
-	for left := syscall.NsecToTimespec(controls.sync.Load()); syscall.Nanosleep(&left, &left) == syscall.EINTR; {
+	moment := syscall.NsecToTimespec(int64(time.Millisecond))
+	for began := time.Now(); time.Since(began) < time.Duration(controls.sync.Load()); {
+		_ = syscall.Nanosleep(&moment, nil)
 	}
 	if _, _, err := syscall.Syscall(syscall.SYS_FDATASYNC, uintptr(fd), 0, 0); err != 0 {
 		return err
