@@ -140,7 +140,7 @@ func (l *Lifecycle) changed(old, record *crds.Record) {
 	if old != nil && !same {
 		l.release(old)
 	}
-	if old != nil && (!same || waiting(old) || !sameNames(&old.AcceptedNames, &record.AcceptedNames)) {
+	if old != nil && (!same || old.WaitsForNames() || !crds.SameNames(&old.AcceptedNames, &record.AcceptedNames)) {
 		l.reexamine(old)
 	}
 	if record == nil {
@@ -157,8 +157,8 @@ func (l *Lifecycle) changed(old, record *crds.Record) {
 // reexamine gives the other CRDs of a group another chance: names were given up, or the order of those who want them
 // is another one.
 func (l *Lifecycle) reexamine(record *crds.Record) {
-	for _, other := range l.config.Table.Group(record.Group) {
-		if other.Name != record.Name && waiting(other) {
+	for _, other := range l.config.Table.Waiting(record.Group) {
+		if other.Name != record.Name {
 			l.unsettled.Add(other.Name)
 		}
 	}
@@ -170,11 +170,6 @@ func (l *Lifecycle) release(record *crds.Record) {
 	if !builtIn(record) {
 		l.config.Store.Resource(record.Group, record.Names.Plural).Retire()
 	}
-}
-
-// waiting says that a CRD wants names it has not been granted.
-func waiting(record *crds.Record) bool {
-	return !sameNames(&record.Names, &record.AcceptedNames)
 }
 
 // dying says that a CRD is deleted, and that its objects are for us to remove first.

@@ -12,51 +12,33 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// claims counts who holds the names in one API group that somebody asks for; others are nobody's business. Plurals, singulars and short names
-// share one space, kinds and list kinds another.
-type claims struct {
-	resources, kinds map[string]int
+// claims are the names of one API group that somebody wants, and how many have them.
+type claims struct{ crds.Names }
+
+// namesTable is what claimed looks at.
+type namesTable interface {
+	Get(name string) (*crds.Record, bool)
+	Waiting(group string) []*crds.Record
+	Held(group string, wanted ...*apiextensionsv1.CustomResourceDefinitionNames) crds.Names
 }
 
-// newClaims returns claims to what is asked for, held by nobody.
-func newClaims(asked ...*apiextensionsv1.CustomResourceDefinitionNames) *claims {
-	c := &claims{resources: map[string]int{}, kinds: map[string]int{}}
-	for _, names := range asked {
-		c.resources[names.Plural] = 0
-		c.resources[names.Singular] = 0
-		for _, name := range names.ShortNames {
-			c.resources[name] = 0
-		}
-		c.kinds[names.Kind] = 0
-		c.kinds[names.ListKind] = 0
-	}
-	return c
-}
-
-// sameNames says whether two CRDs want, or have, the same names. Every CRD of a group is asked when one of them is created.
-func sameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
-	return a.Plural == b.Plural && a.Singular == b.Singular && a.Kind == b.Kind && a.ListKind == b.ListKind &&
-		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
-}
-
-// claimed returns which of the names that a CRD asks for, as of a revision, are not for it to have: those the other CRDs of its group hold, and
+// claimed returns which of the names that a CRD wants, as of a revision, are not for it to have: those the other CRDs of its group hold, and
 // those that would go to CRDs which have been waiting longer. The second makes two CRDs that are settled at the same time, here or on
 // other replicas, come to the same result, whoever writes first: a CRD is settled knowing everything older than itself, and
-// its write fails if it is not the same any more, so no name is granted twice.
-func claimed(group []*crds.Record, crd *apiextensionsv1.CustomResourceDefinition, revision int64) *claims {
-	asked := []*apiextensionsv1.CustomResourceDefinitionNames{&crd.Spec.Names}
+// its write fails if it is not the same any more, so no name is granted twice. What is looked up later than the CRDs that wait may be newer: a
+// name that is held then is either granted to one of these, or given up by one, which has the CRD examined again.
+func claimed(table namesTable, crd *apiextensionsv1.CustomResourceDefinition, revision int64) *claims {
+	wanted := []*apiextensionsv1.CustomResourceDefinitionNames{&crd.Spec.Names}
 	var older []*crds.Record
-	for _, other := range group {
-		if other.Name != crd.Name && other.Revision < revision && waiting(other) {
+	for _, other := range table.Waiting(crd.Spec.Group) {
+		if other.Name != crd.Name && other.Revision < revision {
 			older = append(older, other)
-			asked = append(asked, &other.Names)
+			wanted = append(wanted, &other.Names)
 		}
 	}
-	c := newClaims(asked...)
-	for _, other := range group {
-		if other.Name != crd.Name {
-			c.add(&other.AcceptedNames)
-		}
+	c := &claims{table.Held(crd.Spec.Group, wanted...)}
+	if self, ok := table.Get(crd.Name); ok {
+		c.Count(&self.AcceptedNames, -1)
 	}
 	slices.SortFunc(older, func(a, b *crds.Record) int { return cmp.Compare(a.Revision, b.Revision) })
 	for _, other := range older {
@@ -65,30 +47,12 @@ func claimed(group []*crds.Record, crd *apiextensionsv1.CustomResourceDefinition
 	return c
 }
 
-func (c *claims) add(names *apiextensionsv1.CustomResourceDefinitionNames)    { c.count(names, 1) }
-func (c *claims) remove(names *apiextensionsv1.CustomResourceDefinitionNames) { c.count(names, -1) }
-
-func (c *claims) count(names *apiextensionsv1.CustomResourceDefinitionNames, by int) {
-	count := func(held map[string]int, name string) {
-		if n, asked := held[name]; asked {
-			held[name] = n + by
-		}
-	}
-	count(c.resources, names.Plural)
-	count(c.resources, names.Singular)
-	for _, name := range names.ShortNames {
-		count(c.resources, name)
-	}
-	count(c.kinds, names.Kind)
-	count(c.kinds, names.ListKind)
-}
-
 // conflict says why names were not accepted.
 type conflict struct {
 	reason, message string
 }
 
-// accept grants as many of the requested names as are free. They must have been asked for, the names accepted before must be counted in c, and
+// accept grants as many of the requested names as are free. The names accepted before must be counted in c, and
 // those accepted now are afterwards: like anybody else's, a name of the CRD itself is not free before it has been
 // given up, which is why this goes on until nothing changes. That ends: a name once granted stays granted.
 func (c *claims) accept(requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
@@ -97,8 +61,8 @@ func (c *claims) accept(requested *apiextensionsv1.CustomResourceDefinitionNames
 		if reflect.DeepEqual(next, accepted) {
 			return next, conflict
 		}
-		c.remove(&accepted)
-		c.add(&next)
+		c.Count(&accepted, -1)
+		c.Count(&next, 1)
 		accepted = next
 	}
 }
@@ -114,15 +78,15 @@ func (c *claims) grant(requested *apiextensionsv1.CustomResourceDefinitionNames,
 		*have = want
 	}
 	next := accepted
-	take("PluralConflict", requested.Plural, &next.Plural, c.resources)
-	take("SingularConflict", requested.Singular, &next.Singular, c.resources)
+	take("PluralConflict", requested.Plural, &next.Plural, c.Resources)
+	take("SingularConflict", requested.Singular, &next.Singular, c.Resources)
 	if err := c.freeShortNames(requested.ShortNames, accepted.ShortNames); err != nil {
 		found = &conflict{reason: "ShortNamesConflict", message: err.Error()}
 	} else {
 		next.ShortNames = requested.ShortNames
 	}
-	take("KindConflict", requested.Kind, &next.Kind, c.kinds)
-	take("ListKindConflict", requested.ListKind, &next.ListKind, c.kinds)
+	take("KindConflict", requested.Kind, &next.Kind, c.Kinds)
+	take("ListKindConflict", requested.ListKind, &next.ListKind, c.Kinds)
 	next.Categories = requested.Categories
 	return next, found
 }
@@ -132,7 +96,7 @@ func (c *claims) freeShortNames(requested, accepted []string) error {
 	var errs []error
 	for _, name := range requested {
 		if !slices.Contains(accepted, name) {
-			errs = append(errs, free(name, "", c.resources))
+			errs = append(errs, free(name, "", c.Resources))
 		}
 	}
 	return utilerrors.NewAggregate(errs)

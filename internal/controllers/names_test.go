@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,9 +91,9 @@ func TestAccept(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClaims(&tc.requested)
-			c.add(&tc.other)
-			c.add(&tc.accepted)
+			c := &claims{crds.NewNames()}
+			c.Count(&tc.other, 1)
+			c.Count(&tc.accepted, 1)
 			got, conflict := c.accept(&tc.requested, tc.accepted)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -110,6 +111,29 @@ func recordNamed(name string, revision int64, requested, accepted nameSet) *crds
 	r := &crds.Record{Revision: revision, Group: "bravo.com", Names: requested, AcceptedNames: accepted}
 	r.Name = name
 	return r
+}
+
+// records are those of one group.
+type records []*crds.Record
+
+func (r records) Get(name string) (*crds.Record, bool) {
+	at := slices.IndexFunc(r, func(record *crds.Record) bool { return record.Name == name })
+	if at < 0 {
+		return nil, false
+	}
+	return r[at], true
+}
+
+func (r records) Waiting(string) []*crds.Record {
+	return slices.DeleteFunc(slices.Clone(r), func(record *crds.Record) bool { return !record.WaitsForNames() })
+}
+
+func (r records) Held(string, ...*nameSet) crds.Names {
+	held := crds.NewNames()
+	for _, record := range r {
+		held.Count(&record.AcceptedNames, 1)
+	}
+	return held
 }
 
 func TestClaimed(t *testing.T) {
@@ -132,7 +156,7 @@ func TestClaimed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			self := &apiextensionsv1.CustomResourceDefinition{}
 			self.Name, self.Spec.Names = "self", named("", "", "Kind", "", "s")
-			_, conflict := claimed(tc.group, self, 10).accept(&self.Spec.Names, nameSet{})
+			_, conflict := claimed(records(tc.group), self, 10).accept(&self.Spec.Names, nameSet{})
 			if (conflict == nil) != tc.free {
 				t.Errorf("conflict: %+v, want free: %t", conflict, tc.free)
 			}

@@ -15,7 +15,7 @@ import (
 // unsettled says whether a look at the whole CRD is worth its price. What a settled CRD is like can be told from its
 // record, which is why a start with thousands of CRDs decodes none of them.
 func unsettled(record *crds.Record) bool {
-	return waiting(record) || !record.NamesAccepted || !record.Established || record.NonStructural ||
+	return record.WaitsForNames() || !record.NamesAccepted || !record.Established || record.NonStructural ||
 		apihelpers.IsProtectedCommunityGroup(record.Group)
 }
 
@@ -46,13 +46,13 @@ func (l *Lifecycle) settle(ctx context.Context, current *dynamicstorage.Entry) (
 	if err != nil {
 		return dynamicstorage.Change{}, err
 	}
-	crd, others := stored.Outline, newClaims(&stored.Outline.Spec.Names)
+	crd, others := stored.Outline, &claims{crds.NewNames()}
 	if !reflect.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames) {
 		// Names must not be granted from an older state than the one that is to be written.
 		if err := l.config.Table.WaitFor(ctx, crd.Name, current.Revision); err != nil {
 			return dynamicstorage.Change{}, err
 		}
-		others = claimed(l.config.Table.Group(crd.Spec.Group), crd, current.Revision)
+		others = claimed(l.config.Table, crd, current.Revision)
 	}
 	status := settled(crd, whole, others, l.config.Clock.Now())
 	if reflect.DeepEqual(&crd.Status, status) {

@@ -18,7 +18,7 @@ type condition = apiextensionsv1.CustomResourceDefinitionCondition
 // its schemas. The claims are those of the other CRDs of the group.
 func settled(crd *apiextensionsv1.CustomResourceDefinition, whole *apiextensions.CustomResourceDefinition, others *claims, now time.Time) *apiextensionsv1.CustomResourceDefinitionStatus {
 	status := crd.Status.DeepCopy()
-	others.add(&status.AcceptedNames)
+	others.Count(&status.AcceptedNames, 1)
 	names, conflict := others.accept(&crd.Spec.Names, status.AcceptedNames)
 	status.AcceptedNames = names
 

@@ -186,8 +186,8 @@ func TestSettledConditions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			others := newClaims(&tc.crd.Spec.Names)
-			others.add(&tc.other)
+			others := &claims{crds.NewNames()}
+			others.Count(&tc.other, 1)
 			status := settled(tc.crd, whole, others, now)
 			if diff := cmp.Diff(tc.want, status.Conditions); diff != "" {
 				t.Error(diff)
@@ -196,8 +196,8 @@ func TestSettledConditions(t *testing.T) {
 				t.Errorf("the CRD was changed: %s", diff)
 			}
 			tc.crd.Status = *status
-			others = newClaims(&tc.crd.Spec.Names)
-			others.add(&tc.other)
+			others = &claims{crds.NewNames()}
+			others.Count(&tc.other, 1)
 			if diff := cmp.Diff(status, settled(tc.crd, whole, others, now.Add(time.Hour))); diff != "" {
 				t.Errorf("not at rest: %s", diff)
 			}

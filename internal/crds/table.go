@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Table shows the CRDs as of the newest change the informer has delivered. Reading it takes no lock, and a change of
+// Table shows the CRDs as of the newest change the informer has delivered. Reading it takes no lock (but Held), and a change of
 // one CRD touches nothing of the others but the index of its own group.
 //
 // Changes are applied one after the other by the goroutine the informer calls its handlers in, which stops with the
@@ -29,11 +29,14 @@ type Table struct {
 	waiting waiting
 }
 
-// group is all CRDs of one API group at one time. Immutable.
+// group is all CRDs of one API group at one time. Immutable, but for held.
 type group struct {
 	records  []*Record // by name
+	waiting  []*Record // for names
 	digest   digest
 	revision string
+	// held is always of now.
+	held *heldNames
 }
 
 // NewTable returns a table fed by the informer, which has not been started yet.
@@ -174,16 +177,16 @@ func (t *Table) apply(old, record *Record) {
 
 // regroup replaces a record in the index of a group; old or record may be nil.
 func (t *Table) regroup(name string, old, record *Record) {
-	before := &group{}
+	var before *group
 	if g, ok := t.groups.Load(name); ok {
 		before = g.(*group)
+	} else {
+		before = &group{held: &heldNames{names: NewNames()}}
 	}
-	after := &group{records: make([]*Record, 0, len(before.records)+1), digest: before.digest}
-	for _, r := range before.records {
-		if r != old {
-			after.records = append(after.records, r)
-		}
-	}
+	after := &group{digest: before.digest, held: before.held}
+	after.records = without(before.records, old)
+	after.waiting = without(before.waiting, old)
+	after.held.change(old, record)
 	if old != nil {
 		after.digest = after.digest.xor(old.digest)
 		t.digest = t.digest.xor(old.digest)
@@ -193,6 +196,9 @@ func (t *Table) regroup(name string, old, record *Record) {
 			return strings.Compare(r.Name, name)
 		})
 		after.records = slices.Insert(after.records, at, record)
+		if record.WaitsForNames() {
+			after.waiting = append(after.waiting, record)
+		}
 		after.digest = after.digest.xor(record.digest)
 		t.digest = t.digest.xor(record.digest)
 	}
@@ -202,4 +208,15 @@ func (t *Table) regroup(name string, old, record *Record) {
 	}
 	after.revision = after.digest.String()
 	t.groups.Store(name, after)
+}
+
+// without returns a copy of records that has room for one more instead of one of them.
+func without(records []*Record, one *Record) []*Record {
+	rest := make([]*Record, 0, len(records)+1)
+	for _, r := range records {
+		if r != one {
+			rest = append(rest, r)
+		}
+	}
+	return rest
 }
