@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 )
 
@@ -12,16 +11,12 @@ import (
 var (
 	rowStart = Work{partStart, "start: exec to /readyz, empty store", Millis, Target{180, 0}}
 	rowIdle  = Work{partStart, "RSS idle, no CRDs", Megabytes, Target{60, 0}}
-	rowFirst = Work{partStart, "CRD created to first object created, p99", Millis, Target{10, 0}}
 )
 
 const (
 	starts = 5
 	// idleFor is how long a server is left alone before its memory is read.
 	idleFor = 5 * time.Second
-	// firsts is how many CRDs are created for rowFirst, as far as firstsFor suffices: enough for a hundredth to be more than the worst.
-	firsts    = 400
-	firstsFor = 20 * time.Second
 )
 
 // starts starts every kind several times, and uses the last one of each.
@@ -60,7 +55,7 @@ func (b *Bench) startOften(ctx context.Context, kind Kind) (err error) {
 	if err := b.idle(ctx, s); err != nil {
 		return err
 	}
-	return b.firstObject(ctx, s)
+	return b.firstObjects(ctx, s)
 }
 
 // idle reads the memory of a server, and of its etcd, that nobody uses.
@@ -79,46 +74,4 @@ func (b *Bench) idle(ctx context.Context, s *Server) error {
 		b.Results.Note(rowIdle, s.Kind, "and %.0f MB for its etcd", etcd)
 	}
 	return err
-}
-
-// firstObject creates CRDs one by one, and an object of each as soon as the server takes it.
-func (b *Bench) firstObject(ctx context.Context, s *Server) error {
-	b.progress(partStart, rowFirst.Name, s.Kind)
-	wait, err := b.profile(ctx, s, rowFirst, b.Load)
-	if err != nil {
-		return err
-	}
-	c, early := s.Client(), 0
-	var took []time.Duration
-	for i, all := 0, time.Now(); i < firsts && time.Since(all) < firstsFor; i++ {
-		kind := fmt.Sprintf("First%d", i)
-		plural := fmt.Sprintf("first%ds", i)
-		crd := widgetCRD(widgetGroup, plural, kind)
-		object := widget(kind, "first", i, 1)
-		path := "/apis/" + widgetGroup + "/v1/namespaces/bench/" + plural
-		began := time.Now()
-		if _, err := c.Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, crd); err != nil {
-			return err
-		}
-		for {
-			code, answer, err := c.Try(ctx, http.MethodPost, path, asJSON, object)
-			if err != nil {
-				return err
-			}
-			if code == http.StatusCreated {
-				break
-			}
-			if code != http.StatusNotFound {
-				return fmt.Errorf("POST %s: status %d: %.500s", path, code, answer)
-			}
-			early++
-		}
-		took = append(took, time.Since(began))
-	}
-	if err := wait(); err != nil {
-		return err
-	}
-	b.Results.Put(rowFirst, s.Kind, millis(percentile(took, 99)))
-	b.Results.Note(rowFirst, s.Kind, "%d CRDs, median %.1f ms, %d answers 404 after the 201", len(took), millis(percentile(took, 50)), early)
-	return nil
 }
