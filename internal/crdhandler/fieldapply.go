@@ -2,7 +2,9 @@ package crdhandler
 
 import (
 	"slices"
+	"unicode/utf8"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,13 +12,15 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// fieldApply lays an applied configuration over a copy of the live object, and finds what it names and what it changes. It is for what
-// controllers apply again and again: the fields that they have applied before, with other values, all of them there. Then
+// fieldApply lays an applied configuration over a copy of the live object, and finds what it names, what it changes and what it adds. It is for what
+// appliers do mostly: to make an object, and to apply fields again with other values, or more of them, in lists that keep their items. Then
 // nothing is to be removed, and nothing changes its place.
 type fieldApply struct {
 	changes fieldChanges
 	// named are the fields that the configuration owns.
 	named fieldpath.Set
+	// creates says that there is no live object.
+	creates bool
 }
 
 // apply returns live, which it does not modify, with a configuration applied to it, and its managed fields. It returns
@@ -24,71 +28,88 @@ type fieldApply struct {
 func (u *fieldUpdates) apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, bool) {
 	before, ok := live.(*unstructured.Unstructured)
 	config, ok2 := applied.(*unstructured.Unstructured)
-	// kubectl's applies change an annotation too.
-	if u == nil || !ok || !ok2 || !u.ofKind(before) || !u.ofKind(config) || hasManagedFields(config) || manager == "kubectl" {
+	if u == nil || !ok || !ok2 || !u.ofKind(before) || !u.ofKind(config) || hasManagedFields(config) || !utf8.ValidString(manager) {
 		return nil, false
 	}
 	by := u.owner(manager)
 	by.operation = string(metav1.ManagedFieldsOperationApply)
 	obj := before.DeepCopy()
+	a := &fieldApply{creates: len(before.Object) == 2} // it has a kind
 	owners, ok := readOwners(rawManagedFields(obj.Object))
-	if i := slices.IndexFunc(owners, func(o fieldOwner) bool { return o.same(&by) }); !ok || i < 0 {
+	if !ok && !a.creates {
 		return nil, false
 	}
 	kind, err := u.typedKind()
 	if err != nil {
 		return nil, false
 	}
-	if _, ok := findFieldChanges(kind, u.reset, before, before); !ok || !readSets(owners, &u.sets, kind, by.apiVersion) {
+	if _, ok := findFieldChanges(kind, u.reset, before, before); !ok && !a.creates || !readSets(owners, &u.sets, kind, by.apiVersion) {
 		return nil, false
 	}
-	a := &fieldApply{changes: fieldChanges{schema: kind.Schema(), reset: u.reset}}
+	a.changes = fieldChanges{schema: kind.Schema(), reset: u.reset}
 	atom, ok := a.changes.schema.Resolve(kind.TypeRef())
-	if !ok || !a.applyRoots(atom.Map, obj.Object, config.Object) || a.changes.count == 0 {
+	if !ok || !granular(atom.Map) || !a.applyRoots(atom.Map, obj.Object, config.Object) {
 		return nil, false
+	}
+	if manager == "kubectl" && obj.GetAnnotations()[corev1.LastAppliedConfigAnnotation] != "" {
+		return nil, false // it changes with the object
 	}
 	if owners, ok = a.takeOver(owners, by, force); !ok {
 		return nil, false
 	}
-	u.defaulter.Default(obj)
+	if a.changes.count > 0 {
+		u.defaulter.Default(obj)
+	}
 	slices.SortFunc(owners, compareOwners)
 	return obj, writeOwners(obj, owners) == nil
 }
 
-// takeOver returns the owners after an applier has changed what it owns already. It returns false if it owns something else, or if
+// takeOver returns the owners after an applier has changed and added fields. It returns false if it leaves fields that it has owned, or if
 // there are conflicts, of which the library tells.
 func (a *fieldApply) takeOver(owners []fieldOwner, by fieldOwner, force bool) ([]fieldOwner, bool) {
+	by.set, by.rewritten = &a.named, true
+	known := false
 	for i := range owners {
 		o := &owners[i]
 		if o.same(&by) {
-			if !o.set.Equals(&a.named) {
+			if !o.set.Difference(&a.named).Empty() {
 				return nil, false
 			}
-			o.time = by.time
+			if known = true; !o.set.Equals(&a.named) {
+				o.set, o.rewritten = &a.named, true
+			}
+			if a.changes.count > 0 {
+				o.time = by.time
+			}
 			continue
 		}
 		o.lose(&a.changes.modified)
+		o.lose(&a.changes.added)
 		if o.rewritten && !force {
 			return nil, false
 		}
 	}
-	return withFields(owners), true
+	if !known {
+		owners = append(owners, by)
+	}
+	changes := known || a.changes.count > 0 // or else the library has an entry without a time
+	return withFields(owners), changes && !a.named.Empty()
 }
 
 // applyRoots applies a whole configuration.
 func (a *fieldApply) applyRoots(t *smdschema.Map, obj, config map[string]any) bool {
-	for name, value := range config {
+	if a.creates {
+		obj["metadata"] = map[string]any{}
+	}
+	return eachMember(config, func(name string, value any) bool {
 		switch {
 		case name == "apiVersion" || name == "kind":
+			return true
 		case name == "metadata":
-			if !a.applyMetadata(t, obj[name], value) {
-				return false
-			}
-		case a.changes.reset[name] || !a.applyMember(t, obj, name, value):
-			return false
+			return a.applyMetadata(t, obj[name], value)
 		}
-	}
-	return true
+		return !a.changes.reset[name] && a.applyMember(t, obj, name, value)
+	})
 }
 
 // applyMetadata applies metadata. What nobody can own must be as it is.
@@ -102,34 +123,94 @@ func (a *fieldApply) applyMetadata(root *smdschema.Map, obj, config any) bool {
 	}
 	a.changes.steps = append(a.changes.steps, fieldStep{name: "metadata"})
 	defer a.changes.leave()
-	for name, value := range members {
-		if neverOwned[name] {
-			if text, ok := value.(string); !ok || into[name] != text {
-				return false
-			}
-		} else if a.changes.reset["metadata"] || !a.applyMember(atom.Map, into, name, value) {
-			return false
+	return eachMember(members, func(name string, value any) bool {
+		if !neverOwned[name] {
+			return !a.changes.reset["metadata"] && a.applyMember(atom.Map, into, name, value)
 		}
-	}
-	return true
+		text, ok := value.(string)
+		if a.creates {
+			into[name] = text
+			ref, known := memberType(atom.Map, name)
+			return ok && known && a.changes.declare(ref, text, nil)
+		}
+		return ok && into[name] == text
+	})
 }
 
 // applyMember applies a member of an object. Those that the type does not name are owned beside what is in them.
 func (a *fieldApply) applyMember(t *smdschema.Map, obj map[string]any, name string, config any) bool {
-	live, ok := obj[name]
-	ref, ok2 := memberType(t, name)
-	if !ok || !ok2 {
+	ref, ok := memberType(t, name)
+	if !ok {
 		return false
 	}
 	a.changes.steps = append(a.changes.steps, fieldStep{name: name})
 	defer a.changes.leave()
-	next, ok := a.apply(ref, live, config)
+	live, ok := obj[name]
+	next, ok := a.applyValue(ref, member{live, ok}, config)
 	if !ok {
 		return false
 	}
 	obj[name] = next
 	if _, declared := t.FindField(name); !declared {
 		a.named.Insert(a.changes.at())
+	}
+	return true
+}
+
+func (a *fieldApply) applyValue(ref smdschema.TypeRef, live member, config any) (next any, ok bool) {
+	if live.ok {
+		return a.apply(ref, live.value, config)
+	}
+	return runtime.DeepCopyJSONValue(config), a.changes.declare(ref, config, &a.changes.added) && a.name(ref, config)
+}
+
+// name adds what a value that is of its type owns. What is empty, or null, is the library's matter.
+func (a *fieldApply) name(ref smdschema.TypeRef, config any) bool {
+	atom, _ := a.changes.schema.Resolve(ref)
+	switch value := config.(type) {
+	case nil:
+		return false
+	case map[string]any:
+		if len(value) == 0 {
+			return false
+		}
+		if granular(atom.Map) {
+			return a.nameMembers(atom.Map, value)
+		}
+	case []any:
+		if len(value) == 0 {
+			return false
+		}
+		if atom.List.ElementRelationship == smdschema.Associative {
+			return a.nameItems(atom.List, value)
+		}
+	}
+	a.named.Insert(a.changes.at())
+	return true
+}
+
+func (a *fieldApply) nameMembers(t *smdschema.Map, config map[string]any) bool {
+	return eachMember(config, func(name string, value any) bool {
+		ref, _ := memberType(t, name)
+		a.changes.steps = append(a.changes.steps, fieldStep{name: name})
+		defer a.changes.leave()
+		if _, declared := t.FindField(name); !declared {
+			a.named.Insert(a.changes.at())
+		}
+		return a.name(ref, value)
+	})
+}
+
+func (a *fieldApply) nameItems(t *smdschema.List, config []any) bool {
+	for _, item := range inOrder(t, config) {
+		ok := a.changes.visitItem(t, item, func() bool {
+			a.named.Insert(a.changes.at())
+			_, isObject := item.(map[string]any)
+			return !isObject || a.name(t.ElementType, item)
+		})
+		if !ok {
+			return false
+		}
 	}
 	return true
 }
@@ -170,12 +251,12 @@ func (a *fieldApply) applyMembers(t *smdschema.Map, obj, config map[string]any) 
 	return eachMember(config, func(name string, value any) bool { return a.applyMember(t, obj, name, value) })
 }
 
-// applyItems applies a list, which must not be long, that has the same items in the same order as the live one.
+// applyItems applies a list that has the same items in the same order as the live one.
 func (a *fieldApply) applyItems(t *smdschema.List, obj, config []any) bool {
-	if len(config) > few || !sameItems(t, obj, config) {
+	if !sameItems(t, obj, config) {
 		return false
 	}
-	for i, item := range config {
+	for i, item := range inOrder(t, config) {
 		ok := a.changes.visitItem(t, item, func() bool {
 			if a.named.Has(a.changes.at()) {
 				return false // twice in the list

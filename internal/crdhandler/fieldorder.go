@@ -1,6 +1,7 @@
 package crdhandler
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -39,21 +40,23 @@ type orderedItem struct {
 
 func byElement(a, b orderedItem) int { return a.element.Compare(b.element) }
 
-// inOrder returns the items of a list as they are best visited. If one of them lacks its keys they are as they were.
-func inOrder(t *smdschema.List, items []any) []any {
+// inOrder returns the items of a list, with their places in it, as they are best visited. If one of them lacks its keys they are as they were.
+func inOrder(t *smdschema.List, items []any) iter.Seq2[int, any] {
 	if len(items) <= few || !allHaveKeys(t, items) {
-		return items
+		return slices.All(items)
 	}
-	sorted := make([]orderedItem, len(items))
+	elements, places := make([]fieldpath.PathElement, len(items)), make([]int, len(items))
 	for i, item := range items {
-		sorted[i] = orderedItem{element: itemElement(t, item), item: item}
+		elements[i], places[i] = itemElement(t, item), i
 	}
-	slices.SortStableFunc(sorted, byElement)
-	ordered := make([]any, len(items))
-	for i := range sorted {
-		ordered[i] = sorted[i].item
+	slices.SortStableFunc(places, func(i, j int) int { return elements[i].Compare(elements[j]) })
+	return func(visit func(int, any) bool) {
+		for _, i := range places {
+			if !visit(i, items[i]) {
+				return
+			}
+		}
 	}
-	return ordered
 }
 
 // eachItem visits items, all of which have their keys, until visit returns false, and returns whether it never did.

@@ -64,7 +64,12 @@ func (c *fieldChanges) declareMembers(t *smdschema.Map, members map[string]any, 
 }
 
 func (c *fieldChanges) declareItems(t *smdschema.List, items []any, into *fieldpath.Set) bool {
-	return !slices.ContainsFunc(inOrder(t, items), func(item any) bool { return !c.declareItem(t, item, into) })
+	for _, item := range inOrder(t, items) {
+		if !c.declareItem(t, item, into) {
+			return false
+		}
+	}
+	return true
 }
 
 // declareItem is declare for an item of a list that is told from others by its keys, or by itself. Items that are the same are the
