@@ -97,6 +97,28 @@ func (c *client) withoutWebhook(t *testing.T, hook *converter) {
 	alone(http.MethodPatch, cells+"/cell-0", asMergePatch, []byte(`{"spec":{"value":"y"}}`))
 	alone(http.MethodDelete, cells+"/cell-1", "", nil)
 	alone(http.MethodDelete, cells+"?fieldSelector=metadata.name%3Dcell-2", "", nil)
+	c.metadataWithoutWebhook(t)
+	for _, path := range []string{cellsV2, cellsV2 + "/cell-0"} {
+		ask := c.ask
+		if hangs {
+			ask = c.askBriefly
+		}
+		if failed := ask(t, http.MethodGet, path, nil); failed.code < 500 {
+			t.Errorf("%s: %+v", path, failed)
+		}
+	}
+	crd := definitions + "/" + plural + "." + group
+	if hangs {
+		c.must(t, http.StatusOK, http.MethodDelete, crd, "", nil) // the webhook may still be asked for what was given up
+	} else {
+		alone(http.MethodDelete, crd, "", nil)
+	}
+	waitFor(t, "the CRD is gone", func() bool { return c.ask(t, http.MethodGet, crd, nil).code == http.StatusNotFound })
+}
+
+// metadataWithoutWebhook lists metadata in the stored version, which needs no webhook, and in another one.
+func (c *client) metadataWithoutWebhook(t *testing.T) {
+	t.Helper()
 	for _, path := range []string{cells, cellsV2 + "?timeout=2s"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.base+path, nil)
 		if err != nil {
@@ -114,23 +136,6 @@ func (c *client) withoutWebhook(t *testing.T, hook *converter) {
 			t.Errorf("metadata of the stored version: %d", resp.StatusCode)
 		}
 	}
-	for _, path := range []string{cellsV2, cellsV2 + "/cell-0"} {
-		ask := c.ask
-		if hangs {
-			ask = c.askBriefly
-		}
-		if failed := ask(t, http.MethodGet, path, nil); failed.code < 500 {
-			t.Errorf("%s: %+v", path, failed)
-		}
-	}
-	if hangs {
-		c.must(t, http.StatusOK, http.MethodDelete, definitions+"/"+plural+"."+group, "", nil) // it may still be asked for what was given up
-	} else {
-		alone(http.MethodDelete, definitions+"/"+plural+"."+group, "", nil)
-	}
-	waitFor(t, "the CRD is gone", func() bool {
-		return c.ask(t, http.MethodGet, definitions+"/"+plural+"."+group, nil).code == http.StatusNotFound
-	})
 }
 
 // twoVersions is the CRD with another version, to which a webhook converts.
