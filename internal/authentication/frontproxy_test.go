@@ -59,20 +59,23 @@ func FuzzFrontProxy(f *testing.F) {
 		if err != nil || ok != (want.Name != "") {
 			t.Fatalf("%v %v, want %+v", ok, err, want)
 		}
-		if !ok {
-			return
-		}
-		got := *response.User.(*user.DefaultInfo)
-		for _, values := range got.Extra {
-			slices.Sort(values)
-		}
-		if got.Name != want.Name || got.UID != want.UID || !slices.Equal(got.Groups, want.Groups) || !maps.EqualFunc(got.Extra, want.Extra, slices.Equal) {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
-		if !maps.EqualFunc(req.Header, left, slices.Equal) {
-			t.Errorf("headers left: %q, want %q", req.Header, left)
+		if ok {
+			checkUser(t, response.User.(*user.DefaultInfo), want)
+			if !maps.EqualFunc(req.Header, left, slices.Equal) {
+				t.Errorf("headers left: %q, want %q", req.Header, left)
+			}
 		}
 	})
+}
+
+func checkUser(t *testing.T, got *user.DefaultInfo, want user.DefaultInfo) {
+	t.Helper()
+	for _, values := range got.Extra {
+		slices.Sort(values)
+	}
+	if got.Name != want.Name || got.UID != want.UID || !slices.Equal(got.Groups, want.Groups) || !maps.EqualFunc(got.Extra, want.Extra, slices.Equal) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
 }
 
 // said is what the headers of FuzzFrontProxy say of a user, the values of extra sorted, and which headers are about something else.
