@@ -56,7 +56,7 @@ func TestManyFields(t *testing.T) {
 		none.SetGroupVersionKind(kind)
 		for n, applier := range []string{"one", "one", "one", "two", "kubectl"} {
 			live = none
-			for _, applied := range []*unstructured.Unstructured{large(0, 2*few), large(few/2, 3*few), large(0, 2)} {
+			for _, applied := range []*unstructured.Unstructured{large(0, few+1), large(1, few+2), large(0, 2)} {
 				applied.SetGroupVersionKind(kind)
 				extras := applied.Object["spec"].(map[string]any)["extras"].(map[string]any)
 				switch n {
@@ -65,7 +65,7 @@ func TestManyFields(t *testing.T) {
 				case 2:
 					applied.Object["spec"].(map[string]any)["paused"] = nil
 				case 3:
-					live = m.applyConfig(t, live, large(few, 4*few), "other", true)
+					live = m.applyConfig(t, live, large(2, few+3), "other", true)
 				}
 				live = m.applyConfig(t, live, applied, applier, true)
 			}
