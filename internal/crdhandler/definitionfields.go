@@ -17,6 +17,7 @@ var _ fieldManager = definitionFields{}
 
 // Update returns obj with the managed fields that follow from a manager's change of live into it. It does not fail.
 func (f definitionFields) Update(_ context.Context, live, obj runtime.Object, manager string) (runtime.Object, error) {
+	orderFields(obj)
 	crd, ok := obj.(*apiextensions.CustomResourceDefinition)
 	if !ok || accessor(live).GetUID() != "" {
 		return f.library.UpdateNoErrors(live, obj, manager), nil

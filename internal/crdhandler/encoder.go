@@ -93,12 +93,20 @@ func (e *jsonEncoder) sorted(members map[string]any) []string {
 
 // member writes a member of the object that was opened.
 func (e *jsonEncoder) member(name string, value any) error {
+	if err := e.name(name); err != nil {
+		return err
+	}
+	return e.value(value)
+}
+
+// name begins a member of the object that was opened.
+func (e *jsonEncoder) name(name string) error {
 	e.out = e.separated()
 	if err := e.string(name); err != nil {
 		return err
 	}
 	e.out = append(e.out, ':')
-	return e.value(value)
+	return nil
 }
 
 // separated returns what is written, with a comma if a member has been before the next one.

@@ -53,6 +53,9 @@ func (m customResourceFieldManager) Update(ctx context.Context, live, obj runtim
 		if m.updates.update(live, obj, manager) {
 			return obj, nil
 		}
+		if _, ok := obj.(*unstructured.Unstructured); !ok {
+			orderFields(obj)
+		}
 		return unwrapped(m.library.UpdateNoErrors(wrapped(ctx, live), wrapped(ctx, obj), manager)), nil
 	})
 }

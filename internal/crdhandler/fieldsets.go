@@ -25,7 +25,7 @@ type fieldSets struct {
 func (s *fieldSets) read(fields map[string]any, kind *typed.TypedValue) *fieldpath.Set {
 	e := encoders.Get().(*jsonEncoder)
 	defer e.release()
-	if err := e.value(fields); err != nil {
+	if err := e.fields(fields); err != nil {
 		return nil
 	}
 	s.mu.Lock()

@@ -41,7 +41,7 @@ func (m *managedObject) GetManagedFields() []metav1.ManagedFieldsEntry {
 	if !m.known {
 		var usual bool
 		if m.entries, usual = readEntries(rawManagedFields(m.Object), &m.sets); !usual {
-			m.entries, m.sets = m.Unstructured.GetManagedFields(), nil
+			m.entries, m.sets = inFieldOrder(m.Unstructured.GetManagedFields()), nil
 		}
 		m.known = true
 	}
@@ -149,7 +149,7 @@ func readFields(value any, entry *metav1.ManagedFieldsEntry, sets *[]readSet) (u
 	}
 	e := encoders.Get().(*jsonEncoder)
 	defer e.release()
-	if err := e.value(members); err != nil {
+	if err := e.fields(members); err != nil {
 		return false
 	}
 	entry.FieldsV1 = &metav1.FieldsV1{}

@@ -62,6 +62,8 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 		{"empty items with a large default, applied", "PATCH", "application/apply-patch+yaml", object(`"defaulted":[` + list("{}", many/2) + `]`)},
 		{"copies of copies", "PATCH", "application/json-patch+json", `[` + list(`{"op":"copy","from":"/free","path":"/free/c%d"}`, 40) + `]`},
 		{"labels", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"labels":{`+list(`"-%d":"-"`, many/2)+`},"name"`, 1)},
+		{"managed fields of numbers", "PUT", "application/json", strings.Replace(object(`"free":{"a":[2]}`), `"name"`, `"managedFields":[{"manager":"m","operation":"Update","apiVersion":"hostile.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:free":{`+
+			list(`"v:-%d":{}`, 3*many)+`}}}],"name"`, 1)},
 		{"owners", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"ownerReferences":[`+list(`{"apiVersion":"v1","kind":"K","name":"n","uid":"u%d"}`, many/8)+`],"name"`, 1)},
 		{"finalizers", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"finalizers":[`+list(`"f%d"`, many/4)+`],"name"`, 1)},
 	} {
