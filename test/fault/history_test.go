@@ -62,60 +62,82 @@ type change struct {
 	value  string
 }
 
-// cell is the state of a key.
+// cell is the state of a key; that of one that does not exist is cell{}.
 type cell struct {
 	exists   bool
 	value    string
 	revision int64
 }
 
-// model says how a key behaves: every step an operation may have been, from a state. The state of a deleted key is cell{}.
-var model = porcupine.NondeterministicModel{
-	Init: func() []any { return []any{cell{}} },
-	Step: func(state, input, _ any) []any {
-		var next []any
-		for _, c := range input.(*operation).steps(state.(cell)) {
-			next = append(next, c)
-		}
-		return next
-	},
-	DescribeOperation: func(input, _ any) string { return input.(*operation).String() },
+// keyLog is etcd's log of one key, from when there was no such object.
+type keyLog []change
+
+// model says how the key behaves: which steps an operation may have been, from a state. States are places in the log, which is the order
+// that all writes took effect in: what is looked for is where the reads, the refusals and the deletions fit in.
+func (l keyLog) model() porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{0} },
+		Step: func(state, input, _ any) []any {
+			var next []any
+			for _, place := range l.steps(state.(int), input.(*operation)) {
+				next = append(next, place)
+			}
+			return next
+		},
+		DescribeOperation: func(input, _ any) string { return input.(*operation).String() },
+	}
+	return m.ToModel()
 }
 
-// steps returns the states a key may be in after the operation; none: the answer is not possible in this state.
-func (o *operation) steps(c cell) []cell {
-	when := func(possible bool, after cell) []cell {
+// at returns the state of the key after so many changes.
+func (l keyLog) at(place int) cell {
+	if place == 0 || !l[place-1].exists {
+		return cell{}
+	}
+	return cell{exists: true, value: l[place-1].value, revision: l[place-1].revision}
+}
+
+// steps returns the places that the log may be at after the operation; none: the answer is not possible here.
+func (l keyLog) steps(place int, o *operation) []int {
+	var following change // its revision is 0 at the end
+	if place < len(l) {
+		following = l[place]
+	}
+	c, deletes := l.at(place), following.revision > 0 && !following.exists
+	stays := func(possible bool) []int {
 		if possible {
-			return []cell{after}
+			return []int{place}
 		}
 		return nil
 	}
-	written := cell{exists: true, value: o.value, revision: o.revision}
+	goesOn := func(possible bool) []int {
+		if possible {
+			return []int{place + 1}
+		}
+		return nil
+	}
+	writes := following.exists && following.revision == o.revision && following.value == o.value
 	switch {
 	case o.action == remove && o.doubtful():
-		return []cell{c, {}}
+		return append(stays(true), goesOn(deletes)...)
 	case o.action == remove && o.done():
-		return when(c.exists, cell{})
+		return goesOn(deletes)
 	case o.code == http.StatusNotFound:
-		return when(!c.exists, c)
+		return stays(!c.exists)
 	case o.action == get:
-		return when(c == written, c)
+		return stays(c == cell{exists: true, value: o.value, revision: o.revision})
 	case o.code == http.StatusConflict && o.action == create:
-		return when(c.exists, c)
+		return stays(c.exists)
 	case o.code == http.StatusConflict && o.action == update:
-		return when(c.exists && c.revision != o.condition, c)
-	case o.action == create:
-		return when(!c.exists, written)
+		return stays(c.exists && c.revision != o.condition)
+	case o.action == create, o.action == apply && o.code == http.StatusCreated:
+		return goesOn(writes && !c.exists)
 	case o.action == update:
-		return when(c.exists && c.revision == o.condition && o.revision > c.revision, written)
-	case o.action == patch:
-		return when(c.exists && o.revision > c.revision, written)
-	case o.action == apply && o.code == http.StatusCreated:
-		return when(!c.exists, written)
-	case o.action == apply && o.code == http.StatusOK:
-		return when(c.exists && o.revision > c.revision, written)
+		return goesOn(writes && c.exists && c.revision == o.condition)
+	case o.action == patch, o.action == apply && o.code == http.StatusOK:
+		return goesOn(writes && c.exists)
 	case o.action == apply: // known from the log only
-		return []cell{written}
+		return goesOn(writes)
 	}
 	return nil
 }
@@ -234,7 +256,7 @@ func (j *judgement) checkLists() {
 	}
 }
 
-// checkLinear looks for an order of all operations of a key in which every answer is right.
+// checkLinear looks for an order of all operations of a key, that of the log, in which every answer is right.
 func (j *judgement) checkLinear() {
 	byKey := map[string][]porcupine.Operation{}
 	for _, o := range j.operations {
@@ -254,8 +276,12 @@ func (j *judgement) checkLinear() {
 			byKey[key] = append(byKey[key], porcupine.Operation{ClientId: o.client, Input: found, Call: o.begun, Return: o.ended})
 		}
 	}
+	logs := map[string]keyLog{}
+	for _, c := range j.log {
+		logs[c.key] = append(logs[c.key], c)
+	}
 	for key, operations := range byKey {
-		switch porcupine.CheckOperationsTimeout(model.ToModel(), operations, time.Minute) {
+		switch porcupine.CheckOperationsTimeout(logs[key].model(), operations, time.Minute) {
 		case porcupine.Illegal:
 			j.fault("%s: no order of its %d operations gives the answers they had", key, len(operations))
 			for _, o := range operations {
