@@ -53,7 +53,7 @@ func TestLinearizable(t *testing.T) {
 	}
 	for number := range linearClients {
 		w := &worker{number: number, random: choices(t, number+1), replicas: replicas, history: h}
-		working.Go(func() { w.work(ctx, size(20*time.Second, 5*time.Minute)) })
+		working.Go(func() { w.work(ctx, size(10*time.Second, 5*time.Minute)) })
 	}
 	d := &disturber{cluster: c, replicas: replicas, random: choices(t, 0), done: map[string]int{}}
 	workDone := make(chan struct{})

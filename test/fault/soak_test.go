@@ -33,7 +33,7 @@ func TestSoak(t *testing.T) {
 	s := &soak{trouble: f, stalls: stalls{t: t, server: f.server, member: f.member}}
 	var held []holding
 	for quarter := range quarters {
-		s.load(quarter, size(5*time.Second, 30*time.Minute)/time.Duration(size(1, quarters)))
+		s.load(quarter, size(2*time.Second, 30*time.Minute)/time.Duration(size(1, quarters)))
 		held = append(held, s.measure())
 		written.add(t, "after quarter %d: %s", quarter+1, held[quarter])
 	}
