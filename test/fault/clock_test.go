@@ -20,6 +20,7 @@ const clockRange = 150 * 24 * time.Hour
 // TestClockJumps sets the wall clock of a server, and of the etcd in it, by months to and fro. Writes, reads and watches go on as if nothing
 // had happened; time stamps are those of the clock; what takes a time takes no more and no less.
 func TestClockJumps(t *testing.T) {
+	besideOthers(t)
 	defer written.outcome(t, time.Now())
 	clock := &clock{controls: newControls(t)}
 	clock.set(t, -clockRange)

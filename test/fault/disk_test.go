@@ -30,6 +30,7 @@ type shortage struct {
 
 // TestFullDisk leaves a server with its etcd without room on its disk. Whatever was acknowledged is there when there is room again.
 func TestFullDisk(t *testing.T) {
+	besideOthers(t)
 	defer written.outcome(t, time.Now())
 	t.Run("small disk", func(t *testing.T) { smallDisk(t).test(t) })
 	t.Run("limited files", func(t *testing.T) { limitedFiles(t).test(t) })

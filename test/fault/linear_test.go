@@ -33,6 +33,7 @@ const (
 // leading, connections to them are cut, and replicas are killed. Whatever the clients were told must fit one order of all
 // operations, and watches must tell what etcd has.
 func TestLinearizable(t *testing.T) {
+	besideOthers(t)
 	defer written.outcome(t, time.Now())
 	c := startCluster(t, members)
 	replicas := startReplicas(t, c)

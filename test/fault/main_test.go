@@ -110,6 +110,13 @@ func size[T any](short, whole T) T {
 	return short
 }
 
+// besideOthers lets a scenario that mostly waits run beside others of its kind, in its short form. In full each has the machine to itself.
+func besideOthers(t *testing.T) {
+	if !*full {
+		t.Parallel()
+	}
+}
+
 // choices are what a scenario's choices follow from. They are for one goroutine; nth tells several apart.
 func choices(t *testing.T, nth int) *rand.Rand {
 	var name uint64

@@ -27,6 +27,7 @@ const (
 
 // TestSoak has clients do everything for long, while CRDs come and go. What the server holds must not grow.
 func TestSoak(t *testing.T) {
+	besideOthers(t)
 	f := newTrouble(t)
 	f.options.Args = []string{"--etcd-servers", f.member.URL, "--etcd-compaction-interval", size(time.Second, 5*time.Second).String()}
 	f.restart()

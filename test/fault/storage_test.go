@@ -145,6 +145,7 @@ func (c *client) fill(t *testing.T, most int) (names []string, refusal answer, e
 // TestQuota fills etcd up to its quota. Writes are refused with a Status, reads and deletions go on, and so do writes when there is room
 // again.
 func TestQuota(t *testing.T) {
+	besideOthers(t)
 	f := newTrouble(t, "-quota-backend-bytes", fmt.Sprint(16<<20))
 	names, refusal, err := f.fill(t, 200)
 	if err != nil {
@@ -203,6 +204,7 @@ func (f *trouble) makeRoom() {
 
 // TestCompaction has etcd compact what clients go on from. Both kinds are told to begin anew, and a list how.
 func TestCompaction(t *testing.T) {
+	besideOthers(t)
 	f := newTrouble(t)
 	for n := range 10 {
 		f.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, body(fmt.Sprintf("cell-%d", n), "first", 0))
@@ -232,6 +234,7 @@ func TestCompaction(t *testing.T) {
 
 // TestCorruptedValue has an object in etcd that cannot be read. It takes down the lists that it is in and nothing else, and can be deleted.
 func TestCorruptedValue(t *testing.T) {
+	besideOthers(t)
 	f := newTrouble(t)
 	others := strings.ReplaceAll(cells, plural, "others")
 	f.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON,
@@ -270,6 +273,7 @@ func TestCorruptedValue(t *testing.T) {
 // TestSlowEtcd has an etcd that is late, and then one that does not answer for a while. Requests that need it wait, and are told when it
 // takes too long; what needs memory only goes on; the server is unready, and ready again by itself.
 func TestSlowEtcd(t *testing.T) {
+	besideOthers(t)
 	f := newTrouble(t)
 	f.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, body("cell", "first", 0))
 	f.must(t, http.StatusOK, http.MethodGet, cells, "", nil)

@@ -20,6 +20,7 @@ const (
 // longer than they may, they fail with an answer, while what is in memory is read on. When the disk is well again so is the server, by itself, and what was
 // acknowledged is there after a kill.
 func TestSlowSync(t *testing.T) {
+	besideOthers(t)
 	defer written.outcome(t, time.Now())
 	disk := newControls(t)
 	options := process.Options{Binary: altered(t), DataDir: filepath.Join(t.TempDir(), "data"), Env: disk.env()}

@@ -57,6 +57,7 @@ const (
 // TestConversionWebhook has a conversion webhook that refuses, hangs and is down. What does not need it goes on without asking it; what needs it
 // is refused, and waits no longer than its client.
 func TestConversionWebhook(t *testing.T) {
+	besideOthers(t)
 	defer written.outcome(t, time.Now())
 	hook := &converter{}
 	hook.mode.Store("works")
