@@ -49,9 +49,13 @@ func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
 		_ = s.parts.run(ctx) // ends with ctx
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	<-s.parts.synced
 	id, err := s.certify()
 	if err != nil {
+		t.Fatal(err)
+	}
+	s.health.startInformers.done.Store(true)
+	s.health.startControllers.done.Store(true)
+	if err := s.becomeReady(ctx, ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	return s.handler, []*x509.Certificate{id.admin.cert}

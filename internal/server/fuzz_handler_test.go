@@ -347,7 +347,7 @@ func FuzzPath(f *testing.F) {
 	h := newHostile(f)
 	served(f, h.handler, "POST", fuzzThings, fuzzObject)
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT"} {
-		for _, path := range []string{"/", "/api", "/apis", "/apis//", fuzzThings, fuzzThing, fuzzThing + "/scale", fuzzThing + "/status", fuzzGroup + "v2/things", fuzzGroup + "v1/watch/things", "/openapi/v2", "/openapi/v3/apis/fuzz.example.com/v1", "/metrics", "/healthz/etcd", "/version", definitionsPath, definitionsPath + "/things.fuzz.example.com/status", "/apis/a/b/c/d/e/f/g"} {
+		for _, path := range []string{"/", "/api", "/apis", "/apis//", fuzzThings, fuzzThing, fuzzThing + "/scale", fuzzThing + "/status", fuzzGroup + "v2/things", fuzzGroup + "v1/watch/things", "/openapi/v2", "/openapi/v3/apis/fuzz.example.com/v1", "/metrics", "/healthz", "/readyz", "/healthz/etcd", "/version", definitionsPath, definitionsPath + "/things.fuzz.example.com/status", "/apis/a/b/c/d/e/f/g"} {
 			f.Add(method, path, "", "")
 		}
 	}
