@@ -104,31 +104,39 @@ func (t managedTypes) ObjectToTyped(obj runtime.Object, options ...typed.Validat
 	if !ok {
 		return t.TypeConverter.ObjectToTyped(obj, options...)
 	}
+	shown := fieldValueOf(contextOf(obj), versionShown(contextOf(obj), u.Object))
+	if m, ok := obj.(*managedObject); ok && m.made != nil {
+		//lint:ignore SA1019 What the library has made of valid values is valid to it, even where it would not take it from elsewhere.
+		return typed.AsTypedUnvalidated(shown, m.made.Schema(), m.made.TypeRef()), nil
+	}
 	// The type of an object depends on its kind alone.
 	kind := map[string]any{"apiVersion": u.Object["apiVersion"], "kind": u.Object["kind"]}
 	ofKind, err := t.TypeConverter.ObjectToTyped(&unstructured.Unstructured{Object: kind})
 	if err != nil {
 		return nil, err
 	}
-	value, err := typed.AsTyped(fieldValueOf(contextOf(obj), u.Object), ofKind.Schema(), ofKind.TypeRef(), options...)
+	value, err := typed.AsTyped(shown, ofKind.Schema(), ofKind.TypeRef(), options...)
 	if err != nil {
 		return nil, shortened(err)
 	}
 	return value, nil
 }
 
-// TypedToObject returns an object that shares nothing with those the value was made of.
+// TypedToObject returns an object that nobody may modify before it was converted or defaulted.
 func (t managedTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	obj, err := t.TypeConverter.TypedToObject(value)
-	if err != nil {
-		return nil, err
+	u, ok := obj.(*unstructured.Unstructured)
+	if err != nil || !ok {
+		return obj, err
 	}
-	v, _ := value.AsValue().(fieldValue)
-	return wrapped(v.ctx, obj.DeepCopyObject()), nil
+	ctx, members := versionHidden(u.Object)
+	m := managed(ctx, &unstructured.Unstructured{Object: members})
+	m.made = value
+	return m, nil
 }
 
 // managedConvertor converts what is in a managedObject. One that has the version already it returns as it is: a manager
-// modifies none but those of TypedToObject. The convertor for everybody would copy it. Of the versions asked for that is right
+// modifies none before it has defaulted it. The convertor for everybody would copy it. Of the versions asked for that is right
 // for the hub's alone: a custom resource knows that version, and whether it knows another one is for the convertor to say.
 type managedConvertor struct {
 	runtime.ObjectConvertor
@@ -136,18 +144,43 @@ type managedConvertor struct {
 }
 
 func (c managedConvertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
-	if m, ok := in.(*managedObject); ok {
-		kind := m.GroupVersionKind()
-		to, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{kind})
-		if ok && to == kind && kind.GroupVersion() == c.hub {
-			return in, nil
-		}
+	m, ok := in.(*managedObject)
+	switch {
+	case ok && m.made != nil:
+		return c.convertMade(m, target)
+	case ok && hasVersion(m, target) && m.GroupVersionKind().GroupVersion() == c.hub:
+		return in, nil
 	}
 	out, err := c.ObjectConvertor.ConvertToVersion(unwrapped(in), target)
 	return wrapped(contextOf(in), out), err
 }
 
-// managedDefaulter applies defaults to what is in a managedObject.
+// convertMade converts what the library has made by way of the hub, for which it asks before it asks for the version that it wants, unless that is
+// the version it has.
+func (c managedConvertor) convertMade(m *managedObject, target runtime.GroupVersioner) (runtime.Object, error) {
+	if !m.passed || hasVersion(m, target) {
+		m.passed = true
+		return m, nil
+	}
+	hub, err := c.ConvertToVersion(managed(m.ctx, m.DeepCopy()), c.hub)
+	if err != nil {
+		return nil, err
+	}
+	return c.ConvertToVersion(hub, target)
+}
+
+func hasVersion(m *managedObject, target runtime.GroupVersioner) bool {
+	kind := m.GroupVersionKind()
+	to, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{kind})
+	return ok && to == kind
+}
+
+// managedDefaulter applies defaults to what is in a managedObject, which from then on shares nothing with others.
 type managedDefaulter struct{ runtime.ObjectDefaulter }
 
-func (d managedDefaulter) Default(obj runtime.Object) { d.ObjectDefaulter.Default(unwrapped(obj)) }
+func (d managedDefaulter) Default(obj runtime.Object) {
+	if m, ok := obj.(*managedObject); ok && m.made != nil {
+		m.Unstructured, m.made = m.DeepCopy(), nil
+	}
+	d.ObjectDefaulter.Default(unwrapped(obj))
+}

@@ -23,9 +23,11 @@ type interruption struct{ err error }
 // fieldValueOf returns a value as the library is shown it. What has nothing in it is the library's own.
 func fieldValueOf(ctx context.Context, v any) value.Value {
 	plain := value.NewValueInterface(v)
-	switch v.(type) {
+	switch v := v.(type) {
 	case map[string]any, []any:
 		return fieldValue{plain, ctx}
+	case shownVersion:
+		return versionValue{value.NewValueInterface(v.text), v}
 	}
 	return plain
 }
@@ -117,6 +119,24 @@ func (m fieldMap) ZipUsing(
 ) bool {
 	return m.Zip(other, order, visit)
 }
+
+// EqualsUsing says whether two maps have the same members.
+func (m fieldMap) EqualsUsing(a value.Allocator, other value.Map) bool {
+	o := fieldMapOf(other)
+	if len(m.members) != len(o.members) {
+		return false
+	}
+	for name, member := range m.members {
+		other, ok := o.members[name]
+		if !ok || !value.EqualsUsing(a, shown(m.ctx, member), shown(m.ctx, other)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Equals is EqualsUsing.
+func (m fieldMap) Equals(other value.Map) bool { return m.EqualsUsing(value.HeapAllocator, other) }
 
 func fieldMapOf(m value.Map) fieldMap {
 	switch m := m.(type) {

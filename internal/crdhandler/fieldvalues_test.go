@@ -10,6 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
@@ -36,7 +39,17 @@ func TestInterruptedFields(t *testing.T) {
 	live.SetUID("uid")
 	less := obj.DeepCopy()
 	less.Object["spec"] = map[string]any{"replicas": int64(7), "parts": []any{}}
+	applied := apply(t, all[0].library, live, obj, "one", "two")
+	otherwise := obj.DeepCopy()
+	otherwise.SetAPIVersion("example.com/v2")
+	appliedOtherwise := apply(t, all[2].library, live, otherwise, "two")
 	for name, change := range map[string]func(ctx context.Context) (runtime.Object, error){
+		"apply that leaves fields": func(ctx context.Context) (runtime.Object, error) {
+			return one.Apply(ctx, applied.DeepCopy(), less.DeepCopy(), "two", true)
+		},
+		"apply that leaves fields of another version": func(ctx context.Context) (runtime.Object, error) {
+			return one.Apply(ctx, appliedOtherwise.DeepCopy(), less.DeepCopy(), "two", true)
+		},
 		"create": func(ctx context.Context) (runtime.Object, error) {
 			return one.Update(ctx, before.DeepCopy(), obj.DeepCopy(), "one")
 		},
@@ -57,7 +70,7 @@ func TestInterruptedFields(t *testing.T) {
 					t.Fatal(err)
 				}
 				looks := 0
-				for ; ; looks++ {
+				for ; ; looks += 1 + looks/20 {
 					got, err := change(&patience{t.Context(), looks})
 					if err == nil {
 						same(t, got, want)
@@ -72,6 +85,57 @@ func TestInterruptedFields(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// apply returns an object after some have applied a configuration to it.
+func apply(t *testing.T, library *managedfields.FieldManager, live, config *unstructured.Unstructured, managers ...string) *unstructured.Unstructured {
+	t.Helper()
+	for _, manager := range managers {
+		applied, err := library.Apply(live.DeepCopy(), config.DeepCopy(), manager, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live = applied.(*unstructured.Unstructured)
+	}
+	return live
+}
+
+// TestVersionIsShown holds that what the library makes of an object comes back to us when it wants a version of it, that which it has included, and that
+// nothing of how it was shown is left then.
+func TestVersionIsShown(t *testing.T) {
+	obj := usual(t)
+	types := managedTypes{allManagers(t)[0].ours.(customResourceFieldManager).updates.types}
+	shown, err := types.ObjectToTyped(wrapped(t.Context(), obj))
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, err := shown.Merge(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, made := range map[string]*typed.TypedValue{"merged": merged, "without items": shown.RemoveItems(fieldpath.NewSet())} {
+		if version, ok := made.AsValue().AsMap().Get("apiVersion"); !ok || version.IsString() {
+			t.Errorf("%s: the library can tell the version", what)
+		}
+		back, err := types.TypedToObject(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(unwrapped(back), obj) {
+			t.Errorf("%s: got %v, want %v", what, unwrapped(back), obj)
+		}
+		again, err := types.ObjectToTyped(back)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ours := again.AsValue().(fieldValue); !ours || !value.Equals(again.AsValue(), shown.AsValue()) {
+			t.Errorf("%s: got %v, want %v", what, again.AsValue(), shown.AsValue())
+		}
+	}
+	want := value.NewValueInterface("example.com/v1")
+	if version, ok := shown.AsValue().AsMap().Get("apiVersion"); !ok || fmt.Sprint(version) != fmt.Sprint(want) || !value.Equals(version, want) {
+		t.Errorf("the version is shown as %v", version)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // managedObject is an unstructured object whose managed fields are read once, and without reflection, of which
@@ -18,6 +19,10 @@ type managedObject struct {
 	*unstructured.Unstructured
 	// ctx ends work on the object, if there is one.
 	ctx context.Context
+	// made is what the library has made, if that is what the object is, which shares its parts with others then. passed says that the library
+	// has asked for the hub version of it.
+	made   *typed.TypedValue
+	passed bool
 	// entries are the managed fields, once they were asked for; nobody modifies them.
 	entries []metav1.ManagedFieldsEntry
 	known   bool
