@@ -55,8 +55,9 @@ func newGroup(name string, all []*crds.Record) *group {
 	if len(g.versions) == 0 {
 		return nil
 	}
-	slices.SortFunc(g.versions, func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
+	slices.Sort(g.versions) // many CRDs have few versions, which take long to compare as such
 	g.versions = slices.Compact(g.versions)
+	slices.SortFunc(g.versions, func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
 	slices.SortFunc(g.records, func(a, b *crds.Record) int {
 		return strings.Compare(a.AcceptedNames.Plural, b.AcceptedNames.Plural)
 	})

@@ -1,14 +1,10 @@
 package discovery
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"net/http"
 	"sync"
-
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
-	"k8s.io/apiserver/pkg/features"
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery/openapi"
@@ -64,26 +60,7 @@ func (d *documents) send(w http.ResponseWriter, req *http.Request, doc *document
 		return
 	}
 	header.Set("Content-Type", doc.media.contentType)
-	buffered := bufio.NewWriterSize(w, 64<<10)
-	var out output = &plainOutput{w: buffered}
-	if responsewriters.ContentEncodingSupported(req, features.APIResponseCompression) == "gzip" {
-		header.Set("Content-Encoding", "gzip")
-		header.Add("Vary", "Accept-Encoding")
-		out = &gzipOutput{w: buffered}
-	}
-	if req.Method == http.MethodHead {
-		return
-	}
-	if err = d.write(req.Context(), out, doc, frame); err == nil {
-		err = out.close()
-	}
-	if err == nil {
-		err = buffered.Flush()
-	}
-	if err != nil {
-		// The client has left, or has to be told that what it got is not all.
-		panic(http.ErrAbortHandler)
-	}
+	sendBody(w, req, true, func(out output) error { return d.write(req.Context(), out, doc, frame) })
 }
 
 // write sends the frame with the parts in their places.
@@ -116,15 +93,6 @@ func (d *documents) write(ctx context.Context, out output, doc *document, frame 
 		err = out.block(&frame.end)
 	}
 	return err
-}
-
-func separated(out output, separator string, b *block) error {
-	if separator != "" {
-		if err := out.text(separator); err != nil {
-			return err
-		}
-	}
-	return out.block(b)
 }
 
 // frameKey tells frames apart; they live as long as the server.

@@ -124,14 +124,19 @@ func (p *parts) get(ctx context.Context, records []*crds.Record, key partKey) (*
 		fmt.Fprintf(digest, "%q %q\n", record.Name, record.SpecHash)
 	}
 	key.digest = string(digest.Sum(nil))
+	return p.kept(key, func() (*part, error) { return p.make(context.WithoutCancel(ctx), records, key) })
+}
+
+// kept returns the part of a key, which is made if there is none. It is made once, whoever asks for it meanwhile.
+func (p *parts) kept(key partKey, make func() (*part, error)) (*part, error) {
 	if found := p.cache.get(key); found != nil {
 		return found, nil
 	}
-	made, err, _ := p.making.Do(fmt.Sprintf("%q %q %t", key.digest, key.version, key.protobuf), func() (any, error) {
+	made, err, _ := p.making.Do(fmt.Sprintf("%q %q %t %t", key.digest, key.version, key.protobuf, key.resources), func() (any, error) {
 		if found := p.cache.get(key); found != nil {
 			return found, nil
 		}
-		made, err := p.make(context.WithoutCancel(ctx), records, key)
+		made, err := make()
 		if err != nil {
 			return nil, err
 		}

@@ -20,22 +20,26 @@ const retryAfterSeconds = 1
 
 // serveGroup answers /apis/{group}.
 func (d *Discovery) serveGroup(w http.ResponseWriter, req *http.Request) {
-	d.serveBelow(w, req, 2, func(g *group, _ []string) runtime.Object { return g.legacy() })
+	d.serveBelow(w, req, 2, func(g *group, _ []string) bool {
+		write(w, req, crds.Codecs, g.legacy())
+		return true
+	})
 }
 
 // serveVersion answers /apis/{group}/{version}.
 func (d *Discovery) serveVersion(w http.ResponseWriter, req *http.Request) {
-	d.serveBelow(w, req, 3, func(g *group, path []string) runtime.Object {
-		if !slices.Contains(g.versions, path[2]) {
-			return nil
+	d.serveBelow(w, req, 3, func(g *group, path []string) bool {
+		served := slices.Contains(g.versions, path[2])
+		if served {
+			d.serveResources(w, req, g, path[2])
 		}
-		return g.resourceList(path[2])
+		return served
 	})
 }
 
-// serveBelow answers a path of so many segments with what its group says there. What nobody knows here is left to the
-// delegate.
-func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segments int, say func(g *group, path []string) runtime.Object) {
+// serveBelow has a path of so many segments answered by what returns false if its group has nothing to say there. What nobody
+// knows here is left to the delegate.
+func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segments int, answer func(g *group, path []string) bool) {
 	path := split(req.URL.Path)
 	if len(path) != segments {
 		d.delegate.ServeHTTP(w, req)
@@ -45,11 +49,8 @@ func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segment
 		unavailable(w, req)
 		return
 	}
-	if g := d.group(path[1]); g != nil {
-		if said := say(g, path); said != nil {
-			write(w, req, crds.Codecs, said)
-			return
-		}
+	if g := d.group(path[1]); g != nil && answer(g, path) {
+		return
 	}
 	d.delegate.ServeHTTP(w, req)
 }
