@@ -43,10 +43,10 @@ func (b *Bench) firstObjects(ctx context.Context, s *Server) error {
 	return <-ended
 }
 
-// discover reads what the group serves, again and again.
+// discover reads what the group serves, again and again: all of it, but without unpacking it, for who waits for the CRDs is in this process.
 func (c *Client) discover(ctx context.Context) error {
 	for {
-		if _, err := c.resources(ctx, "/apis/"+widgetGroup+"/v1"); err != nil && ctx.Err() == nil {
+		if _, err := c.Drain(ctx, "/apis/"+widgetGroup+"/v1"); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
