@@ -1,6 +1,7 @@
 package crdhandler
 
 import (
+	"context"
 	"slices"
 	"unicode/utf8"
 
@@ -16,7 +17,7 @@ import (
 // appliers do mostly: to make an object, and to apply fields again with other values, or more of them, in lists that keep their items. Then
 // nothing is to be removed, and nothing changes its place.
 type fieldApply struct {
-	changes fieldChanges
+	changes *fieldChanges
 	// named are the fields that the configuration owns.
 	named fieldpath.Set
 	// creates says that there is no live object.
@@ -24,8 +25,8 @@ type fieldApply struct {
 }
 
 // apply returns live, which it does not modify, with a configuration applied to it, and its managed fields. It returns
-// false where that is for the library to say.
-func (u *fieldUpdates) apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, bool) {
+// false where that is for the library to say. It is interrupted when ctx is done.
+func (u *fieldUpdates) apply(ctx context.Context, live, applied runtime.Object, manager string, force bool) (runtime.Object, bool) {
 	before, ok := live.(*unstructured.Unstructured)
 	config, ok2 := applied.(*unstructured.Unstructured)
 	if u == nil || !ok || !ok2 || !u.ofKind(before) || !u.ofKind(config) || hasManagedFields(config) || !utf8.ValidString(manager) {
@@ -43,12 +44,12 @@ func (u *fieldUpdates) apply(live, applied runtime.Object, manager string, force
 	if err != nil {
 		return nil, false
 	}
-	if _, ok := findFieldChanges(kind, u.reset, before, before); !ok && !a.creates || !readSets(owners, &u.sets, kind, by.apiVersion) {
+	if !a.creates && !newFieldChanges(ctx, kind, u.reset).compareObjects(before, before) || !readSets(owners, &u.sets, kind, by.apiVersion) {
 		return nil, false
 	}
-	a.changes = fieldChanges{schema: kind.Schema(), reset: u.reset}
-	atom, ok := a.changes.schema.Resolve(kind.TypeRef())
-	if !ok || !granular(atom.Map) || !a.applyRoots(atom.Map, obj.Object, config.Object) {
+	a.changes = newFieldChanges(ctx, kind, u.reset)
+	root, ok := a.changes.root()
+	if !ok || !a.applyRoots(root, obj.Object, config.Object) {
 		return nil, false
 	}
 	if manager == "kubectl" && obj.GetAnnotations()[corev1.LastAppliedConfigAnnotation] != "" {
@@ -121,7 +122,7 @@ func (a *fieldApply) applyMetadata(root *smdschema.Map, obj, config any) bool {
 	if !ok || !ok2 || !ok3 || !ok4 || len(members) == 0 || !granular(atom.Map) {
 		return false
 	}
-	a.changes.steps = append(a.changes.steps, fieldStep{name: "metadata"})
+	a.changes.way = append(a.changes.way, fieldStep{name: "metadata"})
 	defer a.changes.leave()
 	return eachMember(members, func(name string, value any) bool {
 		if !neverOwned[name] {
@@ -143,7 +144,7 @@ func (a *fieldApply) applyMember(t *smdschema.Map, obj map[string]any, name stri
 	if !ok {
 		return false
 	}
-	a.changes.steps = append(a.changes.steps, fieldStep{name: name})
+	a.changes.way = append(a.changes.way, fieldStep{name: name})
 	defer a.changes.leave()
 	live, ok := obj[name]
 	next, ok := a.applyValue(ref, member{live, ok}, config)
@@ -161,11 +162,16 @@ func (a *fieldApply) applyValue(ref smdschema.TypeRef, live member, config any) 
 	if live.ok {
 		return a.apply(ref, live.value, config)
 	}
-	return runtime.DeepCopyJSONValue(config), a.changes.declare(ref, config, &a.changes.added) && a.name(ref, config)
+	into := &a.changes.added
+	if a.creates { // nobody loses what is added
+		into, a.changes.count = nil, a.changes.count+1
+	}
+	return runtime.DeepCopyJSONValue(config), a.changes.declare(ref, config, into) && a.name(ref, config)
 }
 
 // name adds what a value that is of its type owns. What is empty, or null, is the library's matter.
 func (a *fieldApply) name(ref smdschema.TypeRef, config any) bool {
+	a.changes.pass()
 	atom, _ := a.changes.schema.Resolve(ref)
 	switch value := config.(type) {
 	case nil:
@@ -192,7 +198,7 @@ func (a *fieldApply) name(ref smdschema.TypeRef, config any) bool {
 func (a *fieldApply) nameMembers(t *smdschema.Map, config map[string]any) bool {
 	return eachMember(config, func(name string, value any) bool {
 		ref, _ := memberType(t, name)
-		a.changes.steps = append(a.changes.steps, fieldStep{name: name})
+		a.changes.way = append(a.changes.way, fieldStep{name: name})
 		defer a.changes.leave()
 		if _, declared := t.FindField(name); !declared {
 			a.named.Insert(a.changes.at())
@@ -202,11 +208,14 @@ func (a *fieldApply) nameMembers(t *smdschema.Map, config map[string]any) bool {
 }
 
 func (a *fieldApply) nameItems(t *smdschema.List, config []any) bool {
-	for _, item := range inOrder(t, config) {
-		ok := a.changes.visitItem(t, item, func() bool {
+	for _, item := range a.changes.inOrder(t, config) {
+		ok := a.changes.visit(item, func() bool {
+			if a.named.Has(a.changes.at()) {
+				return false // twice in the list
+			}
 			a.named.Insert(a.changes.at())
-			_, isObject := item.(map[string]any)
-			return !isObject || a.name(t.ElementType, item)
+			_, isObject := item.item.(map[string]any)
+			return !isObject || a.name(t.ElementType, item.item)
 		})
 		if !ok {
 			return false
@@ -217,6 +226,7 @@ func (a *fieldApply) nameItems(t *smdschema.List, config []any) bool {
 
 // apply returns what becomes of a value. Objects and lists that are not owned as a whole are changed in place.
 func (a *fieldApply) apply(ref smdschema.TypeRef, live, config any) (next any, ok bool) {
+	a.changes.pass()
 	atom, ok := a.changes.schema.Resolve(ref)
 	if !ok {
 		return nil, false
@@ -256,12 +266,12 @@ func (a *fieldApply) applyItems(t *smdschema.List, obj, config []any) bool {
 	if !sameItems(t, obj, config) {
 		return false
 	}
-	for i, item := range inOrder(t, config) {
-		ok := a.changes.visitItem(t, item, func() bool {
+	for i, item := range a.changes.inOrder(t, config) {
+		ok := a.changes.visit(item, func() bool {
 			if a.named.Has(a.changes.at()) {
 				return false // twice in the list
 			}
-			next, ok := a.apply(t.ElementType, obj[i], item)
+			next, ok := a.apply(t.ElementType, obj[i], item.item)
 			if ok {
 				obj[i] = next
 				a.named.Insert(a.changes.at())

@@ -1,6 +1,8 @@
 package crdhandler
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -15,12 +17,14 @@ type fieldChanges struct {
 	// count is how many were found.
 	count int
 
+	lookout
 	schema *smdschema.Schema
+	kind   smdschema.TypeRef // of the objects
 	// reset are the members of the objects whose changes do not count.
 	reset map[string]bool
-	// steps are the way from the root to where the walk is; path is for the paths made of them.
-	steps []fieldStep
-	path  fieldpath.Path
+	// way are the steps from the root to where the walk is; path is for the paths made of them.
+	way  []fieldStep
+	path fieldpath.Path
 }
 
 // fieldStep leads into an object or into a list with keys or of different items. Few steps ever become a path element.
@@ -40,14 +44,21 @@ var neverOwned = map[string]bool{
 	"generation": true, "managedFields": true, "resourceVersion": true,
 }
 
-// findFieldChanges compares two objects of a type, which kind is a value of. Their kinds must be the same.
-func findFieldChanges(kind *typed.TypedValue, reset map[string]bool, live, obj *unstructured.Unstructured) (*fieldChanges, bool) {
-	c := &fieldChanges{schema: kind.Schema(), reset: reset}
-	atom, ok := c.schema.Resolve(kind.TypeRef())
-	if !ok || !granular(atom.Map) {
-		return nil, false
-	}
-	return c, c.compareRoots(atom.Map, live.Object, obj.Object)
+// newFieldChanges returns no changes of objects of a type, which kind is a value of. To find some is interrupted when ctx is done.
+func newFieldChanges(ctx context.Context, kind *typed.TypedValue, reset map[string]bool) *fieldChanges {
+	return &fieldChanges{lookout: lookout{ctx: ctx}, schema: kind.Schema(), kind: kind.TypeRef(), reset: reset}
+}
+
+// compareObjects compares two objects, whose kinds must be the same.
+func (c *fieldChanges) compareObjects(live, obj *unstructured.Unstructured) bool {
+	root, ok := c.root()
+	return ok && c.compareRoots(root, live.Object, obj.Object)
+}
+
+// root returns the type of objects; false if they are owned as a whole.
+func (c *fieldChanges) root() (*smdschema.Map, bool) {
+	atom, ok := c.schema.Resolve(c.kind)
+	return atom.Map, ok && granular(atom.Map)
 }
 
 func granular(t *smdschema.Map) bool {
@@ -102,7 +113,7 @@ func (c *fieldChanges) compareMembers(
 		if !ok {
 			return false
 		}
-		c.steps = append(c.steps, fieldStep{name: name})
+		c.way = append(c.way, fieldStep{name: name})
 		defer c.leave()
 		return compare(name, ref, live, obj)
 	}
@@ -135,6 +146,7 @@ func (c *fieldChanges) compareMember(ref smdschema.TypeRef, live, obj member) bo
 
 // compare compares two values of a type.
 func (c *fieldChanges) compare(ref smdschema.TypeRef, live, obj any) bool {
+	c.pass()
 	atom, ok := c.schema.Resolve(ref)
 	if !ok {
 		return false
@@ -233,17 +245,13 @@ func (c *fieldChanges) found(into *fieldpath.Set) {
 }
 
 // leave takes a step back.
-func (c *fieldChanges) leave() { c.steps = c.steps[:len(c.steps)-1] }
+func (c *fieldChanges) leave() { c.way = c.way[:len(c.way)-1] }
 
 // at returns the path to where the walk is, until it is called again.
 func (c *fieldChanges) at() fieldpath.Path {
 	c.path = c.path[:0]
-	for i := range c.steps {
-		step := &c.steps[i]
-		if !step.made {
-			step.element, step.made = pathElement(step), true
-		}
-		c.path = append(c.path, step.element)
+	for i := range c.way {
+		c.path = append(c.path, c.way[i].asElement())
 	}
 	return c.path
 }

@@ -50,7 +50,7 @@ func newCustomResourceFieldManager(p fieldManagerParts) (fieldManager, error) {
 
 func (m customResourceFieldManager) Update(ctx context.Context, live, obj runtime.Object, manager string) (runtime.Object, error) {
 	return uninterrupted(ctx, func() (runtime.Object, error) {
-		if m.updates.update(live, obj, manager) {
+		if m.updates.update(ctx, live, obj, manager) {
 			return obj, nil
 		}
 		if _, ok := obj.(*unstructured.Unstructured); !ok {
@@ -64,7 +64,7 @@ func (m customResourceFieldManager) Apply(
 	ctx context.Context, live, applied runtime.Object, manager string, force bool,
 ) (runtime.Object, error) {
 	return uninterrupted(ctx, func() (runtime.Object, error) {
-		if obj, done := m.updates.apply(live, applied, manager, force); done {
+		if obj, done := m.updates.apply(ctx, live, applied, manager, force); done {
 			return obj, nil
 		}
 		obj, err := m.library.Apply(wrapped(ctx, live), wrapped(ctx, applied), manager, force)

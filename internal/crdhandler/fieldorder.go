@@ -1,11 +1,11 @@
 package crdhandler
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
@@ -31,28 +31,31 @@ func eachMember(members map[string]any, visit func(name string, value any) bool)
 	return true
 }
 
-// orderedItem is an item of a list, with what tells it from others.
-type orderedItem struct {
-	element fieldpath.PathElement
-	key     string
-	item    any
+// inOrder returns the steps to the items of a list, with their places in it, as they are best visited. If one of them lacks its keys they are as they
+// were.
+func (c *fieldChanges) inOrder(t *smdschema.List, items []any) iter.Seq2[int, fieldStep] {
+	if len(items) <= few || !allHaveKeys(t, items) {
+		return stepsTo(t, items)
+	}
+	steps, places := make([]fieldStep, len(items)), make([]int, len(items))
+	for i, item := range items {
+		steps[i], places[i] = fieldStep{list: t, item: item}, i
+	}
+	slices.SortFunc(places, func(i, j int) int { return cmp.Or(c.inElementOrder(&steps[i], &steps[j]), i-j) })
+	return func(visit func(int, fieldStep) bool) {
+		for _, i := range places {
+			if !visit(i, steps[i]) {
+				return
+			}
+		}
+	}
 }
 
-func byElement(a, b orderedItem) int { return a.element.Compare(b.element) }
-
-// inOrder returns the items of a list, with their places in it, as they are best visited. If one of them lacks its keys they are as they were.
-func inOrder(t *smdschema.List, items []any) iter.Seq2[int, any] {
-	if len(items) <= few || !allHaveKeys(t, items) {
-		return slices.All(items)
-	}
-	elements, places := make([]fieldpath.PathElement, len(items)), make([]int, len(items))
-	for i, item := range items {
-		elements[i], places[i] = itemElement(t, item), i
-	}
-	slices.SortStableFunc(places, func(i, j int) int { return elements[i].Compare(elements[j]) })
-	return func(visit func(int, any) bool) {
-		for _, i := range places {
-			if !visit(i, items[i]) {
+// stepsTo returns the steps to the items of a list.
+func stepsTo(t *smdschema.List, items []any) iter.Seq2[int, fieldStep] {
+	return func(visit func(int, fieldStep) bool) {
+		for i, item := range items {
+			if !visit(i, fieldStep{list: t, item: item}) {
 				return
 			}
 		}
@@ -60,7 +63,7 @@ func inOrder(t *smdschema.List, items []any) iter.Seq2[int, any] {
 }
 
 // eachItem visits items, all of which have their keys, until visit returns false, and returns whether it never did.
-func eachItem(t *smdschema.List, items map[string]any, visit func(key string, item any) bool) bool {
+func (c *fieldChanges) eachItem(items map[string]fieldStep, visit func(key string, item fieldStep) bool) bool {
 	if len(items) <= few {
 		for key, item := range items {
 			if !visit(key, item) {
@@ -69,12 +72,21 @@ func eachItem(t *smdschema.List, items map[string]any, visit func(key string, it
 		}
 		return true
 	}
-	sorted := make([]orderedItem, 0, len(items))
-	for key, item := range items {
-		sorted = append(sorted, orderedItem{itemElement(t, item), key, item})
+	type keyed struct {
+		key  string
+		item fieldStep
 	}
-	slices.SortFunc(sorted, byElement)
-	return !slices.ContainsFunc(sorted, func(i orderedItem) bool { return !visit(i.key, i.item) })
+	sorted := make([]keyed, 0, len(items))
+	for key, item := range items {
+		sorted = append(sorted, keyed{key, item})
+	}
+	slices.SortFunc(sorted, func(a, b keyed) int { return c.inElementOrder(&a.item, &b.item) })
+	return !slices.ContainsFunc(sorted, func(k keyed) bool { return !visit(k.key, k.item) })
+}
+
+func (c *fieldChanges) inElementOrder(a, b *fieldStep) int {
+	c.pass()
+	return a.asElement().Compare(b.asElement())
 }
 
 func allHaveKeys(t *smdschema.List, items []any) bool {

@@ -15,6 +15,7 @@ func (c *fieldChanges) fits(ref smdschema.TypeRef, m member) bool {
 
 // declare adds a value, and all that is owned in it, to a set, if there is one. It returns false for what is not of the type.
 func (c *fieldChanges) declare(ref smdschema.TypeRef, value any, into *fieldpath.Set) bool {
+	c.pass()
 	atom, ok := c.schema.Resolve(ref)
 	if !ok || !c.declareWithin(atom, value, into) {
 		return false
@@ -56,7 +57,7 @@ func (c *fieldChanges) declareMembers(t *smdschema.Map, members map[string]any, 
 		if !ok {
 			return false
 		}
-		c.steps = append(c.steps, fieldStep{name: name})
+		c.way = append(c.way, fieldStep{name: name})
 		ok = c.declare(ref, value, into)
 		c.leave()
 		return ok
@@ -64,26 +65,31 @@ func (c *fieldChanges) declareMembers(t *smdschema.Map, members map[string]any, 
 }
 
 func (c *fieldChanges) declareItems(t *smdschema.List, items []any, into *fieldpath.Set) bool {
-	for _, item := range inOrder(t, items) {
-		if !c.declareItem(t, item, into) {
+	steps := stepsTo(t, items)
+	if into != nil {
+		steps = c.inOrder(t, items)
+	}
+	for _, item := range steps {
+		if !hasKeys(t, item.item) || !c.declareItem(item, into) {
 			return false
 		}
 	}
 	return true
 }
 
-// declareItem is declare for an item of a list that is told from others by its keys, or by itself. Items that are the same are the
-// library's matter, unless nobody asks for their paths.
-func (c *fieldChanges) declareItem(t *smdschema.List, item any, into *fieldpath.Set) bool {
-	return hasKeys(t, item) && c.visitItem(t, item, func() bool {
-		return (into == nil || !into.Has(c.at())) && c.declare(t.ElementType, item, into)
+// declareItem is declare for an item of a list that is told from others by its keys, which it must have, or by itself. Items that are the
+// same are the library's matter, unless nobody asks for their paths.
+func (c *fieldChanges) declareItem(item fieldStep, into *fieldpath.Set) bool {
+	return c.visit(item, func() bool {
+		return (into == nil || !into.Has(c.at())) && c.declare(item.list.ElementType, item.item, into)
 	})
 }
 
-func (c *fieldChanges) visitItem(t *smdschema.List, item any, visit func() bool) bool {
-	c.steps = append(c.steps, fieldStep{list: t, item: item})
+// visit does something after a step.
+func (c *fieldChanges) visit(step fieldStep, do func() bool) bool {
+	c.way = append(c.way, step)
 	defer c.leave()
-	return visit()
+	return do()
 }
 
 // compareItems compares lists whose items are told from each other by their keys, or by themselves.
@@ -93,50 +99,52 @@ func (c *fieldChanges) compareItems(t *smdschema.List, live, obj []any) bool {
 	}
 	before := c.count
 	for i := range obj {
-		if !hasKeys(t, obj[i]) || !c.visitItem(t, obj[i], func() bool { return c.compare(t.ElementType, live[i], obj[i]) }) {
+		if !hasKeys(t, obj[i]) || !c.visit(fieldStep{list: t, item: obj[i]}, func() bool { return c.compare(t.ElementType, live[i], obj[i]) }) {
 			return false
 		}
 	}
 	if c.count == before {
 		return true
 	}
-	_, distinct := itemsByKeys(t, obj)
+	_, distinct := c.itemsByKeys(t, obj)
 	return distinct
 }
 
 // matchItems is compareItems for lists that may have different items, or in another order.
 func (c *fieldChanges) matchItems(t *smdschema.List, live, obj []any) bool {
-	old, distinct := itemsByKeys(t, live)
-	items, distinct2 := itemsByKeys(t, obj)
+	old, distinct := c.itemsByKeys(t, live)
+	items, distinct2 := c.itemsByKeys(t, obj)
 	if !distinct || !distinct2 {
 		return false
 	}
-	return eachItem(t, items, func(key string, item any) bool {
+	return c.eachItem(items, func(key string, item fieldStep) bool {
 		if before, ok := old[key]; ok {
-			return c.visitItem(t, item, func() bool { return c.compare(t.ElementType, before, item) })
+			return c.visit(item, func() bool { return c.compare(t.ElementType, before.item, item.item) })
 		}
-		return c.declareItem(t, item, &c.added)
-	}) && eachItem(t, old, func(key string, item any) bool {
+		return c.declareItem(item, &c.added)
+	}) && c.eachItem(old, func(key string, item fieldStep) bool {
 		_, ok := items[key]
-		return ok || c.declareItem(t, item, &c.removed)
+		return ok || c.declareItem(item, &c.removed)
 	})
 }
 
 // itemsByKeys returns the items of a list by what tells them from each other; false if that does not.
-func itemsByKeys(t *smdschema.List, items []any) (map[string]any, bool) {
-	byKeys := make(map[string]any, len(items))
+func (c *fieldChanges) itemsByKeys(t *smdschema.List, items []any) (map[string]fieldStep, bool) {
+	byKeys := make(map[string]fieldStep, len(items))
 	for _, item := range items {
+		c.pass()
 		if !hasKeys(t, item) {
 			return nil, false
 		}
-		key, err := fieldpath.SerializePathElement(itemElement(t, item))
+		step := fieldStep{list: t, item: item}
+		key, err := fieldpath.SerializePathElement(step.asElement())
 		if err != nil {
 			return nil, false
 		}
 		if _, twice := byKeys[key]; twice {
 			return nil, false
 		}
-		byKeys[key] = item
+		byKeys[key] = step
 	}
 	return byKeys, true
 }
@@ -197,12 +205,16 @@ func fitsScalar(t *smdschema.Scalar, value any) bool {
 	return false
 }
 
-// pathElement returns a step as the library has it.
-func pathElement(step *fieldStep) fieldpath.PathElement {
-	if step.list == nil {
-		return fieldpath.FieldNameElement(step.name)
+// asElement returns the step as the library has it.
+func (s *fieldStep) asElement() fieldpath.PathElement {
+	switch {
+	case s.made:
+	case s.list == nil:
+		s.element, s.made = fieldpath.FieldNameElement(s.name), true
+	default:
+		s.element, s.made = itemElement(s.list, s.item), true
 	}
-	return itemElement(step.list, step.item)
+	return s.element
 }
 
 // itemElement returns the step into an item, which must have its keys.

@@ -1,6 +1,7 @@
 package crdhandler
 
 import (
+	"context"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -47,8 +48,8 @@ func newFieldUpdates(p fieldManagerParts) *fieldUpdates {
 }
 
 // update gives obj the managed fields that follow from a manager's change of live, which it does not modify, into it. It
-// returns false, and has done nothing, where that is for the library to say.
-func (u *fieldUpdates) update(live, obj runtime.Object, manager string) (done bool) {
+// returns false, and has done nothing, where that is for the library to say. It is interrupted when ctx is done.
+func (u *fieldUpdates) update(ctx context.Context, live, obj runtime.Object, manager string) (done bool) {
 	before, ok := live.(*unstructured.Unstructured)
 	after, ok2 := obj.(*unstructured.Unstructured)
 	if u == nil || !ok || !ok2 || !u.ofKind(before) || !u.ofKind(after) || !utf8.ValidString(manager) {
@@ -65,9 +66,9 @@ func (u *fieldUpdates) update(live, obj runtime.Object, manager string) (done bo
 	if err != nil {
 		return false
 	}
-	changes, ok := findFieldChanges(kind, u.reset, before, after)
+	changes := newFieldChanges(ctx, kind, u.reset)
 	by := u.owner(manager)
-	if !ok || !readSets(owners, &u.sets, kind, by.apiVersion) {
+	if !changes.compareObjects(before, after) || !readSets(owners, &u.sets, kind, by.apiVersion) {
 		return false
 	}
 	owners = changeOwners(owners, by, changes)

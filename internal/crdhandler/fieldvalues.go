@@ -17,9 +17,6 @@ type fieldValue struct {
 	ctx context.Context // nil: nothing ends it
 }
 
-// interruption is what a fieldValue panics with; uninterrupted makes an error of it.
-type interruption struct{ err error }
-
 // fieldValueOf returns a value as the library is shown it. What has nothing in it is the library's own.
 func fieldValueOf(ctx context.Context, v any) value.Value {
 	plain := value.NewValueInterface(v)
@@ -30,23 +27,6 @@ func fieldValueOf(ctx context.Context, v any) value.Value {
 		return versionValue{value.NewValueInterface(v.text), v}
 	}
 	return plain
-}
-
-// uninterrupted returns what do returns, or why ctx is done: if it is already, or if that has interrupted it.
-func uninterrupted[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
-	if err := ctx.Err(); err != nil {
-		return result, err
-	}
-	defer func() {
-		switch reason := recover().(type) {
-		case nil:
-		case interruption:
-			err = reason.err
-		default:
-			panic(reason)
-		}
-	}()
-	return do()
 }
 
 // Format formats the value as the library's, which has it in its errors.
@@ -155,9 +135,7 @@ func fieldMapOf(m value.Map) fieldMap {
 
 // shown returns a member or an item, unless ctx is done.
 func shown(ctx context.Context, v any) value.Value {
-	if ctx != nil && ctx.Err() != nil {
-		panic(interruption{ctx.Err()})
-	}
+	interrupt(ctx)
 	return fieldValueOf(ctx, v)
 }
 

@@ -65,26 +65,33 @@ func TestInterruptedFields(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // times count in seconds
-				want, err := change(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				looks := 0
-				for ; ; looks += 1 + looks/20 {
-					got, err := change(&patience{t.Context(), looks})
-					if err == nil {
-						same(t, got, want)
-						break
-					}
-					if !errors.Is(err, context.Canceled) {
-						t.Fatal(err)
-					}
-				}
-				if looks < 50 {
-					t.Errorf("interrupted at %d places only", looks)
-				}
+				interruptedEverywhere(t, 50, change)
 			})
 		})
+	}
+}
+
+// interruptedEverywhere has a change end after one look at its context, after two and so on, until it is through with it. It must look that
+// many times at least.
+func interruptedEverywhere(t *testing.T, least int, change func(ctx context.Context) (runtime.Object, error)) {
+	t.Helper()
+	want, err := change(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	for ; ; looks += 1 + looks/20 {
+		got, err := change(&patience{t.Context(), looks})
+		if err == nil {
+			same(t, got, want)
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if looks < least {
+		t.Errorf("interrupted at %d places only", looks)
 	}
 }
 
