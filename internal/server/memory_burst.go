@@ -92,6 +92,13 @@ func (b *burst) takeLeft() bool {
 	return left
 }
 
+// isWaitedFor says that somebody waits for what is being done.
+func (b *burst) isWaitedFor() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waited > 0
+}
+
 // allowance is by how many bytes more the heap may grow now.
 func (b *burst) allowance() uint64 {
 	b.mu.Lock()

@@ -54,7 +54,8 @@ type releaser struct {
 }
 
 func (r *releaser) turn() {
-	if faults := minorFaults(); faults-r.faults >= enoughFaults {
+	// While somebody waits the heap grows, so that most faults are not the program's, and to map it again would take his time.
+	if faults := minorFaults(); faults-r.faults >= enoughFaults && !r.burst.isWaitedFor() {
 		releasePages()
 		r.faults = minorFaults()
 	}

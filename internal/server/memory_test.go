@@ -102,3 +102,16 @@ func TestBurstIsNotCutShort(t *testing.T) {
 		}
 	}
 }
+
+// TestProgramIsKeptForWhoWaits: pages of the program are not given back while somebody waits.
+func TestProgramIsKeptForWhoWaits(t *testing.T) {
+	r := releaser{burst: newBurst(0), faults: -enoughFaults}
+	r.burst.announceWaited(1)
+	if r.turn(); r.faults != -enoughFaults {
+		t.Error("they are given back")
+	}
+	r.burst.end()
+	if r.turn(); r.faults == -enoughFaults {
+		t.Error("they are kept")
+	}
+}
