@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 
@@ -18,8 +19,10 @@ import (
 const maxFaults = 500
 
 // search has the library look for the faults of one value, but shows it nothing that has none: what is certainly valid, and what is as it
-// was before, whose faults upstream lets the library find and then drops (T9). It ends when it has found very many. It serves one call.
+// was before, whose faults upstream lets the library find and then drops (T9). It ends when it has found very many, or with its request. It serves
+// one call.
 type search struct {
+	ctx    context.Context
 	node   *node
 	schema *spec.Schema
 	// left is how many faults may still be found.
@@ -30,9 +33,10 @@ type search struct {
 
 var _ apiservervalidation.SchemaValidator = (*search)(nil)
 
-// faults holds a value against a schema, which is node in our form; validate calls the library with the validator.
-func faults(n *node, schema *spec.Schema, validate func(validator apiservervalidation.SchemaValidator) field.ErrorList) field.ErrorList {
-	s := &search{node: n, schema: schema, left: maxFaults}
+// faults holds a value against a schema, which is node in our form; validate calls the library with the validator. Not all are found when ctx is
+// done.
+func faults(ctx context.Context, n *node, schema *spec.Schema, validate func(validator apiservervalidation.SchemaValidator) field.ErrorList) field.ErrorList {
+	s := &search{ctx: ctx, node: n, schema: schema, left: maxFaults}
 	errs := validate(s)
 	if s.cut {
 		errs = append(errs, &field.Error{Type: field.ErrorTypeTooMany, BadValue: maxFaults, Detail: "there are more errors; correct these to see the others"})
@@ -77,7 +81,7 @@ func (p *place) Validate(value any) *validate.Result {
 	switch {
 	case p.node != nil && p.node.check(value) == valid, p.change.CachedDeepEqual():
 		return &validate.Result{}
-	case p.search.left <= 0:
+	case p.search.left <= 0, p.search.ctx.Err() != nil:
 		p.search.cut = true
 		return &validate.Result{}
 	}

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -70,7 +71,7 @@ func TestManyFaults(t *testing.T) {
 		obj := bad.DeepCopy()
 		test.change(obj.Object)
 		errs := version.ValidateUpdate(t.Context(), obj, bad)
-		validator := &search{node: root, schema: schema, left: maxFaults}
+		validator := &search{ctx: t.Context(), node: root, schema: schema, left: maxFaults}
 		change := newRatchet(structural, obj, bad)
 		if result := validator.ValidateUpdate(obj.Object, bad.Object, change.schemaOptions()...); len(result.Errors)+len(result.Warnings) != len(test.want) {
 			t.Errorf("an update of %s: the library found %d faults and %d to drop", name, len(result.Errors), len(result.Warnings))
@@ -81,6 +82,44 @@ func TestManyFaults(t *testing.T) {
 		}
 		if slices.Sort(got); !slices.Equal(got, test.want) {
 			t.Errorf("an update of %s: %d errors, %.300s", name, len(errs), errs.ToAggregate())
+		}
+	}
+}
+
+// patience is a context that is done when it has been looked at often enough.
+type patience struct {
+	context.Context
+	left int
+}
+
+func (p *patience) Err() error {
+	if p.left--; p.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestFaultsEndWithTheirRequest holds that the search for faults ends when nobody waits for them any more, and that an object does not pass for valid
+// then.
+func TestFaultsEndWithTheirRequest(t *testing.T) {
+	version := manyFaultsVersion()
+	object := func(items int) *unstructured.Unstructured {
+		list := make([]any, items)
+		for i := range list {
+			list[i] = int64(i)
+		}
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
+			"metadata": map[string]any{"name": "a", "namespace": "default", "resourceVersion": "1"}, "list": list, "one": "x"}}
+	}
+	for _, looks := range []int{0, 1, 2, 20} {
+		ctx := func() context.Context { return &patience{t.Context(), looks} }
+		for how, errs := range map[string][]string{
+			"create": texts(version.ValidateCreate(ctx(), object(maxFaults/2))),
+			"update": texts(version.ValidateUpdate(ctx(), object(maxFaults/2), object(0))),
+		} {
+			if all := strings.Join(errs, "\n"); len(errs) > looks+1 || !strings.Contains(all, "there are more errors") {
+				t.Errorf("%s with %d looks: %d errors: %.300s", how, looks, len(errs), all)
+			}
 		}
 	}
 }

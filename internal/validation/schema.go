@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"context"
+
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,7 +43,7 @@ func (n *node) statusNode() *node {
 func (n *node) checkStatus(status any) verdict { return n.statusNode().check(status) }
 
 // validateSchema holds a new object against the schema.
-func (v *Version) validateSchema(root *node, obj *unstructured.Unstructured) field.ErrorList {
+func (v *Version) validateSchema(ctx context.Context, root *node, obj *unstructured.Unstructured) field.ErrorList {
 	if root.check(obj.Object) == valid {
 		return nil
 	}
@@ -49,14 +51,14 @@ func (v *Version) validateSchema(root *node, obj *unstructured.Unstructured) fie
 	if err != nil {
 		return internalError(err)
 	}
-	return faults(root, schema, func(validator apiservervalidation.SchemaValidator) field.ErrorList {
+	return faults(ctx, root, schema, func(validator apiservervalidation.SchemaValidator) field.ErrorList {
 		return apiservervalidation.ValidateCustomResource(nil, obj.Object, validator)
 	})
 }
 
 // validateSchemaChange holds a changed object against the schema. What is valid by itself is valid as a change
 // too, since the library drops errors, and drops none inside oneOf and not, where fewer would mean more.
-func (v *Version) validateSchemaChange(root *node, obj, old *unstructured.Unstructured, ratchet *ratchet) field.ErrorList {
+func (v *Version) validateSchemaChange(ctx context.Context, root *node, obj, old *unstructured.Unstructured, ratchet *ratchet) field.ErrorList {
 	if root.check(obj.Object) == valid {
 		return nil
 	}
@@ -64,13 +66,13 @@ func (v *Version) validateSchemaChange(root *node, obj, old *unstructured.Unstru
 	if err != nil {
 		return internalError(err)
 	}
-	return faults(root, schema, func(validator apiservervalidation.SchemaValidator) field.ErrorList {
+	return faults(ctx, root, schema, func(validator apiservervalidation.SchemaValidator) field.ErrorList {
 		return apiservervalidation.ValidateCustomResourceUpdate(nil, obj.Object, old.Object, validator, ratchet.schemaOptions()...)
 	})
 }
 
 // validateStatusChange holds a changed status, where it is a subresource, against its part of the schema.
-func (v *Version) validateStatusChange(root *node, obj, old *unstructured.Unstructured, ratchet *ratchet) field.ErrorList {
+func (v *Version) validateStatusChange(ctx context.Context, root *node, obj, old *unstructured.Unstructured, ratchet *ratchet) field.ErrorList {
 	status, ok := obj.Object["status"]
 	if !ok || root.checkStatus(status) == valid {
 		return nil
@@ -82,7 +84,7 @@ func (v *Version) validateStatusChange(root *node, obj, old *unstructured.Unstru
 	case schema == nil:
 		return nil
 	}
-	return faults(root.statusNode(), schema, func(validator apiservervalidation.SchemaValidator) field.ErrorList {
+	return faults(ctx, root.statusNode(), schema, func(validator apiservervalidation.SchemaValidator) field.ErrorList {
 		return apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], validator, ratchet.statusOptions()...)
 	})
 }

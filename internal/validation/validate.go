@@ -21,7 +21,7 @@ func (v *Version) ValidateCreate(ctx context.Context, obj *unstructured.Unstruct
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, nil)...)
-		errs = append(errs, v.validateSchema(parts.root, obj)...)
+		errs = append(errs, v.validateSchema(ctx, parts.root, obj)...)
 		errs = append(errs, v.validateScaleSpec(obj)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
@@ -43,7 +43,7 @@ func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Uns
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		errs = append(errs, v.validateSchemaChange(parts.root, obj, old, ratchet)...)
+		errs = append(errs, v.validateSchemaChange(ctx, parts.root, obj, old, ratchet)...)
 		errs = append(errs, v.validateScaleSpec(obj)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
@@ -65,7 +65,7 @@ func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructur
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		errs = append(errs, v.validateStatusChange(parts.root, obj, old, ratchet)...)
+		errs = append(errs, v.validateStatusChange(ctx, parts.root, obj, old, ratchet)...)
 		errs = append(errs, v.validateScaleStatus(obj)...)
 	}
 	errs = append(errs, v.validateListTypes(parts.lists, obj, old)...)
