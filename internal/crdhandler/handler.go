@@ -121,6 +121,22 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 	instrumented(handle, info, len(version.warnings) > 0)(w, req)
 }
 
+// Serves says whether a request is about a resource that there is, or one of its subresources, whatever becomes of it.
+func (h *crdHandler) Serves(info *request.RequestInfo) bool {
+	if info.APIGroup == apiextensions.GroupName && info.Resource == definitionResource {
+		return info.APIVersion == "v1" && (info.Subresource == "" || info.Subresource == "status")
+	}
+	record, ok := h.config.Table.Get(info.Resource + "." + info.APIGroup)
+	if !ok || !addresses(record, info) {
+		return false
+	}
+	switch info.Subresource {
+	case "", "status", "scale":
+		return true
+	}
+	return false
+}
+
 // addresses says whether a request's scope and version are ones that the CRD serves (R2).
 func addresses(record *crds.Record, info *request.RequestInfo) bool {
 	if info.Namespace != "" && !record.Namespaced {

@@ -63,6 +63,13 @@ var all = map[schema.GroupVersionResource]*review{
 	},
 }
 
+// Serves says whether a request is about a kind of reviews.
+func Serves(info *request.RequestInfo) bool { return all[resourceOf(info)] != nil && info.Subresource == "" }
+
+func resourceOf(info *request.RequestInfo) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
+}
+
 // ServeHTTP answers a review that is posted.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	info, ok := request.RequestInfoFrom(req.Context())
@@ -70,7 +77,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.delegate.ServeHTTP(w, req)
 		return
 	}
-	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
+	gvr := resourceOf(info)
 	kind := all[gvr]
 	if kind == nil || info.Name != "" || kind.namespaced != (info.Namespace != "") {
 		h.delegate.ServeHTTP(w, req)

@@ -5,7 +5,14 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
 )
+
+// unlabelled are the labels where nothing is served that has any.
+func unlabelled() *metricLabels {
+	return &metricLabels{serves: func(*request.RequestInfo) bool { return false }}
+}
 
 // BenchmarkChain measures what all filters and the routing cost one request.
 func BenchmarkChain(b *testing.B) {
@@ -22,14 +29,15 @@ func BenchmarkChain(b *testing.B) {
 	close(synced)
 	c := &chain{
 		serving: &o.Serving, requests: &o.Requests, drain: newDrain(), synced: synced, guards: guards,
-		inFlight: newInFlight(&o.Requests, nil),
+		inFlight: newInFlight(&o.Requests, nil, nil), labels: unlabelled(),
 	}
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	nothing := http.NotFoundHandler()
-	handler := c.around(newRouter(&routes{
+	router, _ := newRouter(&routes{
 		api: nothing, groups: nothing, resources: answered, openAPIV2: nothing, openAPIV3: nothing,
 		health: newHealth(c.drain.stopping, false),
-	}))
+	})
+	handler := c.around(router)
 	req := requestWith(admin.cert)
 	req.URL.Path = "/apis/example.com/v1/namespaces/default/crontabs/one"
 	for _, header := range []string{"Accept", "Accept-Encoding", "User-Agent"} {

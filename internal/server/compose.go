@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
@@ -107,6 +108,7 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 		register: register,
 		storage:  store.Ready,
 		synced:   table.Synced(),
+		serves:   func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
 		size:     store.Size,
 		burst:    burst,
 	}, nil

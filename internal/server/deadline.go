@@ -10,9 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apifilters "k8s.io/apiserver/pkg/endpoints/filters"
-	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	serverfilters "k8s.io/apiserver/pkg/server/filters"
 )
 
 // withDeadline bounds how long a request takes, long-running ones aside: by the server's limit or by the client's timeout
@@ -23,7 +21,7 @@ import (
 func (c *chain) withDeadline(next http.Handler) http.Handler {
 	// Upstream's filter refuses what it cannot read, and writes that down.
 	refusing := apifilters.WithRequestDeadline(next, c.guards.audit.Sink, c.guards.audit.Policy, longRunning, codecs, c.requests.Timeout)
-	abandoning := serverfilters.WithTimeoutForNonLongRunningRequests(next, longRunning)
+	abandoning := c.labels.abandoning(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		rc := requestContextFrom(req.Context())
 		if longRunning(req, rc.info) {
@@ -51,7 +49,12 @@ func (c *chain) withDeadline(next http.Handler) http.Handler {
 			timed.guard()
 		}
 		next.ServeHTTP(&timed, req)
-		timed.end(req)
+		if timed.end() {
+			c.labels.late(req, rc.info)
+		}
+		if timed.answer() == broken {
+			panic(http.ErrAbortHandler) // what was sent must not look complete
+		}
 	})
 }
 
@@ -196,16 +199,11 @@ func (t *timedWriter) leave() {
 	t.left = true
 }
 
-// end ends the answer of a handler that has returned.
-func (t *timedWriter) end(req *http.Request) {
+// end ends the answer of a handler that has returned. It says whether the deadline was missed.
+func (t *timedWriter) end() (missed bool) {
 	if t.context.late() {
 		t.begin() // there will be no other answer
 	}
-	switch t.answer() {
-	case refused:
-		metrics.RecordRequestTermination(req, t.context.info, metrics.APIServerComponent, http.StatusGatewayTimeout)
-	case broken:
-		metrics.RecordRequestTermination(req, t.context.info, metrics.APIServerComponent, http.StatusGatewayTimeout)
-		panic(http.ErrAbortHandler) // what was sent must not look complete
-	}
+	state := t.answer()
+	return state == refused || state == broken
 }

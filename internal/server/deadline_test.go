@@ -129,7 +129,7 @@ func TestDeadlineWithoutAConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &chain{requests: &RequestOptions{Timeout: 10 * time.Millisecond}, guards: guards}
+	c := &chain{requests: &RequestOptions{Timeout: 10 * time.Millisecond}, guards: guards, labels: unlabelled()}
 	handler := begin(c.withDeadline(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://in-process/apis/example.com/v1/crontabs", bytes.NewReader([]byte("{}")))
 	if err != nil {

@@ -17,7 +17,7 @@ func TestRefusedBodyThatDrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &chain{guards: guards, requests: &RequestOptions{Timeout: 200 * time.Millisecond}}
+	c := &chain{guards: guards, labels: unlabelled(), requests: &RequestOptions{Timeout: 200 * time.Millisecond}}
 	server := httptest.NewServer(begin(c.withDeadline(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}))))

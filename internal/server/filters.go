@@ -23,6 +23,7 @@ type chain struct {
 	requests *RequestOptions
 	guards   *guards
 	inFlight *inFlight
+	labels   *metricLabels
 	// synced is closed when the custom resources are known; before, an unknown path is not yet a 404.
 	synced <-chan struct{}
 	drain  *drain
@@ -50,7 +51,7 @@ func (c *chain) around(handler http.Handler) http.Handler {
 func (c *chain) filters() []filter {
 	filters := []filter{
 		begin,
-		func(h http.Handler) http.Handler { return serverfilters.WithPanicRecovery(h, requestInfo) },
+		func(h http.Handler) http.Handler { return serverfilters.WithPanicRecovery(h, c.labels) },
 		func(h http.Handler) http.Handler { return apifilters.WithMuxAndDiscoveryComplete(h, c.synced) },
 		serverfilters.WithHTTPLogging,
 		func(h http.Handler) http.Handler { return serverfilters.WithHSTS(h, c.serving.HSTSDirectives) },

@@ -18,12 +18,13 @@ import (
 // kube-apiserver's priority and fairness does more (queues, levels), and takes a third of the time that a GET takes here.
 type inFlight struct {
 	reads, writes *seats
+	labels        *metricLabels
 	// size tells how much a list of everything has to go through.
 	size sizes
 }
 
-func newInFlight(o *RequestOptions, size sizes) *inFlight {
-	return &inFlight{reads: newSeats(o.MaxInFlight), writes: newSeats(o.MaxMutatingInFlight), size: size}
+func newInFlight(o *RequestOptions, size sizes, l *metricLabels) *inFlight {
+	return &inFlight{reads: newSeats(o.MaxInFlight), writes: newSeats(o.MaxMutatingInFlight), size: size, labels: l}
 }
 
 // limit is the filter. It wants to know whose request it is. Watches and the like do not count.
@@ -43,7 +44,8 @@ func (f *inFlight) limit(next http.Handler) http.Handler {
 			return
 		}
 		if !kind.take(who.GetName(), width) {
-			refuse(w, req, info, kind == f.writes)
+			f.labels.refused(req, info, kind == f.writes)
+			refuse(w)
 			return
 		}
 		defer kind.giveBack(who.GetName(), width)
@@ -59,10 +61,8 @@ func neverRefused(who user.Info, info *request.RequestInfo) bool {
 	return who == nil || slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
 }
 
-// refuse answers as kube-apiserver does, and counts it under its names.
-func refuse(w http.ResponseWriter, req *http.Request, info *request.RequestInfo, mutating bool) {
-	metrics.RecordDroppedRequest(req, info, metrics.APIServerComponent, mutating)
-	metrics.RecordRequestTermination(req, info, metrics.APIServerComponent, http.StatusTooManyRequests)
+// refuse answers as kube-apiserver does.
+func refuse(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
 }

@@ -176,7 +176,7 @@ func TestWidth(t *testing.T) {
 			return 1000, 25 * bytesPerSeat
 		}
 		return 0, 0
-	})
+	}, nil)
 	for _, test := range []struct {
 		method, path string
 		body         int
@@ -212,7 +212,7 @@ func TestWidth(t *testing.T) {
 // BenchmarkInFlight measures the filter alone.
 func BenchmarkInFlight(b *testing.B) {
 	o := NewOptions()
-	handler := newInFlight(&o.Requests, nil).limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
+	handler := newInFlight(&o.Requests, nil, nil).limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		req := httptest.NewRequest("GET", crowdedThings+"/one", nil)

@@ -39,35 +39,35 @@ type routes struct {
 
 // newRouter returns the handler of the routes. It goes inside of all filters: a request that is given up by the timeout
 // filter is worked on further, and the router, were it outside, would have given its routing state to another one.
-func newRouter(r *routes) http.Handler {
-	router := chi.NewRouter()
-	router.Use(byDecodedPath)
-	router.NotFound(notFound)
+func newRouter(r *routes) (router http.Handler, paths []string) {
+	mux := chi.NewRouter()
+	mux.Use(byDecodedPath)
+	mux.NotFound(notFound)
 	listed := &index{served: r.served}
 	handle := func(path string, h http.Handler) {
 		listed.paths = append(listed.paths, path)
-		router.Handle(path, h)
+		mux.Handle(path, h)
 	}
 
 	healthz.InstallPathHandler(muxFunc(handle), "/healthz", r.health.live()...)
 	healthz.InstallPathHandler(muxFunc(handle), "/livez", r.health.live()...)
 	healthz.InstallPathHandler(muxFunc(handle), "/readyz", r.health.ready()...)
 	handle("/version", onlyGet(serveVersion()))
-	router.Handle("/version/", onlyGet(serveVersion()))
+	mux.Handle("/version/", onlyGet(serveVersion()))
 
 	handle("/api", r.api)
-	router.Handle("/api/", r.api)
+	mux.Handle("/api/", r.api)
 	handle("/apis", r.groups)
-	router.Handle("/apis/", r.groups)
+	mux.Handle("/apis/", r.groups)
 	handle("/openapi/v2", r.openAPIV2)
 	handle("/openapi/v3", r.openAPIV3)
-	router.Handle("/openapi/v3/*", r.openAPIV3)
+	mux.Handle("/openapi/v3/*", r.openAPIV3)
 
 	registerMetrics()
 	if r.profiling {
 		handle("/metrics", legacyregistry.HandlerWithReset())
 		slis.SLIMetricsWithReset{}.Install(muxFunc(handle))
-		installProfiling(router)
+		installProfiling(mux)
 	} else {
 		handle("/metrics", legacyregistry.Handler())
 		slis.SLIMetrics{}.Install(muxFunc(handle))
@@ -75,15 +75,16 @@ func newRouter(r *routes) http.Handler {
 	flagz.Install(muxFunc(handle), componentName, flagz.NamedFlagSetsReader{FlagSets: r.flags})
 	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 	statusz.Install(muxFunc(handle), componentName, statusz.NewRegistry(effective, statusz.WithListedPaths(listed.paths)))
-	router.Handle("/", listed)
-	router.Handle("/index.html", listed)
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	mux.Handle("/", listed)
+	mux.Handle("/index.html", listed)
+	router = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if isBelowAPIs(req.URL.Path) { // nearly all requests, and there is nothing to be found out about them
 			r.resources.ServeHTTP(w, req)
 			return
 		}
-		router.ServeHTTP(w, req)
+		mux.ServeHTTP(w, req)
 	})
+	return router, listed.paths
 }
 
 func isBelowAPIs(path string) bool {

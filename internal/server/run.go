@@ -11,6 +11,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -27,6 +28,8 @@ type parts struct {
 	storage func(ctx context.Context) error
 	// synced is closed when all CustomResourceDefinitions that were stored before the start are known.
 	synced <-chan struct{}
+	// serves says whether a request is about a resource that there is.
+	serves func(*request.RequestInfo) bool
 	// size tells how much there is of a resource.
 	size sizes
 	// burst is where work announces much garbage.
@@ -135,17 +138,20 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	if s.guards.encryption != nil {
 		s.health.encryption = s.guards.encryption.Checks()
 	}
-	s.inFlight = newInFlight(&s.options.Requests, s.parts.size)
+	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
+	router, paths := newRouter(&s.parts.routes)
+	shown := &metricLabels{paths: paths, serves: s.parts.serves}
+	s.inFlight = newInFlight(&s.options.Requests, s.parts.size, shown)
 	c := &chain{
 		serving:  &s.options.Serving,
 		requests: &s.options.Requests,
 		guards:   s.guards,
 		inFlight: s.inFlight,
+		labels:   shown,
 		synced:   s.parts.synced,
 		drain:    s.drain,
 	}
-	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
-	s.handler = c.around(newRouter(&s.parts.routes))
+	s.handler = c.around(router)
 	return nil
 }
 

@@ -66,6 +66,7 @@ func fakeParts(resources http.Handler, synced chan struct{}) composer {
 			},
 			run:    func(ctx context.Context) error { <-ctx.Done(); return nil },
 			synced: synced,
+			serves: unlabelled().serves,
 			size:   func(string, string) (int, int64) { return 0, 0 },
 			burst:  newBurst(0),
 			storage: func(ctx context.Context) error {

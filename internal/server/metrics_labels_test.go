@@ -1,0 +1,56 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// TestLabelsAreOfWhatIsServed: whatever clients ask for, in time or not, metrics tell of what there is.
+func TestLabelsAreOfWhatIsServed(t *testing.T) {
+	handler, _ := assembled(t)
+	served(t, handler, "POST", definitionsPath, fuzzDefinition)
+	const word = "unheardof"
+	for _, path := range []string{
+		"/" + word, "/" + word + "\x8f", "/healthz/" + word, "/openapi/v3/apis/" + word, "/apis/" + word, "/apis/" + word + "\x8f/v1/things", "/apis/" + word + ".example.com/v1/things",
+		"/apis/fuzz.example.com/" + word + "/things", "/apis/fuzz.example.com/v1/" + word, fuzzThing + "/" + word, "/api/v1/" + word,
+		"/apis/authorization.k8s.io/v1/" + word, definitionsPath + "/x/" + word,
+	} {
+		for _, query := range []string{"", "timeout=1ns"} {
+			req := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(asOwnRequest(t.Context()))
+			req.URL = &url.URL{Path: path, RawQuery: query}
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, req)
+			if want := http.StatusGatewayTimeout; w.Code == http.StatusInternalServerError || query != "" && w.Code != want {
+				t.Errorf("%q?%s: %d %.200s", path, query, w.Code, w.Body)
+			}
+		}
+	}
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := fmt.Sprint(families); strings.Contains(all, word) {
+		at := strings.Index(all, word)
+		t.Errorf("a client's word is a label: %.200s", all[max(0, at-200):])
+	}
+}
+
+// TestLabelsOfRefusals: what is served keeps its labels when it is refused.
+func TestLabelsOfRefusals(t *testing.T) {
+	l := &metricLabels{paths: []string{"/healthz"}, serves: func(info *request.RequestInfo) bool { return info.APIGroup == "example.com" }}
+	for _, of := range []struct{ path, group, shown string }{
+		{"/healthz", "", "/healthz"}, {"/healthzz", "", ""}, {"/apis/example.com/v1/things", "example.com", "/apis/example.com/v1/things"}, {"/apis/example.org/v1/things", "", ""},
+	} {
+		info, err := l.NewRequestInfo(httptest.NewRequest(http.MethodGet, of.path, nil))
+		if err != nil || info.APIGroup != of.group || info.Path != of.shown || info.Verb == "" {
+			t.Errorf("%s: %+v, %v", of.path, info, err)
+		}
+	}
+}
