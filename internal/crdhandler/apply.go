@@ -39,6 +39,9 @@ func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Obj
 	if err == nil {
 		err = p.complete(obj)
 	}
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil || plain { // plain JSON has no duplicate fields
 		return obj, err
 	}

@@ -36,6 +36,9 @@ func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime
 	if obj, ok := p.mergePatched(ctx, live); ok {
 		return obj, nil
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	s := p.scope
 	info, ok := runtime.SerializerInfoForMediaType(s.serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
@@ -47,6 +50,9 @@ func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime
 	}
 	after, found, err := documentPatch{patchType: p.patchType, body: p.body, strict: p.validation.looks()}.apply(ctx, before)
 	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	obj, err := s.newObject()
@@ -123,6 +129,9 @@ func (p documentPatch) apply(ctx context.Context, document []byte) (patched []by
 		if found, err = kjson.UnmarshalStrict(p.body, &members); err != nil {
 			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
 	}
 	patched, err = jsonpatch.MergePatch(document, p.body)
 	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {

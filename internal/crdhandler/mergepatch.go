@@ -18,7 +18,7 @@ func (p *patcher) mergePatched(ctx context.Context, live runtime.Object) (obj ru
 		return nil, false
 	}
 	members, ok := mergedMembers(ctx, u.Object, p.body)
-	if !ok {
+	if !ok || ctx.Err() != nil {
 		return nil, false
 	}
 	obj, err := p.scope.newObject()
@@ -33,7 +33,7 @@ func (p *patcher) mergePatched(ctx context.Context, live runtime.Object) (obj ru
 // for patches that are none, have duplicate fields, or change the kind of the object.
 func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merged map[string]any, ok bool) {
 	patch, ok := readMembers(body)
-	if !ok {
+	if !ok || ctx.Err() != nil {
 		return nil, false
 	}
 	for name := range patch {
@@ -46,7 +46,7 @@ func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merge
 		return nil, false
 	}
 	patched, _, err := documentPatch{patchType: types.MergePatchType, body: body}.apply(ctx, document)
-	if err != nil {
+	if err != nil || ctx.Err() != nil {
 		return nil, false
 	}
 	if merged, ok = readMembers(patched); !ok {
