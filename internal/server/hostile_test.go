@@ -1,15 +1,22 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
-// TestHostileRequestsAreBounded sends requests that are small, and could cost much.
-func TestHostileRequestsAreBounded(t *testing.T) {
+// hostilePath is where the objects of hostile requests are.
+const hostilePath = "/apis/hostile.example.com/v1/namespaces/default/things"
+
+// hostileServer returns a handler that serves what hostile requests are about: two objects, of which one was applied.
+func hostileServer(t *testing.T) http.Handler {
+	t.Helper()
 	handler, _ := assembled(t)
 	served(t, handler, "POST", definitionsPath, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.hostile.example.com"},
 "spec":{"group":"hostile.example.com","scope":"Namespaced","names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
@@ -17,66 +24,115 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 "values":{"type":"object","additionalProperties":{"type":"integer","minimum":1}},
 "named":{"type":"object","additionalProperties":{"type":"object","required":["a"],"properties":{"a":{"type":"string","enum":["`+strings.Join(numbered("value", 5000), `","`)+`"]}}}},
 "set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"a":{"type":"integer"}}}},
+"plain":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
 "map":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"],"items":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}},
 "defaulted":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string","default":"`+strings.Repeat("x", 1000)+`"}}}},
+"nothing":{"type":"string","nullable":true},
 "free":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}}`)
-	const path = "/apis/hostile.example.com/v1/namespaces/default/things"
-	object := func(fields string) string {
-		return `{"apiVersion":"hostile.example.com/v1","kind":"Thing","metadata":{"name":"thing"},` + fields + `}`
+	served(t, handler, "POST", hostilePath, hostileObject("thing", `"free":{"a":[1]}`))
+	applied := hostileRequest{"", "PATCH", "application/apply-patch+yaml", hostileObject("pruned", `"free":{"x":1}`)}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, applied.to(t.Context(), ""))
+	if w.Code != http.StatusCreated {
+		t.Fatal(w.Code, w.Body)
 	}
-	served(t, handler, "POST", path, object(`"free":{"a":[1]}`))
-	const many = 50000
-	list := func(format string, n int) string {
-		items := make([]string, n)
-		for i := range items {
-			if items[i] = format; strings.Contains(format, "%") {
-				items[i] = fmt.Sprintf(format, i)
+	return handler
+}
+
+// hostileObject returns an object for hostile requests.
+func hostileObject(name, fields string) string {
+	return `{"apiVersion":"hostile.example.com/v1","kind":"Thing","metadata":{"name":"` + name + `"},` + fields + `}`
+}
+
+// hostileRequest is one that is small, and could cost much.
+type hostileRequest struct{ name, method, mediaType, body string }
+
+// to returns the request. What is not to create an object is about the one that it names, or else about thing.
+func (h hostileRequest) to(ctx context.Context, query string) *http.Request {
+	path := hostilePath
+	if h.method != "POST" {
+		name := "thing"
+		for _, other := range []string{"new", "pruned"} {
+			if strings.HasPrefix(h.body, strings.TrimSuffix(hostileObject(other, ""), ",}")) {
+				name = other
 			}
 		}
-		return strings.Join(items, ",")
+		path += "/" + name
 	}
-	for _, test := range []struct{ name, method, mediaType, body string }{
-		{"items of another type", "POST", "application/json", object(`"texts":[` + list("1", many) + `]`)},
-		{"items of another type in an update", "PUT", "application/json", object(`"texts":[` + list("1", many) + `]`)},
+	req := httptest.NewRequest(h.method, path+"?fieldManager=hostile&"+query, strings.NewReader(h.body)).WithContext(asOwnRequest(ctx))
+	req.Header.Set("Content-Type", h.mediaType)
+	return req
+}
+
+// many is how many members or items are many.
+const many = 50000
+
+// list returns n items, numbered where the format has a place for that.
+func list(format string, n int) string {
+	items := make([]string, n)
+	for i := range items {
+		if items[i] = format; strings.Contains(format, "%") {
+			items[i] = fmt.Sprintf(format, i)
+		}
+	}
+	return strings.Join(items, ",")
+}
+
+// unordered returns n items, numbered but in no order.
+func unordered(format string, n int) string {
+	items := make([]string, n)
+	for i, number := range rand.New(rand.NewPCG(1, 2)).Perm(n) {
+		items[i] = fmt.Sprintf(format, number)
+	}
+	return strings.Join(items, ",")
+}
+
+func hostileRequests() []hostileRequest {
+	return []hostileRequest{
+		{"items of another type", "POST", "application/json", hostileObject("thing", `"texts":[`+list("1", many)+`]`)},
+		{"items of another type in an update", "PUT", "application/json", hostileObject("thing", `"texts":[`+list("1", many)+`]`)},
 		{"items of another type in a patch", "PATCH", "application/merge-patch+json", `{"texts":[` + list("1", many) + `]}`},
-		{"items of another type applied", "PATCH", "application/apply-patch+yaml", object(`"texts":[` + list("1", many) + `]`)},
-		{"values that are too small", "POST", "application/json", object(`"values":{` + list(`"v%d":0`, 4*many) + `}`)},
-		{"values that are not in an enumeration", "POST", "application/json", object(`"named":{` + list(`"v%d":{"a":"x"}`, many/4) + `}`)},
-		{"objects without what is required", "POST", "application/json", object(`"named":{` + list(`"v%d":{}`, many/2) + `}`)},
-		{"a large set", "PATCH", "application/merge-patch+json", object(`"set":[` + list(`{"a":%d}`, many/2) + `]`)},
-		{"a large set of the same", "POST", "application/json", object(`"set":[` + list(`{"a":1}`, many/2) + `]`)},
-		{"a large map of the same", "POST", "application/json", object(`"map":[` + list(`{"a":1}`, many/2) + `]`)},
-		{"a large map", "POST", "application/json", object(`"map":[` + list(`{"a":%d}`, 4*many) + `]`)},
-		{"a large map, applied", "PATCH", "application/apply-patch+yaml", object(`"map":[` + list(`{"a":%d}`, many/4) + `]`)},
-		{"unknown fields", "POST", "application/json", object(list(`"f%d":1`, many/2))},
-		{"duplicate fields", "POST", "application/json", object(list(`"f":1`, many/2))},
-		{"deep lists", "POST", "application/json", object(`"free":{"a":` + strings.Repeat("[", many) + strings.Repeat("]", many) + `}`)},
-		{"deep objects", "PATCH", "application/apply-patch+yaml", object(`"free":` + strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000))},
+		{"items of another type applied", "PATCH", "application/apply-patch+yaml", hostileObject("thing", `"texts":[`+list("1", many)+`]`)},
+		{"values that are too small", "POST", "application/json", hostileObject("thing", `"values":{`+list(`"v%d":0`, 4*many)+`}`)},
+		{"values that are not in an enumeration", "POST", "application/json", hostileObject("thing", `"named":{`+list(`"v%d":{"a":"x"}`, many/4)+`}`)},
+		{"objects without what is required", "POST", "application/json", hostileObject("thing", `"named":{`+list(`"v%d":{}`, many/2)+`}`)},
+		{"a large set", "PATCH", "application/merge-patch+json", hostileObject("thing", `"set":[`+list(`{"a":%d}`, many/2)+`]`)},
+		{"a large set of the same", "POST", "application/json", hostileObject("thing", `"set":[`+list(`{"a":1}`, many/2)+`]`)},
+		{"a large map of the same", "POST", "application/json", hostileObject("thing", `"map":[`+list(`{"a":1}`, many/2)+`]`)},
+		{"a large map", "POST", "application/json", hostileObject("thing", `"map":[`+list(`{"a":%d}`, 4*many)+`]`)},
+		{"members without one that was applied before", "PATCH", "application/apply-patch+yaml", hostileObject("pruned", `"values":{`+list(`"v%d":1`, 4*many)+`}`)},
+		{"a large map in no order, applied", "PATCH", "application/apply-patch+yaml", hostileObject("new", `"map":[`+unordered(`{"a":%d}`, 4*many)+`]`)},
+		{"a large set in no order, applied", "PATCH", "application/apply-patch+yaml", hostileObject("new", `"plain":[`+unordered(`"%d"`, 4*many)+`]`)},
+		{"a large map, applied", "PATCH", "application/apply-patch+yaml", hostileObject("thing", `"map":[`+list(`{"a":%d}`, many/4)+`]`)},
+		{"unknown fields", "POST", "application/json", hostileObject("thing", list(`"f%d":1`, many/2))},
+		{"duplicate fields", "POST", "application/json", hostileObject("thing", list(`"f":1`, many/2))},
+		{"deep lists", "POST", "application/json", hostileObject("thing", `"free":{"a":`+strings.Repeat("[", many)+strings.Repeat("]", many)+`}`)},
+		{"deep objects", "PATCH", "application/apply-patch+yaml", hostileObject("thing", `"free":`+strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000))},
 		{"references to references", "POST", "application/yaml", "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') + "apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing2}\n"},
 		{"references to references, applied", "PATCH", "application/apply-patch+yaml", "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') + "apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing}\n"},
 		{"members before a large list", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/free/l","value":[` + list("1", many/5) + `]},` +
 			list(`{"op":"add","path":"/free/l/0","value":1}`, 9_999) + `]`},
-		{"empty items with a large default", "POST", "application/json", object(`"defaulted":[` + list("{}", 4*many) + `]`)},
+		{"empty items with a large default", "POST", "application/json", hostileObject("thing", `"defaulted":[`+list("{}", 4*many)+`]`)},
 		{"empty items with a large default in a patch", "PATCH", "application/merge-patch+json", `{"defaulted":[` + list("{}", 4*many) + `]}`},
 		{"empty items with a large default, patched", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/defaulted","value":[` + list("{}", 4*many) + `]}]`},
-		{"empty items with a large default, applied", "PATCH", "application/apply-patch+yaml", object(`"defaulted":[` + list("{}", many/2) + `]`)},
+		{"empty items with a large default, applied", "PATCH", "application/apply-patch+yaml", hostileObject("thing", `"defaulted":[`+list("{}", many/2)+`]`)},
 		{"copies of copies", "PATCH", "application/json-patch+json", `[` + list(`{"op":"copy","from":"/free","path":"/free/c%d"}`, 40) + `]`},
-		{"labels", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"labels":{`+list(`"-%d":"-"`, many/2)+`},"name"`, 1)},
-		{"managed fields of numbers", "PUT", "application/json", strings.Replace(object(`"free":{"a":[2]}`), `"name"`, `"managedFields":[{"manager":"m","operation":"Update","apiVersion":"hostile.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:free":{`+
+		{"labels", "POST", "application/json", strings.Replace(hostileObject("thing", `"free":{}`), `"name"`, `"labels":{`+list(`"-%d":"-"`, many/2)+`},"name"`, 1)},
+		{"managed fields of numbers", "PUT", "application/json", strings.Replace(hostileObject("thing", `"free":{"a":[2]}`), `"name"`, `"managedFields":[{"manager":"m","operation":"Update","apiVersion":"hostile.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:free":{`+
 			list(`"v:-%d":{}`, 3*many)+`}}}],"name"`, 1)},
-		{"owners", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"ownerReferences":[`+list(`{"apiVersion":"v1","kind":"K","name":"n","uid":"u%d"}`, many/8)+`],"name"`, 1)},
-		{"finalizers", "POST", "application/json", strings.Replace(object(`"free":{}`), `"name"`, `"finalizers":[`+list(`"f%d"`, many/4)+`],"name"`, 1)},
-	} {
+		{"owners", "POST", "application/json", strings.Replace(hostileObject("thing", `"free":{}`), `"name"`, `"ownerReferences":[`+list(`{"apiVersion":"v1","kind":"K","name":"n","uid":"u%d"}`, many/8)+`],"name"`, 1)},
+		{"finalizers", "POST", "application/json", strings.Replace(hostileObject("thing", `"free":{}`), `"name"`, `"finalizers":[`+list(`"f%d"`, many/4)+`],"name"`, 1)},
+	}
+}
+
+// TestHostileRequestsAreBounded holds that they are answered after a bounded amount of work.
+func TestHostileRequestsAreBounded(t *testing.T) {
+	handler := hostileServer(t)
+	for _, test := range hostileRequests() {
 		t.Run(test.name, func(t *testing.T) {
-			at := path
-			if test.method != "POST" {
-				at += "/thing"
-			}
-			req := httptest.NewRequest(test.method, at+"?fieldManager=hostile&dryRun=All&fieldValidation=Strict", strings.NewReader(test.body)).WithContext(asOwnRequest(t.Context()))
-			req.Header.Set("Content-Type", test.mediaType)
 			w := httptest.NewRecorder()
 			before := processorTime(t)
-			handler.ServeHTTP(w, req)
+			handler.ServeHTTP(w, test.to(t.Context(), "dryRun=All&fieldValidation=Strict"))
 			took := processorTime(t) - before
 			if took > hostileWork {
 				t.Errorf("took %s of processors", took)
@@ -89,6 +145,35 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 				t.Errorf("%d %.300s", w.Code, w.Body)
 			}
 			t.Logf("%d bytes: %d with %d bytes after %s: %.150s", len(test.body), w.Code, w.Body.Len(), took, w.Body)
+		})
+	}
+}
+
+// TestHostileRequestsEndWithTheirClients holds that work on them ends when nobody waits for it any more, whatever it is at then. Of the last of them it
+// would go on for minutes.
+func TestHostileRequestsEndWithTheirClients(t *testing.T) {
+	handler := hostileServer(t)
+	for _, test := range append(hostileRequests(), hostileRequest{
+		"a large set in no order beside a null, applied", "PATCH", "application/apply-patch+yaml",
+		hostileObject("new", `"nothing":null,"plain":[`+unordered(`"%d"`, 4*many)+`]`),
+	}) {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var gone time.Duration // written before ctx is done
+			left := time.AfterFunc(200*time.Millisecond, func() { gone = processorTime(t); cancel() })
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, test.to(ctx, "dryRun=All&fieldValidation=Strict"))
+			done := processorTime(t)
+			if left.Stop() {
+				return // it was faster
+			}
+			<-ctx.Done()
+			if took := done - gone; took > hostileWork {
+				t.Errorf("took %s of processors after its client had gone", took)
+			} else {
+				t.Logf("%d bytes: %d, %s of processors after its client had gone", len(test.body), w.Code, took)
+			}
 		})
 	}
 }
