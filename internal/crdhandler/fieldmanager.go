@@ -146,20 +146,30 @@ type managedConvertor struct {
 func (c managedConvertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
 	m, ok := in.(*managedObject)
 	switch {
-	case ok && m.made != nil:
-		return c.convertMade(m, target)
-	case ok && hasVersion(m, target) && m.GroupVersionKind().GroupVersion() == c.hub:
-		return in, nil
+	case !ok:
+		return c.convert(in, target)
+	case m.made != nil && !m.passed && target == runtime.GroupVersioner(c.hub):
+		m.passed = true
+		return m, nil
+	case m.passed:
+		return c.convertPassed(m, target)
+	case hasVersion(m, target) && m.GroupVersionKind().GroupVersion() == c.hub:
+		return m, nil
+	case m.made != nil:
+		return c.convert(managed(m.ctx, m.DeepCopy()), target)
 	}
+	return c.convert(m, target)
+}
+
+func (c managedConvertor) convert(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
 	out, err := c.ObjectConvertor.ConvertToVersion(unwrapped(in), target)
 	return wrapped(contextOf(in), out), err
 }
 
-// convertMade converts what the library has made by way of the hub, for which it asks before it asks for the version that it wants, unless that is
-// the version it has.
-func (c managedConvertor) convertMade(m *managedObject, target runtime.GroupVersioner) (runtime.Object, error) {
-	if !m.passed || hasVersion(m, target) {
-		m.passed = true
+// convertPassed converts what the library has made and has asked for in the hub version, by way of that. It does so before it asks for the version
+// that it wants, and need not have if that is the one the object has.
+func (c managedConvertor) convertPassed(m *managedObject, target runtime.GroupVersioner) (runtime.Object, error) {
+	if hasVersion(m, target) {
 		return m, nil
 	}
 	hub, err := c.ConvertToVersion(managed(m.ctx, m.DeepCopy()), c.hub)
@@ -180,7 +190,7 @@ type managedDefaulter struct{ runtime.ObjectDefaulter }
 
 func (d managedDefaulter) Default(obj runtime.Object) {
 	if m, ok := obj.(*managedObject); ok && m.made != nil {
-		m.Unstructured, m.made = m.DeepCopy(), nil
+		m.Unstructured, m.made, m.passed = m.DeepCopy(), nil, false
 	}
 	d.ObjectDefaulter.Default(unwrapped(obj))
 }
