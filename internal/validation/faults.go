@@ -122,21 +122,52 @@ func (p *place) lookWithin(options *validate.SchemaValidatorOptions) {
 // all of them, where other branches fit, too.
 const maxLogic = 5000
 
-// withoutLogic returns the schema; for a large value without its allOf, anyOf, oneOf and not, with the fault that they find. Where they are
-// not certain they are left to the library.
+// withoutLogic returns the schema; for a large value without its allOf, anyOf, oneOf and not, with the fault that they find.
 func (p *place) withoutLogic(value any) (schema *spec.Schema, fault error) {
-	if p.node == nil || p.node.logic == nil || !exceeds(value, maxLogic) {
+	if s := p.schema; len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 && s.Not == nil || !exceeds(value, maxLogic) {
 		return p.schema, nil
 	}
-	switch p.node.logic.check(value) {
-	case unknown:
-		return p.schema, nil
-	case invalid:
+	if !p.fitsLogic(value) {
 		fault = fmt.Errorf("%q must validate its schemas (allOf, anyOf, oneOf, not); it is too large to tell why it does not", p.path)
 	}
 	bare := *p.schema
 	bare.AllOf, bare.AnyOf, bare.OneOf, bare.Not = nil, nil, nil, nil
 	return &bare, fault
+}
+
+// fitsLogic says whether the value fits the allOf, anyOf, oneOf and not of its schema.
+func (p *place) fitsLogic(value any) bool {
+	nodes := &logicCheck{}
+	if p.node != nil && p.node.logic != nil {
+		nodes = p.node.logic
+	}
+	fits := func(of []*node, schemas []spec.Schema) (fitting int) {
+		for i := range schemas {
+			var n *node
+			if i < len(of) {
+				n = of[i]
+			}
+			if p.fits(n, &schemas[i], value) {
+				fitting++
+			}
+		}
+		return fitting
+	}
+	s := p.schema
+	return fits(nodes.allOf, s.AllOf) == len(s.AllOf) &&
+		(len(s.AnyOf) == 0 || fits(nodes.anyOf, s.AnyOf) > 0) &&
+		(len(s.OneOf) == 0 || fits(nodes.oneOf, s.OneOf) == 1) &&
+		(s.Not == nil || !p.fits(nodes.not, s.Not, value))
+}
+
+// fits says whether a value fits a branch. One fault is enough to say that it does not, or that nobody waits for an answer any more.
+func (p *place) fits(n *node, schema *spec.Schema, value any) bool {
+	branch := &search{ctx: p.search.ctx, node: n, schema: schema, left: 1}
+	result := (&place{search: branch, node: n, schema: schema, path: p.path}).Validate(value)
+	if branch.ctx.Err() != nil {
+		p.search.cut = true
+	}
+	return result.IsValid() && !branch.cut
 }
 
 // exceeds says that there are more values in a value than the limit.

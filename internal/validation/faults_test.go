@@ -2,6 +2,7 @@ package validation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,8 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+	"k8s.io/utils/ptr"
 )
 
 // TestManyFaults holds that an object with very many faults is refused at once, and told some of them; that faults which were there
@@ -128,22 +135,25 @@ func TestFaultsEndWithTheirRequest(t *testing.T) {
 func TestManyFaultsInLogic(t *testing.T) {
 	const both = `"limited" must validate its schemas (allOf, anyOf, oneOf, not); it is too large to tell why it does not`
 	version := manyFaultsVersion()
-	limited := func(count int, text string) *unstructured.Unstructured {
+	with := func(field string, count int, item any) *unstructured.Unstructured {
 		list := make([]any, count)
 		for i := range list {
-			list[i] = text
+			list[i] = item
 		}
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
-			"metadata": map[string]any{"name": "a", "namespace": "default"}, "limited": list, "one": int64(1)}}
+			"metadata": map[string]any{"name": "a", "namespace": "default"}, field: list, "one": int64(1)}}
 	}
 	for _, tc := range []struct {
 		name string
 		obj  *unstructured.Unstructured
 		want []string // parts of the messages
 	}{
-		{"small", limited(3, "a-"), []string{"limited[0]", "limited[1]", "limited[2]", "at least one schema", "one:"}},
-		{"large and wrong", limited(maxLogic, "a-"), []string{both, "one:"}},
-		{"large and right", limited(maxLogic, "b"), []string{"one:"}},
+		{"small", with("limited", 3, "a-"), []string{"limited[0]", "limited[1]", "limited[2]", "at least one schema", "one:"}},
+		{"large and wrong", with("limited", maxLogic, "a-"), []string{both, "one:"}},
+		{"large and right", with("limited", maxLogic, "b"), []string{"one:"}},
+		{"small, of a schema we do not know", with("odd", 2, map[string]any{"a": "a-"}), []string{"odd[0]", "odd[1]", "at least one schema", "one:"}},
+		{"large and wrong, of a schema we do not know", with("odd", 100_000, map[string]any{"a": "a-"}), []string{strings.ReplaceAll(both, "limited", "odd"), "one:"}},
+		{"large and right, of a schema we do not know", with("odd", 100_000, map[string]any{"a": "b"}), []string{"one:"}},
 	} {
 		errs := texts(version.ValidateCreate(t.Context(), tc.obj))
 		all := strings.Join(errs, "\n")
@@ -156,6 +166,41 @@ func TestManyFaultsInLogic(t *testing.T) {
 			t.Errorf("%s: %d errors: %.500s", tc.name, len(errs), all)
 		}
 	}
+}
+
+// TestLogicByBranches holds that what is decided branch by branch is what the library says of all at once.
+func TestLogicByBranches(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	var fitting, others int
+	for fitting+others < 2000 {
+		c := randomChoices(random)
+		s := c.schema(3)
+		value := c.value(&s, 3)
+		structural, err := structuralschema.NewStructural(internalSchema(t, &s))
+		if err != nil || !exceeds(value, 1) { // as all large values, it has others in it
+			continue
+		}
+		_, whole, err := apiservervalidation.NewSchemaValidator(internalSchema(t, &s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		logic := &spec.Schema{SchemaProps: spec.SchemaProps{AllOf: whole.AllOf, AnyOf: whole.AnyOf, OneOf: whole.OneOf, Not: whole.Not}}
+		if len(whole.AllOf)+len(whole.AnyOf)+len(whole.OneOf) == 0 && whole.Not == nil {
+			continue
+		}
+		want := validate.NewSchemaValidator(logic, nil, "", strfmt.Default).Validate(value).IsValid()
+		p := &place{search: &search{ctx: t.Context(), left: maxFaults}, node: compileNode(structural), schema: whole}
+		if got := p.fitsLogic(value); got != want || p.search.cut {
+			text, _ := json.Marshal(s)
+			t.Fatalf("schema %s\nvalue %#v\nfits: %t, in the library %t", text, value, got, want)
+		}
+		if want {
+			fitting++
+		} else {
+			others++
+		}
+	}
+	t.Logf("%d values fit, %d do not", fitting, others)
 }
 
 // TestOldFaultsAgainstUpstream holds that of hundreds of faults, most of them old, those are told that upstream tells.
@@ -214,6 +259,13 @@ func manyFaultsCRD() *apiextensionsv1.CustomResourceDefinition {
 				"limited": {
 					Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &text}, Nullable: true,
 					AnyOf: []apiextensionsv1.JSONSchemaProps{itemsLike("^a*$"), itemsLike("^b*$")},
+				},
+				"odd": {
+					Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &texts},
+					AnyOf: []apiextensionsv1.JSONSchemaProps{
+						{Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Enum: []apiextensionsv1.JSON{{Raw: []byte(`{"a":"b"}`)}}}}},
+						{MaxItems: ptr.To[int64](1)},
+					},
 				},
 			}},
 		}}},
