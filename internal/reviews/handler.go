@@ -64,7 +64,9 @@ var all = map[schema.GroupVersionResource]*review{
 }
 
 // Serves says whether a request is about a kind of reviews.
-func Serves(info *request.RequestInfo) bool { return all[resourceOf(info)] != nil && info.Subresource == "" }
+func Serves(info *request.RequestInfo) bool {
+	return all[resourceOf(info)] != nil && info.Subresource == ""
+}
 
 func resourceOf(info *request.RequestInfo) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
