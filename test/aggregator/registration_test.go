@@ -39,7 +39,7 @@ func (i *installation) services() registration.APIServiceInterface {
 	return i.admin.ApiregistrationV1().APIServices()
 }
 
-// available waits until the aggregator says that APIServices are.
+// available waits until the aggregator says that APIServices are, and does as it says: it learns of that by another way.
 func (i *installation) available(names ...string) {
 	i.Helper()
 	for _, name := range names {
@@ -56,7 +56,11 @@ func (i *installation) available(names ...string) {
 			} else if condition.Status != apiregistrationv1.ConditionTrue {
 				return condition.Message, nil
 			}
-			return "", nil
+			_, err = i.read(ctx, "/apis/"+found.Spec.Group+"/"+found.Spec.Version, "application/json")
+			if apierrors.IsServiceUnavailable(err) || apierrors.IsNotFound(err) {
+				return err.Error(), nil
+			}
+			return "", err
 		})
 	}
 }
