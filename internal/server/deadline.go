@@ -49,10 +49,11 @@ func (c *chain) withDeadline(next http.Handler) http.Handler {
 			timed.guard()
 		}
 		next.ServeHTTP(&timed, req)
-		if timed.end() {
+		switch timed.end() {
+		case refused:
 			c.labels.late(req, rc.info)
-		}
-		if timed.answer() == broken {
+		case broken:
+			c.labels.late(req, rc.info)
 			panic(http.ErrAbortHandler) // what was sent must not look complete
 		}
 	})
@@ -199,11 +200,10 @@ func (t *timedWriter) leave() {
 	t.left = true
 }
 
-// end ends the answer of a handler that has returned. It says whether the deadline was missed.
-func (t *timedWriter) end() (missed bool) {
+// end ends the answer of a handler that has returned, and says how far it came.
+func (t *timedWriter) end() answerState {
 	if t.context.late() {
 		t.begin() // there will be no other answer
 	}
-	state := t.answer()
-	return state == refused || state == broken
+	return t.answer()
 }
