@@ -11,7 +11,7 @@ const (
 	bytesKeyed      = 20
 	bytesValidator  = 700
 	bytesTypes      = 160
-	bytesRule       = 60 << 10
+	bytesRule       = 20 << 10
 	bytesRuleNode   = 250
 	bytesSet        = 4 << 10
 )
