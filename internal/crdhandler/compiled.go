@@ -34,7 +34,7 @@ func compile(config *Config, record *crds.Record, schemas *validation.Set) (*com
 		return nil, fmt.Errorf("decoding CustomResourceDefinition %s: %w", record.Name, err)
 	}
 	if schemas == nil {
-		schemas = validation.NewFrom(definition, record.Definition)
+		schemas = validation.NewFrom(definition, record.Internal)
 	}
 	converter, err := config.Converters.New(definition, schemas)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,35 +39,36 @@ const mostUnused = 3
 // earlySchemas are the schemas of a CRD that is not stored yet, and may never be.
 type earlySchemas struct {
 	set *validation.Set
-	// unstored is the CRD while it is being compiled ahead, stored its record once that is known.
-	unstored atomic.Pointer[apiextensionsv1.CustomResourceDefinition]
+	// unstored is the CRD as long as newEarlySchemas reads it, stored its record once that is known.
+	unstored *apiextensions.CustomResourceDefinition
 	stored   atomic.Pointer[crds.Record]
 }
 
-// newEarlySchemas returns those of a CRD that is about to be validated. They do not share its defaults, which validation may modify.
-func newEarlySchemas(crd *apiextensions.CustomResourceDefinition) (*earlySchemas, error) {
+// newEarlySchemas returns those of a CRD that is about to be validated, with what all else of the version is compiled from. They share
+// nothing of it that validation modifies.
+func newEarlySchemas(crd *apiextensions.CustomResourceDefinition, version string) (*earlySchemas, error) {
 	outline, err := crds.ToV1(withoutSchemas(crd))
 	if err != nil {
 		return nil, err
 	}
 	outline.ObjectMeta = metav1.ObjectMeta{Name: crd.Name} // annotations may be as large as the schemas
-	whole, err := crds.ToV1(crd)
-	if err != nil {
-		return nil, err
-	}
-	e := &earlySchemas{}
-	e.unstored.Store(whole)
+	e := &earlySchemas{unstored: crd}
 	e.set = validation.NewFrom(outline, e.definition)
-	return e, nil
+	if v := e.set.Version(version); v != nil {
+		_, err = v.Structural()
+	}
+	e.unstored = nil
+	return e, err
 }
 
 // definition is what the schemas are compiled from.
-func (e *earlySchemas) definition() (*apiextensionsv1.CustomResourceDefinition, error) {
-	if crd := e.unstored.Load(); crd != nil {
-		return crd, nil
+func (e *earlySchemas) definition() (*apiextensions.CustomResourceDefinition, error) {
+	if e.unstored != nil {
+		crd := *e.unstored // the set remembers what it was given, as long as anybody holds it
+		return &crd, nil
 	}
 	if record := e.stored.Load(); record != nil {
-		return record.Definition()
+		return record.Internal()
 	}
 	return nil, errNotStored
 }
@@ -76,9 +76,8 @@ func (e *earlySchemas) definition() (*apiextensionsv1.CustomResourceDefinition, 
 // errNotStored cannot be met: schemas are taken with their record.
 var errNotStored = errors.New("the CustomResourceDefinition has not been stored")
 
-// compile compiles what writing an object of the version needs, and lets go of the CRD, most of which are schemas.
+// compile compiles what writing an object of the version needs.
 func (e *earlySchemas) compile(version string) (err error) {
-	defer e.unstored.Store(nil)
 	defer func() {
 		if reason := recover(); reason != nil { // in a request it would cost the request, here the server
 			err = fmt.Errorf("panic: %v", reason)
@@ -106,11 +105,11 @@ func (h *headStart) begin(crd *apiextensions.CustomResourceDefinition) {
 	if !h.admit(crd.UID, crd.Generation) {
 		return
 	}
-	early, err := newEarlySchemas(crd)
+	name, version := crd.Name, storageVersion(crd)
+	early, err := newEarlySchemas(crd, version)
 	if err == nil {
 		h.offer(crd.UID, early)
 	}
-	name, version := crd.Name, storageVersion(crd)
 	go func() {
 		if err == nil {
 			err = early.compile(version)

@@ -67,7 +67,7 @@ func unstored(t *testing.T, record *crds.Record) *apiextensions.CustomResourceDe
 // TestEarlySchemas holds that schemas do not keep a CRD that was compiled ahead, and read it again from where it is stored.
 func TestEarlySchemas(t *testing.T) {
 	record := limitedRecord(t, "gadgets", 1)
-	early, err := newEarlySchemas(unstored(t, record))
+	early, err := newEarlySchemas(unstored(t, record), "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestEarlySchemas(t *testing.T) {
 		t.Errorf("the CRD is kept: %v", err)
 	}
 	early.stored.Store(record)
-	want, err := record.Definition()
+	want, err := record.Internal()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -20,13 +21,16 @@ type Set struct {
 // New returns the set of a CRD. Nothing is compiled before it is needed. The set keeps the CRD, which must not be
 // modified any more.
 func New(crd *apiextensionsv1.CustomResourceDefinition) *Set {
-	return NewFrom(crd, func() (*apiextensionsv1.CustomResourceDefinition, error) { return crd, nil })
+	return NewFrom(crd, func() (*apiextensions.CustomResourceDefinition, error) {
+		whole := &apiextensions.CustomResourceDefinition{}
+		return whole, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, whole, nil)
+	})
 }
 
 // NewFrom returns the set of a CRD that it keeps without its schemas, in which most of the memory of a CRD is. crd needs to have
 // everything else. decode returns the whole CRD, which nobody modifies; it is called when a part is compiled, and what it
 // returns is not kept beyond that.
-func NewFrom(crd *apiextensionsv1.CustomResourceDefinition, decode func() (*apiextensionsv1.CustomResourceDefinition, error)) *Set {
+func NewFrom(crd *apiextensionsv1.CustomResourceDefinition, decode func() (*apiextensions.CustomResourceDefinition, error)) *Set {
 	kind := crd.Status.AcceptedNames.Kind
 	if kind == "" {
 		kind = crd.Spec.Names.Kind

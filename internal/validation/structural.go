@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 )
@@ -24,7 +23,7 @@ func (v *Version) compileStructural() (*structuralschema.Structural, error) {
 	if err != nil || props == nil {
 		return nil, err
 	}
-	s, err := structuralschema.NewStructural(props)
+	s, err := newStructural(props)
 	if v.set.crd.Spec.PreserveUnknownFields {
 		if err != nil {
 			return nil, nil
@@ -34,27 +33,25 @@ func (v *Version) compileStructural() (*structuralschema.Structural, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: converting to a structural schema: %w", ErrSchema, err)
 	}
-	// Pruning modifies the defaults in place. They are ours: the conversion in schema has decoded them anew.
 	if err := defaulting.PruneDefaults(s); err != nil {
 		return nil, fmt.Errorf("%w: pruning defaults: %w", ErrSchema, err)
 	}
 	return s, nil
 }
 
-// schema returns the version's schema in the internal form that the libraries take, nil if there is none. It is converted
-// for every call and not kept: each compiled part reads it once.
+// schema returns the version's schema, nil if there is none. It is not kept: each compiled part reads it once. It is the CRD's and must
+// not be modified.
 func (v *Version) schema() (*apiextensions.JSONSchemaProps, error) {
 	crd, err := v.set.source.definition()
 	if err != nil {
 		return nil, err
 	}
-	declared := declaredSchema(crd, v.spec.Name)
-	if declared == nil {
+	declared, err := apiextensions.GetSchemaForVersion(crd, v.spec.Name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	case declared == nil:
 		return nil, nil
 	}
-	internal := &apiextensions.CustomResourceValidation{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(declared, internal, nil); err != nil {
-		return nil, fmt.Errorf("%w: converting to the internal version: %w", ErrSchema, err)
-	}
-	return internal.OpenAPIV3Schema, nil
+	return declared.OpenAPIV3Schema, nil
 }
