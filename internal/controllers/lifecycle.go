@@ -80,7 +80,7 @@ func newQueue(name string) queue {
 // Settle brings the conditions of a CRD up to date and returns when the table of this replica shows the CRD as it
 // then is, or no longer. The CRD endpoint calls it after every write, before it answers.
 func (l *Lifecycle) Settle(ctx context.Context, name string) error {
-	return l.reconcile(ctx, name)
+	return l.reconcile(ctx, name, true)
 }
 
 // Run works until ctx is done, and returns when all its workers have.
@@ -131,7 +131,7 @@ func (l *Lifecycle) reconcileQueued(ctx context.Context, name string) error {
 	if record, ok := l.config.Table.Get(name); !ok || !unsettled(record) {
 		return nil // settled while it was in the queue
 	}
-	return l.reconcile(ctx, name)
+	return l.reconcile(ctx, name, false)
 }
 
 // changed puts to the queues what a change of the table calls for. The table waits for it.

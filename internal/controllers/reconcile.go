@@ -21,9 +21,11 @@ func unsettled(record *crds.Record) bool {
 
 // reconcile computes all conditions of a CRD and writes them in one go if any differs. It returns once the table
 // shows a state at least as new as the one it left in etcd. Any number of CRDs of a group may be at it at the same time:
-// see claimed.
-func (l *Lifecycle) reconcile(ctx context.Context, name string) error {
-	entry, err := l.definitions.Update(ctx, name, l.settle, dynamicstorage.UpdateOptions{})
+// see claimed. validated says that the CRD endpoint has just written it.
+func (l *Lifecycle) reconcile(ctx context.Context, name string, validated bool) error {
+	entry, err := l.definitions.Update(ctx, name, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		return l.settle(ctx, current, validated)
+	}, dynamicstorage.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("writing the status of CustomResourceDefinition %s: %w", name, err)
 	}
@@ -34,7 +36,7 @@ func (l *Lifecycle) reconcile(ctx context.Context, name string) error {
 }
 
 // settle is the change that gives a stored CRD the status it should have.
-func (l *Lifecycle) settle(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+func (l *Lifecycle) settle(ctx context.Context, current *dynamicstorage.Entry, validated bool) (dynamicstorage.Change, error) {
 	if current == nil {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
@@ -54,7 +56,8 @@ func (l *Lifecycle) settle(ctx context.Context, current *dynamicstorage.Entry) (
 		}
 		others = claimed(l.config.Table, crd, current.Revision)
 	}
-	status := settled(crd, whole, others, l.config.Clock.Now())
+	isNew := len(crd.Status.Conditions) == 0
+	status := state{crd: crd, whole: whole, others: others, structural: isNew && validated}.settled(l.config.Clock.Now())
 	if reflect.DeepEqual(&crd.Status, status) {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}

@@ -14,26 +14,44 @@ import (
 
 type condition = apiextensionsv1.CustomResourceDefinitionCondition
 
-// settled is the status a CRD should have. Everything in it that is not decided here is left as it is. whole is the CRD with
-// its schemas. The claims are those of the other CRDs of the group.
-func settled(crd *apiextensionsv1.CustomResourceDefinition, whole *apiextensions.CustomResourceDefinition, others *claims, now time.Time) *apiextensionsv1.CustomResourceDefinitionStatus {
-	status := crd.Status.DeepCopy()
-	others.Count(&status.AcceptedNames, 1)
-	names, conflict := others.accept(&crd.Spec.Names, status.AcceptedNames)
+// state is what the status of a CRD depends on.
+type state struct {
+	// crd is without its schemas, whole with them.
+	crd   *apiextensionsv1.CustomResourceDefinition
+	whole *apiextensions.CustomResourceDefinition
+	// others are the claims of the other CRDs of the group.
+	others *claims
+	// structural: the schemas are known to be, as those of all CRDs that the endpoint lets be created.
+	structural bool
+}
+
+// settled is the status that the CRD should have. Everything in it that is not decided here is left as it is.
+func (s state) settled(now time.Time) *apiextensionsv1.CustomResourceDefinitionStatus {
+	status := s.crd.Status.DeepCopy()
+	s.others.Count(&status.AcceptedNames, 1)
+	names, conflict := s.others.accept(&s.crd.Spec.Names, status.AcceptedNames)
 	status.AcceptedNames = names
 
 	accepted := namesAccepted(conflict)
 	setCondition(status, accepted, now)
-	setCondition(status, established(crd, accepted.Status), now)
-	if violations := nonStructural(whole); violations != nil {
+	setCondition(status, established(s.crd, accepted.Status), now)
+	if violations := s.violations(); violations != nil {
 		setCondition(status, *violations, now)
 	} else {
 		removeCondition(status, apiextensionsv1.NonStructuralSchema)
 	}
-	if approval := approved(whole); approval != nil {
+	if approval := approved(s.whole); approval != nil {
 		setCondition(status, *approval, now)
 	}
 	return status
+}
+
+// violations is the condition of a CRD with a schema that is not structural, else nil.
+func (s state) violations() *condition {
+	if s.structural {
+		return nil
+	}
+	return nonStructural(s.whole)
 }
 
 func namesAccepted(conflict *conflict) condition {

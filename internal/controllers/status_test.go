@@ -188,7 +188,7 @@ func TestSettledConditions(t *testing.T) {
 			}
 			others := &claims{crds.NewNames()}
 			others.Count(&tc.other, 1)
-			status := settled(tc.crd, whole, others, now)
+			status := state{crd: tc.crd, whole: whole, others: others}.settled(now)
 			if diff := cmp.Diff(tc.want, status.Conditions); diff != "" {
 				t.Error(diff)
 			}
@@ -198,7 +198,7 @@ func TestSettledConditions(t *testing.T) {
 			tc.crd.Status = *status
 			others = &claims{crds.NewNames()}
 			others.Count(&tc.other, 1)
-			if diff := cmp.Diff(status, settled(tc.crd, whole, others, now.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(status, state{crd: tc.crd, whole: whole, others: others}.settled(now.Add(time.Hour))); diff != "" {
 				t.Errorf("not at rest: %s", diff)
 			}
 		})
