@@ -60,10 +60,10 @@ func TestBurst(t *testing.T) {
 // TestBurstThatIsWaitedFor holds that the heap may grow by more for it, in steps that become longer, as far as there is memory.
 func TestBurstThatIsWaitedFor(t *testing.T) {
 	for memory, most := range map[uint64]uint64{
-		0:        mostAllowance,
-		1 << 30:  mostAllowance, // and half of a step
-		4 << 30:  2 * mostAllowance,
-		24 << 30: 512 << 20, // mostWaited, and mostAllowance, which together are no step
+		0:         mostAllowance,
+		512 << 20: mostAllowance, // and half of a step
+		4 << 30:   4 * mostAllowance,
+		24 << 30:  mostWaited, // and mostAllowance, which together are no step
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBurst(memory)
@@ -74,7 +74,7 @@ func TestBurstThatIsWaitedFor(t *testing.T) {
 					changes, last = changes+1, now
 				}
 			}
-			if last != most || changes > 5 {
+			if last != most || changes > 6 {
 				t.Errorf("memory %d: allowance %d after %d changes, want %d", memory, last, changes, most)
 			}
 			time.Sleep(burstPause)
