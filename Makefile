@@ -92,9 +92,9 @@ bench: ## measure against upstream's server in one run; BENCH=get,list for parts
 	cd bench && go run . -parts "$(BENCH)" -crds "$(if $(CRDS),$(abspath $(CRDS)))"
 
 .PHONY: profile
-profile: ## renew the profile that the compiler optimises for, cmd/crd-server/default.pgo (two minutes; the machine should be calm)
+profile: ## renew the profile that the compiler optimises for, cmd/crd-server/default.pgo (five minutes; the machine should be calm)
 	rm -rf build/profiles
-	cd bench && go run . -alone -parts create,list,get,write,watch -profiles ../build/profiles -output ../build/profiles
+	cd bench && go run . -alone -parts start,create,list,get,write,watch,crds -profiles ../build/profiles -output ../build/profiles
 	cd bench && go run ./mergeprofiles ../build/profiles/*.cpu.pprof > ../cmd/crd-server/default.pgo
 
 .PHONY: lint

@@ -117,12 +117,19 @@ func (b *Bench) install(ctx context.Context, s *Server, definitions []*Definitio
 // readOpenAPI reads everything that describes the CRDs, as a client without a cache does.
 func (b *Bench) readOpenAPI(ctx context.Context, s *Server, definitions []*Definition) error {
 	b.progress(partCRDs, rowV2.Name, s.Kind)
+	wait, err := b.profile(ctx, s, rowV2, b.Load)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	size, err := s.Client().Drain(ctx, "/openapi/v2")
 	if err != nil {
 		return err
 	}
 	b.Results.Put(rowV2, s.Kind, time.Since(began).Seconds())
+	if err := wait(); err != nil {
+		return err
+	}
 	b.Results.Note(rowV2, s.Kind, "%.1f MB as sent", float64(size)/1e6)
 
 	b.progress(partCRDs, rowCRDsRead.Name, s.Kind)
