@@ -167,6 +167,16 @@ func (b *Bench) load(ctx context.Context, s *Server, work Work, l Load) error {
 	return nil
 }
 
+// pause leaves a server alone: time is what is measured.
+func pause(ctx context.Context, length time.Duration) error {
+	select {
+	case <-time.After(length):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // memory keeps what a server has resident as a row.
 func (b *Bench) memory(ctx context.Context, s *Server, work Work, line string) error {
 	value, err := resident(s.Pid(), line)

@@ -232,10 +232,8 @@ const idleTime = 30 * time.Second
 // rest asks nothing for a while.
 func (b *Bench) rest(ctx context.Context, s *Server, _ []*Definition) error {
 	b.progress(partCRDs, rowCRDsIdle.Name, s.Kind)
-	select {
-	case <-time.After(idleTime):
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := pause(ctx, idleTime); err != nil {
+		return err
 	}
 	return b.memory(ctx, s, rowCRDsIdle, residentNow)
 }

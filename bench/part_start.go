@@ -61,10 +61,8 @@ func (b *Bench) startOften(ctx context.Context, kind Kind) (err error) {
 // idle reads the memory of a server, and of its etcd, that nobody uses.
 func (b *Bench) idle(ctx context.Context, s *Server) error {
 	b.progress(partStart, rowIdle.Name, s.Kind)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(idleFor): // time is what is measured here
+	if err := pause(ctx, idleFor); err != nil {
+		return err
 	}
 	if err := b.memory(ctx, s, rowIdle, residentNow); err != nil || s.etcd == nil {
 		return err
