@@ -11,8 +11,8 @@ const (
 	mostAllowance = 64 << 20
 	// mostWaited is by how much more than that it may grow for work that a client waits for, where there is enough memory: that much of
 	// it, of what the process may use.
-	mostWaited  = 1 << 30
-	waitedShare = 16
+	mostWaited  = 2 << 30
+	waitedShare = 8
 	// allowanceStep is the least allowance; others are twice another one: a new one stops the world, and little work is not worth any.
 	allowanceStep = 32 << 20
 	// burstPause without new work is the end of a burst.

@@ -61,8 +61,8 @@ func TestBurst(t *testing.T) {
 func TestBurstThatIsWaitedFor(t *testing.T) {
 	for memory, most := range map[uint64]uint64{
 		0:         mostAllowance,
-		512 << 20: mostAllowance, // and half of a step
-		4 << 30:   4 * mostAllowance,
+		256 << 20: mostAllowance, // and half of a step
+		4 << 30:   8 * mostAllowance,
 		24 << 30:  mostWaited, // and mostAllowance, which together are no step
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestBurstThatIsWaitedFor(t *testing.T) {
 					changes, last = changes+1, now
 				}
 			}
-			if last != most || changes > 6 {
+			if last != most || changes > 7 {
 				t.Errorf("memory %d: allowance %d after %d changes, want %d", memory, last, changes, most)
 			}
 			time.Sleep(burstPause)
