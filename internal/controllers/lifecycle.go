@@ -24,10 +24,6 @@ const (
 	lastRetry  = 5 * time.Second
 )
 
-// settleWithin is how long the one who wrote a CRD has for settling it, as it does before it answers, be it this replica or
-// another one. Then the queue does, in case the writer has died: at the same time they would only be in each other's way.
-const settleWithin = 200 * time.Millisecond
-
 // Config is what a Lifecycle works with.
 type Config struct {
 	Store *dynamicstorage.Store
@@ -45,6 +41,7 @@ type Lifecycle struct {
 	config      Config
 	definitions *dynamicstorage.Resource
 
+	seen               watchList
 	unsettled, deleted queue
 	// remaining says since when objects of a deleted CRD have been left: name -> time.Time.
 	remaining sync.Map
@@ -66,6 +63,7 @@ func NewLifecycle(config Config) *Lifecycle {
 		unsettled:   newQueue("crd_conditions"),
 		deleted:     newQueue("crd_finalizer"),
 	}
+	l.seen.take = l.lookAgain
 	config.Table.OnChange(l.changed)
 	return l
 }
@@ -127,6 +125,15 @@ func work(ctx context.Context, q queue, do func(ctx context.Context, name string
 	}
 }
 
+// lookAgain queues CRDs that nobody has settled in time.
+func (l *Lifecycle) lookAgain(names []string) {
+	for _, name := range names {
+		if record, ok := l.config.Table.Get(name); ok && unsettled(record) {
+			l.unsettled.Add(name)
+		}
+	}
+}
+
 func (l *Lifecycle) reconcileQueued(ctx context.Context, name string) error {
 	if record, ok := l.config.Table.Get(name); !ok || !unsettled(record) {
 		return nil // settled while it was in the queue
@@ -147,7 +154,7 @@ func (l *Lifecycle) changed(old, record *crds.Record) {
 		return
 	}
 	if unsettled(record) {
-		l.unsettled.AddAfter(record.Name, settleWithin)
+		l.seen.add(record.Name)
 	}
 	if dying(record) && !(same && dying(old)) {
 		l.deleted.Add(record.Name)
