@@ -54,9 +54,10 @@ func newEarlySchemas(crd *apiextensions.CustomResourceDefinition, version string
 	outline.ObjectMeta = metav1.ObjectMeta{Name: crd.Name} // annotations may be as large as the schemas
 	e := &earlySchemas{unstored: crd}
 	e.set = validation.NewFrom(outline, e.definition)
-	if v := e.set.Version(version); v != nil {
-		_, err = v.Structural()
-	}
+	err = e.compiling(version, func(v *validation.Version) error {
+		_, err := v.Structural()
+		return err
+	})
 	e.unstored = nil
 	return e, err
 }
@@ -77,14 +78,20 @@ func (e *earlySchemas) definition() (*apiextensions.CustomResourceDefinition, er
 var errNotStored = errors.New("the CustomResourceDefinition has not been stored")
 
 // compile compiles what writing an object of the version needs.
-func (e *earlySchemas) compile(version string) (err error) {
+func (e *earlySchemas) compile(version string) error {
+	return e.compiling(version, (*validation.Version).Compile)
+}
+
+// compiling calls compile with a version, if there is one of that name. What panics costs the head start only, and not a CRD that
+// has not been validated yet, or the server.
+func (e *earlySchemas) compiling(version string, compile func(*validation.Version) error) (err error) {
 	defer func() {
-		if reason := recover(); reason != nil { // in a request it would cost the request, here the server
+		if reason := recover(); reason != nil {
 			err = fmt.Errorf("panic: %v", reason)
 		}
 	}()
 	if v := e.set.Version(version); v != nil {
-		return v.Compile()
+		return compile(v)
 	}
 	return nil
 }
