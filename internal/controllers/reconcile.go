@@ -56,8 +56,8 @@ func (l *Lifecycle) settle(ctx context.Context, current *dynamicstorage.Entry, v
 		}
 		others = claimed(l.config.Table, crd, current.Revision)
 	}
-	isNew := len(crd.Status.Conditions) == 0
-	status := state{crd: crd, whole: whole, others: others, structural: isNew && validated}.settled(l.config.Clock.Now())
+	created := current.CreateRevision() == current.Revision
+	status := state{crd: crd, whole: whole, others: others, structural: created && validated}.settled(l.config.Clock.Now())
 	if reflect.DeepEqual(&crd.Status, status) {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
