@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/crd-server/crd-server/internal/wire"
+)
+
+const (
+	// mostHeld is how long what is held back may be, in bytes: the headers of an answer, encrypted.
+	mostHeld = 1 << 10
+	// heldFor is how long it is held back if nothing follows: a client may take no data at the moment.
+	heldFor = time.Millisecond
+)
+
+// joiningListener accepts connections that join the headers of an answer and its body.
+type joiningListener struct{ net.Listener }
+
+func (l joiningListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &joiningConn{Conn: conn}, nil
+}
+
+// withJoining lets answers tell their connection what is followed by more.
+func withJoining(ctx context.Context, conn net.Conn) context.Context {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if joining, ok := conn.(*joiningConn); ok {
+		return wire.WithFollower(ctx, joining)
+	}
+	return ctx
+}
+
+// joiningConn holds back what is followed by more, and sends both with one system call. net/http's HTTP/2 flushes after the headers
+// of an answer, and again after its body: the client is woken twice for one object.
+type joiningConn struct {
+	net.Conn
+	// followed: the next write is followed by another.
+	followed atomic.Bool
+
+	mu   sync.Mutex // guards all below, and is held while writing
+	held []byte
+	// err is why what was held could not be sent when nothing had followed.
+	err   error
+	timer *time.Timer // nil before anything was held
+}
+
+// Followed says that the next write is followed at once by another. It never waits.
+func (c *joiningConn) Followed() { c.followed.Store(true) }
+
+func (c *joiningConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return 0, c.err
+	}
+	if c.followed.Swap(false) && len(c.held) == 0 && len(p) <= mostHeld {
+		c.hold(p)
+		return len(p), nil
+	}
+	if len(c.held) == 0 {
+		return c.Conn.Write(p)
+	}
+	c.timer.Stop()
+	held := int64(len(c.held))
+	buffers := net.Buffers{c.held, p}
+	n, err := buffers.WriteTo(c.Conn)
+	c.held = c.held[:0]
+	return int(max(n-held, 0)), err
+}
+
+func (c *joiningConn) hold(p []byte) {
+	c.held = append(c.held, p...)
+	if c.timer == nil {
+		c.timer = time.AfterFunc(heldFor, c.flush)
+	} else {
+		c.timer.Reset(heldFor)
+	}
+}
+
+// flush sends what nothing has followed.
+func (c *joiningConn) flush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.held) == 0 {
+		return
+	}
+	_, c.err = c.Conn.Write(c.held)
+	c.held = c.held[:0]
+}
