@@ -41,7 +41,7 @@ type Lifecycle struct {
 	config      Config
 	definitions *dynamicstorage.Resource
 
-	seen               watchList
+	postponed          postponed
 	unsettled, deleted queue
 	// remaining says since when objects of a deleted CRD have been left: name -> time.Time.
 	remaining sync.Map
@@ -63,7 +63,7 @@ func NewLifecycle(config Config) *Lifecycle {
 		unsettled:   newQueue("crd_conditions"),
 		deleted:     newQueue("crd_finalizer"),
 	}
-	l.seen.take = l.lookAgain
+	l.postponed.take = l.lookAgain
 	config.Table.OnChange(l.changed)
 	return l
 }
@@ -154,7 +154,7 @@ func (l *Lifecycle) changed(old, record *crds.Record) {
 		return
 	}
 	if unsettled(record) {
-		l.seen.add(record.Name)
+		l.postponed.add(record.Name)
 	}
 	if dying(record) && !(same && dying(old)) {
 		l.deleted.Add(record.Name)

@@ -69,16 +69,7 @@ func (r *Record) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// Definition decodes the CRD, with defaults. The result belongs to the caller and is not kept.
-func (r *Record) Definition() (*apiextensionsv1.CustomResourceDefinition, error) {
-	crd, err := r.Internal()
-	if err != nil {
-		return nil, err
-	}
-	return ToV1(crd)
-}
-
-// Internal is Definition in the internal version, which is what is stored but for one conversion less.
+// Internal decodes the CRD, with defaults, to the internal version. The result belongs to the caller and is not kept.
 func (r *Record) Internal() (*apiextensions.CustomResourceDefinition, error) {
 	if r.entry == nil {
 		return nil, fmt.Errorf("CustomResourceDefinition %s: the record holds no stored object", r.Name)

@@ -42,7 +42,11 @@ func TestRecordIsTheSameAsFromACompleteDecode(t *testing.T) {
 				if diff := cmp.Diff(want, got, ignore...); diff != "" {
 					t.Errorf("%s: %s", name, diff)
 				}
-				definition, err := got.Definition()
+				whole, err := got.Internal()
+				if err != nil {
+					t.Fatal(err)
+				}
+				definition, err := ToV1(whole)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -72,7 +72,7 @@ func (h hostile) send(t testing.TB, c call) *httptest.ResponseRecorder {
 	maps.Copy(req.Header, c.lines)
 	w := httptest.NewRecorder()
 	began := time.Now()
-	h.serve(t, watcher{w}, req)
+	serveOrAbort(t, h.handler, watcher{w}, req)
 	if took := time.Since(began); took > fuzzAllowance+fuzzPatience {
 		t.Errorf("%s %s: took %s, %d %.500s", c.method, req.RequestURI, took, w.Code, w.Body)
 	}
@@ -97,14 +97,16 @@ type watcher struct{ *httptest.ResponseRecorder }
 // CloseNotify implements http.CloseNotifier, by which apiserver's wrappers know a connection; nobody waits for it.
 func (watcher) CloseNotify() <-chan bool { return nil }
 
-// serve lets an answer be broken off, as the HTTP server does.
-func (h hostile) serve(t testing.TB, w http.ResponseWriter, req *http.Request) {
+// serveOrAbort lets an answer be broken off, as the HTTP server does, and says whether it was.
+func serveOrAbort(t testing.TB, handler http.Handler, w http.ResponseWriter, req *http.Request) (aborted bool) {
 	defer func() {
-		if v := recover(); v != nil && v != any(http.ErrAbortHandler) {
+		v := recover()
+		if aborted = v == any(http.ErrAbortHandler); v != nil && !aborted {
 			t.Fatalf("panic: %v", v)
 		}
 	}()
-	h.handler.ServeHTTP(w, req)
+	handler.ServeHTTP(w, req)
+	return false
 }
 
 // expected tells an answer with 500 that upstream's server gives as well.

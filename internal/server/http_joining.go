@@ -31,13 +31,15 @@ func (l joiningListener) Accept() (net.Conn, error) {
 
 // withJoining lets answers tell their connection what is followed by more.
 func withJoining(ctx context.Context, conn net.Conn) context.Context {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
+	secure, ok := conn.(*tls.Conn)
+	if !ok {
+		return ctx
 	}
-	if joining, ok := conn.(*joiningConn); ok {
-		return wire.WithFollower(ctx, joining)
+	joining, ok := secure.NetConn().(*joiningConn)
+	if !ok {
+		return ctx
 	}
-	return ctx
+	return wire.WithJoiner(ctx, joining)
 }
 
 // joiningConn holds back what is followed by more, and sends both with one system call. net/http's HTTP/2 flushes after the headers

@@ -27,7 +27,7 @@ func TestLabelsAreOfWhatIsServed(t *testing.T) {
 			req := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(asOwnRequest(t.Context()))
 			req.URL = &url.URL{Path: path, RawQuery: query}
 			w := httptest.NewRecorder()
-			aborted := serveOrAbort(handler, w, req)
+			aborted := serveOrAbort(t, handler, w, req)
 			if w.Code == http.StatusInternalServerError {
 				t.Errorf("%q?%s: %d %.200s", path, query, w.Code, w.Body)
 			}
@@ -47,20 +47,6 @@ func TestLabelsAreOfWhatIsServed(t *testing.T) {
 		at := strings.Index(all, word)
 		t.Errorf("a client's word is a label: %.200s", all[max(0, at-200):])
 	}
-}
-
-// serveOrAbort serves a request, and says whether it broke the connection off: so it does if the deadline comes when an answer was begun.
-func serveOrAbort(handler http.Handler, w http.ResponseWriter, req *http.Request) (aborted bool) {
-	defer func() {
-		if v := recover(); v != nil {
-			if v != any(http.ErrAbortHandler) {
-				panic(v)
-			}
-			aborted = true
-		}
-	}()
-	handler.ServeHTTP(w, req)
-	return false
 }
 
 // TestLabelsOfRefusals: what is served keeps its labels when it is refused.

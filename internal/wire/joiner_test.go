@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-type countedFollower int
+type countedJoiner int
 
-func (f *countedFollower) Followed() { *f++ }
+func (j *countedJoiner) Followed() { *j++ }
 
 // TestWriteBodyTellsTheConnection holds that only headers that are sent apart from a body, and before it, are told.
 func TestWriteBodyTellsTheConnection(t *testing.T) {
@@ -16,7 +16,7 @@ func TestWriteBodyTellsTheConnection(t *testing.T) {
 		method string
 		major  int
 		body   string
-		want   countedFollower
+		want   countedJoiner
 	}{
 		"HTTP/2":  {http.MethodGet, 2, "{}", 1},
 		"HTTP/1":  {http.MethodGet, 1, "{}", 0},
@@ -24,10 +24,10 @@ func TestWriteBodyTellsTheConnection(t *testing.T) {
 		"no body": {http.MethodGet, 2, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told countedFollower
+			var told countedJoiner
 			req := httptest.NewRequest(tc.method, "/", nil)
 			req.ProtoMajor = tc.major
-			req = req.WithContext(WithFollower(req.Context(), &told))
+			req = req.WithContext(WithJoiner(req.Context(), &told))
 			if err := WriteBody(httptest.NewRecorder(), req, http.StatusOK, JSON, []byte(tc.body)); err != nil {
 				t.Fatal(err)
 			}

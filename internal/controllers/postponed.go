@@ -9,9 +9,9 @@ import (
 // another one. Then the queue does, in case the writer has died: at the same time they would only be in each other's way.
 const settleWithin = 200 * time.Millisecond
 
-// watchList are CRDs that were seen unsettled. Almost all are settled when they are looked at again, which costs no queue
+// postponed is a list of CRDs that were seen unsettled. Almost all are settled when they are looked at again, which costs no queue
 // anything: they are looked at together.
-type watchList struct {
+type postponed struct {
 	// take is called with the names whose time has come.
 	take func(names []string)
 
@@ -23,14 +23,14 @@ type watchList struct {
 }
 
 // add has a name looked at again, after settleWithin and before twice as long.
-func (w *watchList) add(name string) {
+func (w *postponed) add(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fresh = append(w.fresh, name)
 	w.tickLocked()
 }
 
-func (w *watchList) turn() {
+func (w *postponed) turn() {
 	w.mu.Lock()
 	due := w.waiting
 	w.waiting, w.fresh, w.ticking = w.fresh, nil, false
@@ -41,7 +41,7 @@ func (w *watchList) turn() {
 	w.take(due)
 }
 
-func (w *watchList) tickLocked() {
+func (w *postponed) tickLocked() {
 	if !w.ticking {
 		w.ticking = true
 		time.AfterFunc(settleWithin, w.turn)

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// TestWatchList holds that names are looked at together, and none of them before its writer has had its time.
-func TestWatchList(t *testing.T) {
+// TestPostponed holds that names are looked at together, and none of them before its writer has had its time.
+func TestPostponed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // guards added and turns
 		added := map[string]time.Time{}
 		var turns [][]string
-		w := &watchList{take: func(names []string) {
+		w := &postponed{take: func(names []string) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, name := range names {
