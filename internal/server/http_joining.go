@@ -14,8 +14,8 @@ import (
 const (
 	// mostHeld is how long what is held back may be, in bytes: the headers of an answer, encrypted.
 	mostHeld = 1 << 10
-	// heldFor is how long it is held back if nothing follows: a client may take no data at the moment.
-	heldFor = time.Millisecond
+	// heldFor is how long it is held back at least if nothing follows, and twice that at most: a client may take no data at the moment.
+	heldFor = 20 * time.Millisecond
 )
 
 // joiningListener accepts connections that join the headers of an answer and its body.
@@ -51,9 +51,15 @@ type joiningConn struct {
 
 	mu   sync.Mutex // guards all below, and is held while writing
 	held []byte
+	// holds counts what was held so far.
+	holds uint64
 	// err is why what was held could not be sent when nothing had followed.
-	err   error
-	timer *time.Timer // nil before anything was held
+	err error
+	// timer runs, if ticking, until it is looked whether what was held last when it was started, looked, still is. It is not started and
+	// stopped for each answer: that would wake a thread every time. nil before anything was held.
+	timer   *time.Timer
+	ticking bool
+	looked  uint64
 }
 
 // Followed says that the next write is followed at once by another. It never waits.
@@ -72,7 +78,6 @@ func (c *joiningConn) Write(p []byte) (int, error) {
 	if len(c.held) == 0 {
 		return c.Conn.Write(p)
 	}
-	c.timer.Stop()
 	held := int64(len(c.held))
 	buffers := net.Buffers{c.held, p}
 	n, err := buffers.WriteTo(c.Conn)
@@ -82,20 +87,32 @@ func (c *joiningConn) Write(p []byte) (int, error) {
 
 func (c *joiningConn) hold(p []byte) {
 	c.held = append(c.held, p...)
+	c.holds++
+	if !c.ticking {
+		c.tick()
+	}
+}
+
+func (c *joiningConn) tick() {
+	c.ticking, c.looked = true, c.holds
 	if c.timer == nil {
-		c.timer = time.AfterFunc(heldFor, c.flush)
+		c.timer = time.AfterFunc(heldFor, c.look)
 	} else {
 		c.timer.Reset(heldFor)
 	}
 }
 
-// flush sends what nothing has followed.
-func (c *joiningConn) flush() {
+// look sends what nothing has followed.
+func (c *joiningConn) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.held) == 0 {
-		return
+	c.ticking = false
+	switch {
+	case len(c.held) == 0:
+	case c.holds != c.looked:
+		c.tick()
+	default:
+		_, c.err = c.Conn.Write(c.held)
+		c.held = c.held[:0]
 	}
-	_, c.err = c.Conn.Write(c.held)
-	c.held = c.held[:0]
 }

@@ -48,7 +48,7 @@ func TestJoiningConn(t *testing.T) {
 		"followed late": {func(c *joiningConn) {
 			c.Followed()
 			say(t, c, "a")
-			time.Sleep(2 * heldFor)
+			time.Sleep(3 * heldFor)
 			say(t, c, "b")
 		}, []string{"a", "b"}, nil},
 		"too large":     {func(c *joiningConn) { c.Followed(); say(t, c, large) }, []string{large}, nil},
@@ -64,7 +64,7 @@ func TestJoiningConn(t *testing.T) {
 				if got := under.seen(); !slices.Equal(got, tc.first) {
 					t.Errorf("written %q, want %q", got, tc.first)
 				}
-				time.Sleep(2 * heldFor)
+				time.Sleep(3 * heldFor)
 				synctest.Wait()
 				if got, want := under.seen(), slices.Concat(tc.first, tc.then); !slices.Equal(got, want) {
 					t.Errorf("written after a while %q, want %q", got, want)
@@ -82,7 +82,7 @@ func TestJoiningConnFails(t *testing.T) {
 		c := &joiningConn{Conn: under}
 		c.Followed()
 		say(t, c, "a")
-		time.Sleep(2 * heldFor)
+		time.Sleep(3 * heldFor)
 		synctest.Wait()
 		if _, err := c.Write([]byte("b")); !errors.Is(err, broken) {
 			t.Errorf("error %v", err)
