@@ -121,12 +121,12 @@ func (c *Client) Try(ctx context.Context, method, path, mediaType string, body [
 	return resp.StatusCode, c.body.Bytes(), nil
 }
 
-// Patient is Try again and again while the server answers 429, as upstream's
-// does while it fills a cache that is asked for the first time.
+// Patient is Try again and again while the server answers 429 or 504, as upstream's
+// does while it fills a cache that is asked for the first time, and while one is behind what was written.
 func (c *Client) Patient(ctx context.Context, method, path, mediaType string, body []byte) (int, []byte, error) {
 	for {
 		code, answer, err := c.Try(ctx, method, path, mediaType, body)
-		if err != nil || code != http.StatusTooManyRequests {
+		if err != nil || code != http.StatusTooManyRequests && code != http.StatusGatewayTimeout {
 			return code, answer, err
 		}
 		select {

@@ -78,6 +78,9 @@ func (b *Bench) scaleOne(ctx context.Context, kind Kind, objects int) (err error
 func (b *Bench) scaleList(ctx context.Context, s *Server, objects int) error {
 	work := atScale("list everything, by object", objects, MicrosCPU, Target{})
 	b.progress(work.Part, work.Name, s.Kind)
+	if _, _, err := s.Client().Patient(ctx, http.MethodGet, allWidgets+"?limit=1", "", nil); err != nil {
+		return err
+	}
 	list := Load{Clients: 1, For: b.Load / 2, Op: func(ctx context.Context, c *Client, _ int) error {
 		_, err := c.Drain(ctx, allWidgets)
 		return err
