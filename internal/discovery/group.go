@@ -36,7 +36,8 @@ type item struct {
 
 // newGroup returns what is served of a group by these CRDs, nil if nothing is.
 func newGroup(name string, all []*crds.Record) *group {
-	g := &group{name: name}
+	g := &group{name: name, records: make([]*crds.Record, 0, len(all))}
+	versions := map[string]bool{}
 	for _, record := range all {
 		if !record.Established {
 			continue
@@ -45,7 +46,10 @@ func newGroup(name string, all []*crds.Record) *group {
 		for n := range record.Versions {
 			if v := &record.Versions[n]; v.Served {
 				served = true
-				g.versions = append(g.versions, v.Name)
+				if !versions[v.Name] {
+					versions[v.Name] = true
+					g.versions = append(g.versions, v.Name)
+				}
 			}
 		}
 		if served {
@@ -55,8 +59,6 @@ func newGroup(name string, all []*crds.Record) *group {
 	if len(g.versions) == 0 {
 		return nil
 	}
-	slices.Sort(g.versions) // many CRDs have few versions, which take long to compare as such
-	g.versions = slices.Compact(g.versions)
 	slices.SortFunc(g.versions, func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
 	slices.SortFunc(g.records, func(a, b *crds.Record) int {
 		return strings.Compare(a.AcceptedNames.Plural, b.AcceptedNames.Plural)

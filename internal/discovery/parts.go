@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/maphash"
 	"runtime"
 	"sync/atomic"
 
@@ -34,14 +34,15 @@ const (
 	mostShare  = 4 * usualShare
 )
 
+// shareSeed makes the names with which parts begin another choice in each process.
+var shareSeed = maphash.MakeSeed()
+
 // shares divides CRDs into those that share a part. Where a part begins depends on the CRD that it begins with, so that one
 // more or less changes one part, not all that follow.
 func shares(records []*crds.Record) (divided [][]*crds.Record) {
 	start := 0
 	for n := range records {
-		hash := fnv.New32a()
-		hash.Write([]byte(records[n].Name))
-		if n > start && (hash.Sum32()%usualShare == 0 || n-start == mostShare) {
+		if n > start && (maphash.String(shareSeed, records[n].Name)%usualShare == 0 || n-start == mostShare) {
 			divided = append(divided, records[start:n])
 			start = n
 		}
