@@ -6,7 +6,10 @@
 // for here, requests that do not let go of a processor and system calls that block, is as well found a millisecond later.
 //
 // Timer slack belongs to a thread, is inherited by those it starts, and survives exec(2). Only a thread itself may change it without
-// privileges, and the runtime has started sysmon before the first line of Go runs. Hence importing this package starts the program anew,
-// once, in the same process, with more slack; then the first thread takes the usual one again, and so do those it starts from then on. It is
-// for programs, not for libraries: only package main may import it.
+// privileges, and the runtime has started sysmon before the first line of a program runs. Hence importing this package starts the program anew,
+// once, in the same process, with more slack; what runs goroutines takes the usual one again. That takes some milliseconds, and nobody sees it but
+// in a trace of system calls. Who starts the program with a slack of a millisecond or more (TimerSlackNSec= of systemd), or with
+// CRD_SERVER_TIMER_SLACK in its environment, has decided about it: nothing is done then.
+//
+// It is for programs, not for libraries: only package main may import it. Begin at timerslack_linux.go.
 package timerslack
