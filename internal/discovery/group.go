@@ -3,6 +3,7 @@ package discovery
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -46,20 +47,17 @@ func newGroup(name string, all []*crds.Record) *group {
 		for n := range record.Versions {
 			if v := &record.Versions[n]; v.Served {
 				served = true
-				if !versions[v.Name] {
-					versions[v.Name] = true
-					g.versions = append(g.versions, v.Name)
-				}
+				versions[v.Name] = true
 			}
 		}
 		if served {
 			g.records = append(g.records, record)
 		}
 	}
-	if len(g.versions) == 0 {
+	if len(versions) == 0 {
 		return nil
 	}
-	slices.SortFunc(g.versions, func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
+	g.versions = slices.SortedFunc(maps.Keys(versions), func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
 	slices.SortFunc(g.records, func(a, b *crds.Record) int {
 		return strings.Compare(a.AcceptedNames.Plural, b.AcceptedNames.Plural)
 	})

@@ -18,14 +18,14 @@ const before = "CRD_SERVER_TIMER_SLACK"
 
 // Packages are initialised on the first thread of the process, which is the one that starts sysmon.
 func init() {
-	if value, started := os.LookupEnv(before); started {
+	slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	if value, decided := os.LookupEnv(before); decided {
 		_ = os.Unsetenv(before)
-		if slack, err := strconv.Atoi(value); err == nil {
-			restore(slack)
+		if usual, bad := strconv.Atoi(value); bad == nil && slack == int(monitorSlack) { // else it was not us who set it
+			restore(usual)
 		}
 		return
 	}
-	slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
 	if err != nil || slack >= int(monitorSlack) { // whoever started the program has decided about it
 		return
 	}
@@ -53,19 +53,18 @@ func restore(slack int) {
 	// Each thread that runs a goroutine wakes or starts one for the next goroutine before it comes to change its own slack. Hence there is one
 	// that inherits what was to be changed; it is among those of the second round.
 	for range 2 {
-		holdThreads(func() { _ = set(slack) })
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return
+		}
+		holdThreads(len(threads), func() { _ = set(slack) })
 	}
 }
 
-// holdThreads calls do on all threads that can run goroutines, by having as many goroutines as there are threads hold one each
-// at the same time.
-func holdThreads(do func()) {
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return
-	}
+// holdThreads calls do on so many threads, by having as many goroutines hold one each at the same time. Those there are come first.
+func holdThreads(threads int, do func()) {
 	var holding, done sync.WaitGroup
-	holding.Add(len(threads))
+	holding.Add(threads)
 	for range threads {
 		done.Go(func() {
 			runtime.LockOSThread()
