@@ -1,0 +1,237 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
+)
+
+// frame is a frame of HTTP/2 as it is written.
+func frame(kind http2.FrameType, flags http2.Flags, stream uint32, payload string) string {
+	length := len(payload)
+	header := []byte{byte(length >> 16), byte(length >> 8), byte(length), byte(kind), byte(flags)}
+	return string(binary.BigEndian.AppendUint32(header, stream)) + payload
+}
+
+func pong(data string) string { return frame(http2.FramePing, http2.FlagPingAck, 0, data) }
+
+// TestLatePongs holds that answers to pings wait, that others overtake them, and that frames stay whole.
+func TestLatePongs(t *testing.T) {
+	var (
+		data  = frame(http2.FrameData, 0, 1, "some data")
+		ping  = frame(http2.FramePing, 0, 0, "12345678")
+		one   = pong("11111111")
+		other = pong("22222222")
+		// looks like a frame with an answer in it: what follows the first byte of its data is one.
+		nested = frame(http2.FrameData, 0, 1, "x"+one)
+	)
+	for name, tc := range map[string]struct {
+		writes      []string // after the preface; "" lets the delay pass
+		first, then []string
+	}{
+		"others":              {[]string{data, ping}, []string{data, ping}, nil},
+		"alone":               {[]string{one}, nil, []string{one}},
+		"overtaken":           {[]string{one, data}, []string{data}, []string{one}},
+		"two":                 {[]string{one, data, other}, []string{data}, []string{one + other}},
+		"one after the other": {[]string{one, "", other}, []string{one}, []string{other}},
+		"with others":         {[]string{one + data, data + one}, []string{one + data, data + one}, nil},
+		"the end of a frame":  {[]string{nested[:10], nested[10:]}, []string{nested[:10], nested[10:]}, nil},
+		"in a frame":          {[]string{one, data[:12], "", data[12:]}, []string{data[:12], data[12:], one}, nil},
+		"in a header":         {[]string{one, data[:3], "", data[3:5], data[5:]}, []string{data[:3], data[3:5], data[5:], one}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				under := &recordedConn{}
+				c := newLatePongConn(under)
+				for _, text := range append([]string{http2.ClientPreface}, tc.writes...) {
+					if text == "" {
+						passDelay()
+						continue
+					}
+					mustWrite(t, c, text)
+				}
+				if got := under.seen()[1:]; !slices.Equal(got, tc.first) {
+					t.Errorf("written %q, want %q", got, tc.first)
+				}
+				passDelay()
+				if got, want := under.seen()[1:], slices.Concat(tc.first, tc.then); !slices.Equal(got, want) {
+					t.Errorf("written after the delay %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+func passDelay() {
+	time.Sleep(pongDelay)
+	synctest.Wait()
+}
+
+func mustWrite(t *testing.T, c net.Conn, text string) {
+	t.Helper()
+	if n, err := c.Write([]byte(text)); err != nil || n != len(text) {
+		t.Errorf("write %q: %d, %v", text, n, err)
+	}
+}
+
+// TestLatePongFails holds that who writes next is told that an answer could not be sent.
+func TestLatePongFails(t *testing.T) {
+	broken := errors.New("broken")
+	synctest.Test(t, func(t *testing.T) {
+		under := &recordedConn{}
+		c := newLatePongConn(under)
+		mustWrite(t, c, http2.ClientPreface)
+		mustWrite(t, c, pong("12345678"))
+		under.mu.Lock()
+		under.err = broken
+		under.mu.Unlock()
+		passDelay()
+		if n, err := c.Write([]byte("x")); !errors.Is(err, broken) || n != 0 {
+			t.Errorf("%d bytes, error %v", n, err)
+		}
+	})
+}
+
+// FuzzLatePongs writes frames in pieces. What arrives are the same frames, of which only answers to pings may be later.
+func FuzzLatePongs(f *testing.F) {
+	f.Add([]byte{0, 17, 0, 1, 40, 3, 0, 17}, []byte{3, 200, 17, 0})
+	f.Fuzz(func(t *testing.T, kinds, pieces []byte) {
+		var frames []string
+		for i, kind := range kinds {
+			if kind%3 == 0 {
+				frames = append(frames, pong(strings.Repeat(string(rune('a'+i%26)), 8)))
+				continue
+			}
+			frames = append(frames, frame(http2.FrameData, 0, uint32(i), strings.Repeat(pong("12345678"), int(kind)%5)+string(kinds[:i])))
+		}
+		synctest.Test(t, func(t *testing.T) {
+			under := &recordedConn{}
+			c := newLatePongConn(under)
+			mustWrite(t, c, http2.ClientPreface)
+			for rest, i := strings.Join(frames, ""), 0; rest != ""; i++ {
+				n := pongLength // mostly what an answer has
+				if len(pieces) > 0 {
+					n = int(pieces[i%len(pieces)])
+				}
+				if n == 0 {
+					passDelay()
+					n = pongLength
+				}
+				n = min(n, len(rest))
+				mustWrite(t, c, rest[:n])
+				rest = rest[n:]
+			}
+			passDelay()
+			written := strings.TrimPrefix(strings.Join(under.seen(), ""), http2.ClientPreface)
+			wantPongs, wantOthers := partition(frames)
+			gotPongs, gotOthers := partition(split(t, written))
+			slices.Sort(gotPongs) // those that come with something else do not wait
+			if slices.Sort(wantPongs); !slices.Equal(gotPongs, wantPongs) {
+				t.Errorf("answers %q, want %q", gotPongs, wantPongs)
+			}
+			if !slices.Equal(gotOthers, wantOthers) {
+				t.Errorf("other frames %q, want %q", gotOthers, wantOthers)
+			}
+		})
+	})
+}
+
+// split returns the frames in what was written.
+func split(t *testing.T, written string) (frames []string) {
+	t.Helper()
+	for written != "" {
+		header, err := http2.ReadFrameHeader(strings.NewReader(written))
+		if err != nil || len(written) < frameHeader+int(header.Length) {
+			t.Fatalf("no frame: %q, %v", written, err)
+		}
+		n := frameHeader + int(header.Length)
+		frames, written = append(frames, written[:n]), written[n:]
+	}
+	return frames
+}
+
+func partition(frames []string) (pongs, others []string) {
+	for _, f := range frames {
+		if len(f) == pongLength && strings.HasPrefix(f, string(pongStart)) {
+			pongs = append(pongs, f)
+		} else {
+			others = append(others, f)
+		}
+	}
+	return pongs, others
+}
+
+// TestEtcdIsAnsweredLate puts values, small ones and such as need several writes, and counts what etcd is sent: it does ask, but seldom.
+func TestEtcdIsAnsweredLate(t *testing.T) {
+	etcd := etcdtest.New(t, func(c *embed.Config) {
+		c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+		c.AdvertiseClientUrls = c.ListenClientUrls
+	})
+	counted := &countedPongs{}
+	options := &EtcdOptions{Servers: []string{"http://" + etcd.Addr().String()}}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:   options.Servers,
+		DialOptions: append(options.dialOptions(nil), grpc.WithContextDialer(counted.dial)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	const puts = 300
+	began := time.Now()
+	for i := range puts {
+		value := strings.Repeat("x", 1+i%7*20_000)
+		if _, err := client.Put(t.Context(), "key", value); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := client.Get(t.Context(), "key"); err != nil || string(got.Kvs[0].Value) != value {
+			t.Fatalf("%d: got %v", i, err)
+		}
+	}
+	counted.mu.Lock()
+	defer counted.mu.Unlock()
+	// Some come with something else, and do not wait.
+	if most := puts/5 + int(time.Since(began)/pongDelay); counted.pongs == 0 || counted.pongs > most {
+		t.Errorf("%d answers to pings in %d requests, want 1 to %d", counted.pongs, 2*puts, most)
+	}
+}
+
+// countedPongs counts answers to pings.
+type countedPongs struct {
+	mu    sync.Mutex // guards pongs
+	pongs int
+}
+
+func (c *countedPongs) dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	return countedConn{conn, c}, err
+}
+
+// countedConn is one of the connections they go through.
+type countedConn struct {
+	net.Conn
+	counted *countedPongs
+}
+
+func (c countedConn) Write(p []byte) (int, error) {
+	c.counted.mu.Lock()
+	c.counted.pongs += bytes.Count(p, pongStart)
+	c.counted.mu.Unlock()
+	return c.Conn.Write(p)
+}
