@@ -23,7 +23,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/crd-server
-	go build $(LDFLAGS) -o $(BIN) ./cmd/crd-server
+	CGO_ENABLED=0 go build $(LDFLAGS) -o $(BIN) ./cmd/crd-server
 
 .PHONY: run
 run: build ## build and serve (data in crd-server.data, port 6443)

@@ -29,6 +29,7 @@ func build(ctx context.Context, dir string) (Programs, error) {
 	} {
 		command := exec.CommandContext(ctx, "go", "build", "-o", program.output, program.source)
 		command.Dir = program.folder
+		command.Env = append(os.Environ(), "CGO_ENABLED=0") // as all three are released
 		command.Stderr = os.Stderr
 		if err := command.Run(); err != nil {
 			return Programs{}, fmt.Errorf("build %s: %w", program.source, err)

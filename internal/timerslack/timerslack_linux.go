@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// monitorSlack is how much later than it wants to the runtime's monitor may wake.
-const monitorSlack = time.Millisecond
+// decided is a slack that nobody has who did not ask for it.
+const decided = time.Millisecond
 
 // before is the environment variable that says to a program that it was started anew, and what the slack was before, in nanoseconds.
 const before = "CRD_SERVER_TIMER_SLACK"
@@ -19,14 +19,14 @@ const before = "CRD_SERVER_TIMER_SLACK"
 // Packages are initialised on the first thread of the process, which is the one that starts sysmon.
 func init() {
 	slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
-	if value, decided := os.LookupEnv(before); decided {
+	if value, anew := os.LookupEnv(before); anew {
 		_ = os.Unsetenv(before)
 		if usual, bad := strconv.Atoi(value); bad == nil && slack == int(monitorSlack) { // else it was not us who set it
 			restore(usual)
 		}
 		return
 	}
-	if err != nil || slack >= int(monitorSlack) { // whoever started the program has decided about it
+	if err != nil || slack >= int(decided) {
 		return
 	}
 	// The program works as well without: what cannot be done, where there is no /proc for example, is let be.
@@ -47,6 +47,10 @@ func set(slack int) error {
 // monitor. Threads that come later inherit it. (In a program with cgo the runtime may start one or two by a thread that is out of reach.)
 func restore(slack int) {
 	_ = set(slack)
+	// A thread that looks for work sleeps for some microseconds first, and so much longer as it has slack: until then it would not be found.
+	// The runtime must not know of this sleep, or it would have threads look for work again.
+	sleep := unix.NsecToTimespec(2 * int64(monitorSlack))
+	_ = unix.Nanosleep(&sleep, nil)
 	// The first call starts the thread by which others are started where one is held: let it inherit from this one.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
