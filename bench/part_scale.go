@@ -41,7 +41,7 @@ func (b *Bench) scaleOne(ctx context.Context, kind Kind, objects int) (err error
 	if err := s.fill(ctx, objects); err != nil {
 		return err
 	}
-	if err := s.drainAll(ctx, s.Client()); err != nil { // what is read first is loaded first
+	if err := s.warm(ctx); err != nil { // what is read first is loaded first
 		return err
 	}
 	path := func(i int) string { return widgets + "/" + widgetName(i*7919%objects) }
@@ -82,7 +82,8 @@ func (b *Bench) scaleList(ctx context.Context, s *Server, objects int) error {
 		return err
 	}
 	list := Load{Clients: 1, For: b.Load / 2, Op: func(ctx context.Context, c *Client, _ int) error {
-		return s.drainAll(ctx, c)
+		_, err := c.Drain(ctx, allWidgets)
+		return err
 	}}
 	sample, err := list.run(ctx, s)
 	if err != nil {
@@ -92,13 +93,13 @@ func (b *Bench) scaleList(ctx context.Context, s *Server, objects int) error {
 	return b.memory(ctx, s, atScale("RSS", objects, Megabytes, Target{}), residentNow)
 }
 
-// drainTries is how often upstream's server is asked for all objects.
-const drainTries = 3
+// warmTries is how often upstream's server is asked for all objects before anything is measured.
+const warmTries = 3
 
-// drainAll reads all objects. Upstream's server sometimes ends the answer in the midst of it, when there are 100,000 of them.
-func (s *Server) drainAll(ctx context.Context, c *Client) (err error) {
-	for range drainTries {
-		if _, err = c.Drain(ctx, allWidgets); err == nil || s.Kind != Upstream {
+// warm reads all objects for the first time. Upstream's server sometimes ends that answer in the midst of it, when there are 100,000 of them.
+func (s *Server) warm(ctx context.Context) (err error) {
+	for range warmTries {
+		if _, err = s.Client().Drain(ctx, allWidgets); err == nil || s.Kind != Upstream {
 			break
 		}
 	}
