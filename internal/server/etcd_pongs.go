@@ -106,7 +106,7 @@ func (c *latePongConn) sendHeld() {
 	c.held, c.due = c.held[:0], false
 }
 
-// frameHeader is the length of a frame's header, in bytes; the first three are the length of what follows it (RFC 9113, 4.1).
+// frameHeader is the length of a frame's header, in bytes (RFC 9113, 4.1).
 const frameHeader = 9
 
 // frameCount knows where frames begin and end in what is written.
@@ -128,8 +128,8 @@ func (f *frameCount) pass(p []byte) {
 		n := min(len(p), frameHeader-len(f.header))
 		f.header, p = append(f.header, p[:n]...), p[n:]
 		if len(f.header) == frameHeader {
-			f.left = int(f.header[0])<<16 | int(f.header[1])<<8 | int(f.header[2])
-			f.header = f.header[:0]
+			header, _ := http2.ReadFrameHeader(bytes.NewReader(f.header)) // fails only where bytes are missing
+			f.left, f.header = int(header.Length), f.header[:0]
 		}
 	}
 }

@@ -3,10 +3,8 @@ package server
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -15,45 +13,48 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
-
-	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 // frame is a frame of HTTP/2 as it is written.
-func frame(kind http2.FrameType, flags http2.Flags, stream uint32, payload string) string {
-	length := len(payload)
-	header := []byte{byte(length >> 16), byte(length >> 8), byte(length), byte(kind), byte(flags)}
-	return string(binary.BigEndian.AppendUint32(header, stream)) + payload
+func frame(write func(*http2.Framer) error) string {
+	var written bytes.Buffer
+	_ = write(http2.NewFramer(&written, nil)) // into memory
+	return written.String()
 }
 
-func pong(data string) string { return frame(http2.FramePing, http2.FlagPingAck, 0, data) }
+func data(stream uint32, content string) string {
+	return frame(func(f *http2.Framer) error { return f.WriteData(stream, false, []byte(content)) })
+}
+
+func ping(ack bool, content string) string {
+	return frame(func(f *http2.Framer) error { return f.WritePing(ack, [8]byte([]byte(content))) })
+}
 
 // TestLatePongs holds that answers to pings wait, that others overtake them, and that frames stay whole.
 func TestLatePongs(t *testing.T) {
 	var (
-		data  = frame(http2.FrameData, 0, 1, "some data")
-		ping  = frame(http2.FramePing, 0, 0, "12345678")
-		one   = pong("11111111")
-		other = pong("22222222")
+		some  = data(1, "some data")
+		asks  = ping(false, "12345678")
+		one   = ping(true, "11111111")
+		other = ping(true, "22222222")
 		// looks like a frame with an answer in it: what follows the first byte of its data is one.
-		nested = frame(http2.FrameData, 0, 1, "x"+one)
+		nested = data(1, "x"+one)
 	)
 	for name, tc := range map[string]struct {
 		writes      []string // after the preface; "" lets the delay pass
 		first, then []string
 	}{
-		"others":              {[]string{data, ping}, []string{data, ping}, nil},
+		"others":              {[]string{some, asks}, []string{some, asks}, nil},
 		"alone":               {[]string{one}, nil, []string{one}},
-		"overtaken":           {[]string{one, data}, []string{data}, []string{one}},
-		"two":                 {[]string{one, data, other}, []string{data}, []string{one + other}},
+		"overtaken":           {[]string{one, some}, []string{some}, []string{one}},
+		"two":                 {[]string{one, some, other}, []string{some}, []string{one + other}},
 		"one after the other": {[]string{one, "", other}, []string{one}, []string{other}},
-		"with others":         {[]string{one + data, data + one}, []string{one + data, data + one}, nil},
+		"with others":         {[]string{one + some, some + one}, []string{one + some, some + one}, nil},
 		"the end of a frame":  {[]string{nested[:10], nested[10:]}, []string{nested[:10], nested[10:]}, nil},
-		"in a frame":          {[]string{one, data[:12], "", data[12:]}, []string{data[:12], data[12:], one}, nil},
-		"in a header":         {[]string{one, data[:3], "", data[3:5], data[5:]}, []string{data[:3], data[3:5], data[5:], one}, nil},
+		"in a frame":          {[]string{one, some[:12], "", some[12:]}, []string{some[:12], some[12:], one}, nil},
+		"in a header":         {[]string{one, some[:3], "", some[3:5], some[5:]}, []string{some[:3], some[3:5], some[5:], one}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -64,7 +65,7 @@ func TestLatePongs(t *testing.T) {
 						passDelay()
 						continue
 					}
-					mustWrite(t, c, text)
+					say(t, c, text)
 				}
 				if got := under.seen()[1:]; !slices.Equal(got, tc.first) {
 					t.Errorf("written %q, want %q", got, tc.first)
@@ -83,21 +84,14 @@ func passDelay() {
 	synctest.Wait()
 }
 
-func mustWrite(t *testing.T, c net.Conn, text string) {
-	t.Helper()
-	if n, err := c.Write([]byte(text)); err != nil || n != len(text) {
-		t.Errorf("write %q: %d, %v", text, n, err)
-	}
-}
-
 // TestLatePongFails holds that who writes next is told that an answer could not be sent.
 func TestLatePongFails(t *testing.T) {
 	broken := errors.New("broken")
 	synctest.Test(t, func(t *testing.T) {
 		under := &recordedConn{}
 		c := newLatePongConn(under)
-		mustWrite(t, c, http2.ClientPreface)
-		mustWrite(t, c, pong("12345678"))
+		say(t, c, http2.ClientPreface)
+		say(t, c, ping(true, "12345678"))
 		under.mu.Lock()
 		under.err = broken
 		under.mu.Unlock()
@@ -115,15 +109,15 @@ func FuzzLatePongs(f *testing.F) {
 		var frames []string
 		for i, kind := range kinds {
 			if kind%3 == 0 {
-				frames = append(frames, pong(strings.Repeat(string(rune('a'+i%26)), 8)))
+				frames = append(frames, ping(true, strings.Repeat(string(rune('a'+i%26)), 8)))
 				continue
 			}
-			frames = append(frames, frame(http2.FrameData, 0, uint32(i), strings.Repeat(pong("12345678"), int(kind)%5)+string(kinds[:i])))
+			frames = append(frames, data(1, strings.Repeat(ping(true, "12345678"), int(kind)%5)+string(kinds[:i])))
 		}
 		synctest.Test(t, func(t *testing.T) {
 			under := &recordedConn{}
 			c := newLatePongConn(under)
-			mustWrite(t, c, http2.ClientPreface)
+			say(t, c, http2.ClientPreface)
 			for rest, i := strings.Join(frames, ""), 0; rest != ""; i++ {
 				n := pongLength // mostly what an answer has
 				if len(pieces) > 0 {
@@ -134,7 +128,7 @@ func FuzzLatePongs(f *testing.F) {
 					n = pongLength
 				}
 				n = min(n, len(rest))
-				mustWrite(t, c, rest[:n])
+				say(t, c, rest[:n])
 				rest = rest[n:]
 			}
 			passDelay()
@@ -179,12 +173,8 @@ func partition(frames []string) (pongs, others []string) {
 
 // TestEtcdIsAnsweredLate puts values, small ones and such as need several writes, and counts what etcd is sent: it does ask, but seldom.
 func TestEtcdIsAnsweredLate(t *testing.T) {
-	etcd := etcdtest.New(t, func(c *embed.Config) {
-		c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
-		c.AdvertiseClientUrls = c.ListenClientUrls
-	})
 	counted := &countedPongs{}
-	options := &EtcdOptions{Servers: []string{"http://" + etcd.Addr().String()}}
+	options := &EtcdOptions{Servers: []string{externalEtcd(t, nil, nil, "")}}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:   options.Servers,
 		DialOptions: append(options.dialOptions(nil), grpc.WithContextDialer(counted.dial)),

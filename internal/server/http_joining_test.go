@@ -96,7 +96,7 @@ func TestJoiningConnFails(t *testing.T) {
 	})
 }
 
-func say(t *testing.T, c *joiningConn, text string) {
+func say(t *testing.T, c net.Conn, text string) {
 	t.Helper()
 	if n, err := c.Write([]byte(text)); err != nil || n != len(text) {
 		t.Errorf("write %q: %d, %v", text, n, err)
