@@ -99,10 +99,15 @@ func unwrapped(obj runtime.Object) runtime.Object {
 // managedTypes types what is in a managedObject.
 type managedTypes struct{ managedfields.TypeConverter }
 
+// ObjectToTyped shows the library all objects alike, a Scale too: what is applied to it is compared with it.
 func (t managedTypes) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
 	u, ok := unwrapped(obj).(*unstructured.Unstructured)
 	if !ok {
-		return t.TypeConverter.ObjectToTyped(obj, options...)
+		members, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil, err
+		}
+		u = &unstructured.Unstructured{Object: members}
 	}
 	shown := fieldValueOf(contextOf(obj), versionShown(contextOf(obj), u.Object))
 	if m, ok := obj.(*managedObject); ok && m.made != nil {
