@@ -172,7 +172,7 @@ func (l *lockstep) report(t *testing.T, s script, sequence []uint64, shortest *p
 		return true
 	}
 	if again := slices.Repeat([][]uint64{sequence}, 2); !slices.ContainsFunc(again, differs) {
-		t.Logf("%s: a difference that did not come again:\n%s", s.name, shortest.difference)
+		t.Logf("%s: a difference that did not come again:\n%s%s", s.name, shortest.told.String(), shortest.difference)
 		return false
 	}
 	for size := len(sequence) / 2; size > 0; size /= 2 {

@@ -72,7 +72,7 @@ var (
 		regexp.MustCompile(`()(, current: )\d+`),
 		regexp.MustCompile(`(too old resource version: )(\d+ \()\d+`),
 		regexp.MustCompile(`()(resourceVersion\\*"?: ?\\*")\d+`),
-		regexp.MustCompile(`()(ResourceVersion in (?:record \(|object meta: ))\d+`),
+		regexp.MustCompile(`()(ResourceVersion\s+in\s+(?:record\s+\(|object\s+meta:\s+))\d+`),
 	}
 )
 
