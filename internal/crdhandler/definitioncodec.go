@@ -36,12 +36,15 @@ func (definitionCodec) decode(view *dynamicstorage.View, revision int64) (runtim
 
 // encode returns the view too: to make it of the bytes they would have to be decoded again.
 func (definitionCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
-	internal := obj.(*apiextensions.CustomResourceDefinition)
-	value, err := crds.EncodeDefinition(internal)
+	parts, err := crds.NewParts(obj.(*apiextensions.CustomResourceDefinition))
 	if err != nil {
 		return nil, nil, err
 	}
-	view, err := viewOf(internal)
+	value, err := parts.Stored()
+	if err != nil {
+		return nil, nil, err
+	}
+	view, err := viewOf(parts)
 	return value, view, err
 }
 
@@ -83,12 +86,16 @@ func (definitionCodec) view(entry *dynamicstorage.Entry) (*dynamicstorage.View, 
 	if err != nil {
 		return nil, err
 	}
-	return viewOf(internal)
+	parts, err := crds.NewParts(internal)
+	if err != nil {
+		return nil, err
+	}
+	return viewOf(parts)
 }
 
-// viewOf is the v1 form of a CRD, which is not changed.
-func viewOf(internal *apiextensions.CustomResourceDefinition) (*dynamicstorage.View, error) {
-	crd, err := crds.ToV1(internal)
+// viewOf is the v1 form of a CRD.
+func viewOf(parts *crds.Parts) (*dynamicstorage.View, error) {
+	crd, err := crds.ToV1(parts.Bare)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +105,8 @@ func viewOf(internal *apiextensions.CustomResourceDefinition) (*dynamicstorage.V
 	if err != nil {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 	}
-	return &dynamicstorage.View{JSON: slices.Clip(value), At: at, Labels: dynamicstorage.PairsOf(crd.Labels)}, nil
+	// The schemas come after the metadata, and so after the place of the resourceVersion.
+	return &dynamicstorage.View{JSON: parts.Complete(value), At: at, Labels: dynamicstorage.PairsOf(crd.Labels)}, nil
 }
 
 // revisionMark stands for the resourceVersion of a CRD while it is encoded, so that its place in the bytes is

@@ -79,7 +79,7 @@ func internalOf(t *testing.T, manifest string) *apiextensions.CustomResourceDefi
 
 func TestEncodeWritesWhatUpstreamWrites(t *testing.T) {
 	oracle := apiserver.Codecs.LegacyCodec(v1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
-	for name, manifest := range map[string]string{"widgets": widgets, "ancient": ancient} {
+	for name, manifest := range manifests {
 		t.Run(name, func(t *testing.T) {
 			crd := internalOf(t, manifest)
 			value, err := EncodeDefinition(crd)

@@ -21,30 +21,40 @@ var (
 // EncodeDefinition is the value to store for a CRD, without a resourceVersion: JSON in v1beta1, as upstream writes it. That
 // form keeps what versions share in one place, so it is never larger than v1. The object is not changed.
 func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, error) {
-	beta := &v1beta1.CustomResourceDefinition{}
+	parts, err := NewParts(crd)
+	if err != nil {
+		return nil, err
+	}
+	return parts.Stored()
+}
+
+// Stored is EncodeDefinition for a CRD in parts.
+func (p *Parts) Stored() ([]byte, error) {
+	crd, beta := p.Bare, &v1beta1.CustomResourceDefinition{}
 	if err := v1beta1.Convert_apiextensions_CustomResourceDefinition_To_v1beta1_CustomResourceDefinition(crd, beta, nil); err != nil {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 	}
 	beta.ResourceVersion = ""
 	beta.SelfLink = "" //lint:ignore SA1019 nobody sets it any more, but clients may send it
-	var parts [3][]byte
+	var members [3][]byte
 	for n, part := range []any{&beta.ObjectMeta, &beta.Spec, &beta.Status} {
 		var err error
-		if parts[n], err = json.Marshal(part); err != nil {
+		if members[n], err = json.Marshal(part); err != nil {
 			return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 		}
 	}
-	value := slices.Concat(beforeMetadata, parts[0], beforeSpec, parts[1], beforeStatus, parts[2], afterStatus)
+	members[1] = p.Complete(members[1])
+	value := slices.Concat(beforeMetadata, members[0], beforeSpec, members[1], beforeStatus, members[2], afterStatus)
 	outline, err := outlineOf(beta)
 	if err != nil {
 		return nil, err
 	}
-	specAt := len(beforeMetadata) + len(parts[0]) + len(beforeSpec)
+	specAt := len(beforeMetadata) + len(members[0]) + len(beforeSpec)
 	remember(value, &known{
-		spec:       value[specAt : specAt+len(parts[1])],
-		statusAt:   specAt + len(parts[1]),
+		spec:       value[specAt : specAt+len(members[1])],
+		statusAt:   specAt + len(members[1]),
 		outline:    outline,
-		definition: weakly(crd),
+		definition: weakly(p.whole),
 	})
 	return value, nil
 }

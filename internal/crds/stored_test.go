@@ -20,7 +20,7 @@ func stripped(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.Cu
 
 // TestKnownValuesReadAsOthers compares what is remembered of a value just written with what is read from its bytes.
 func TestKnownValuesReadAsOthers(t *testing.T) {
-	for name, manifest := range map[string]string{"widgets": widgets, "ancient": ancient} {
+	for name, manifest := range manifests {
 		t.Run(name, func(t *testing.T) {
 			value, err := EncodeDefinition(internalOf(t, manifest))
 			if err != nil {
