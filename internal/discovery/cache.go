@@ -3,6 +3,8 @@ package discovery
 import (
 	"container/list"
 	"sync"
+
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // partKey names a part of a document. CRDs that change have other keys: a part never has to be checked.
@@ -17,14 +19,14 @@ type partKey struct {
 
 // part is what some CRDs contribute to a document. As protobuf, and of a list of resources, it is all in definitions.
 type part struct {
-	paths, definitions block
+	paths, definitions wire.Deflated
 	// names are those of the CRDs.
 	names []string
 }
 
 func (p *part) bytes() int64 {
 	const overhead = 512
-	return int64(len(p.paths.deflated)+len(p.definitions.deflated)) + overhead
+	return int64(p.paths.Size()+p.definitions.Size()) + overhead
 }
 
 // partCache keeps the parts used last.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery/openapi"
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // defaultCacheBytes is what the parts of some ten thousand CRDs take.
@@ -60,37 +61,37 @@ func (d *documents) send(w http.ResponseWriter, req *http.Request, doc *document
 		return
 	}
 	header.Set("Content-Type", doc.media.contentType)
-	sendBody(w, req, true, func(out output) error { return d.write(req.Context(), out, doc, frame) })
+	sendBody(w, req, true, func(out body) error { return d.write(req.Context(), out, doc, frame) })
 }
 
 // write sends the frame with the parts in their places.
-func (d *documents) write(ctx context.Context, out output, doc *document, frame *frameBlocks) error {
+func (d *documents) write(ctx context.Context, out body, doc *document, frame *frameBlocks) error {
 	key := partKey{version: doc.version, protobuf: doc.media.protobuf}
-	if err := out.block(&frame.begin); err != nil {
+	if err := out.block(frame.begin); err != nil {
 		return err
 	}
 	if key.protobuf {
-		return d.parts.all(ctx, doc.records, key, func(p *part) error { return out.block(&p.definitions) })
+		return d.parts.all(ctx, doc.records, key, func(p *part) error { return out.block(p.definitions) })
 	}
 	// The paths are written while parts are made; all of them are kept until their definitions are written.
 	made := make([]*part, 0, len(doc.records))
 	separator := frame.separator
 	err := d.parts.all(ctx, doc.records, key, func(p *part) error {
 		made = append(made, p)
-		err := separated(out, separator, &p.paths)
+		err := separated(out, separator, p.paths)
 		separator = ","
 		return err
 	})
 	if err == nil {
-		err = out.block(&frame.middle)
+		err = out.block(frame.middle)
 	}
 	for _, p := range made {
 		if err == nil {
-			err = separated(out, ",", &p.definitions)
+			err = separated(out, ",", p.definitions)
 		}
 	}
 	if err == nil {
-		err = out.block(&frame.end)
+		err = out.block(frame.end)
 	}
 	return err
 }
@@ -103,7 +104,7 @@ type frameKey struct {
 
 // frameBlocks is a frame, compressed. As protobuf it is all in begin.
 type frameBlocks struct {
-	begin, middle, end block
+	begin, middle, end wire.Deflated
 	// separator stands between begin and the first part.
 	separator string
 }
@@ -118,22 +119,14 @@ func (d *documents) blocks(doc *document) (*frameBlocks, error) {
 	if begin[len(begin)-1] == '{' {
 		made.separator = ""
 	}
-	var err error
 	if key.protobuf {
 		middle, end = nil, nil
+		var err error
 		if begin, err = doc.media.encode(doc.frame.Bytes()); err != nil {
 			return nil, err
 		}
 	}
-	if made.begin, err = newBlock(begin); err != nil {
-		return nil, err
-	}
-	if made.middle, err = newBlock(middle); err != nil {
-		return nil, err
-	}
-	if made.end, err = newBlock(end); err != nil {
-		return nil, err
-	}
+	made.begin, made.middle, made.end = wire.DeflateWell(begin), wire.DeflateWell(middle), wire.DeflateWell(end)
 	kept, _ := d.frames.LoadOrStore(key, made)
 	return kept.(*frameBlocks), nil
 }

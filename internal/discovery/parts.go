@@ -16,6 +16,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery/openapi"
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // parts makes the parts of documents, each once, and keeps them within a budget.
@@ -88,7 +89,7 @@ func (p *parts) all(ctx context.Context, records []*crds.Record, key partKey, us
 	}
 	err := inOrder(ctx, made, func(one *part) error {
 		<-ahead
-		if one.definitions.size == 0 {
+		if one.definitions.Length() == 0 {
 			return nil
 		}
 		return use(one)
@@ -125,7 +126,7 @@ func (p *parts) get(ctx context.Context, records []*crds.Record, key partKey) (*
 		fmt.Fprintf(digest, "%q %q\n", record.Name, record.SpecHash)
 	}
 	key.digest = string(digest.Sum(nil))
-	return p.kept(key, func() (*part, error) { return p.make(context.WithoutCancel(ctx), records, key) })
+	return p.kept(key, func() (*part, error) { return p.make(context.WithoutCancel(ctx), records, key), nil })
 }
 
 // kept returns the part of a key, which is made if there is none. It is made once, whoever asks for it meanwhile.
@@ -151,7 +152,7 @@ func (p *parts) kept(key partKey, make func() (*part, error)) (*part, error) {
 }
 
 // make describes CRDs, as many at a time as there are processors.
-func (p *parts) make(ctx context.Context, records []*crds.Record, key partKey) (*part, error) {
+func (p *parts) make(ctx context.Context, records []*crds.Record, key partKey) *part {
 	p.announce(len(records))
 	made, described := &part{}, make([]openapi.Part, len(records))
 	group := errgroup.Group{}
@@ -173,12 +174,9 @@ func (p *parts) make(ctx context.Context, records []*crds.Record, key partKey) (
 	if key.protobuf {
 		separator = ""
 	}
-	var err error
-	if made.paths, err = newBlock(joined(described, separator, func(one *openapi.Part) []byte { return one.Paths })); err != nil {
-		return nil, err
-	}
-	made.definitions, err = newBlock(joined(described, separator, func(one *openapi.Part) []byte { return one.Definitions }))
-	return made, err
+	made.paths = wire.DeflateWell(joined(described, separator, func(one *openapi.Part) []byte { return one.Paths }))
+	made.definitions = wire.DeflateWell(joined(described, separator, func(one *openapi.Part) []byte { return one.Definitions }))
+	return made
 }
 
 // joined is a piece of each part that has been described, with something between them.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 const (
@@ -63,13 +64,13 @@ func (p *parts) sendResources(w http.ResponseWriter, req *http.Request, g *group
 			return err
 		}
 		made = append(made, one)
-		size += one.definitions.size
+		size += one.definitions.Length()
 	}
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
-	sendBody(w, req, size >= compressedFrom, func(out output) error {
+	sendBody(w, req, size >= compressedFrom, func(out body) error {
 		separator := begin
 		for _, one := range made {
-			if err := separated(out, separator, &one.definitions); err != nil {
+			if err := separated(out, separator, one.definitions); err != nil {
 				return err
 			}
 			separator = ","
@@ -99,7 +100,7 @@ func (p *parts) resources(records []*crds.Record, version string) (*part, error)
 		if err != nil {
 			return nil, fmt.Errorf("encoding resources: %w", err)
 		}
-		made.definitions, err = newBlock(text[1 : len(text)-1])
-		return made, err
+		made.definitions = wire.DeflateWell(text[1 : len(text)-1])
+		return made, nil
 	})
 }

@@ -28,6 +28,16 @@ var gzipBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, ga
 // gzipHead says: deflate, no flags, no time, unknown operating system.
 var gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 
+// Compress writes what write writes, compressed. After an error of write the member is not ended.
+func Compress(w io.Writer, write func(*Gzip) error) error {
+	body := newGzip(w)
+	defer body.release()
+	if err := write(body); err != nil {
+		return err
+	}
+	return body.end()
+}
+
 // newGzip begins a member on w. It must be released.
 func newGzip(w io.Writer) *Gzip {
 	buffer := gzipBuffers.Get().(*bufio.Writer)

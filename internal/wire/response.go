@@ -30,12 +30,7 @@ func WriteGzip(w http.ResponseWriter, code int, contentType string, write func(*
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Add("Vary", "Accept-Encoding")
 	WriteHeader(w, code, contentType)
-	body := newGzip(w)
-	defer body.release()
-	if err := write(body); err != nil {
-		return err
-	}
-	return body.end()
+	return Compress(w, write)
 }
 
 // WriteBody sends a body that is in memory already.

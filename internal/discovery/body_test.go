@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"hash/crc32"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // FuzzBlocks joins two texts and a separator in both outputs.
@@ -21,10 +23,11 @@ func FuzzBlocks(f *testing.F) {
 		}
 		want := string(first) + separator + string(second)
 		var plain, zipped bytes.Buffer
-		for _, out := range []output{&plainOutput{w: &plain}, &gzipOutput{w: &zipped}} {
-			a, errA := newBlock(first)
-			b, errB := newBlock(second)
-			if err := errors.Join(errA, errB, out.block(&a), out.text(separator), out.block(&b), out.close()); err != nil {
+		for w, compressed := range map[io.Writer]bool{&plain: false, &zipped: true} {
+			err := writeBody(w, compressed, func(out body) error {
+				return errors.Join(out.block(wire.DeflateWell(first)), separated(out, separator, wire.DeflateWell(second)))
+			})
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -43,21 +46,15 @@ func FuzzBlocks(f *testing.F) {
 	})
 }
 
-func TestJoinChecksums(t *testing.T) {
-	text := bytes.Repeat([]byte("0123456789abcdef"), 70000)
-	want := crc32.ChecksumIEEE(text)
-	for _, at := range []int{0, 1, 2, 3, 255, 256, 65535, 65536, 1 << 20, len(text) - 1, len(text)} {
-		got := joinChecksums(crc32.ChecksumIEEE(text[:at]), crc32.ChecksumIEEE(text[at:]), int64(len(text)-at))
-		if got != want {
-			t.Errorf("at %d: %x, want %x", at, got, want)
-		}
-	}
+// incompressible is a block that takes as much memory as its text.
+func incompressible(size int) wire.Deflated {
+	text := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(text) // never fails
+	return wire.DeflateWell(text)
 }
 
 func TestCacheKeepsWhatIsUsed(t *testing.T) {
-	one := func(names ...string) *part {
-		return &part{paths: block{deflated: make([]byte, 1000)}, names: names}
-	}
+	one := func(names ...string) *part { return &part{paths: incompressible(1000), names: names} }
 	c := newPartCache(3 * one().bytes())
 	for _, name := range []string{"a", "b", "c"} {
 		c.put(partKey{digest: name}, one(name))
@@ -70,7 +67,7 @@ func TestCacheKeepsWhatIsUsed(t *testing.T) {
 			t.Errorf("%s: kept %t", name, got)
 		}
 	}
-	c.put(partKey{digest: "huge"}, &part{paths: block{deflated: make([]byte, 1<<20)}})
+	c.put(partKey{digest: "huge"}, &part{paths: incompressible(1 << 20)})
 	if c.bytes > c.limit || len(c.parts) != c.used.Len() {
 		t.Errorf("%d bytes of %d, %d parts, %d in order", c.bytes, c.limit, len(c.parts), c.used.Len())
 	}
