@@ -26,6 +26,7 @@ require (
 require (
 	github.com/crd-server/crd-server/test/process v0.0.0-00010101000000-000000000000
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
+	golang.org/x/sys v0.49.0
 )
 
 require (
@@ -45,7 +46,6 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
