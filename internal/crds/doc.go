@@ -1,6 +1,6 @@
 // Package crds keeps what the server knows of its CustomResourceDefinitions.
 //
-// A CRD is stored as upstream stores it (definition.go: DecodeDefinition; encode.go: EncodeDefinition). Most of its bytes are
+// A CRD is stored as upstream stores it (definition.go: DecodeDefinition; encode.go: EncodeDefinition; parts.go: with other forms at once). Most of its bytes are
 // schemas, which are seldom asked for: Open (stored.go) reads the rest, and puts another status into the bytes. What
 // this process has written itself it remembers for a while (known.go), so that it need not be read again. An in-process
 // informer (informer.go) reads the stored bytes straight from dynamicstorage, without HTTP, and hands over one

@@ -43,16 +43,16 @@ func (p *Parts) Stored() ([]byte, error) {
 			return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 		}
 	}
-	members[1] = p.Complete(members[1])
-	value := slices.Concat(beforeMetadata, members[0], beforeSpec, members[1], beforeStatus, members[2], afterStatus)
+	value := p.Complete(slices.Concat(beforeMetadata, members[0], beforeSpec, members[1], beforeStatus, members[2], afterStatus))
 	outline, err := outlineOf(beta)
 	if err != nil {
 		return nil, err
 	}
-	specAt := len(beforeMetadata) + len(members[0]) + len(beforeSpec)
+	specAt := len(beforeMetadata) + len(members[0]) + len(beforeSpec) // the schemas are in the spec
+	statusAt := len(value) - len(beforeStatus) - len(members[2]) - len(afterStatus)
 	remember(value, &known{
-		spec:       value[specAt : specAt+len(members[1])],
-		statusAt:   specAt + len(members[1]),
+		spec:       value[specAt:statusAt],
+		statusAt:   statusAt,
 		outline:    outline,
 		definition: weakly(p.whole),
 	})
