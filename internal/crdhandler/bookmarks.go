@@ -29,12 +29,12 @@ type bookmarkTimer struct {
 	timer   clock.Timer
 }
 
-// context returns a context for waiting: that of the watch, ended when the next bookmark is due (H4).
+// context returns a context for waiting: that of the watch, ended when the next bookmark is due (H4). One that has ended while
+// events were sent ends the next wait.
 func (t *bookmarkTimer) context(ctx context.Context) context.Context {
-	if t.current != nil && t.current.Err() == nil {
+	if t.current != nil {
 		return t.current
 	}
-	t.stop()
 	next, ok := t.session.nextBookmark()
 	if !ok {
 		return ctx
@@ -44,8 +44,14 @@ func (t *bookmarkTimer) context(ctx context.Context) context.Context {
 	return t.current
 }
 
-// due says that the wait was ended for a bookmark.
-func (t *bookmarkTimer) due() bool { return t.current != nil && t.current.Err() != nil }
+// due says that the time for a bookmark has come. The time for the next one begins then.
+func (t *bookmarkTimer) due() bool {
+	if t.current == nil || t.current.Err() == nil {
+		return false
+	}
+	t.stop()
+	return true
+}
 
 func (t *bookmarkTimer) stop() {
 	if t.timer != nil {

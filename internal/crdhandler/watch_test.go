@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -269,65 +270,98 @@ func TestWatchOverWebSocket(t *testing.T) {
 
 func TestBookmarks(t *testing.T) {
 	r := newReading(t)
+	w := r.watchInTime()
+	revision := r.put("ns/b", "red")
+	w.expectFlushed(`{"type":"ADDED"`)
+	for _, step := range []time.Duration{time.Minute, 28 * time.Second} {
+		waitFor(t, w.clock.HasWaiters)
+		w.clock.Step(step)
+		w.expectFlushed(bookmarkOf(revision))
+	}
+}
+
+// A bookmark that comes to be due while events are sent follows them.
+func TestBookmarkDuringEvents(t *testing.T) {
+	r := newReading(t)
+	w := r.watchInTime()
+	waitFor(t, w.clock.HasWaiters)
+	w.flushing = sync.OnceFunc(func() { w.clock.Step(time.Minute) })
+	revision := r.put("ns/b", "red")
+	w.expectFlushed(`{"type":"ADDED"`)
+	w.expectFlushed(bookmarkOf(revision))
+}
+
+func bookmarkOf(revision int64) string {
+	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"%d"}}}`+"\n", revision)
+}
+
+// watchInTime begins a watch of gadgets with bookmarks, whose clock is a test's and whose time is up after 90 seconds.
+func (r *reading) watchInTime() *timedWatch {
+	r.t.Helper()
 	begin := r.put("ns/a", "red")
 	now := time.Now()
-	fake := testingclock.NewFakeClock(now)
 	opts := &metainternal.ListOptions{ResourceVersion: fmt.Sprint(begin), AllowWatchBookmarks: true}
 	req := httptest.NewRequest(http.MethodGet, "/", nil)
 	mediaType, err := r.scope.negotiate(req)
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	encoder, err := r.scope.newEventEncoder(req, mediaType)
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	start, err := newWatchStart(opts)
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	out := &frames{flushed: make(chan string, 10)}
+	w := &timedWatch{t: r.t, clock: testingclock.NewFakeClock(now), flushing: func() {}, flushed: make(chan string, 10)}
 	session := &watchSession{
-		scope: r.scope, selection: r.scope.selection("", opts), start: start, bookmarks: true, encoder: encoder, out: out, view: r.scope.view, views: r.scope.views,
-		clock: fake, deadline: now.Add(90 * time.Second),
+		scope: r.scope, selection: r.scope.selection("", opts), start: start, bookmarks: true, encoder: encoder, out: w, view: r.scope.view, views: r.scope.views,
+		clock: w.clock, deadline: now.Add(90 * time.Second),
 	}
-	session.measure(t.Context(), opts)
-	ctx, cancel := context.WithCancel(t.Context())
+	session.measure(r.t.Context(), opts)
+	ctx, cancel := context.WithCancel(r.t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		session.run(ctx, session.open(ctx))
 	}()
-	defer func() { cancel(); <-done; session.close() }()
-
-	revision := r.put("ns/b", "red")
-	if got := <-out.flushed; !strings.HasPrefix(got, `{"type":"ADDED"`) {
-		t.Fatalf("got %s", got)
-	}
-	for _, step := range []time.Duration{time.Minute, 28 * time.Second} {
-		waitFor(t, fake.HasWaiters)
-		fake.Step(step)
-		want := fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"%d"}}}`+"\n", revision)
-		if got := <-out.flushed; got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
+	r.t.Cleanup(func() { cancel(); <-done; session.close() })
+	return w
 }
 
-// frames is an eventStream that hands what is flushed to a test.
-type frames struct {
-	pending string
-	flushed chan string
+// timedWatch is a watch by a clock of its own, and an eventStream that hands what is flushed to a test.
+type timedWatch struct {
+	t     testing.TB
+	clock *testingclock.FakeClock
+	// flushing is called before anything is flushed.
+	flushing func()
+	pending  string
+	flushed  chan string
 }
 
-func (f *frames) write(frame []byte) error { f.pending += string(frame); return nil }
+func (w *timedWatch) write(frame []byte) error { w.pending += string(frame); return nil }
 
-func (f *frames) flush() error {
-	if f.pending != "" {
-		f.flushed <- f.pending
-		f.pending = ""
+func (w *timedWatch) flush() error {
+	if w.pending != "" {
+		w.flushing()
+		w.flushed <- w.pending
+		w.pending = ""
 	}
 	return nil
+}
+
+// expectFlushed waits for what is flushed next, and compares its beginning.
+func (w *timedWatch) expectFlushed(prefix string) {
+	w.t.Helper()
+	select {
+	case got := <-w.flushed:
+		if !strings.HasPrefix(got, prefix) {
+			w.t.Fatalf("got %s, want %s", got, prefix)
+		}
+	case <-time.After(10 * time.Second):
+		w.t.Fatalf("nothing was sent in time, want %s", prefix)
+	}
 }
 
 func waitFor(t *testing.T, condition func() bool) {
