@@ -81,7 +81,7 @@ func (s *Static) newStaticFrameV3(operations []*operation) (*Frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths, err := members(pathsV3(operations))
+	paths, err := version3.appendOperations(nil, operations)
 	if err != nil {
 		return nil, err
 	}
@@ -102,10 +102,6 @@ func (s *Static) newFrameV2() (*Frame, error) {
 	for _, more := range staticDocuments() {
 		operations = append(operations, more...)
 	}
-	items, err := pathsV2(operations)
-	if err != nil {
-		return nil, err
-	}
 	all := maps.Clone(shared.static)
 	maps.Copy(all, shared.scale)
 	// One resource that has everything stands for all that parts may refer to.
@@ -116,7 +112,7 @@ func (s *Static) newFrameV2() (*Frame, error) {
 		return nil, err
 	}
 	info, infoErr := titled(s.version, "Kubernetes")
-	paths, pathsErr := members(items)
+	paths, pathsErr := version2.appendOperations(nil, operations)
 	definitions, definitionsErr := members(all)
 	common, commonErr := json.Marshal(parameters)
 	if err := errors.Join(infoErr, pathsErr, definitionsErr, commonErr); err != nil {

@@ -32,7 +32,7 @@ func V3(crd *apiextensions.CustomResourceDefinition, version string) (*Part, err
 		return nil, err
 	}
 	part := &Part{Scale: r.scale}
-	if part.Paths, err = members(pathsV3(r.operations())); err != nil {
+	if part.Paths, err = version3.appendPaths(nil, r); err != nil {
 		return nil, err
 	}
 	part.Definitions, err = members(definitions)
@@ -54,12 +54,8 @@ func V2(crd *apiextensions.CustomResourceDefinition) (*Part, error) {
 		if err != nil {
 			return nil, err
 		}
-		paths, err := pathsV2(r.operations())
-		if err != nil {
-			return nil, err
-		}
 		part.Scale = part.Scale || r.scale
-		if part.Paths, err = appendMembers(part.Paths, paths); err != nil {
+		if part.Paths, err = version2.appendPaths(part.Paths, r); err != nil {
 			return nil, err
 		}
 		if part.Definitions, err = appendMembers(part.Definitions, definitions); err != nil {

@@ -122,9 +122,14 @@ func sharable(p *spec.Parameter) bool {
 	case "name", "dryRun", "fieldValidation":
 		return false
 	case "body":
-		return strings.HasPrefix(p.Schema.Ref.String(), version2.prefix+"io.k8s.apimachinery")
+		return sharableBody(strings.TrimPrefix(p.Schema.Ref.String(), version2.prefix))
 	}
 	return true
+}
+
+// sharableBody says that a body of this definition may be what many operations read.
+func sharableBody(definition string) bool {
+	return strings.HasPrefix(definition, "io.k8s.apimachinery")
 }
 
 // sharedNames keeps the names of shared parameters by what makes them different: there are a few dozen.

@@ -26,6 +26,12 @@ type resource struct {
 	patches           []string
 }
 
+// What all custom resources are answered in, and patched with.
+var (
+	customProduces = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML}
+	customPatches  = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyPatchType)}
+)
+
 // newResource describes a CRD in one of its versions.
 func newResource(crd *apiextensions.CustomResourceDefinition, version string) (*resource, error) {
 	names := &crd.Spec.Names
@@ -33,8 +39,7 @@ func newResource(crd *apiextensions.CustomResourceDefinition, version string) (*
 		group: crd.Spec.Group, version: version, plural: names.Plural,
 		kind: names.Kind, listKind: names.ListKind,
 		namespaced: crd.Spec.Scope == apiextensions.NamespaceScoped,
-		produces:   []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML},
-		patches:    []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyPatchType)},
+		produces:   customProduces, patches: customPatches,
 	}
 	r.object = definitionName(r.group, version, r.kind)
 	r.list = definitionName(r.group, version, r.listKind)
