@@ -6,5 +6,6 @@
 // definitions, is what apiextensions-apiserver's OpenAPI builder says; tests compare the two.
 //
 // Begin with part.go. operation.go lists what can be done with a resource, paths2.go and paths3.go say it in the two
-// versions, form.go once for all resources that are alike; schema.go turns a structural schema into a definition; static.go is about what does not come from CRDs.
+// versions, and form.go once for all resources that are alike; schema.go turns a structural schema into a definition;
+// static.go is about what does not come from CRDs.
 package openapi
