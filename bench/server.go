@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/crd-server/crd-server/test/process"
 )
 
@@ -65,6 +67,7 @@ func start(ctx context.Context, programs Programs, kind Kind) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Kind: kind, dir: dir}
+	unix.Sync() // what builds and other servers have written, or removed, is not to keep its etcd waiting for the disk
 	if err := s.start(ctx, programs); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", kind, err), s.Stop())
 	}
