@@ -10,7 +10,7 @@ import (
 )
 
 // form is what the paths of resources say that are alike: with gaps, for they differ in names only. To encode them for each resource
-// would take longer than to encode its schema.
+// takes nearly as long as to encode its schema.
 type form struct {
 	paths []*formText
 }
