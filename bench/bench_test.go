@@ -102,6 +102,31 @@ func TestReport(t *testing.T) {
 	}
 }
 
+func TestGrowth(t *testing.T) {
+	for name, fifths := range map[string]int{"all": groupNames, "ended early": 1, "another part": 0} {
+		var results Results
+		results.Put(rowPeak, Ours, 500)
+		for n := range fifths {
+			results.PutSample(rowGrowth(n+1), Ours, Sample{Ops: 2000, Elapsed: 20 * time.Second, CPU: 10 * time.Second})
+		}
+		report := Report{Rows: results.rows}
+		var plot strings.Builder
+		if err := report.WriteGrowth(&plot); err != nil {
+			t.Fatal(err)
+		}
+		if err := xml.Unmarshal([]byte(plot.String()), new(struct{ XMLName xml.Name })); err != nil {
+			t.Errorf("%s: the plot is not XML: %v\n%s", name, err, &plot)
+		}
+		if lines := strings.Count(plot.String(), "<polyline"); lines != 4 && fifths > 0 || lines > 0 && fifths == 0 {
+			t.Errorf("%s: %d lines\n%s", name, lines, &plot)
+		}
+		// The names stand where the lines end: at 100 s and 50 of CPU, of 100.
+		if ended := strings.Contains(plot.String(), `y="64.0"`) && strings.Contains(plot.String(), `y="214.0"`); ended != (fifths == groupNames) {
+			t.Errorf("%s: wrong ends:\n%s", name, &plot)
+		}
+	}
+}
+
 func TestCPUTimeOfThisProcess(t *testing.T) {
 	before, err := cpuTime(os.Getpid())
 	if err != nil {

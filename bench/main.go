@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -57,9 +58,13 @@ func run(ctx context.Context, b *Bench, parts, output string) error {
 	if err := report.WriteTable(os.Stdout); err != nil {
 		return err
 	}
-	for file, write := range map[string]func(io.Writer) error{
+	files := map[string]func(io.Writer) error{
 		"results.json": report.WriteJSON, "results.md": report.WriteTable, "results.svg": report.WritePlot,
-	} {
+	}
+	if slices.Contains(names, partGrowth) {
+		files["growth.svg"] = report.WriteGrowth
+	}
+	for file, write := range files {
 		if err := writeFile(filepath.Join(output, file), write); err != nil {
 			return err
 		}
