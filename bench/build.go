@@ -44,7 +44,7 @@ func build(ctx context.Context, dir string) (Programs, error) {
 }
 
 // forget has the kernel read a program as it is run, like one that has been on the disk since before the machine was started. From what was written just now it
-// maps more at a time, as the file came to be in memory: the same server had between 91 and 134 MB of RSS, and has 91 or 92.
+// maps more at a time, as the file came to be in memory: the same server had between 89 and 134 MB of RSS, and has 90 to 92.
 func forget(program string) error {
 	file, err := os.Open(program)
 	if err != nil {

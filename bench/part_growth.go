@@ -19,8 +19,12 @@ var (
 	rowGrownStart  = Work{partGrowth, "10,000 CRDs: start with them", Millis, Target{}}
 )
 
-// groupNames is how many names each group gets.
-const groupNames = 5
+const (
+	// groupNames is how many names each group gets.
+	groupNames = 5
+	// grownFifth is how many CRDs are installed under each.
+	grownFifth = 10000 / groupNames
+)
 
 // rowGrowth is what installing the n-th fifth of the CRDs takes: with every fifth the same, or installing costs more the more there are.
 func rowGrowth(n int) Work {
@@ -29,9 +33,12 @@ func rowGrowth(n int) Work {
 
 // growth installs many CRDs, fifth by fifth, and uses them.
 func (b *Bench) growth(ctx context.Context) (err error) {
-	definitions, err := b.definitions(10000 / groupNames)
+	definitions, err := b.definitions(grownFifth)
 	if err != nil {
 		return err
+	}
+	if len(definitions) < grownFifth {
+		return fmt.Errorf("part %s takes %d CRDs, and there are %d in %s", partGrowth, grownFifth, len(definitions), b.CRDs)
 	}
 	s, err := start(ctx, b.Programs, Ours)
 	if err != nil {

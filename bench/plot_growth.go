@@ -17,13 +17,12 @@ const (
 // WriteGrowth draws what it took to install CRDs, by their number: the server's CPU time and the time that passed. Dashed is what it
 // would be if all had been as the first fifth. Rows of other parts are left out.
 func (r *Report) WriteGrowth(w io.Writer) error {
-	const fifth = 10000 / groupNames
 	cpu, elapsed := growthLine{name: "CPU", colour: "#2a7f62"}, growthLine{name: "time", colour: "#c8553d"}
 	for n := range groupNames {
 		for _, row := range r.Rows {
 			if value := row.Values[Ours]; row.Work == rowGrowth(n+1) && value.PerSecond > 0 {
-				cpu.add(fifth * value.Value / 1e3)
-				elapsed.add(fifth / value.PerSecond)
+				cpu.add(grownFifth * value.Value / 1e3)
+				elapsed.add(grownFifth / value.PerSecond)
 			}
 		}
 	}
