@@ -13,11 +13,9 @@ type partKey struct {
 	digest   string
 	version  string // empty: all served versions, in OpenAPI version 2
 	protobuf bool
-	// resources says that the document is the list of a version's resources.
-	resources bool
 }
 
-// part is what some CRDs contribute to a document. As protobuf, and of a list of resources, it is all in definitions.
+// part is what some CRDs contribute to a document. As protobuf it is all in definitions.
 type part struct {
 	paths, definitions wire.Deflated
 	// names are those of the CRDs.

@@ -52,12 +52,6 @@ type Discovery struct {
 	documents *documents
 }
 
-// groupSlot is where what is known of a group is kept until one of its CRDs changes.
-type groupSlot struct {
-	once  sync.Once
-	group *group // nil: nothing is served of it
-}
-
 // New returns the Discovery of all CRDs in the table, which must not have been started yet.
 func New(table Table, options Options) *Discovery {
 	d := &Discovery{table: table, delegate: options.Delegate, version: options.Version, builtin: builtinGroups(options.Reviews)}
@@ -77,14 +71,31 @@ func (d *Discovery) forget(old, record *crds.Record) {
 	if record != nil && shown(old) == shown(record) {
 		return
 	}
-	for _, r := range []*crds.Record{old, record} {
-		if r != nil {
-			d.groups.Delete(r.Group)
-		}
+	switch {
+	case old != nil && record != nil && old.Group != record.Group:
+		d.changeGroup(old.Group, old, nil)
+		d.changeGroup(record.Group, nil, record)
+	case record != nil:
+		d.changeGroup(record.Group, old, record)
+	default:
+		d.changeGroup(old.Group, old, nil)
 	}
 	// Groups first: whoever finds the new list must not put old groups into it.
 	d.list.Store(&groupList{source: d})
 	d.documents.forget(old)
+}
+
+// changeGroup has a group made anew when it is next asked for; one of the two may be nil.
+func (d *Discovery) changeGroup(name string, old, record *crds.Record) {
+	found, ok := d.groups.Load(name)
+	if !ok {
+		return // whoever makes it sees the change in the table
+	}
+	if after := found.(*groupSlot).after(old, record); after != nil {
+		d.groups.Store(name, after)
+	} else {
+		d.groups.Delete(name)
+	}
 }
 
 // shown stands for everything clients are told about a CRD; it is empty for one they are not told about.
@@ -110,9 +121,7 @@ func (d *Discovery) group(name string) *group {
 		}
 		found, _ = d.groups.LoadOrStore(name, &groupSlot{})
 	}
-	slot := found.(*groupSlot)
-	slot.once.Do(func() { slot.group = newGroup(name, d.table.Group(name)) })
-	return slot.group
+	return found.(*groupSlot).group(name, d.table)
 }
 
 // builtinGroup returns a group that is not of custom resources; nil if there is none of that name.

@@ -67,6 +67,9 @@ func (f *fakeTable) show(name string, record *crds.Record) {
 		f.records[name] = record
 	}
 	f.mu.Unlock()
+	if old == nil && record == nil {
+		return
+	}
 	for _, changed := range f.changed {
 		changed(old, record)
 	}

@@ -3,9 +3,10 @@ package discovery
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
-	"strings"
+	"sort"
 	"sync"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -19,8 +20,11 @@ import (
 type group struct {
 	name     string
 	versions []string // the preferred one first
-	// records are the CRDs shown, by plural; the built-in group has none.
-	records []*crds.Record
+	// shares are the CRDs that have a served version, by plural; built-in groups have none. size is how many these are, and served how many
+	// of them serve each version.
+	shares []*share
+	size   int
+	served map[string]int
 	// inVersion lists the resources of a version, by plural.
 	inVersion func(version string) []*resource
 	// item is the group's entry in the aggregated list.
@@ -37,33 +41,89 @@ type item struct {
 
 // newGroup returns what is served of a group by these CRDs, nil if nothing is.
 func newGroup(name string, all []*crds.Record) *group {
-	g := &group{name: name, records: make([]*crds.Record, 0, len(all))}
-	versions := map[string]bool{}
+	records := make([]*crds.Record, 0, len(all))
 	for _, record := range all {
-		if !record.Established {
+		if isServed(record) {
+			records = append(records, record)
+		}
+	}
+	slices.SortFunc(records, func(a, b *crds.Record) int { return comparePlural(a, b.AcceptedNames.Plural) })
+	g := &group{name: name, shares: sharesOf(records), size: len(records), served: map[string]int{}}
+	g.count(records, 1)
+	return g.made()
+}
+
+// isServed says that clients are shown a CRD, which may be nil, in some version.
+func isServed(record *crds.Record) bool {
+	return record != nil && record.Established && slices.ContainsFunc(record.Versions, func(v crds.Version) bool { return v.Served })
+}
+
+// changed returns the group as it is after changes, each of another CRD and in the order of their plurals; nil if nothing is served of it
+// any more.
+func (g *group) changed(changes []*change) *group {
+	next := &group{name: g.name, size: g.size, served: maps.Clone(g.served)}
+	for n, old := range g.shares {
+		own := len(changes) // those of the last share, and what follows it
+		if n+1 < len(g.shares) {
+			following := g.shares[n+1].records[0]
+			own = sort.Search(len(changes), func(n int) bool { return comparePlural(following, changes[n].plural) <= 0 })
+		}
+		if own == 0 {
+			next.shares = append(next.shares, old)
 			continue
 		}
-		served := false
+		next.replace(old, old.after(changes[:own]))
+		changes = changes[own:]
+	}
+	return next.made()
+}
+
+// replace adds what has become of a share of the group before. What is left of a share without its beginning goes with the one before it.
+func (g *group) replace(old *share, records []*crds.Record) {
+	g.count(old.records, -1)
+	g.count(records, 1)
+	g.size += len(records) - len(old.records)
+	if last := len(g.shares) - 1; last >= 0 && len(records) > 0 && !beginsShare(records[0]) && len(g.shares[last].records)+len(records) <= mostShare {
+		records = slices.Concat(g.shares[last].records, records)
+		g.shares = g.shares[:last]
+	}
+	g.shares = append(g.shares, sharesOf(records)...)
+}
+
+// count counts the versions of CRDs that are there, or with -1 no longer are.
+func (g *group) count(records []*crds.Record, by int) {
+	for _, record := range records {
 		for n := range record.Versions {
 			if v := &record.Versions[n]; v.Served {
-				served = true
-				versions[v.Name] = true
+				g.served[v.Name] += by
 			}
 		}
-		if served {
-			g.records = append(g.records, record)
-		}
 	}
-	if len(versions) == 0 {
+}
+
+// made completes a group, and returns nil if there is nothing in it.
+func (g *group) made() *group {
+	maps.DeleteFunc(g.served, func(_ string, count int) bool { return count == 0 })
+	if len(g.served) == 0 {
 		return nil
 	}
-	g.versions = slices.SortedFunc(maps.Keys(versions), func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
-	slices.SortFunc(g.records, func(a, b *crds.Record) int {
-		return strings.Compare(a.AcceptedNames.Plural, b.AcceptedNames.Plural)
-	})
+	g.versions = slices.SortedFunc(maps.Keys(g.served), func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
 	g.inVersion = g.custom
 	g.prepare()
 	return g
+}
+
+// records returns the CRDs that have a served version, by plural.
+func (g *group) records() iter.Seq[*crds.Record] {
+	return func(yield func(*crds.Record) bool) {
+		for _, s := range g.shares {
+			for _, record := range s.records {
+				if !yield(record) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // prepare sets what is computed on first use.
@@ -75,7 +135,7 @@ func (g *group) prepare() {
 // custom lists the custom resources of a version.
 func (g *group) custom(version string) []*resource {
 	var resources []*resource
-	for _, record := range g.records {
+	for record := range g.records() {
 		if r := newResource(record, version); r != nil {
 			resources = append(resources, r)
 		}

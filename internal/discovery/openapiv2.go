@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/crd-server/crd-server/internal/crds"
@@ -22,7 +23,7 @@ func (d *documents) serveV2(w http.ResponseWriter, req *http.Request) {
 	var records []*crds.Record
 	hash := newHash(d.discovery.version)
 	for _, g := range groups {
-		records = append(records, g.records...)
+		records = slices.AppendSeq(records, g.records())
 		for _, version := range g.versions {
 			hash.add(g.digest(version))
 		}

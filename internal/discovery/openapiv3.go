@@ -142,8 +142,8 @@ func (d *documents) staticHash(path string) string {
 
 // shownIn lists the CRDs that a version of the group consists of.
 func (g *group) shownIn(version string) []*crds.Record {
-	records := make([]*crds.Record, 0, len(g.records))
-	for _, record := range g.records {
+	records := make([]*crds.Record, 0, g.size)
+	for record := range g.records() {
 		if v := record.Version(version); v != nil && v.Served {
 			records = append(records, record)
 		}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"runtime"
 	"sync/atomic"
 
@@ -28,37 +27,11 @@ type parts struct {
 	announce func(described int)
 }
 
-// How many CRDs share a part: a part is compressed as a whole, and what CRDs say is much the same; but all of it is made anew
-// when one of them changes.
-const (
-	usualShare = 32
-	mostShare  = 4 * usualShare
-)
-
-// shareSeed makes the names with which parts begin another choice in each process.
-var shareSeed = maphash.MakeSeed()
-
-// shares divides CRDs into those that share a part. Where a part begins depends on the CRD that it begins with, so that one
-// more or less changes one part, not all that follow.
-func shares(records []*crds.Record) (divided [][]*crds.Record) {
-	start := 0
-	for n := range records {
-		if n > start && (maphash.String(shareSeed, records[n].Name)%usualShare == 0 || n-start == mostShare) {
-			divided = append(divided, records[start:n])
-			start = n
-		}
-	}
-	if start < len(records) {
-		divided = append(divided, records[start:])
-	}
-	return divided
-}
-
 // all calls use for the parts of the CRDs, in order, while those that follow are being made: as many at a time as there are
 // processors, and not more than twice that before they are used. A CRD that cannot be described is left out, as upstream does.
 func (p *parts) all(ctx context.Context, records []*crds.Record, key partKey, use func(*part) error) error {
 	ctx, stop := context.WithCancel(ctx)
-	divided := shares(records)
+	divided := divide(records)
 	made := make([]chan *part, len(divided))
 	for n := range made {
 		made[n] = make(chan *part, 1)
@@ -134,7 +107,7 @@ func (p *parts) kept(key partKey, make func() (*part, error)) (*part, error) {
 	if found := p.cache.get(key); found != nil {
 		return found, nil
 	}
-	made, err, _ := p.making.Do(fmt.Sprintf("%q %q %t %t", key.digest, key.version, key.protobuf, key.resources), func() (any, error) {
+	made, err, _ := p.making.Do(fmt.Sprintf("%q %q %t", key.digest, key.version, key.protobuf), func() (any, error) {
 		if found := p.cache.get(key); found != nil {
 			return found, nil
 		}

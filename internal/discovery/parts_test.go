@@ -17,7 +17,7 @@ func TestSharesAreStable(t *testing.T) {
 		record.Name = fmt.Sprintf("things%d.example.com", n)
 		records = append(records, record)
 	}
-	before := shares(records)
+	before := divide(records)
 	if joined := slices.Concat(before...); !slices.Equal(joined, records) {
 		t.Fatal("the shares are not all CRDs in their order")
 	}
@@ -31,7 +31,7 @@ func TestSharesAreStable(t *testing.T) {
 	another := &crds.Record{}
 	another.Name = "another.example.com"
 	changed := 0
-	for _, share := range shares(slices.Insert(records, count/3, another)) {
+	for _, share := range divide(slices.Insert(records, count/3, another)) {
 		if len(share) > mostShare {
 			t.Errorf("%d CRDs in a share", len(share))
 		}
