@@ -31,9 +31,8 @@ func aggregatedOr(legacy http.Handler, current func() *groupList) http.Handler {
 }
 
 func serveAggregated(w http.ResponseWriter, req *http.Request, l *groupList) {
-	l.all()
-	if l.err != nil {
-		fail(w, req, l.err)
+	if err := l.aggregate(); err != nil {
+		fail(w, req, err)
 		return
 	}
 	media, accepted, err := negotiation.NegotiateOutputMediaType(req, aggregatedCodecs, aggregated.DiscoveryEndpointRestrictions)
@@ -77,7 +76,7 @@ func (l *groupList) encode(form runtime.SerializerInfo) ([]byte, error) {
 // writeObject encodes the list by upstream's serializers: YAML, and whatever comes after it.
 func (l *groupList) writeObject(w http.ResponseWriter, req *http.Request) {
 	object := &apidiscoveryv2.APIGroupDiscoveryList{Items: []apidiscoveryv2.APIGroupDiscovery{}}
-	for _, g := range l.groups {
+	for _, g := range l.all() {
 		object.Items = append(object.Items, *g.aggregated())
 	}
 	responsewriters.WriteObjectNegotiated(aggregatedCodecs, aggregated.DiscoveryEndpointRestrictions,

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"bytes"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -66,6 +67,7 @@ func TestChangedGroups(t *testing.T) {
 				t.Fatalf("%d CRDs in a share", len(s.records))
 			}
 		}
+		isWhole(t, got)
 		for _, version := range want.versions {
 			if got, want := listed(t, got, version), listed(t, want, version); got != want {
 				t.Fatalf("version %s: got %d bytes, want %d", version, len(got), len(want))
@@ -92,6 +94,25 @@ func TestChangedGroups(t *testing.T) {
 		if n%10 == 0 || n == most-1 {
 			check()
 		}
+	}
+}
+
+// isWhole holds that what is put together of shares is, to the byte, what is encoded as a whole.
+func isWhole(t *testing.T, g *group) {
+	t.Helper()
+	got, err := g.joinItem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := g.wholeItem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(slices.Concat(got.json...), want.json[0]) {
+		t.Fatalf("JSON: got %s, want %s", slices.Concat(got.json...), want.json[0])
+	}
+	if !bytes.Equal(slices.Concat(got.protobuf...), want.protobuf[0]) {
+		t.Fatal("protobuf is another")
 	}
 }
 

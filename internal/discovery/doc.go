@@ -9,5 +9,6 @@
 // Forgetting is done by replacing the place where a result is kept, never by clearing it: a reader that was still
 // computing from older CRDs can then only fill a place that nobody looks at any more.
 //
-// Begin with discovery.go; group.go is what is known of one group, list.go of all of them, openapi.go the documents.
+// Begin with discovery.go; group.go is what is known of one group, list.go of all of them, item.go what the aggregated list has of
+// one, openapi.go the documents.
 package discovery

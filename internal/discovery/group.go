@@ -1,8 +1,6 @@
 package discovery
 
 import (
-	"encoding/json"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -31,12 +29,6 @@ type group struct {
 	item func() (*item, error)
 	// digests has one for each version.
 	digests func() map[string]string
-}
-
-// item is one group in the aggregated list, ready to be put between others.
-type item struct {
-	json     []byte
-	protobuf []byte
 }
 
 // newGroup returns what is served of a group by these CRDs, nil if nothing is.
@@ -162,6 +154,7 @@ func (g *group) resourceList(version string) *metav1.APIResourceList {
 	return list
 }
 
+// aggregated is the group as the aggregated list shows it.
 func (g *group) aggregated() *apidiscoveryv2.APIGroupDiscovery {
 	out := &apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.name}}
 	for _, name := range g.versions {
@@ -172,17 +165,4 @@ func (g *group) aggregated() *apidiscoveryv2.APIGroupDiscovery {
 		out.Versions = append(out.Versions, v)
 	}
 	return out
-}
-
-func (g *group) makeItem() (*item, error) {
-	discovery := g.aggregated()
-	asJSON, err := json.Marshal(discovery)
-	if err != nil {
-		return nil, fmt.Errorf("encoding discovery of group %s: %w", g.name, err)
-	}
-	protobuf, err := discovery.Marshal()
-	if err != nil {
-		return nil, fmt.Errorf("encoding discovery of group %s: %w", g.name, err)
-	}
-	return &item{json: asJSON, protobuf: protobuf}, nil
 }

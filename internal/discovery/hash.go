@@ -4,10 +4,14 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"strconv"
 )
 
 // contentHash hashes strings so that where one ends counts.
-type contentHash struct{ hash hash.Hash }
+type contentHash struct {
+	hash   hash.Hash
+	buffer []byte
+}
 
 // newHash begins with what changes documents though no CRD changes: the version of the server.
 func newHash(version string) *contentHash {
@@ -16,7 +20,10 @@ func newHash(version string) *contentHash {
 	return h
 }
 
-func (h *contentHash) add(s string) { fmt.Fprintf(h.hash, "%d:%s", len(s), s) }
+func (h *contentHash) add(s string) {
+	h.buffer = append(append(strconv.AppendInt(h.buffer[:0], int64(len(s)), 10), ':'), s...)
+	h.hash.Write(h.buffer)
+}
 
 func (h *contentHash) String() string { return fmt.Sprintf("%X", h.hash.Sum(nil)) }
 

@@ -11,15 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// groupList is all groups between two changes of discovery. It is computed by the first to ask.
+// groupList is all groups between two changes of discovery. Each part of it is computed by the first to ask.
 type groupList struct {
 	source *Discovery // nil: the empty list
 
 	once   sync.Once
 	groups []*group
-	items  []*item
-	etag   string
-	err    error
+
+	itemsOnce sync.Once
+	items     []*item
+	etag      string
+	itemsErr  error
 
 	indexOnce sync.Once
 	index     []byte // of OpenAPI version 3
@@ -34,30 +36,38 @@ func (d *Discovery) currentList() *groupList { return d.list.Load() }
 // all returns the groups in the order clients see them: the built-in ones, whose priority is above the one all groups of
 // custom resources share, then by name.
 func (l *groupList) all() []*group {
-	l.once.Do(l.compute)
-	return l.groups
-}
-
-func (l *groupList) compute() {
-	if l.source != nil {
+	l.once.Do(func() {
+		if l.source == nil {
+			return
+		}
 		l.groups = append(l.groups, l.source.builtin...)
 		for _, name := range l.source.table.Groups() {
 			if g := l.source.group(name); g != nil && l.source.builtinGroup(name) == nil {
 				l.groups = append(l.groups, g)
 			}
 		}
-	}
-	hash := sha512.New()
-	for _, g := range l.groups {
-		item, err := g.item()
-		if err != nil {
-			l.err = err
-			return
+	})
+	return l.groups
+}
+
+// aggregate encodes the groups for the aggregated list.
+func (l *groupList) aggregate() error {
+	l.itemsOnce.Do(func() {
+		hash := sha512.New()
+		for _, g := range l.all() {
+			item, err := g.item()
+			if err != nil {
+				l.itemsErr = err
+				return
+			}
+			for _, piece := range item.json {
+				hash.Write(piece)
+			}
+			l.items = append(l.items, item)
 		}
-		hash.Write(item.json)
-		l.items = append(l.items, item)
-	}
-	l.etag = fmt.Sprintf("%X", hash.Sum(nil))
+		l.etag = fmt.Sprintf("%X", hash.Sum(nil))
+	})
+	return l.itemsErr
 }
 
 // indexV3 lists the documents of OpenAPI version 3.
@@ -77,11 +87,11 @@ func (l *groupList) legacy() *metav1.APIGroupList {
 
 var aggregatedKind = apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 
-// json returns the aggregated list.
+// json returns the aggregated list, once aggregate has.
 func (l *groupList) json() []byte {
 	size := 0
 	for _, item := range l.items {
-		size += len(item.json) + 1
+		size += length(item.json) + 1
 	}
 	const around = 128
 	body := fmt.Appendf(make([]byte, 0, size+around), `{"kind":%q,"apiVersion":%q,"metadata":{},"items":[`,
@@ -90,7 +100,9 @@ func (l *groupList) json() []byte {
 		if n > 0 {
 			body = append(body, ',')
 		}
-		body = append(body, item.json...)
+		for _, piece := range item.json {
+			body = append(body, piece...)
+		}
 	}
 	return append(body, "]}\n"...)
 }
@@ -104,15 +116,23 @@ const (
 	listItems    = 2
 )
 
-// protobuf returns the aggregated list.
+// protobuf returns the aggregated list, once aggregate has.
 func (l *groupList) protobuf() ([]byte, error) {
 	meta, err := (&metav1.ListMeta{}).Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("encoding the list of groups: %w", err)
 	}
-	raw := appendMessage(nil, listMetadata, meta)
+	size := 0
+	const around = 16 // an item, and the list's metadata
 	for _, item := range l.items {
-		raw = appendMessage(raw, listItems, item.protobuf)
+		size += length(item.protobuf) + around
+	}
+	raw := appendMessage(make([]byte, 0, size+around), listMetadata, meta)
+	for _, item := range l.items {
+		raw = protowire.AppendVarint(protowire.AppendTag(raw, listItems, protowire.BytesType), uint64(length(item.protobuf)))
+		for _, piece := range item.protobuf {
+			raw = append(raw, piece...)
+		}
 	}
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{
 		APIVersion: aggregatedKind.GroupVersion().String(), Kind: aggregatedKind.Kind,

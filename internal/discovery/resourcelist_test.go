@@ -117,8 +117,8 @@ func TestLongListsInOtherForms(t *testing.T) {
 	get(t, h, path, "Accept", "text/plain").expect(t, http.StatusNotAcceptable)
 }
 
-// BenchmarkLongList reads the list of 2,000 CRDs, one of which has changed.
-func BenchmarkLongList(b *testing.B) {
+// BenchmarkChangedGroup reads what is said of 2,000 CRDs after one of them has changed.
+func BenchmarkChangedGroup(b *testing.B) {
 	const count, changing = 2000, 50
 	d, table := manyWidgets(b, count)
 	h := handler(d)
@@ -133,10 +133,19 @@ func BenchmarkLongList(b *testing.B) {
 		})
 		changes = append(changes, named{name, record})
 	}
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		change := changes[n%len(changes)]
-		table.show(change.name, change.record)
-		get(b, h, "/apis/stable.example.com/v1", "Accept-Encoding", "gzip").expect(b, http.StatusOK)
+	for name, request := range map[string][2]string{
+		"list":       {"/apis/stable.example.com/v1", runtime.ContentTypeJSON},
+		"aggregated": {"/apis", asJSON},
+		"protobuf":   {"/apis", asProtobuf},
+		"index":      {"/openapi/v3", runtime.ContentTypeJSON},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				change := changes[n%len(changes)]
+				table.show(change.name, change.record)
+				get(b, h, request[0], "Accept", request[1], "Accept-Encoding", "gzip").expect(b, http.StatusOK)
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crd-server/crd-server/internal/crds"
@@ -50,9 +51,18 @@ func divide(records []*crds.Record) (divided [][]*crds.Record) {
 type share struct {
 	records []*crds.Record // by plural, at least one
 
-	mu sync.Mutex // guards lists, also while one is made
-	// lists has the resources in a version, as JSON between commas. It is not counted: compressed they are a small part of the records.
+	mu sync.Mutex // guards all below, also while any of it is made
+	// lists has the resources in a version as their list has them: JSON between commas. It is not counted: compressed they are a small
+	// part of the records.
 	lists map[string]wire.Deflated
+	// aggregated has them as the aggregated list has them.
+	aggregated map[string]*entries
+}
+
+// entries are resources between others.
+type entries struct {
+	json     []byte
+	protobuf []byte // each is a field of its version
 }
 
 // sharesOf divides CRDs, which are in the order of their plurals.
@@ -92,6 +102,48 @@ func (s *share) list(version string) (wire.Deflated, error) {
 	}
 	s.lists[version] = made
 	return made, nil
+}
+
+// entries returns the resources of a version, which may be none.
+func (s *share) entries(version string) (*entries, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if made, ok := s.aggregated[version]; ok {
+		return made, nil
+	}
+	made := &entries{}
+	for _, record := range s.records {
+		r := newResource(record, version)
+		if r == nil {
+			continue
+		}
+		if err := made.add(r.aggregated()); err != nil {
+			return nil, err
+		}
+	}
+	made.json, made.protobuf = slices.Clone(made.json), slices.Clone(made.protobuf) // without room for more
+	if s.aggregated == nil {
+		s.aggregated = map[string]*entries{}
+	}
+	s.aggregated[version] = made
+	return made, nil
+}
+
+func (e *entries) add(resource apidiscoveryv2.APIResourceDiscovery) error {
+	text, err := json.Marshal(resource)
+	if err != nil {
+		return err
+	}
+	message, err := resource.Marshal()
+	if err != nil {
+		return err
+	}
+	if len(e.json) > 0 {
+		e.json = append(e.json, ',')
+	}
+	e.json = append(e.json, text...)
+	e.protobuf = appendMessage(e.protobuf, versionResources, message)
+	return nil
 }
 
 // after returns the CRDs of the share after changes, in their order.
