@@ -56,6 +56,7 @@ func TestReadManifests(t *testing.T) {
 		{name: "unknown field", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "scope:", "scoop:", 1)}, err: `--crds: a.yaml, document 1: json: unknown field "scoop"`},
 		{name: "wrong type", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "served: true", "served: 1", 1)}, err: "--crds: a.yaml, document 1: json: cannot unmarshal number"},
 		{name: "twins", files: map[string]string{"a.yaml": crd("a"), "b.yaml": crd("a")}, err: "--crds: b.yaml, document 1: a.example.com is already in a.yaml, document 1"},
+		{name: "the first of several errors", files: map[string]string{"1.yaml": strings.Repeat("---\n"+crd("a"), 50) + "---\n- a", "2.yaml": "- b"}, err: "--crds: 1.yaml, document 51: not an object: "},
 		{name: "nothing", files: map[string]string{"a.txt": ""}, err: "directory without .yaml, .yml or .json files"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

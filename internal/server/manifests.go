@@ -3,15 +3,19 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,22 +37,37 @@ func (m manifest) errorf(format string, args ...any) error {
 	return fmt.Errorf("--crds: %s, document %d: %w", m.file, m.document, fmt.Errorf(format, args...))
 }
 
-// readManifests reads all files, and directories of files, and checks every document. One that is bad spoils the whole.
+// readManifests reads all files, and directories of files, as many at a time as there are processors, and checks every document. One that
+// is bad spoils the whole; of several the first is told.
 func readManifests(paths []string) ([]manifest, error) {
-	var all []manifest
+	var files []string
 	for _, path := range paths {
-		files, err := manifestFiles(path)
+		some, err := manifestFiles(path)
 		if err != nil {
 			return nil, fmt.Errorf("--crds: %w", err)
 		}
-		for _, file := range files {
-			found, err := readManifestFile(file)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
+		files = append(files, some...)
 	}
+	found, errs := make([][]manifest, len(files)), make([]error, len(files))
+	var failed atomic.Bool
+	group := errgroup.Group{}
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for n, file := range files {
+		if failed.Load() {
+			break // all files before it are being read
+		}
+		group.Go(func() error {
+			if found[n], errs[n] = readManifestFile(file); errs[n] != nil {
+				failed.Store(true)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err
+	}
+	all := slices.Concat(found...)
 	return all, rejectTwins(all)
 }
 
