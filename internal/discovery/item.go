@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -72,7 +72,11 @@ func (g *group) joinItem() (*item, error) {
 		if err != nil {
 			return nil, err
 		}
-		before := []byte(`{"version":` + strconv.Quote(version.Version) + `,`) // the name of a version has nothing to be escaped
+		name, err := json.Marshal(version.Version)
+		if err != nil {
+			return nil, err
+		}
+		before := slices.Concat([]byte(`{"version":`), name, []byte(`,`))
 		at := bytes.Index(rest, before) + len(before)
 		i.json = append(i.json, rest[:at])
 		i.addJSON(resources)

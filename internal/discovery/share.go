@@ -82,15 +82,15 @@ func (s *share) list(version string) (wire.Deflated, error) {
 		return made, nil
 	}
 	const usualEntries = 3 // with status and scale
-	entries := make([]metav1.APIResource, 0, usualEntries*len(s.records))
+	resources := make([]metav1.APIResource, 0, usualEntries*len(s.records))
 	for _, record := range s.records {
 		if r := newResource(record, version); r != nil {
-			entries = append(entries, r.legacy()...)
+			resources = append(resources, r.legacy()...)
 		}
 	}
 	var text []byte
-	if len(entries) > 0 {
-		list, err := json.Marshal(entries)
+	if len(resources) > 0 {
+		list, err := json.Marshal(resources)
 		if err != nil {
 			return wire.Deflated{}, fmt.Errorf("encoding resources: %w", err)
 		}
