@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 )
 
@@ -120,7 +119,7 @@ func (i *item) addProtobuf(version *apidiscoveryv2.APIVersionDiscovery, resource
 	for _, some := range resources {
 		size += len(some.protobuf)
 	}
-	i.protobuf = append(i.protobuf, protowire.AppendVarint(protowire.AppendTag(nil, groupVersions, protowire.BytesType), uint64(size)), begin)
+	i.protobuf = append(i.protobuf, beginMessage(nil, groupVersions, size), begin)
 	for _, some := range resources {
 		i.protobuf = append(i.protobuf, some.protobuf)
 	}

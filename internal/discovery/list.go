@@ -129,7 +129,7 @@ func (l *groupList) protobuf() ([]byte, error) {
 	}
 	raw := appendMessage(make([]byte, 0, size+around), listMetadata, meta)
 	for _, item := range l.items {
-		raw = protowire.AppendVarint(protowire.AppendTag(raw, listItems, protowire.BytesType), uint64(length(item.protobuf)))
+		raw = beginMessage(raw, listItems, length(item.protobuf))
 		for _, piece := range item.protobuf {
 			raw = append(raw, piece...)
 		}
@@ -145,6 +145,10 @@ func (l *groupList) protobuf() ([]byte, error) {
 }
 
 func appendMessage(b []byte, field protowire.Number, message []byte) []byte {
-	b = protowire.AppendTag(b, field, protowire.BytesType)
-	return protowire.AppendBytes(b, message)
+	return append(beginMessage(b, field, len(message)), message...)
+}
+
+// beginMessage appends what comes before a message of so many bytes.
+func beginMessage(b []byte, field protowire.Number, size int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(size))
 }

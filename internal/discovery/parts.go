@@ -89,7 +89,7 @@ func inOrder(ctx context.Context, made []chan *part, use func(*part) error) erro
 	return nil
 }
 
-// get returns the part of some CRDs, which is empty if none can be described.
+// get returns the part of some CRDs, which is empty if none can be described. It is made once, whoever asks for it meanwhile.
 func (p *parts) get(ctx context.Context, records []*crds.Record, key partKey) (*part, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -99,28 +99,17 @@ func (p *parts) get(ctx context.Context, records []*crds.Record, key partKey) (*
 		fmt.Fprintf(digest, "%q %q\n", record.Name, record.SpecHash)
 	}
 	key.digest = string(digest.Sum(nil))
-	return p.kept(key, func() (*part, error) { return p.make(context.WithoutCancel(ctx), records, key), nil })
-}
-
-// kept returns the part of a key, which is made if there is none. It is made once, whoever asks for it meanwhile.
-func (p *parts) kept(key partKey, make func() (*part, error)) (*part, error) {
 	if found := p.cache.get(key); found != nil {
 		return found, nil
 	}
-	made, err, _ := p.making.Do(fmt.Sprintf("%q %q %t", key.digest, key.version, key.protobuf), func() (any, error) {
-		if found := p.cache.get(key); found != nil {
-			return found, nil
+	made, _, _ := p.making.Do(fmt.Sprintf("%q %q %t", key.digest, key.version, key.protobuf), func() (any, error) {
+		found := p.cache.get(key)
+		if found == nil {
+			found = p.make(context.WithoutCancel(ctx), records, key)
+			p.cache.put(key, found)
 		}
-		made, err := make()
-		if err != nil {
-			return nil, err
-		}
-		p.cache.put(key, made)
-		return made, nil
+		return found, nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	return made.(*part), nil
 }
 
