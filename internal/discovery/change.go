@@ -30,8 +30,10 @@ func (c *change) newest() []*change {
 			changes[c.plural] = c
 		}
 	}
-	return slices.SortedFunc(maps.Values(changes), func(a, b *change) int { return strings.Compare(a.plural, b.plural) })
+	return slices.SortedFunc(maps.Values(changes), func(a, b *change) int { return a.compare(b.plural) })
 }
+
+func (c *change) compare(plural string) int { return strings.Compare(c.plural, plural) }
 
 // groupSlot is where what is known of a group is kept until one of its CRDs changes.
 type groupSlot struct {

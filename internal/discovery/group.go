@@ -4,7 +4,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"sort"
 	"sync"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -57,8 +56,8 @@ func (g *group) changed(changes []*change) *group {
 	for n, old := range g.shares {
 		own := len(changes) // those of the last share, and what follows it
 		if n+1 < len(g.shares) {
-			following := g.shares[n+1].records[0]
-			own = sort.Search(len(changes), func(n int) bool { return comparePlural(following, changes[n].plural) <= 0 })
+			following := g.shares[n+1].records[0].AcceptedNames.Plural
+			own, _ = slices.BinarySearchFunc(changes, following, (*change).compare)
 		}
 		if own == 0 {
 			next.shares = append(next.shares, old)

@@ -116,36 +116,3 @@ func TestLongListsInOtherForms(t *testing.T) {
 	}
 	get(t, h, path, "Accept", "text/plain").expect(t, http.StatusNotAcceptable)
 }
-
-// BenchmarkChangedGroup reads what is said of 2,000 CRDs after one of them has changed.
-func BenchmarkChangedGroup(b *testing.B) {
-	const count, changing = 2000, 50
-	d, table := manyWidgets(b, count)
-	h := handler(d)
-	type named struct {
-		name   string
-		record *crds.Record
-	}
-	var changes []named
-	for n := range 2 * changing {
-		name, record := numbered(b, n%changing*(count/changing), func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Spec.Names.Categories = []string{fmt.Sprint(n)}
-		})
-		changes = append(changes, named{name, record})
-	}
-	for name, request := range map[string][2]string{
-		"list":       {"/apis/stable.example.com/v1", runtime.ContentTypeJSON},
-		"aggregated": {"/apis", asJSON},
-		"protobuf":   {"/apis", asProtobuf},
-		"index":      {"/openapi/v3", runtime.ContentTypeJSON},
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for n := 0; b.Loop(); n++ {
-				change := changes[n%len(changes)]
-				table.show(change.name, change.record)
-				get(b, h, request[0], "Accept", request[1], "Accept-Encoding", "gzip").expect(b, http.StatusOK)
-			}
-		})
-	}
-}

@@ -15,8 +15,8 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// How many CRDs share a part: a part is compressed as a whole, and what CRDs say is much the same; but all of it is made anew
-// when one of them changes.
+// How many CRDs share a part of a document or of a list: a part is compressed as a whole, and what CRDs say is much the same; but all of
+// it is made anew when one of them changes.
 const (
 	usualShare = 32
 	mostShare  = 4 * usualShare
