@@ -53,7 +53,7 @@ func TestTableFollowsTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := newSyncedTable(t, store)
-	if _, ok := table.Get("widgets.example.com"); !ok || len(table.Group("example.com")) != 1 {
+	if _, ok := table.Get("widgets.example.com"); !ok || len(names(table.Group("example.com"))) != 1 {
 		t.Fatalf("shown: %v", names(table.Group("example.com")))
 	}
 

@@ -1,6 +1,7 @@
 package crds
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ func TestHeldNames(t *testing.T) {
 		if diff := cmp.Diff(want, table.Held("x", &bravos)); diff != "" {
 			t.Errorf("%s: held: %s", step, diff)
 		}
-		if diff := cmp.Diff(waiting, names(table.Waiting("x"))); diff != "" {
+		if diff := cmp.Diff(waiting, names(slices.Values(table.Waiting("x")))); diff != "" {
 			t.Errorf("%s: waiting: %s", step, diff)
 		}
 	}

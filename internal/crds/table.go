@@ -3,16 +3,16 @@ package crds
 import (
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/tidwall/btree"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
 
 // Table shows the CRDs as of the newest change the informer has delivered. Reading it takes no lock (but Held), and a change of
-// one CRD touches nothing of the others but the index of its own group.
+// one CRD touches nothing of the others but a path through the index of its own group.
 //
 // Changes are applied one after the other by the goroutine the informer calls its handlers in, which stops with the
 // informer.
@@ -31,8 +31,8 @@ type Table struct {
 
 // group is all CRDs of one API group at one time. Immutable, but for held.
 type group struct {
-	records  []*Record // by name
-	waiting  []*Record // for names
+	records  *btree.BTreeG[*Record] // by name
+	waiting  []*Record              // for names
 	digest   digest
 	revision string
 	// held is always of now.
@@ -78,12 +78,13 @@ func (t *Table) Get(name string) (*Record, bool) {
 	return record.(*Record), true
 }
 
-// Group returns the CRDs of a group by name. The slice is shared and must not be modified.
-func (t *Table) Group(name string) []*Record {
-	if g, ok := t.groups.Load(name); ok {
-		return g.(*group).records
+// Group returns the CRDs of a group, as they are now, by name.
+func (t *Table) Group(name string) iter.Seq[*Record] {
+	g, ok := t.groups.Load(name)
+	if !ok {
+		return func(func(*Record) bool) {}
 	}
-	return nil
+	return g.(*group).records.Scan
 }
 
 // Groups returns the names of all groups that have CRDs, sorted.
@@ -181,33 +182,39 @@ func (t *Table) regroup(name string, old, record *Record) {
 	if g, ok := t.groups.Load(name); ok {
 		before = g.(*group)
 	} else {
-		before = &group{held: &heldNames{names: NewNames()}}
+		before = &group{records: newRecords(), held: &heldNames{names: NewNames()}}
 	}
 	after := &group{digest: before.digest, held: before.held}
-	after.records = without(before.records, old)
+	after.records = before.records.Copy() // only what the change passes through is copied indeed
 	after.waiting = without(before.waiting, old)
 	after.held.change(old, record)
 	if old != nil {
+		after.records.Delete(old)
 		after.digest = after.digest.xor(old.digest)
 		t.digest = t.digest.xor(old.digest)
 	}
 	if record != nil {
-		at, _ := slices.BinarySearchFunc(after.records, record.Name, func(r *Record, name string) int {
-			return strings.Compare(r.Name, name)
-		})
-		after.records = slices.Insert(after.records, at, record)
+		after.records.Set(record)
 		if record.WaitsForNames() {
 			after.waiting = append(after.waiting, record)
 		}
 		after.digest = after.digest.xor(record.digest)
 		t.digest = t.digest.xor(record.digest)
 	}
-	if len(after.records) == 0 {
+	if after.records.Len() == 0 {
 		t.groups.Delete(name)
 		return
 	}
 	after.revision = after.digest.String()
 	t.groups.Store(name, after)
+}
+
+// recordsDegree makes nodes of up to 31 records: a change copies one at each level.
+const recordsDegree = 16
+
+func newRecords() *btree.BTreeG[*Record] {
+	byName := func(a, b *Record) bool { return a.Name < b.Name }
+	return btree.NewBTreeGOptions(byName, btree.Options{Degree: recordsDegree, NoLocks: true})
 }
 
 // without returns a copy of records that has room for one more instead of one of them.

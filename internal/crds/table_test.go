@@ -3,6 +3,7 @@ package crds
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"testing"
@@ -23,9 +24,9 @@ func testRecord(name, group string, revision int64) *Record {
 	return r
 }
 
-func names(records []*Record) []string {
+func names(records iter.Seq[*Record]) []string {
 	var out []string
-	for _, r := range records {
+	for r := range records {
 		out = append(out, r.Name)
 	}
 	return out

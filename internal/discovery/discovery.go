@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"iter"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -13,8 +14,8 @@ import (
 type Table interface {
 	// Groups returns the names of all groups that have CRDs, sorted.
 	Groups() []string
-	// Group returns the CRDs of a group. The slice is not modified.
-	Group(name string) []*crds.Record
+	// Group returns the CRDs of a group.
+	Group(name string) iter.Seq[*crds.Record]
 	// HasSynced says whether all CRDs are known.
 	HasSynced() bool
 	// OnChange registers a function called after the table shows a change.
@@ -116,12 +117,19 @@ func (d *Discovery) group(name string) *group {
 	}
 	found, ok := d.groups.Load(name)
 	if !ok {
-		if len(d.table.Group(name)) == 0 {
+		if isEmpty(d.table.Group(name)) {
 			return nil // no place is made for names that somebody only asked for
 		}
 		found, _ = d.groups.LoadOrStore(name, &groupSlot{})
 	}
 	return found.(*groupSlot).group(name, d.table)
+}
+
+func isEmpty(records iter.Seq[*crds.Record]) bool {
+	for range records {
+		return false
+	}
+	return true
 }
 
 // builtinGroup returns a group that is not of custom resources; nil if there is none of that name.

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -35,7 +36,7 @@ func (f *fakeTable) Groups() []string {
 	return slices.Compact(names)
 }
 
-func (f *fakeTable) Group(name string) []*crds.Record {
+func (f *fakeTable) Group(name string) iter.Seq[*crds.Record] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []*crds.Record
@@ -44,7 +45,7 @@ func (f *fakeTable) Group(name string) []*crds.Record {
 			out = append(out, f.records[key])
 		}
 	}
-	return out
+	return slices.Values(out)
 }
 
 func (f *fakeTable) HasSynced() bool {

@@ -31,9 +31,9 @@ type group struct {
 }
 
 // newGroup returns what is served of a group by these CRDs, nil if nothing is.
-func newGroup(name string, all []*crds.Record) *group {
-	records := make([]*crds.Record, 0, len(all))
-	for _, record := range all {
+func newGroup(name string, all iter.Seq[*crds.Record]) *group {
+	var records []*crds.Record
+	for record := range all {
 		if isServed(record) {
 			records = append(records, record)
 		}

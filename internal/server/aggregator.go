@@ -37,9 +37,12 @@ func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.St
 			return all
 		},
 		Serves: func(version schema.GroupVersion) bool {
-			return slices.ContainsFunc(table.Group(version.Group), func(record *crds.Record) bool {
-				return slices.Contains(slices.Collect(servedBy(record)), version)
-			})
+			for record := range table.Group(version.Group) {
+				if slices.Contains(slices.Collect(servedBy(record)), version) {
+					return true
+				}
+			}
+			return false
 		},
 		Current: func(ctx context.Context) error { return catchUp(ctx, store, table) },
 	}
