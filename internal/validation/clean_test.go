@@ -50,7 +50,7 @@ func compareDecoding(t testing.TB, c *choices) (seen, need verdicts) {
 	}
 
 	found := listtype.ValidateListSetsAndMaps(nil, structural, obj)
-	seen.unique, need.unique = compileLists(structural).obvious(obj), len(found) == 0
+	seen.unique, need.unique = compileLists(*structural).obvious(obj), len(found) == 0
 	if seen.unique && !need.unique {
 		t.Fatalf("not unique: %#v: %v", obj, found)
 	}

@@ -80,31 +80,21 @@ func (v *Version) convertModel(name string) ([]smdschema.TypeDef, error) {
 // objectModel returns the OpenAPI model of whole objects. Without a structural schema, nothing is said about
 // their fields.
 func objectModel(structural *structuralschema.Structural) *spec.Schema {
-	if !fullyStructural(structural) {
+	if structural == nil || !fullyStructural(structural) {
 		return new(spec.Schema).Typed("object", "")
 	}
 	model := structural.ToKubeOpenAPI()
 	addResourceFields(model)
-	addEmbeddedResourceFields(model)
+	if countNodes(structural).embedded {
+		addEmbeddedResourceFields(model)
+	}
 	return model
 }
 
 // fullyStructural says whether a schema also keeps the rules that a structural schema must keep. CRDs from before those
 // were enforced (T5) may have one that does not.
 func fullyStructural(structural *structuralschema.Structural) bool {
-	if structural == nil || len(structuralschema.ValidateStructural(nil, structural)) > 0 {
-		return false
-	}
-	known := true
-	(&structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
-		switch s.Type {
-		case "", "array", "boolean", "integer", "number", "object", "string":
-		default:
-			known = false
-		}
-		return false
-	}}).Visit(structural)
-	return known
+	return !countNodes(structural).unknownTypes && len(structuralschema.ValidateStructural(nil, structural)) == 0
 }
 
 func addEmbeddedResourceFields(s *spec.Schema) {

@@ -9,7 +9,10 @@ import (
 func (v *Version) embedded() (*structuralschema.Structural, error) {
 	return v.embeddedResources.get(func() (*structuralschema.Structural, error) {
 		s, err := v.Structural()
-		return trim(s, func(s *structuralschema.Structural) bool { return s.XEmbeddedResource }), err
+		if err != nil || !v.count().embedded {
+			return nil, err
+		}
+		return trim(s, func(s *structuralschema.Structural) bool { return s.XEmbeddedResource }), nil
 	})
 }
 

@@ -20,24 +20,27 @@ type uniqueLists struct {
 func (v *Version) lists() (*uniqueLists, error) {
 	return v.uniqueLists.get(func() (*uniqueLists, error) {
 		s, err := v.Structural()
-		return compileLists(s), err
+		if err != nil || s == nil {
+			return nil, err
+		}
+		return compileLists(*s), nil
 	})
 }
 
-func compileLists(s *structuralschema.Structural) *uniqueLists {
-	if s == nil {
-		return nil
+// compileLists takes a value for the reason that census.add does. What leads to no list costs nothing.
+func compileLists(s structuralschema.Structural) *uniqueLists {
+	var l uniqueLists
+	if s.Items != nil {
+		l.items = compileLists(*s.Items)
 	}
-	l := &uniqueLists{items: compileLists(s.Items)}
-	if isKeyed(s) {
+	if isKeyed(&s) {
 		l.listType, l.keys = *s.XListType, s.XListMapKeys
 	}
-	if s.AdditionalProperties != nil {
-		l.additional = compileLists(s.AdditionalProperties.Structural)
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+		l.additional = compileLists(*s.AdditionalProperties.Structural)
 	}
 	for name := range s.Properties {
-		property := s.Properties[name]
-		if deeper := compileLists(&property); deeper != nil {
+		if deeper := compileLists(s.Properties[name]); deeper != nil {
 			if l.properties == nil {
 				l.properties = map[string]*uniqueLists{}
 			}
@@ -47,7 +50,8 @@ func compileLists(s *structuralschema.Structural) *uniqueLists {
 	if l.listType == "" && l.items == nil && l.additional == nil && l.properties == nil {
 		return nil
 	}
-	return l
+	kept := l
+	return &kept
 }
 
 // validateUnique holds the items of lists of type set and map to be unique. The library is asked where that is not obvious.

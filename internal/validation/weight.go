@@ -52,10 +52,12 @@ func (v *Version) bytes() (bytes int64) {
 	return bytes
 }
 
-// census is what weights depend on.
+// census is what weights depend on, and what else is asked of all nodes.
 type census struct {
 	// nodes are those of the schema, status those below status; rules are the CEL expressions.
 	nodes, status, rules int64
+	// embedded says that there are embedded resources, unknownTypes that a type is none of OpenAPI's.
+	embedded, unknownTypes bool
 }
 
 // count counts the nodes of a schema once; it has been compiled.
@@ -75,11 +77,28 @@ func (v *Version) count() census {
 }
 
 func countNodes(s *structuralschema.Structural) (c census) {
-	visitor := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
-		c.nodes++
-		c.rules += int64(len(s.XValidations))
-		return false
-	}}
-	visitor.Visit(s)
+	c.add(*s)
 	return c
+}
+
+// add counts a node and all below it. It takes values because of pointers to properties the compiler would have each escape; the library's
+// visitor does that.
+func (c *census) add(s structuralschema.Structural) {
+	c.nodes++
+	c.rules += int64(len(s.XValidations))
+	c.embedded = c.embedded || s.XEmbeddedResource
+	switch s.Type {
+	case "", "array", "boolean", "integer", "number", "object", "string":
+	default:
+		c.unknownTypes = true
+	}
+	if s.Items != nil {
+		c.add(*s.Items)
+	}
+	for name := range s.Properties {
+		c.add(s.Properties[name])
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+		c.add(*s.AdditionalProperties.Structural)
+	}
 }
