@@ -5,7 +5,6 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -50,8 +49,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		table:      func() (tableConvertor, error) { return info.table(v.Name) },
 		replaced:   info.replaced,
 	}
-	serializer := newCustomResourceSerializer(info, main.objects)
-	main.serializer, main.standardSerializers = serializer, serializer.standard()
+	main.serializer, main.standardSerializers = newCustomResourceSerializer(info, main.objects.convertor)
 	main.fieldManager = main.lazyFieldManager(info, func() (resetFields, error) {
 		version, err := info.version(v.Name)
 		if err != nil {
@@ -143,12 +141,10 @@ func selectableFieldsEnabled() bool {
 
 // customResourceInterfaces are the object interfaces of a version; the defaulter and convertor compile on first use.
 func customResourceInterfaces(info *crdInfo, record *crds.Record, kind schema.GroupVersionKind) objectInterfaces {
-	parameters := runtime.NewScheme()
-	parameters.AddUnversionedTypes(kind.GroupVersion(), &metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
 	return objectInterfaces{
 		creater:     unstructuredCreater{},
-		typer:       unstructuredTyper{parameters},
-		defaulter:   unstructuredDefaulter{info: info, groupKind: kind.GroupKind(), delegate: parameters},
+		typer:       unstructuredTyper{parameters()},
+		defaulter:   unstructuredDefaulter{info: info, groupKind: kind.GroupKind(), delegate: parameters()},
 		convertor:   lazyConvertor{info},
 		equivalents: equivalentResources(record),
 	}

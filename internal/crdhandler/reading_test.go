@@ -63,7 +63,7 @@ func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScop
 	objects := objectInterfaces{
 		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme, convertor: gadgetConvertor{},
 	}
-	serializer := newCustomResourceSerializer(nil, objects)
+	serializer, standard := newCustomResourceSerializer(nil, objects.convertor)
 	return &requestScope{
 		config:              &Config{Store: store, MinRequestTimeout: time.Minute},
 		resource:            gadgets,
@@ -72,7 +72,7 @@ func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScop
 		namespaced:          true,
 		hub:                 kind.GroupVersion(),
 		serializer:          serializer,
-		standardSerializers: serializer.standard(),
+		standardSerializers: standard,
 		objects:             objects,
 		storage: &storage{
 			resource: store.Resource(gadgets.Group, gadgets.Resource),

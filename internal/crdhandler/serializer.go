@@ -3,7 +3,10 @@ package crdhandler
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,12 +30,33 @@ type customResourceSerializer struct {
 
 var _ runtime.NegotiatedSerializer = &customResourceSerializer{}
 
-func newCustomResourceSerializer(info *crdInfo, objects objectInterfaces) *customResourceSerializer {
-	creater, typer := objects.creater, objects.typer
+// newCustomResourceSerializer returns the serializer of a version, and the media types that its objects themselves have: all but
+// protobuf (P1).
+func newCustomResourceSerializer(info *crdInfo, convertor runtime.ObjectConvertor) (_ *customResourceSerializer, standard []runtime.SerializerInfo) {
+	types := plainMediaTypes
+	if utilfeature.DefaultFeatureGate.Enabled(cborFeature) {
+		types = cborMediaTypes
+	}
+	return &customResourceSerializer{info: info, convertor: convertor, mediaTypes: types().all}, types().standard
+}
+
+// mediaTypes are shared by all custom resources. Nobody modifies them.
+type mediaTypes struct{ all, standard []runtime.SerializerInfo }
+
+// Media types without CBOR and with it, which is behind a feature gate.
+var (
+	plainMediaTypes = sync.OnceValue(func() mediaTypes { return newMediaTypes() })
+	cborMediaTypes  = sync.OnceValue(func() mediaTypes {
+		return newMediaTypes(cbor.NewSerializerInfo(unstructuredCreater{}, unstructuredTyper{parameters()}))
+	})
+)
+
+func newMediaTypes(more ...runtime.SerializerInfo) mediaTypes {
+	creater, typer := unstructuredCreater{}, unstructuredTyper{parameters()}
 	jsonSerializer := func(options json.SerializerOptions) *json.Serializer {
 		return json.NewSerializerWithOptions(json.DefaultMetaFactory, creater, typer, options)
 	}
-	mediaTypes := []runtime.SerializerInfo{{
+	all := append([]runtime.SerializerInfo{{
 		MediaType:        runtime.ContentTypeJSON,
 		MediaTypeType:    "application",
 		MediaTypeSubType: "json",
@@ -61,22 +85,9 @@ func newCustomResourceSerializer(info *crdInfo, objects objectInterfaces) *custo
 			Serializer: protobuf.NewRawSerializer(creater, typer),
 			Framer:     protobuf.LengthDelimitedFramer,
 		},
-	}}
-	if utilfeature.DefaultFeatureGate.Enabled(cborFeature) {
-		mediaTypes = append(mediaTypes, cbor.NewSerializerInfo(creater, typer))
-	}
-	return &customResourceSerializer{info: info, convertor: objects.convertor, mediaTypes: mediaTypes}
-}
-
-// standard returns the media types custom resources themselves have: all but protobuf (P1).
-func (s *customResourceSerializer) standard() []runtime.SerializerInfo {
-	var standard []runtime.SerializerInfo
-	for _, mediaType := range s.mediaTypes {
-		if mediaType.MediaType != runtime.ContentTypeProtobuf {
-			standard = append(standard, mediaType)
-		}
-	}
-	return standard
+	}}, more...)
+	isProtobuf := func(info runtime.SerializerInfo) bool { return info.MediaType == runtime.ContentTypeProtobuf }
+	return mediaTypes{all: all, standard: slices.DeleteFunc(slices.Clone(all), isProtobuf)}
 }
 
 func (s *customResourceSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
@@ -134,6 +145,13 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 	}
 	return obj, gvk, nil
 }
+
+// parameters knows the options of requests, of which nothing depends on the resource. It is shared, and nobody modifies it.
+var parameters = sync.OnceValue(func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	scheme.AddUnversionedTypes(metav1.SchemeGroupVersion, &metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
+	return scheme
+})
 
 // unstructuredCreater makes empty objects of any kind.
 type unstructuredCreater struct{}
