@@ -69,7 +69,7 @@ func (v *Version) convertModel(name string) ([]smdschema.TypeDef, error) {
 	if err != nil {
 		return nil, err
 	}
-	models := map[string]*spec.Schema{name: objectModel(structural)}
+	models := map[string]*spec.Schema{name: objectModel(structural, v.count())}
 	converted, err := schemaconv.ToSchemaFromOpenAPI(models, v.set.crd.Spec.PreserveUnknownFields)
 	if err != nil {
 		return nil, fmt.Errorf("converting the schema of %s to types: %w", name, err)
@@ -77,24 +77,18 @@ func (v *Version) convertModel(name string) ([]smdschema.TypeDef, error) {
 	return slices.DeleteFunc(converted.Types, func(def smdschema.TypeDef) bool { return def.Name != name }), nil
 }
 
-// objectModel returns the OpenAPI model of whole objects. Without a structural schema, nothing is said about
-// their fields.
-func objectModel(structural *structuralschema.Structural) *spec.Schema {
-	if structural == nil || !fullyStructural(structural) {
+// objectModel returns the OpenAPI model of whole objects. Nothing is said about their fields without a structural schema, or with one
+// that does not keep the rules for them, as CRDs from before those were enforced (T5) may have.
+func objectModel(structural *structuralschema.Structural, nodes census) *spec.Schema {
+	if structural == nil || nodes.unknownTypes || len(structuralschema.ValidateStructural(nil, structural)) > 0 {
 		return new(spec.Schema).Typed("object", "")
 	}
 	model := structural.ToKubeOpenAPI()
 	addResourceFields(model)
-	if countNodes(structural).embedded {
+	if nodes.embedded {
 		addEmbeddedResourceFields(model)
 	}
 	return model
-}
-
-// fullyStructural says whether a schema also keeps the rules that a structural schema must keep. CRDs from before those
-// were enforced (T5) may have one that does not.
-func fullyStructural(structural *structuralschema.Structural) bool {
-	return !countNodes(structural).unknownTypes && len(structuralschema.ValidateStructural(nil, structural)) == 0
 }
 
 func addEmbeddedResourceFields(s *spec.Schema) {
