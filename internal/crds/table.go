@@ -31,8 +31,9 @@ type Table struct {
 
 // group is all CRDs of one API group at one time. Immutable, but for held.
 type group struct {
-	records  *btree.BTreeG[*Record] // by name
-	waiting  []*Record              // for names
+	// records are by name. Readers scan them only: even to copy them is for the applying goroutine, since that marks the tree.
+	records  *btree.BTreeG[*Record]
+	waiting  []*Record // for names
 	digest   digest
 	revision string
 	// held is always of now.
