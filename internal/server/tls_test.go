@@ -1,0 +1,63 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// listenedConn is a connection that remembers what was read from it.
+type listenedConn struct {
+	net.Conn
+	mu   sync.Mutex // guards read
+	read bytes.Buffer
+}
+
+func (c *listenedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read.Write(p[:n])
+	return n, err
+}
+
+// largestRecord returns the size of the largest record of TLS that was read.
+func (c *listenedConn) largestRecord() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	largest := 0
+	const header = 5 // a type, a version of two bytes, a length of two (RFC 8446, 5.1)
+	for rest := c.read.Bytes(); len(rest) >= header; {
+		length := int(binary.BigEndian.Uint16(rest[3:header]))
+		largest = max(largest, length)
+		rest = rest[min(header+length, len(rest)):]
+	}
+	return largest
+}
+
+// TestRecordsAreWhole holds that what fits into a record of TLS is one, also on a connection that is new: nobody can do anything with a
+// part of an object.
+func TestRecordsAreWhole(t *testing.T) {
+	const size = 10 << 10
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(strings.Repeat("x", size))) // whether it came is seen below
+	}), nil)
+	client, url := s.as("root", "system:masters")
+	var connection *listenedConn
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		connection = &listenedConn{Conn: conn}
+		return connection, err
+	}
+	if got := do(t, client, http.MethodGet, url+"/apis/example.com/v1/things"); len(got.body) != size {
+		t.Fatalf("%d, %d bytes", got.code, len(got.body))
+	}
+	if largest := connection.largestRecord(); largest < size {
+		t.Errorf("the largest record has %d bytes, fewer than the %d of the answer", largest, size)
+	}
+}
