@@ -11,7 +11,7 @@ import (
 )
 
 // Programs are the paths of the built programs.
-type Programs struct{ Ours, Upstream, Etcd string }
+type Programs struct{ Ours, Upstream, Etcd, Bare string }
 
 // build builds everything that is measured into dir. It is run in this module's folder.
 func build(ctx context.Context, dir string) (Programs, error) {
@@ -23,15 +23,17 @@ func build(ctx context.Context, dir string) (Programs, error) {
 		Ours:     filepath.Join(dir, "crd-server"),
 		Upstream: filepath.Join(dir, "upstream"),
 		Etcd:     filepath.Join(dir, "etcd"),
+		Bare:     filepath.Join(dir, "bare"),
 	}
 	for _, program := range []struct{ output, folder, source string }{
 		{p.Ours, "..", "./cmd/crd-server"},
 		{p.Upstream, filepath.Join("..", "test", "upstream"), "."},
 		{p.Etcd, filepath.Join("..", "test", "etcd"), "."},
+		{p.Bare, ".", "./bare"},
 	} {
 		command := exec.CommandContext(ctx, "go", "build", "-o", program.output, program.source)
 		command.Dir = program.folder
-		command.Env = append(os.Environ(), "CGO_ENABLED=0") // as all three are released
+		command.Env = append(os.Environ(), "CGO_ENABLED=0") // as they are released
 		command.Stderr = os.Stderr
 		if err := command.Run(); err != nil {
 			return Programs{}, fmt.Errorf("build %s: %w", program.source, err)

@@ -21,7 +21,7 @@ type Bench struct {
 	// CRDs is a directory of CRDs for the part crds; "" generates them. MaxCRDs bounds their number.
 	CRDs    string
 	MaxCRDs int
-	// Alone leaves out upstream, for work on crd-server.
+	// Alone leaves out upstream and the bare handler, for work on crd-server.
 	Alone bool
 	// Profiles is a directory for profiles of crd-server; "" takes none, for taking them costs something.
 	Profiles string
@@ -33,18 +33,20 @@ type Bench struct {
 type part struct {
 	name string
 	run  func(b *Bench, ctx context.Context, s *Server) error
+	// bare: a bare handler can do it as well.
+	bare bool
 }
 
 // objectParts share servers with objects in them, in this order: what is
 // measured first is not changed by what comes later.
 var objectParts = []part{
-	{"create", (*Bench).create},
-	{"list", (*Bench).list},
-	{"memory", (*Bench).manyLists},
-	{"get", (*Bench).get},
-	{"write", (*Bench).write},
-	{"watch", (*Bench).watch},
-	{"delete", (*Bench).delete},
+	{name: "create", run: (*Bench).create},
+	{name: "list", run: (*Bench).list},
+	{name: "memory", run: (*Bench).manyLists},
+	{name: "get", run: (*Bench).get, bare: true},
+	{name: "write", run: (*Bench).write},
+	{name: "watch", run: (*Bench).watch, bare: true},
+	{name: "delete", run: (*Bench).delete},
 }
 
 // Parts of servers of their own.
@@ -105,7 +107,7 @@ func (b *Bench) objects(ctx context.Context, wanted func(string) bool) (err erro
 			err = errors.Join(err, s.Stop())
 		}
 	}()
-	for _, kind := range b.kinds(Upstream, Ours) {
+	for _, kind := range b.kinds(Upstream, Ours, Bare) {
 		s, err := start(ctx, b.Programs, kind)
 		if err != nil {
 			return err
@@ -117,6 +119,9 @@ func (b *Bench) objects(ctx context.Context, wanted func(string) bool) (err erro
 			continue
 		}
 		for _, s := range servers {
+			if s.Kind == Bare && !p.bare {
+				continue
+			}
 			if err := p.run(b, ctx, s); err != nil {
 				return fmt.Errorf("%s, %s: %w", p.name, s.Kind, err)
 			}
@@ -128,9 +133,9 @@ func (b *Bench) objects(ctx context.Context, wanted func(string) bool) (err erro
 	return nil
 }
 
-// kinds are the kinds given, but for one that is left out.
+// kinds are the kinds given, but for those that are left out.
 func (b *Bench) kinds(all ...Kind) []Kind {
-	return slices.DeleteFunc(all, func(k Kind) bool { return b.Alone && k == Upstream })
+	return slices.DeleteFunc(all, func(k Kind) bool { return b.Alone && !k.own() })
 }
 
 // inOneProcess creates and lists with etcd embedded.

@@ -12,9 +12,9 @@ import (
 
 // profile takes a profile of a server's CPU into a file named after the work,
 // for as long as a load lasts. The function returned waits for its end.
-// Upstream has none; without a directory for profiles nothing is done.
+// Others have none; without a directory for profiles nothing is done.
 func (b *Bench) profile(ctx context.Context, s *Server, work Work, length time.Duration) (func() error, error) {
-	if b.Profiles == "" || s.Kind == Upstream {
+	if b.Profiles == "" || !s.Kind.own() {
 		return func() error { return nil }, nil
 	}
 	c, err := s.NewClient()
@@ -32,7 +32,7 @@ func (b *Bench) profile(ctx context.Context, s *Server, work Work, length time.D
 
 // heapProfile takes a profile of a server's memory.
 func (b *Bench) heapProfile(ctx context.Context, s *Server, work Work) error {
-	if b.Profiles == "" || s.Kind == Upstream {
+	if b.Profiles == "" || !s.Kind.own() {
 		return nil
 	}
 	return s.Client().save(ctx, "/debug/pprof/heap", b.profileFile(s, work, "heap"))

@@ -27,7 +27,12 @@ const (
 	Ours     Kind = "crd-server"
 	// Embedded is crd-server with etcd in its process.
 	Embedded Kind = "crd-server with etcd"
+	// Bare is a handler that sends as many bytes and does nothing else.
+	Bare Kind = "bare handler"
 )
+
+// own tells whether it is crd-server, in one way or another.
+func (k Kind) own() bool { return k == Ours || k == Embedded }
 
 // clientCount is how many clients a load has, if it does not say.
 const clientCount = 16
@@ -75,11 +80,9 @@ func start(ctx context.Context, programs Programs, kind Kind) (*Server, error) {
 }
 
 func (s *Server) start(ctx context.Context, programs Programs) (err error) {
-	s.options = process.Options{Binary: programs.Ours, DataDir: filepath.Join(s.dir, "data")}
-	if s.Kind == Upstream {
-		s.options.Binary = programs.Upstream
-	}
-	if s.Kind != Embedded {
+	binaries := map[Kind]string{Upstream: programs.Upstream, Ours: programs.Ours, Embedded: programs.Ours, Bare: programs.Bare}
+	s.options = process.Options{Binary: binaries[s.Kind], DataDir: filepath.Join(s.dir, "data")}
+	if s.Kind == Upstream || s.Kind == Ours {
 		began := time.Now()
 		if s.etcd, err = startEtcd(programs.Etcd, filepath.Join(s.dir, "etcd")); err != nil {
 			return err
