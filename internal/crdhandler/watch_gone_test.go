@@ -23,6 +23,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	transport := &http.Transport{}
 	client := &http.Client{Transport: transport}
+	if _, err := r.scope.config.Store.CurrentRevision(t.Context()); err != nil { // from then on a goroutine stands by to ask etcd
+		t.Fatal(err)
+	}
 	before := goleak.IgnoreCurrent()
 	paths := []string{
 		"/gadgets?watch=true",

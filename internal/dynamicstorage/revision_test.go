@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestQuestionIsPassedOn: readers whose asker goes away get their answer all the same, and nobody waits for nobody.
-func TestQuestionIsPassedOn(t *testing.T) {
+// TestQuestionOfMany: readers get their answer whoever else goes away, and nobody waits for nobody.
+func TestQuestionOfMany(t *testing.T) {
 	s := testStore(t)
 	gone, leave := context.WithCancelCause(t.Context())
 	leave(errors.New("gone"))
@@ -36,7 +36,7 @@ func TestQuestionIsPassedOn(t *testing.T) {
 		})
 	}
 	readers.Wait()
-	if _, err := s.CurrentRevision(t.Context()); err != nil { // the turn may have been left to whoever comes
+	if _, err := s.CurrentRevision(t.Context()); err != nil { // asking may have ended when this one came
 		t.Error(err)
 	}
 }
