@@ -20,7 +20,7 @@ func main() {
 	output := flag.String("output", filepath.Join("..", "build", "bench"), "directory for the programs and the results")
 	b := &Bench{}
 	flag.IntVar(&b.Objects, "objects", 10000, "objects that are created")
-	flag.DurationVar(&b.Load, "load", 6*time.Second, "how long each load lasts")
+	flag.DurationVar(&b.Load, "load", 5*time.Second, "how long each load lasts")
 	flag.StringVar(&b.CRDs, "crds", "", "directory of CRDs (YAML or JSON) for the part crds; without one, CRDs like those of a large provider are generated")
 	flag.IntVar(&b.MaxCRDs, "max-crds", 2065, "bounds the number of CRDs")
 	flag.BoolVar(&b.Alone, "alone", false, "measure crd-server only")
