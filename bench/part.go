@@ -98,8 +98,8 @@ func (b *Bench) run(ctx context.Context, names []string) error {
 	return nil
 }
 
-// objects runs object parts, each on upstream and then on ours before the next
-// part, so that both meet the same machine.
+// objects runs object parts, each on upstream, then on ours, and where it can on
+// the bare handler before the next part, so that all meet the same machine.
 func (b *Bench) objects(ctx context.Context, wanted func(string) bool) (err error) {
 	var servers []*Server
 	defer func() {
