@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
 
 // Programs are the paths of the built programs.
@@ -38,23 +36,6 @@ func build(ctx context.Context, dir string) (Programs, error) {
 		if err := command.Run(); err != nil {
 			return Programs{}, fmt.Errorf("build %s: %w", program.source, err)
 		}
-		if err := forget(program.output); err != nil {
-			return Programs{}, fmt.Errorf("write %s to disk: %w", program.output, err)
-		}
 	}
 	return p, nil
-}
-
-// forget has the kernel read a program as it is run, like one that has been on the disk since before the machine was started. From what was written just now it
-// maps more at a time, as the file came to be in memory: the same server had between 89 and 134 MB of RSS, and has 90 to 92.
-func forget(program string) error {
-	file, err := os.Open(program)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if err := file.Sync(); err != nil { // what is not on the disk cannot be forgotten
-		return err
-	}
-	return unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED)
 }

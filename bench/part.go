@@ -183,12 +183,17 @@ func pause(ctx context.Context, length time.Duration) error {
 }
 
 // memory keeps what a server has resident as a row.
-func (b *Bench) memory(ctx context.Context, s *Server, work Work, line string) error {
-	value, err := resident(s.Pid(), line)
+func (b *Bench) memory(ctx context.Context, s *Server, work Work) error {
+	value, err := anonymous(s.Pid())
 	if err != nil {
 		return err
 	}
-	b.Results.Put(work, s.Kind, value)
+	return b.put(ctx, s, work, value)
+}
+
+// put records an amount of memory, and takes a heap profile beside it.
+func (b *Bench) put(ctx context.Context, s *Server, work Work, megabytes float64) error {
+	b.Results.Put(work, s.Kind, megabytes)
 	return b.heapProfile(ctx, s, work)
 }
 

@@ -13,12 +13,12 @@ import (
 var (
 	rowInstalled    = Work{partCRDs, "2,065 CRDs: all created, in discovery", Seconds, Target{12, 0}}
 	rowInstalledCPU = Work{partCRDs, "2,065 CRDs: CPU for that", Seconds, Target{}}
-	rowCRDs         = Work{partCRDs, "RSS with 2,065 CRDs", Megabytes, Target{}}
-	rowCRDsRead     = Work{partCRDs, "RSS, OpenAPI and discovery read once", Megabytes, Target{350, 20}}
-	rowCRDsListed   = Work{partCRDs, "RSS per CRD, each resource listed once too", Megabytes, Target{0.2, 0}}
-	rowCRDsUsed     = Work{partCRDs, "RSS, an object of each created too", Megabytes, Target{}}
-	rowCRDsIdle     = Work{partCRDs, "RSS, half a minute later", Megabytes, Target{}}
-	rowCRDsDeleted  = Work{partCRDs, "RSS after all CRDs were deleted", Megabytes, Target{}}
+	rowCRDs         = Work{partCRDs, "memory with 2,065 CRDs", Megabytes, Target{}}
+	rowCRDsRead     = Work{partCRDs, "memory, OpenAPI and discovery read once", Megabytes, Target{350, 20}}
+	rowCRDsListed   = Work{partCRDs, "memory per CRD, each resource listed once too", Megabytes, Target{0.2, 0}}
+	rowCRDsUsed     = Work{partCRDs, "memory, an object of each created too", Megabytes, Target{}}
+	rowCRDsIdle     = Work{partCRDs, "memory, half a minute later", Megabytes, Target{}}
+	rowCRDsDeleted  = Work{partCRDs, "memory after all CRDs were deleted", Megabytes, Target{}}
 	rowV2           = Work{partCRDs, "/openapi/v2, 2,065 CRDs, cold", Seconds, Target{3, 0}}
 	rowV3           = Work{partCRDs, "/openapi/v3 index right after a CRD change, worst", Millis, Target{20, 0}}
 	rowRestart      = Work{partCRDs, "start with 2,065 CRDs", Millis, Target{1500, 0}}
@@ -111,7 +111,7 @@ func (b *Bench) install(ctx context.Context, s *Server, definitions []*Definitio
 	b.Results.Put(rowInstalledCPU, s.Kind, used.Seconds())
 	b.Results.Note(rowInstalled, s.Kind, "%d CRDs; the last 201 after %.1f s, a creation took %.0f ms (median), %.0f ms (p99)",
 		len(definitions), sample.Elapsed.Seconds(), millis(sample.P50), millis(sample.P99))
-	return b.memory(ctx, s, rowCRDs, residentNow)
+	return b.memory(ctx, s, rowCRDs)
 }
 
 // readOpenAPI reads everything that describes the CRDs, as a client without a cache does.
@@ -155,7 +155,7 @@ func (b *Bench) readOpenAPI(ctx context.Context, s *Server, definitions []*Defin
 		size += read
 	}
 	b.Results.Note(rowCRDsRead, s.Kind, "%d OpenAPI v3 documents, %.1f MB as sent, in %.1f s", len(v3.Paths), float64(size)/1e6, time.Since(began).Seconds())
-	return b.memory(ctx, s, rowCRDsRead, residentNow)
+	return b.memory(ctx, s, rowCRDsRead)
 }
 
 // changeSchemas changes CRDs and asks for the index of OpenAPI documents right afterwards.
@@ -191,7 +191,7 @@ func (b *Bench) listEach(ctx context.Context, s *Server, definitions []*Definiti
 	if err != nil {
 		return err
 	}
-	memory, err := resident(s.Pid(), residentNow)
+	memory, err := anonymous(s.Pid())
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (b *Bench) useEach(ctx context.Context, s *Server, definitions []*Definitio
 	}
 	b.Results.Note(rowCRDsUsed, s.Kind, "%d created, %d refused; a first write took %.0f ms (median), %.0f ms (p99)",
 		sample.Ops-count, count, millis(sample.P50), millis(sample.P99))
-	return b.memory(ctx, s, rowCRDsUsed, residentNow)
+	return b.memory(ctx, s, rowCRDsUsed)
 }
 
 // idleTime is how long nothing is asked of a server for rowCRDsIdle.
@@ -235,7 +235,7 @@ func (b *Bench) rest(ctx context.Context, s *Server, _ []*Definition) error {
 	if err := pause(ctx, idleTime); err != nil {
 		return err
 	}
-	return b.memory(ctx, s, rowCRDsIdle, residentNow)
+	return b.memory(ctx, s, rowCRDsIdle)
 }
 
 // restart starts the server again on its data, and asks for some resources.
@@ -278,5 +278,5 @@ func (b *Bench) deleteAll(ctx context.Context, s *Server, definitions []*Definit
 		return err
 	}
 	b.Results.Note(rowCRDsDeleted, s.Kind, "deleted in %.1f s", time.Since(began).Seconds())
-	return b.memory(ctx, s, rowCRDsDeleted, residentNow)
+	return b.memory(ctx, s, rowCRDsDeleted)
 }

@@ -14,10 +14,10 @@ import (
 // Rows of the part crowd: what many clients at once cost, and what the others notice of them.
 var (
 	rowQuiet     = Work{partCrowd, "GET one, 16 clients, p99 with nobody else", Millis, Target{}}
-	rowSlow      = Work{partCrowd, "peak RSS, 200 lists of 23 MB read slowly", Megabytes, Target{}}
+	rowSlow      = Work{partCrowd, "peak memory, 200 lists of 23 MB read slowly", Megabytes, Target{}}
 	rowSlowGet   = Work{partCrowd, "GET one, 16 clients, p99 meanwhile", Millis, Target{}}
-	rowOpening   = Work{partCrowd, "RSS right after 10,000 watches were opened", Megabytes, Target{}}
-	rowOpen      = Work{partCrowd, "RSS with 10,000 open watches, after ten seconds", Megabytes, Target{500, 0}}
+	rowOpening   = Work{partCrowd, "memory right after 10,000 watches were opened", Megabytes, Target{}}
+	rowOpen      = Work{partCrowd, "memory with 10,000 open watches, after ten seconds", Megabytes, Target{500, 0}}
 	rowOpenGet   = Work{partCrowd, "GET one, 16 clients, p99 with these and no events", Millis, Target{}}
 	rowOpenEvent = Work{partCrowd, "watch: 10,000 watchers x 20 events, by delivered event", MicrosCPU, Target{8, 6}}
 	rowOpenLag   = Work{partCrowd, "watch: p99 of these", Millis, Target{}}
@@ -92,9 +92,7 @@ func (b *Bench) getMeanwhile(ctx context.Context, s *Server, work Work) error {
 // slowLists has many clients hold a list of everything, of which they read a little now and then.
 func (b *Bench) slowLists(ctx context.Context, s *Server) error {
 	b.progress(rowSlow.Part, rowSlow.Name, s.Kind)
-	if err := resetPeak(s.Pid()); err != nil {
-		b.Results.Note(rowSlow, s.Kind, "peak since start: %v", err)
-	}
+	stop := watchPeak(s.Pid())
 	reading, leave := context.WithCancel(ctx)
 	var (
 		readers sync.WaitGroup
@@ -109,10 +107,11 @@ func (b *Bench) slowLists(ctx context.Context, s *Server) error {
 	err := b.getMeanwhile(ctx, s, rowSlowGet)
 	leave()
 	readers.Wait()
-	if err := errors.Join(append(errs, err)...); err != nil {
+	peak, sampling := stop()
+	if err := errors.Join(append(errs, err, sampling)...); err != nil {
 		return err
 	}
-	return b.memory(ctx, s, rowSlow, residentPeak)
+	return b.put(ctx, s, rowSlow, peak)
 }
 
 // readSlowly reads a list until the context ends, which must be long before the list does. It calls begun once.
@@ -207,13 +206,13 @@ func (b *Bench) openMany(ctx context.Context, s *Server) error {
 
 // withOpen measures while the watches are open.
 func (b *Bench) withOpen(ctx context.Context, s *Server, sent []time.Time, reading *sync.WaitGroup) error {
-	if err := b.memory(ctx, s, rowOpening, residentNow); err != nil {
+	if err := b.memory(ctx, s, rowOpening); err != nil {
 		return err
 	}
 	if err := pause(ctx, openFor); err != nil {
 		return err
 	}
-	if err := b.memory(ctx, s, rowOpen, residentNow); err != nil {
+	if err := b.memory(ctx, s, rowOpen); err != nil {
 		return err
 	}
 	if err := b.getMeanwhile(ctx, s, rowOpenGet); err != nil {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -19,7 +20,7 @@ var (
 	rowListPage = Work{"list", "list first page, limit=500", MillisCPU, Target{3, 14}}
 	rowListSome = Work{"list", "list by label, 1% match", MillisCPU, Target{0.8, 20}}
 	rowListAll  = Work{"list", "list all in pages of 500", MillisCPU, Target{60, 14}}
-	rowPeak     = Work{"memory", "peak RSS, 20 such lists at once", Megabytes, Target{200, 20}}
+	rowPeak     = Work{"memory", "peak memory, 20 such lists at once", Megabytes, Target{200, 20}}
 )
 
 // get reads objects here and there.
@@ -146,9 +147,7 @@ func continueToken(page []byte) (string, error) {
 // manyLists asks for twenty lists at once and reads them as fast as it can.
 func (b *Bench) manyLists(ctx context.Context, s *Server) error {
 	b.progress(rowPeak.Part, rowPeak.Name, s.Kind)
-	if err := resetPeak(s.Pid()); err != nil {
-		b.Results.Note(rowPeak, s.Kind, "peak since start: %v", err)
-	}
+	stop := watchPeak(s.Pid())
 	const lists = 20
 	var (
 		readers sync.WaitGroup
@@ -166,10 +165,9 @@ func (b *Bench) manyLists(ctx context.Context, s *Server) error {
 		})
 	}
 	readers.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+	peak, err := stop()
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return err
 	}
-	return b.memory(ctx, s, rowPeak, residentPeak)
+	return b.put(ctx, s, rowPeak, peak)
 }

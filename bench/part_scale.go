@@ -90,7 +90,7 @@ func (b *Bench) scaleList(ctx context.Context, s *Server, objects int) error {
 		return err
 	}
 	b.Results.Put(work, s.Kind, float64(sample.PerOp().Nanoseconds())/1e3/float64(objects))
-	return b.memory(ctx, s, atScale("RSS", objects, Megabytes, Target{}), residentNow)
+	return b.memory(ctx, s, atScale("memory", objects, Megabytes, Target{}))
 }
 
 // warmTries is how often upstream's server is asked for all objects before anything is measured.

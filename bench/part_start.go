@@ -10,7 +10,7 @@ import (
 // Rows of the part start.
 var (
 	rowStart = Work{partStart, "start: exec to /readyz, empty store", Millis, Target{180, 0}}
-	rowIdle  = Work{partStart, "RSS idle, no CRDs", Megabytes, Target{60, 0}}
+	rowIdle  = Work{partStart, "memory idle, no CRDs", Megabytes, Target{60, 0}}
 )
 
 const (
@@ -64,10 +64,10 @@ func (b *Bench) idle(ctx context.Context, s *Server) error {
 	if err := pause(ctx, idleFor); err != nil {
 		return err
 	}
-	if err := b.memory(ctx, s, rowIdle, residentNow); err != nil || s.etcd == nil {
+	if err := b.memory(ctx, s, rowIdle); err != nil || s.etcd == nil {
 		return err
 	}
-	etcd, err := resident(s.etcd.command.Process.Pid, residentNow)
+	etcd, err := anonymous(s.etcd.command.Process.Pid)
 	if err == nil {
 		b.Results.Note(rowIdle, s.Kind, "and %.0f MB for its etcd", etcd)
 	}

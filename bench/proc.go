@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -35,14 +36,10 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * clockTick, nil
 }
 
-// Lines of /proc/<pid>/status.
-const (
-	residentNow  = "VmRSS:"
-	residentPeak = "VmHWM:"
-)
-
-// resident is a process's resident memory in MB (10^6 bytes), now or at its peak.
-func resident(pid int, line string) (float64, error) {
+// anonymous returns the anonymous memory of a process in MB (10^6 bytes): heap, stacks and whatever else it has written to.
+// Pages of the program's file are not in it. They belong to the kernel, which can drop them at any time.
+func anonymous(pid int) (float64, error) {
+	const line = "RssAnon:"
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
@@ -61,9 +58,41 @@ func resident(pid int, line string) (float64, error) {
 	return 0, fmt.Errorf("status of process %d has no %s", pid, line)
 }
 
-// resetPeak makes a process's peak start again from what it has now.
-func resetPeak(pid int) error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+// sampling is the time between two samples of a process's memory.
+const sampling = 5 * time.Millisecond
+
+// watchPeak samples the anonymous memory of a process until the returned function is called, which returns the largest sample.
+// The kernel keeps a peak of resident memory, but none of anonymous memory.
+func watchPeak(pid int) (stop func() (float64, error)) {
+	var (
+		peak float64
+		err  error
+		done = make(chan struct{})
+		wait sync.WaitGroup
+	)
+	sample := func() {
+		var now float64
+		if now, err = anonymous(pid); err == nil {
+			peak = max(peak, now)
+		}
+	}
+	wait.Go(func() {
+		ticker := time.NewTicker(sampling)
+		defer ticker.Stop()
+		for err == nil {
+			sample()
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	return func() (float64, error) {
+		close(done)
+		wait.Wait()
+		return peak, err
+	}
 }
 
 // loadAverage is the machine's load: how much of it was busy with something else.
