@@ -15,7 +15,7 @@ import (
 
 // applyTo merges an applied configuration into the live object by the fields its manager owns (W7). Without a live
 // object it makes one.
-func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	if !exists(live) {
 		empty, err := p.scope.objects.creater.New(p.scope.kind)
 		if err != nil {
@@ -34,8 +34,7 @@ func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Obj
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 		}
 	}
-	force := p.options.Force != nil && *p.options.Force
-	obj, err := p.fields.Apply(ctx, live, applied, p.options.FieldManager, force)
+	obj, err := p.fields.Apply(ctx, live, applied, p.options.FieldManager, p.forced())
 	if err == nil {
 		err = p.complete(obj)
 	}
@@ -49,7 +48,7 @@ func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Obj
 }
 
 // complete returns an error if what was merged has not got all of its defaults: they were too large, which mergers cannot say.
-func (p *patcher) complete(obj runtime.Object) error {
+func (p *patchRequest) complete(obj runtime.Object) error {
 	u, isUnstructured := obj.(*unstructured.Unstructured)
 	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)
 	if !isUnstructured || !isOurs {
@@ -59,7 +58,7 @@ func (p *patcher) complete(obj runtime.Object) error {
 }
 
 // checkDuplicates looks for duplicate fields in an applied configuration.
-func (p *patcher) checkDuplicates(ctx context.Context) error {
+func (p *patchRequest) checkDuplicates(ctx context.Context) error {
 	if !p.validation.looks() {
 		return nil
 	}
@@ -74,7 +73,7 @@ func (p *patcher) checkDuplicates(ctx context.Context) error {
 }
 
 // unmarshal returns the functions that read an applied configuration, the second one refusing duplicate fields.
-func (p *patcher) unmarshal() (read, readStrictly func([]byte, any) error) {
+func (p *patchRequest) unmarshal() (read, readStrictly func([]byte, any) error) {
 	if p.patchType == types.ApplyCBORPatchType {
 		return cbor.Unmarshal, cbor.Unmarshal // CBOR takes no duplicates at all
 	}

@@ -33,7 +33,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		viewer:   dynamicstorage.NewViewer(codec.views),
 		codec:    codec,
 		// A write that was under way while its CRD went must not leave an object behind for the next CRD of that name.
-		while: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
+		conditions: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
 	}
 	main := &requestScope{
 		config:     config,

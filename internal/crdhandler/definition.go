@@ -62,7 +62,7 @@ func newDefinitionScopes(config *Config, ahead *headStart) (*definitionScopes, e
 		strategy: startingAhead{strategy: definitionRules{rules}, ahead: ahead},
 		table:    func() (tableConvertor, error) { return definitiontable.New(), nil },
 		finalize: markForDeletion,
-		settle:   config.Settle,
+		inEffect: config.Settle,
 		replaced: make(chan struct{}),
 	}
 	main.fieldManager = main.definitionFieldManager(rules.GetResetFields())

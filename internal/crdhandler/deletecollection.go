@@ -65,16 +65,16 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 		return media, nil, err
 	}
 	admitter := s.admitter(ctx, target{namespace: namespace, dryRun: isDryRun(options.DryRun)})
-	err = s.deleteAll(ctx, found, deleteOptions{DeleteOptions: options, admit: admitter.admitDelete, unconverted: unconverted})
+	err = s.deleteAll(ctx, found, deletion{scope: s, options: options, admit: admitter.admitDelete, unconverted: unconverted})
 	if !shown {
 		found = nil
 	}
 	return media, found, finished(ctx, err)
 }
 
-// deleteAll deletes the objects of a page, a few at a time. After a failure no other deletion is begun; what is
-// deleted stays deleted.
-func (s *requestScope) deleteAll(ctx context.Context, found *page, options deleteOptions) error {
+// deleteAll deletes the objects of a page, a few at a time, each as the template says. After a failure it begins no other deletion;
+// deleted objects stay deleted.
+func (s *requestScope) deleteAll(ctx context.Context, found *page, template deletion) error {
 	group, unfailed := errgroup.WithContext(ctx)
 	group.SetLimit(max(s.config.DeleteCollectionWorkers, 1))
 	for _, entry := range found.entries {
@@ -86,7 +86,7 @@ func (s *requestScope) deleteAll(ctx context.Context, found *page, options delet
 				return nil
 			}
 			// Deletions that have begun are not interrupted by the failure of another one.
-			return s.deleteOneOf(ctx, entry.Key, options)
+			return template.of(entry.Key).runRecovered(ctx)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -95,15 +95,21 @@ func (s *requestScope) deleteAll(ctx context.Context, found *page, options delet
 	return ctx.Err()
 }
 
-// deleteOneOf deletes an object of a page, if nobody else has.
-func (s *requestScope) deleteOneOf(ctx context.Context, key string, options deleteOptions) (err error) {
+// of returns the deletion with the same options of another object.
+func (d deletion) of(key string) *deletion {
+	d.key, d.options = key, d.options.DeepCopy()
+	return &d
+}
+
+// runRecovered deletes an object unless it is gone already. A panic becomes an error: outside of the request's goroutine it would
+// end the server.
+func (d *deletion) runRecovered(ctx context.Context) (err error) {
 	defer func() {
-		if reason := recover(); reason != nil { // in the request's goroutine it would cost the request, here the server
+		if reason := recover(); reason != nil {
 			err = apierrors.NewInternalError(fmt.Errorf("panic: %v", reason))
 		}
 	}()
-	options.DeleteOptions = options.DeepCopy()
-	if _, _, err := s.deleteObject(ctx, key, options); !apierrors.IsNotFound(err) {
+	if _, err := d.run(ctx); !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil

@@ -21,8 +21,11 @@ import (
 // unsafeVerb is what a user must be allowed to do to delete what cannot be read.
 const unsafeVerb = "unsafe-delete-ignore-read-errors"
 
-// errReadable says that an object can be read, and hence be deleted as any other.
+// errReadable says that an object can be read, so it can be deleted as any other.
 var errReadable = errors.New("object can be read")
+
+// errDryRun ends a dry run before it removes anything.
+var errDryRun = errors.New("dry run")
 
 // deleteCorrupt removes an object that cannot be read, and only such a one: no precondition, finalizer or admission
 // can be looked at (W18).
@@ -35,11 +38,11 @@ func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *
 	if err != nil {
 		return result{}, err
 	}
-	_, err = s.storage.resource.Update(ctx, key, func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		if cur == nil {
+	_, err = s.storage.resource.Update(ctx, key, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		if current == nil {
 			return dynamicstorage.Change{}, dynamicstorage.ErrNotFound
 		}
-		if _, err := s.storage.object(ctx, cur); err == nil {
+		if _, err := s.storage.object(ctx, current); err == nil {
 			return dynamicstorage.Change{}, errReadable
 		}
 		if a.dryRun {
@@ -54,7 +57,9 @@ func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *
 		return result{}, s.writeError(err, a.name)
 	}
 	klog.FromContext(ctx).Info("Deleted an object that could not be read", "resource", s.resource.GroupResource(), "object", klog.KRef(a.namespace, a.name), "dryRun", a.dryRun)
-	s.settled(ctx, a.name, a.dryRun)
+	if !a.dryRun {
+		s.waitInEffect(ctx, a.name)
+	}
 	return result{obj: &metav1.Status{
 		Status:  metav1.StatusSuccess,
 		Code:    200,

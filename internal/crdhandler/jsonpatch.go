@@ -32,7 +32,7 @@ const (
 func init() { jsonpatch.AccumulatedCopySizeLimit = maxPatchCopies }
 
 // patchAsJSON applies a JSON patch or a merge patch to an object, by way of its JSON in the version of the endpoint.
-func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	if obj, ok := p.mergePatched(ctx, live); ok {
 		return obj, nil
 	}

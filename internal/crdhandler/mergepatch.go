@@ -12,7 +12,7 @@ import (
 
 // mergePatched returns a custom resource with a merge patch in it: patchAsJSON without encoding and decoding what the patch does not name,
 // which is most of the object. ok is false where there is anything to tell the client of, and nothing has been done.
-func (p *patcher) mergePatched(ctx context.Context, live runtime.Object) (obj runtime.Object, ok bool) {
+func (p *patchRequest) mergePatched(ctx context.Context, live runtime.Object) (obj runtime.Object, ok bool) {
 	u, ok := live.(*unstructured.Unstructured)
 	if !ok || p.patchType != types.MergePatchType {
 		return nil, false

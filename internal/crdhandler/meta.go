@@ -163,16 +163,6 @@ func pathSegment(name string, prefix bool) []string {
 	return content.IsPathSegmentName(name)
 }
 
-// finalized says that an update of old to obj ends a deletion: the last finalizer is gone (W5).
-func finalized(obj, old runtime.Object) bool {
-	oldMeta := accessor(old)
-	if len(accessor(obj).GetFinalizers()) > 0 || oldMeta.GetDeletionTimestamp() == nil {
-		return false
-	}
-	grace := oldMeta.GetDeletionGracePeriodSeconds()
-	return grace == nil || *grace == 0
-}
-
 const (
 	duplicateOwners               = ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v"
 	duplicateOwnersAfterAdmission = ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v"

@@ -51,8 +51,8 @@ type requestScope struct {
 	// finalize, if set, is offered the live object of a DELETE: when it changes the object and returns true,
 	// that is stored and answered instead of the generic deletion (C4).
 	finalize func(obj runtime.Object) bool
-	// settle, if set, is called after a write, before the answer: what was written must be in effect then.
-	settle func(ctx context.Context, name string) error
+	// inEffect, if set, is called after a write, and before the answer. It returns when the write is in effect.
+	inEffect func(ctx context.Context, name string) error
 	// replaced is closed when the serving state the scope belongs to is out of date; watches end then.
 	replaced <-chan struct{}
 }

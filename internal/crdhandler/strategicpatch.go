@@ -14,7 +14,7 @@ import (
 )
 
 // mergeStrategically applies a strategic merge patch, which needs Go types: CustomResourceDefinitions have them (C1).
-func (p *patcher) mergeStrategically(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+func (p *patchRequest) mergeStrategically(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	objects, gv := p.scope.objects, p.scope.kind.GroupVersion()
 	versioned, err := objects.convertor.ConvertToVersion(live, gv)
 	if err != nil {
@@ -36,7 +36,7 @@ func (p *patcher) mergeStrategically(ctx context.Context, live runtime.Object) (
 }
 
 // mergeInto puts the patched content into obj, whose Go type says how lists are merged.
-func (p *patcher) mergeInto(ctx context.Context, before map[string]any, obj runtime.Object) error {
+func (p *patchRequest) mergeInto(ctx context.Context, before map[string]any, obj runtime.Object) error {
 	patch, found, err := p.patchMembers()
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -59,7 +59,7 @@ func (p *patcher) mergeInto(ctx context.Context, before map[string]any, obj runt
 }
 
 // patchMembers decodes the patch, and returns what strict decoding found in it.
-func (p *patcher) patchMembers() (patch map[string]any, found []error, err error) {
+func (p *patchRequest) patchMembers() (patch map[string]any, found []error, err error) {
 	patch = map[string]any{}
 	if p.validation.looks() {
 		found, err = kjson.UnmarshalStrict(p.body, &patch)

@@ -2,6 +2,7 @@ package crdhandler
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -25,18 +26,28 @@ func (s *requestScope) deletesUnconverted(req *http.Request, media negotiation.M
 		strings.HasPrefix(req.Header.Get("Accept"), runtime.ContentTypeProtobuf)
 }
 
-// form is how an update sees the stored object, and stores what becomes of it.
+// form is the version in which an update decodes the stored object and encodes the new one.
 type form struct {
-	object func(ctx context.Context, entry *dynamicstorage.Entry) (runtime.Object, error)
+	decode func(ctx context.Context, entry *dynamicstorage.Entry) (runtime.Object, error)
 	encode encodeFunc
+}
+
+// decodeCurrent returns the object of an entry. The error is an unconvertedError unless the entry is corrupt.
+func (f form) decodeCurrent(ctx context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
+	obj, err := f.decode(ctx, entry)
+	var corrupt *corruptError
+	if err != nil && !errors.As(err, &corrupt) {
+		err = &unconvertedError{err}
+	}
+	return obj, err
 }
 
 // encodeFunc is objectCodec.encode or reencode.
 type encodeFunc func(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
 
-// servedForm is that of the version, storedForm that of the version an object is stored in.
-func (s *storage) servedForm() form { return form{object: s.object, encode: s.codec.encode} }
-func (s *storage) storedForm() form { return form{object: s.unconverted, encode: s.codec.reencode} }
+// servedForm is the version of the endpoint, storedForm the version that an object is stored in.
+func (s *storage) servedForm() form { return form{decode: s.object, encode: s.codec.encode} }
+func (s *storage) storedForm() form { return form{decode: s.unconverted, encode: s.codec.reencode} }
 
 // unconvertedError says that an object could not be had in a version, or not be stored.
 type unconvertedError struct{ error }
