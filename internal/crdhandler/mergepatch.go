@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
 // mergePatched returns a custom resource with a merge patch in it: patchAsJSON without encoding and decoding what the patch does not name,
@@ -45,7 +47,7 @@ func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merge
 	if err != nil {
 		return nil, false
 	}
-	patched, _, err := documentPatch{patchType: types.MergePatchType, body: body}.apply(ctx, document)
+	patched, _, err := documentpatch.Patch{Type: types.MergePatchType, Body: body}.Apply(ctx, document)
 	if err != nil || ctx.Err() != nil {
 		return nil, false
 	}

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
 // FuzzMergedMembers compares patches of the members that a patch names with patches of the whole document.
@@ -37,7 +39,7 @@ func FuzzMergedMembers(f *testing.F) {
 		if !ok {
 			return
 		}
-		after, found, err := documentPatch{patchType: types.MergePatchType, body: body, strict: true}.apply(t.Context(), before)
+		after, found, err := documentpatch.Patch{Type: types.MergePatchType, Body: body, Strict: true}.Apply(t.Context(), before)
 		if err != nil || len(found) > 0 {
 			t.Fatalf("%q: got %v, should have been refused: %v %v", body, got, found, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
 // mergeStrategically applies a strategic merge patch, which needs Go types: CustomResourceDefinitions have them (C1).
@@ -80,7 +82,7 @@ func strategicError(err error) error {
 		}
 	}
 	if errors.Is(err, mergepatch.ErrNoListOfLists) || errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys) {
-		return unprocessable(err)
+		return documentpatch.Unprocessable(err)
 	}
 	return err
 }
