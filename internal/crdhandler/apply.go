@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// applyTo merges an applied configuration into the live object by the fields its manager owns (W7). Without a live
-// object it makes one.
+// applyTo merges the applied configuration into the live object, by the fields that its manager owns (W7). Without a live
+// object it makes a new one.
 func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	if !exists(live) {
 		empty, err := p.scope.objects.creater.New(p.scope.kind)
@@ -47,7 +47,7 @@ func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtim
 	return obj, p.checkDuplicates(ctx)
 }
 
-// complete returns an error if what was merged has not got all of its defaults: they were too large, which mergers cannot say.
+// complete returns an error if the merged object lacks defaults because they were too large. The merge itself cannot return it.
 func (p *patchRequest) complete(obj runtime.Object) error {
 	u, isUnstructured := obj.(*unstructured.Unstructured)
 	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)
@@ -72,10 +72,10 @@ func (p *patchRequest) checkDuplicates(ctx context.Context) error {
 	return nil
 }
 
-// unmarshal returns the functions that read an applied configuration, the second one refusing duplicate fields.
+// unmarshal returns the functions that decode an applied configuration. The second one refuses duplicate fields.
 func (p *patchRequest) unmarshal() (read, readStrictly func([]byte, any) error) {
 	if p.patchType == types.ApplyCBORPatchType {
-		return cbor.Unmarshal, cbor.Unmarshal // CBOR takes no duplicates at all
+		return cbor.Unmarshal, cbor.Unmarshal // which refuses duplicates in any case
 	}
 	return yaml.Unmarshal, yaml.UnmarshalStrict
 }

@@ -150,13 +150,13 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 	return proposal{obj: existing}, nil
 }
 
-// checkPreconditions holds the deletion to the object it was meant for.
+// checkPreconditions checks that the object is the one that the client means.
 func (d *deletion) checkPreconditions(m metav1.Object) error {
 	preconditions := d.options.Preconditions
 	if preconditions == nil {
 		return nil
 	}
-	// Where deletion has a step of its own before the generic ones, its words are others (C4).
+	// The first step of the deletion of a CRD has other messages (C4).
 	resource := schema.GroupResource{Group: d.scope.resource.Group, Resource: d.scope.kind.Kind}
 	format := "the %[1]s in the precondition (%[2]s) does not match the %[1]s in record (%[3]s). The object might have been %[4]s"
 	if d.scope.finalize != nil {
@@ -172,8 +172,8 @@ func (d *deletion) checkPreconditions(m metav1.Object) error {
 	return nil
 }
 
-// markDeleting gives an object with finalizers the marks of one that is being deleted. The first time is a change
-// of its generation, too (W13).
+// markDeleting sets the deletion timestamp of an object with finalizers. The first time it increments the generation as well
+// (W13).
 func markDeleting(m metav1.Object, now metav1.Time) {
 	deleted := m.GetDeletionTimestamp()
 	if deleted == nil && m.GetGeneration() > 0 {
@@ -185,8 +185,8 @@ func markDeleting(m metav1.Object, now metav1.Time) {
 	m.SetDeletionGracePeriodSeconds(new(int64))
 }
 
-// collectorFinalizers returns the finalizers of an object with those of the garbage collector as the client wants
-// them (W16). What it does not say stays as it is.
+// collectorFinalizers returns the finalizers of an object with the garbage collector's finalizers that the options ask for
+// (W16).
 func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	wanted := collectorFinalizer(finalizers, options)
 	var kept []string
@@ -206,7 +206,7 @@ func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 	return kept
 }
 
-// collectorFinalizer returns the one finalizer of the garbage collector an object is to have, if any.
+// collectorFinalizer returns the finalizer of the garbage collector that an object gets; "" for none.
 func collectorFinalizer(finalizers []string, options *metav1.DeleteOptions) string {
 	//lint:ignore SA1019 old clients set it
 	if orphan := options.OrphanDependents; orphan != nil {

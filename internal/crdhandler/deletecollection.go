@@ -17,7 +17,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// deleteCollection answers DELETE of a collection with the list of what it found there, as it was before (W17). It has no
+// deleteCollection answers DELETE of a collection with the list of the objects as they were before (W17). It has no
 // time limit, as a list has none.
 func (s *requestScope) deleteCollection(w http.ResponseWriter, req *http.Request) {
 	namespace, _ := s.target(req)
@@ -33,7 +33,7 @@ func (s *requestScope) deleteCollection(w http.ResponseWriter, req *http.Request
 	s.respondList(w, req, media, found)
 }
 
-// collectionDeleted returns what it found, nil if that cannot be had in the version asked for.
+// collectionDeleted returns the deleted objects; nil if they cannot be converted to the version of the endpoint.
 func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request) (media negotiation.MediaTypeOptions, _ *page, err error) {
 	namespace, _ := s.target(req)
 	if media, err = s.negotiate(req); err != nil {
@@ -85,7 +85,7 @@ func (s *requestScope) deleteAll(ctx context.Context, found *page, template dele
 			if unfailed.Err() != nil {
 				return nil
 			}
-			// Deletions that have begun are not interrupted by the failure of another one.
+			// The failure of one deletion does not interrupt the others that have begun.
 			return template.of(entry.Key).runRecovered(ctx)
 		})
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// unsafeVerb is what a user must be allowed to do to delete what cannot be read.
+// unsafeVerb is the verb that authorizes the deletion of an object that cannot be read.
 const unsafeVerb = "unsafe-delete-ignore-read-errors"
 
 // errReadable says that an object can be read, so it can be deleted as any other.
@@ -27,8 +27,8 @@ var errReadable = errors.New("object can be read")
 // errDryRun ends a dry run before it removes anything.
 var errDryRun = errors.New("dry run")
 
-// deleteCorrupt removes an object that cannot be read, and only such a one: no precondition, finalizer or admission
-// can be looked at (W18).
+// deleteCorrupt removes an object that cannot be read. It refuses to remove any other, because it cannot respect
+// preconditions, finalizers and admission (W18).
 func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *metav1.DeleteOptions) (result, error) {
 	audit.AddAuditAnnotation(ctx, "apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
 	if err := s.authorizeUnsafe(ctx, a, options); err != nil {
@@ -67,7 +67,7 @@ func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *
 	}}, nil
 }
 
-// authorizeUnsafe asks whether the user may delete what cannot be read.
+// authorizeUnsafe asks the authorizer whether the user may delete an object that cannot be read.
 func (s *requestScope) authorizeUnsafe(ctx context.Context, a *admitter, options runtime.Object) error {
 	if s.config.Authorizer == nil {
 		return nil

@@ -43,7 +43,7 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 	s.respond(w, req, http.StatusOK, mediaType, result{entry: entry})
 }
 
-// getOptions reads the query of a GET; of its options only the resourceVersion means anything.
+// getOptions reads the query of a GET. Its only option with an effect is the resourceVersion.
 func getOptions(req *http.Request) (resourceVersion string, err error) {
 	if req.URL.RawQuery == "" {
 		return "", nil
@@ -62,13 +62,13 @@ func getOptions(req *http.Request) (resourceVersion string, err error) {
 	return options.ResourceVersion, nil
 }
 
-// onlyRevision returns the resourceVersion of a query that has nothing else, as that of most reads.
+// onlyRevision returns the resourceVersion of a query that has no other parameter, as most reads have.
 func onlyRevision(query string) (resourceVersion string, ok bool) {
 	resourceVersion, ok = strings.CutPrefix(query, "resourceVersion=")
 	return resourceVersion, ok && strings.Trim(resourceVersion, "0123456789") == ""
 }
 
-// refuseExport refuses a parameter that once asked for an object without what the server has set.
+// refuseExport refuses the parameter export, which was removed from Kubernetes.
 func refuseExport(query url.Values) error {
 	values := query["export"]
 	if len(values) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
-// patchAsJSON applies a JSON patch or a merge patch to an object, by way of its JSON in the version of the endpoint.
+// patchAsJSON applies a JSON patch or a merge patch to the JSON of an object in the version of the endpoint.
 func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	if obj, ok := p.mergePatched(ctx, live); ok {
 		return obj, nil
@@ -59,7 +59,7 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 	return obj, nil
 }
 
-// document returns the JSON of an object. A custom resource is in the version of the endpoint already.
+// document returns the JSON of an object in the version of the endpoint. A custom resource has that version already.
 func (s *requestScope) document(info runtime.SerializerInfo, obj runtime.Object) ([]byte, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return encodeJSON(u.Object)
@@ -67,7 +67,7 @@ func (s *requestScope) document(info runtime.SerializerInfo, obj runtime.Object)
 	return runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.kind.GroupVersion()), obj)
 }
 
-// invalidPatch says that the outcome of a patch is no object of the kind.
+// invalidPatch returns the answer to a patch whose outcome is not an object of the kind.
 func invalidPatch(outcome string, err error) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), outcome, err.Error())})
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
-// mergePatched returns a custom resource with a merge patch in it: patchAsJSON without encoding and decoding what the patch does not name,
-// which is most of the object. ok is false where there is anything to tell the client of, and nothing has been done.
+// mergePatched applies a merge patch to a custom resource. Unlike patchAsJSON it does not encode and decode the members that the
+// patch does not name, which are most of the object. ok is false, and nothing has been done, if there is an error or a warning to
+// report.
 func (p *patchRequest) mergePatched(ctx context.Context, live runtime.Object) (obj runtime.Object, ok bool) {
 	u, ok := live.(*unstructured.Unstructured)
 	if !ok || p.patchType != types.MergePatchType {
@@ -31,8 +32,8 @@ func (p *patchRequest) mergePatched(ctx context.Context, live runtime.Object) (o
 	return obj, runtime.DecodeInto(decoder, nil, obj) == nil
 }
 
-// mergedMembers returns the members of a decoded object that a merge patch was applied to, and shares nothing with it. ok is false
-// for patches that are none, have duplicate fields, or change the kind of the object.
+// mergedMembers returns the members of an object after a merge patch. They share nothing with live. ok is false for patches that
+// are malformed, have duplicate fields, or change the kind of the object.
 func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merged map[string]any, ok bool) {
 	patch, ok := readMembers(body)
 	if !ok || ctx.Err() != nil {
@@ -57,8 +58,8 @@ func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merge
 	return merged, copyUnnamed(merged, live, patch)
 }
 
-// namedMembers returns what a patch may see of an object: the members it names, and of objects in both those that it names there.
-// It shares them with the object.
+// namedMembers returns the members of an object that a patch names, recursively in objects that both have. The result shares them
+// with live.
 func namedMembers(live, patch map[string]any) map[string]any {
 	named := make(map[string]any, len(patch))
 	for name, change := range patch {
@@ -75,7 +76,7 @@ func namedMembers(live, patch map[string]any) map[string]any {
 	return named
 }
 
-// copyUnnamed adds what namedMembers left away to what a patch has made of the rest. ok is false if there is no place for it.
+// copyUnnamed adds copies of the members that namedMembers has left out to the patched members. ok is false if a parent of them is gone.
 func copyUnnamed(merged, live, patch map[string]any) (ok bool) {
 	for name, value := range live {
 		change, named := patch[name]

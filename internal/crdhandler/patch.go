@@ -49,7 +49,7 @@ func (s *requestScope) patch(w http.ResponseWriter, req *http.Request, terminati
 	s.respond(w, req, code, p.media, res.result)
 }
 
-// patchType returns the type of a patch, which its content type says; 415 if the endpoint does not take it.
+// patchType returns the type of a patch by its content type. The error is a 415 if the endpoint does not accept it.
 func (s *requestScope) patchType(req *http.Request) (types.PatchType, error) {
 	contentType, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";")
 	if !slices.Contains(s.patchTypes, contentType) {
@@ -113,7 +113,7 @@ func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patch
 	return p, err
 }
 
-// patchJSON returns a patch as JSON, for the audit log; what is not well-formed is refused here.
+// patchJSON returns a patch as JSON for the audit log. It refuses patches that are not well-formed.
 func patchJSON(body []byte, patchType types.PatchType) ([]byte, error) {
 	switch patchType {
 	case types.ApplyYAMLPatchType:

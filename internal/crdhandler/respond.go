@@ -17,15 +17,15 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// result is what a verb answers with: a stored entry, or an object where nothing is stored.
+// result is the answer of a verb: a stored entry, or an object where nothing is stored.
 type result struct {
-	// entry is what is stored now; nil in a dry run.
+	// entry is the stored object; nil in a dry run.
 	entry *dynamicstorage.Entry
-	// obj is set in a dry run, in the hub version (or the part of it the endpoint serves), and by delete for a Status.
+	// obj is the object of a dry run in the hub version, or a Status.
 	obj runtime.Object
 }
 
-// respond answers a request with one object. JSON of stored objects is copied from their view; every other format is
+// respond answers a request with one object. JSON of stored objects is copied from their view. All other formats are
 // encoded from the decoded object.
 func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, res result) {
 	options, err := tableOptions(mediaType, req)
@@ -80,7 +80,7 @@ func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, co
 	}
 }
 
-// served returns the object an answer is made of, in the hub version, or the part of it that the endpoint serves.
+// served returns the object of an answer in the hub version. At the scale endpoint it is the Scale.
 func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, error) {
 	obj := res.obj
 	if res.entry != nil {
@@ -89,14 +89,14 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 			return nil, s.storageError(err, nameOfKey(res.entry.Key))
 		}
 	}
-	// What a part belongs to is always unstructured, the part itself and a Status never are.
+	// The parent of a part is always unstructured; the part itself and a Status are not.
 	if parent, ok := obj.(*unstructured.Unstructured); ok && s.part != nil {
 		return s.part.read(parent)
 	}
 	return obj, nil
 }
 
-// writeObject encodes an object, transformed already, in the format negotiated.
+// writeObject encodes an object that was transformed already, in the negotiated format.
 func (s *requestScope) writeObject(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, obj runtime.Object) {
 	gv, serializer := s.kind.GroupVersion(), s.serializer
 	if target := mediaType.Convert; target != nil {
@@ -105,7 +105,7 @@ func (s *requestScope) writeObject(w http.ResponseWriter, req *http.Request, cod
 	responsewriters.WriteObjectNegotiated(serializer, s, gv, w, req, code, obj, false)
 }
 
-// logsResponseObject says that the audit policy wants the answer as an object.
+// logsResponseObject reports whether the audit policy logs the answer as an object.
 func logsResponseObject(ctx context.Context) bool {
 	log := audit.AuditContextFrom(ctx)
 	return log != nil && !log.GetEventLevel().Less(auditinternal.LevelRequestResponse)

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// scalePart is the scale of custom resources: an autoscaling/v1 Scale made of fields that their definition names
-// (S3). Of what a client sends only the replicas are stored.
+// scalePart is the scale of custom resources: an autoscaling/v1 Scale made of the fields that their definition names
+// (S3). A write of a Scale stores its replicas only.
 type scalePart struct {
 	info    *crdInfo
 	version string
@@ -28,7 +28,7 @@ func newScalePart(info *crdInfo, version string, hub schema.GroupVersion) part {
 	return &scalePart{info: info, version: version, hub: hub}
 }
 
-// scalePaths are the places of a Scale's fields in a custom resource.
+// scalePaths are the paths of a Scale's fields in a custom resource.
 type scalePaths struct {
 	specReplicas, statusReplicas string
 	selector                     string // empty: none
@@ -50,7 +50,7 @@ func (p *scalePart) paths() (scalePaths, error) {
 	return paths, nil
 }
 
-// read returns the scale of a custom resource that says how many replicas it wants.
+// read returns the Scale of a custom resource. It fails if the object does not have the field of wanted replicas.
 func (p *scalePart) read(parent runtime.Object) (runtime.Object, error) {
 	paths, err := p.paths()
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *scalePart) read(parent runtime.Object) (runtime.Object, error) {
 	return scale, nil
 }
 
-// shown returns the scale of a custom resource as admission is shown it: zero replicas if it does not say.
+// shown returns the Scale of a custom resource for admission, with zero replicas if the object does not have the field.
 func (p *scalePart) shown(parent runtime.Object) (runtime.Object, error) {
 	paths, err := p.paths()
 	if err != nil {
@@ -76,11 +76,11 @@ func (p *scalePart) shown(parent runtime.Object) (runtime.Object, error) {
 	return scale, err
 }
 
-// noReplicas stands for replicas that were never set, while a scale is changed.
+// noReplicas marks replicas that were never set, while a Scale is changed.
 const noReplicas = math.MinInt32
 
-// edit returns the scale of a custom resource, with those managed fields that concern it, and a function that puts
-// a changed one into a copy of the custom resource.
+// edit returns the Scale of a custom resource, with the managed fields that concern it, and a function that returns a copy of
+// the custom resource with a changed Scale in it.
 func (p *scalePart) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
 	paths, err := p.paths()
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *scalePart) edit(parent runtime.Object) (runtime.Object, func(runtime.Ob
 	}, nil
 }
 
-// scale makes the scale of a custom resource, and says whether that has the field for replicas wanted.
+// scale returns the Scale of a custom resource. found says whether the object has the field of wanted replicas.
 func (s scalePaths) scale(parent runtime.Object) (_ *autoscalingv1.Scale, found bool, err error) {
 	cr := parent.(*unstructured.Unstructured)
 	wanted, found, err := unstructured.NestedInt64(cr.Object, splitPath(s.specReplicas)...)
@@ -137,7 +137,7 @@ func (s scalePaths) scale(parent runtime.Object) (_ *autoscalingv1.Scale, found 
 	}, found, nil
 }
 
-// put returns a copy of a custom resource with the replicas of a scale, and the managed fields that follow from it.
+// put returns a copy of a custom resource with the replicas and the managed fields of a Scale.
 func (s scalePaths) put(parent, after runtime.Object, fields *managedfields.ScaleHandler) (runtime.Object, error) {
 	scale, ok := after.(*autoscalingv1.Scale)
 	if !ok {
@@ -151,7 +151,7 @@ func (s scalePaths) put(parent, after runtime.Object, fields *managedfields.Scal
 		return nil, err
 	}
 	if scale.ResourceVersion != "" {
-		cr.SetResourceVersion(scale.ResourceVersion) // the client wants this very state changed
+		cr.SetResourceVersion(scale.ResourceVersion) // the version that the client has read
 	}
 	entries, err := fields.ToParent(scale.ManagedFields)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/scale"
 )
 
-// scaleSerializer returns the serializer of autoscaling/v1 Scale, the same for all CRDs: JSON, YAML and protobuf (S3).
+// scaleSerializer returns the serializer of autoscaling/v1 Scale for all CRDs: JSON, YAML and protobuf (S3).
 var scaleSerializer = sync.OnceValue(func() runtime.NegotiatedSerializer {
 	options := []serializer.CodecFactoryOptionsMutator{
 		serializer.WithStreamingCollectionEncodingToJSON(),

@@ -8,11 +8,11 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// storage is a resource as one version sees it: objects in front, the bytes of dynamicstorage behind.
-// All endpoints of the version (main, status, scale) share it.
+// storage stores the objects of a resource as one version serves them. It translates between objects and the bytes of
+// dynamicstorage. All endpoints of the version (main, status, scale) share it.
 type storage struct {
 	resource *dynamicstorage.Resource
-	// viewer makes the bytes served in this version.
+	// viewer makes the views of this version: the bytes that it serves.
 	viewer *dynamicstorage.Viewer
 	codec  objectCodec
 	// runs are parts of lists of this version.
@@ -25,22 +25,22 @@ type storage struct {
 	conditions []dynamicstorage.Condition
 }
 
-// objectCodec turns served bytes into objects in memory, and those into bytes to store.
+// objectCodec decodes served bytes into objects, and encodes objects into bytes to store.
 type objectCodec interface {
-	// decode returns a new object, in the hub version, of a view at a revision. The caller owns it.
+	// decode returns the object of a view at a revision, in the hub version. The caller owns it.
 	decode(view *dynamicstorage.View, revision int64) (runtime.Object, error)
-	// encode returns the bytes to store, in the storage version and without a resourceVersion, and the
-	// view of them if it is known without decoding them again. obj is not modified.
+	// encode returns the bytes to store: the object in the storage version, without a resourceVersion. It returns the view of them
+	// as well, if it is known without decoding them again. It does not modify obj.
 	encode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
-	// unconverted returns the view of an entry in the version it is stored in, whichever that is; nobody keeps it.
+	// unconverted returns the view of an entry in the version it is stored in. The view is not kept.
 	unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
-	// reencode is encode for an object made of such a view. It does not fail because the object cannot be converted.
+	// reencode is encode for an object of such a view. It never fails because the object cannot be converted.
 	reencode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
-	// asStored makes of an object what reading makes of it once it is stored. obj may be modified.
+	// asStored returns the object as a read returns it after it was stored. It may modify obj.
 	asStored(ctx context.Context, obj runtime.Object) (runtime.Object, error)
-	// stores says that objects are stored in the version of the endpoint.
+	// stores reports whether objects are stored in the version of the endpoint.
 	stores() bool
-	// keepsLabels says that views have the labels of the stored objects, whichever version they are in.
+	// keepsLabels reports whether views have the labels of the stored objects, whichever version they are in.
 	keepsLabels() bool
 }
 
@@ -52,7 +52,7 @@ func storageKey(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// object returns a new object made of entry; the caller owns it.
+// object returns the object of an entry. The caller owns it.
 func (s *storage) object(ctx context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
 	view, err := s.viewer.View(ctx, entry)
 	if err != nil {

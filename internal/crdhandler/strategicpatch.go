@@ -15,7 +15,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
-// mergeStrategically applies a strategic merge patch, which needs Go types: CustomResourceDefinitions have them (C1).
+// mergeStrategically applies a strategic merge patch to a CustomResourceDefinition, which has a Go type as the patch needs it (C1).
 func (p *patchRequest) mergeStrategically(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	objects, gv := p.scope.objects, p.scope.kind.GroupVersion()
 	versioned, err := objects.convertor.ConvertToVersion(live, gv)
@@ -37,7 +37,7 @@ func (p *patchRequest) mergeStrategically(ctx context.Context, live runtime.Obje
 	return objects.convertor.ConvertToVersion(obj, p.scope.hub)
 }
 
-// mergeInto puts the patched content into obj, whose Go type says how lists are merged.
+// mergeInto sets obj to the patched content. Its Go type says how lists are merged.
 func (p *patchRequest) mergeInto(ctx context.Context, before map[string]any, obj runtime.Object) error {
 	patch, found, err := p.patchMembers()
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *patchRequest) mergeInto(ctx context.Context, before map[string]any, obj
 	return nil
 }
 
-// patchMembers decodes the patch, and returns what strict decoding found in it.
+// patchMembers decodes the patch. It returns the fields that strict decoding has found in it.
 func (p *patchRequest) patchMembers() (patch map[string]any, found []error, err error) {
 	patch = map[string]any{}
 	if p.validation.looks() {
@@ -71,7 +71,7 @@ func (p *patchRequest) patchMembers() (patch map[string]any, found []error, err 
 	return patch, found, err
 }
 
-// strategicError says whose fault it is that a strategic merge patch cannot be applied.
+// strategicError returns the answer to a strategic merge patch that cannot be applied.
 func strategicError(err error) error {
 	for _, malformed := range []error{
 		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,

@@ -14,13 +14,13 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// A conversion webhook that is down must not keep objects from being deleted, nor their metadata from being read, where
-// nothing of another version is wanted. So where it fails, both go on with objects in the version they are stored in.
+// Objects can be deleted, and their metadata be read, while their conversion webhook is down, if the client needs nothing of
+// another version. When the conversion fails, both continue with the objects in the version they are stored in.
 
-// deletesUnconverted says whether a DELETE goes on without the webhook. Upstream's never does, and its suite holds that for
-// clients that are answered with objects of a version that is not stored. It does at the endpoint of the storage version, and for
-// clients that want no more than metadata. Those ask for that, or, as garbage collectors and namespace controllers do in a
-// DELETE, for protobuf first, in which no custom resource can be had.
+// deletesUnconverted reports whether a DELETE continues without the webhook. Upstream's never does, and its suite checks that for
+// clients that get objects of a version that is not stored. Ours does at the endpoint of the storage version, and for clients
+// that only want metadata. These ask for metadata, or for protobuf first, as garbage collectors and namespace controllers do
+// in a DELETE; protobuf cannot encode custom resources.
 func (s *requestScope) deletesUnconverted(req *http.Request, media negotiation.MediaTypeOptions) bool {
 	return s.storage.codec.stores() || isMetadataOnly(media) ||
 		strings.HasPrefix(req.Header.Get("Accept"), runtime.ContentTypeProtobuf)
@@ -49,12 +49,12 @@ type encodeFunc func(ctx context.Context, obj runtime.Object) (value []byte, vie
 func (s *storage) servedForm() form { return form{decode: s.object, encode: s.codec.encode} }
 func (s *storage) storedForm() form { return form{decode: s.unconverted, encode: s.codec.reencode} }
 
-// unconvertedError says that an object could not be had in a version, or not be stored.
+// unconvertedError is the error of an object that cannot be converted to the version of the endpoint or of the storage.
 type unconvertedError struct{ error }
 
 func (e *unconvertedError) Unwrap() error { return e.error }
 
-// unconverted returns a new object made of entry, in the version it is stored in; the caller owns it.
+// unconverted returns the object of an entry in the version it is stored in. The caller owns it.
 func (s *storage) unconverted(_ context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
 	view, err := s.codec.unconverted(entry)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *storage) unconverted(_ context.Context, entry *dynamicstorage.Entry) (r
 // viewsFunc makes views of entries, as requestScope.views does.
 type viewsFunc func(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error)
 
-// viewsFor returns what makes the views of an answer in a format.
+// viewsFor returns the function that makes the views of an answer in a format.
 func (s *requestScope) viewsFor(mediaType negotiation.MediaTypeOptions) viewsFunc {
 	if isMetadataOnly(mediaType) {
 		return s.metadataViews
@@ -74,13 +74,13 @@ func (s *requestScope) viewsFor(mediaType negotiation.MediaTypeOptions) viewsFun
 	return s.views
 }
 
-// isMetadataOnly says that an answer has nothing of objects but their metadata.
+// isMetadataOnly reports whether an answer has only the metadata of objects.
 func isMetadataOnly(mediaType negotiation.MediaTypeOptions) bool {
 	return mediaType.Convert != nil && (mediaType.Convert.Kind == "PartialObjectMetadata" || mediaType.Convert.Kind == "PartialObjectMetadataList")
 }
 
-// metadataViews is views for those who want metadata only. A webhook may change labels and annotations, so the version's views are
-// preferred.
+// metadataViews is views for answers that have metadata only. It prefers the views of the version, because a webhook may change
+// labels and annotations.
 func (s *requestScope) metadataViews(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	views, err := s.views(ctx, entries)
 	if err == nil || ctx.Err() != nil {
@@ -101,8 +101,8 @@ func (s *storage) storedViews(entries []*dynamicstorage.Entry) []*dynamicstorage
 	return views
 }
 
-// deletedAs returns what a DELETE that left an object answers with: the object, or that it succeeded, if the object cannot be had in
-// the version asked for.
+// deletedAs returns the answer to a DELETE that left an object: the object, or a Status if the object cannot be converted to the
+// version of the endpoint.
 func (s *requestScope) deletedAs(ctx context.Context, res result, media negotiation.MediaTypeOptions) result {
 	if res.entry == nil || isMetadataOnly(media) {
 		return res
@@ -144,7 +144,7 @@ func (t transformer) metadataOfEntry(ctx context.Context, entry *dynamicstorage.
 	return t.metadataOfView(view, entry.Revision)
 }
 
-// stores says that objects are stored in the version of the endpoint.
+// stores reports whether objects are stored in the version of the endpoint.
 func (c *customResourceCodec) stores() bool { return c.gv == c.storage }
 
 // unconverted returns the view of an entry in the version it is stored in.
@@ -164,8 +164,8 @@ func (c *customResourceCodec) unconverted(entry *dynamicstorage.Entry) (*dynamic
 	return c.view(obj, value, at)
 }
 
-// reencode is encode for an object in the version it was stored in: if it cannot be converted to the storage version, it
-// stays in its own.
+// reencode is encode for an object in the version it was stored in. An object that cannot be converted to the storage version
+// keeps its version.
 func (c *customResourceCodec) reencode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	value, view, err := c.encode(ctx, obj)
 	if err == nil || ctx.Err() != nil {
