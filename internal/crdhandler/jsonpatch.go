@@ -15,6 +15,8 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 const (
@@ -79,7 +81,7 @@ func (p *patcher) patchAsJSON(ctx context.Context, live runtime.Object) (runtime
 // document returns the JSON of an object. A custom resource is in the version of the endpoint already.
 func (s *requestScope) document(info runtime.SerializerInfo, obj runtime.Object) ([]byte, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return encodeJSON(u.Object)
+		return objectjson.Marshal(u.Object)
 	}
 	return runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.kind.GroupVersion()), obj)
 }

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // mergePatched returns a custom resource with a merge patch in it: patchAsJSON without encoding and decoding what the patch does not name,
@@ -32,7 +33,7 @@ func (p *patcher) mergePatched(ctx context.Context, live runtime.Object) (obj ru
 // mergedMembers returns the members of a decoded object that a merge patch was applied to, and shares nothing with it. ok is false
 // for patches that are none, have duplicate fields, or change the kind of the object.
 func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merged map[string]any, ok bool) {
-	patch, ok := readMembers(body)
+	patch, ok := objectjson.UnmarshalStrict(body)
 	if !ok || ctx.Err() != nil {
 		return nil, false
 	}
@@ -41,7 +42,7 @@ func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merge
 			return nil, false
 		}
 	}
-	document, err := encodeJSON(namedMembers(live, patch))
+	document, err := objectjson.Marshal(namedMembers(live, patch))
 	if err != nil {
 		return nil, false
 	}
@@ -49,7 +50,7 @@ func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merge
 	if err != nil || ctx.Err() != nil {
 		return nil, false
 	}
-	if merged, ok = readMembers(patched); !ok {
+	if merged, ok = objectjson.UnmarshalStrict(patched); !ok {
 		return nil, false
 	}
 	return merged, copyUnnamed(merged, live, patch)
@@ -92,10 +93,4 @@ func copyUnnamed(merged, live, patch map[string]any) (ok bool) {
 		}
 	}
 	return true
-}
-
-// readMembers reads an object without duplicate fields.
-func readMembers(text []byte) (members map[string]any, ok bool) {
-	found, err := kjson.UnmarshalStrict(text, &members)
-	return members, err == nil && len(found) == 0 && members != nil
 }

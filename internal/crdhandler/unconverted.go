@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // A conversion webhook that is down must not keep objects from being deleted, nor their metadata from being read, where
@@ -146,7 +147,7 @@ func (c *customResourceCodec) unconverted(entry *dynamicstorage.Entry) (*dynamic
 	if err != nil {
 		return nil, err
 	}
-	value, at, err := encodeSpliced(obj.Object)
+	value, at, err := objectjson.MarshalObject(obj.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +165,7 @@ func (c *customResourceCodec) reencode(ctx context.Context, obj runtime.Object) 
 	if c.cbor {
 		value, err = encodeCBOR(u)
 	} else {
-		value, _, err = encodeSpliced(u.Object)
+		value, _, err = objectjson.MarshalObject(u.Object)
 	}
 	return value, nil, err
 }
