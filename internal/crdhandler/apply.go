@@ -11,6 +11,8 @@ import (
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // applyTo merges the applied configuration into the live object, by the fields that its manager owns (W7). Without a live
@@ -25,7 +27,7 @@ func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtim
 	}
 	applied, plain := &unstructured.Unstructured{}, false
 	if p.patchType == types.ApplyYAMLPatchType {
-		applied.Object, plain = readPlainJSON(p.body)
+		applied.Object, plain = objectjson.UnmarshalYAML(p.body)
 	}
 	if !plain {
 		read, _ := p.unmarshal()

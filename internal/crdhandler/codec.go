@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/objectjson"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
@@ -58,7 +59,7 @@ func (c *customResourceCodec) encode(ctx context.Context, obj runtime.Object) ([
 		}
 		u = converted[0]
 	}
-	value, at, err := encodeSpliced(u.Object)
+	value, at, err := objectjson.MarshalObject(u.Object)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,7 +134,7 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 
 // viewOf returns the view of an object that was decoded from an entry.
 func (c *customResourceCodec) viewOf(obj *unstructured.Unstructured, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
-	value, at, err := encodeSpliced(obj.Object)
+	value, at, err := objectjson.MarshalObject(obj.Object)
 	if err != nil {
 		return nil, fmt.Errorf("custom resource %s: %w", entry.Key, err)
 	}

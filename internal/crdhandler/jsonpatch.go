@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // patchAsJSON applies a JSON patch or a merge patch to the JSON of an object in the version of the endpoint.
@@ -62,7 +64,7 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 // document returns the JSON of an object in the version of the endpoint. A custom resource has that version already.
 func (s *requestScope) document(info runtime.SerializerInfo, obj runtime.Object) ([]byte, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return encodeJSON(u.Object)
+		return objectjson.Marshal(u.Object)
 	}
 	return runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.kind.GroupVersion()), obj)
 }

@@ -7,9 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // mergePatched applies a merge patch to a custom resource. Unlike patchAsJSON it does not encode and decode the members that the
@@ -35,7 +36,7 @@ func (p *patchRequest) mergePatched(ctx context.Context, live runtime.Object) (o
 // mergedMembers returns the members of an object after a merge patch. They share nothing with live. ok is false for patches that
 // are malformed, have duplicate fields, or change the kind of the object.
 func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merged map[string]any, ok bool) {
-	patch, ok := readMembers(body)
+	patch, ok := objectjson.UnmarshalStrict(body)
 	if !ok || ctx.Err() != nil {
 		return nil, false
 	}
@@ -44,7 +45,7 @@ func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merge
 			return nil, false
 		}
 	}
-	document, err := encodeJSON(namedMembers(live, patch))
+	document, err := objectjson.Marshal(namedMembers(live, patch))
 	if err != nil {
 		return nil, false
 	}
@@ -52,7 +53,7 @@ func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merge
 	if err != nil || ctx.Err() != nil {
 		return nil, false
 	}
-	if merged, ok = readMembers(patched); !ok {
+	if merged, ok = objectjson.UnmarshalStrict(patched); !ok {
 		return nil, false
 	}
 	return merged, copyUnnamed(merged, live, patch)
@@ -95,10 +96,4 @@ func copyUnnamed(merged, live, patch map[string]any) (ok bool) {
 		}
 	}
 	return true
-}
-
-// readMembers reads an object without duplicate fields.
-func readMembers(text []byte) (members map[string]any, ok bool) {
-	found, err := kjson.UnmarshalStrict(text, &members)
-	return members, err == nil && len(found) == 0 && members != nil
 }

@@ -9,6 +9,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // FuzzMergedMembers compares patches of the members that a patch names with patches of the whole document.
@@ -27,7 +28,7 @@ func FuzzMergedMembers(f *testing.F) {
 		if utiljson.Unmarshal(document, &live) != nil || live == nil {
 			return
 		}
-		before, err := encodeJSON(live) // as it is stored
+		before, err := objectjson.Marshal(live) // as it is stored
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func FuzzMergedMembers(f *testing.F) {
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q: got %#v, want %#v", body, got, want)
 		}
-		if again, err := encodeJSON(live); err != nil || string(again) != string(before) {
+		if again, err := objectjson.Marshal(live); err != nil || string(again) != string(before) {
 			t.Fatalf("%q changed the object to %s", body, again)
 		}
 	})

@@ -28,6 +28,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // reading is an endpoint for gadgets.example.com, namespaced, with spec.color selectable, in front of a real etcd.
@@ -111,7 +112,7 @@ func (r *reading) put(key, color string) int64 {
 	u.SetName(name)
 	u.SetUID("uid")
 	u.SetLabels(map[string]string{"color": color})
-	value, _, err := encodeSpliced(u.Object)
+	value, _, err := objectjson.MarshalObject(u.Object)
 	if err != nil {
 		r.t.Fatal(err)
 	}

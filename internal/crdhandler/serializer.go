@@ -63,7 +63,7 @@ func newMediaTypes(more ...runtime.SerializerInfo) mediaTypes {
 		EncodesAsText:    true,
 		Serializer:       jsonSerializer(json.SerializerOptions{StreamingCollectionsEncoding: true}),
 		PrettySerializer: jsonSerializer(json.SerializerOptions{Pretty: true}),
-		StrictSerializer: strictJSON{jsonSerializer(json.SerializerOptions{Strict: true, StreamingCollectionsEncoding: true})},
+		StrictSerializer: jsonSerializer(json.SerializerOptions{Strict: true, StreamingCollectionsEncoding: true}),
 		StreamSerializer: &runtime.StreamSerializerInfo{
 			EncodesAsText: true,
 			Serializer:    jsonSerializer(json.SerializerOptions{}),

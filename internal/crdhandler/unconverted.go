@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // Objects can be deleted, and their metadata be read, while their conversion webhook is down, if the client needs nothing of
@@ -157,7 +158,7 @@ func (c *customResourceCodec) unconverted(entry *dynamicstorage.Entry) (*dynamic
 	if err != nil {
 		return nil, err
 	}
-	value, at, err := encodeSpliced(obj.Object)
+	value, at, err := objectjson.MarshalObject(obj.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,7 @@ func (c *customResourceCodec) reencode(ctx context.Context, obj runtime.Object) 
 	if c.cbor {
 		value, err = encodeCBOR(u)
 	} else {
-		value, _, err = encodeSpliced(u.Object)
+		value, _, err = objectjson.MarshalObject(u.Object)
 	}
 	return value, nil, err
 }

@@ -1,4 +1,6 @@
-package crdhandler
+//go:build !library
+
+package objectjson
 
 import (
 	"fmt"
@@ -9,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// FuzzPlainJSON reads what is taken for plain JSON as YAML too.
-func FuzzPlainJSON(f *testing.F) {
+// FuzzUnmarshalYAML compares with the YAML parser.
+func FuzzUnmarshalYAML(f *testing.F) {
 	for _, body := range []string{
-		machine("m", 1), `{}`, `{"a":null,"b":[true,false],"c":-1,"d":{"e":[]}}`, `{"a":"b: #c, \"d\"\\\n\t\r\b\f"}`, `{ "a" : [ 1 , 2 ] }`, `{"":"ü日本"}`,
+		machine, `{}`, `{"a":null,"b":[true,false],"c":-1,"d":{"e":[]}}`, `{"a":"b: #c, \"d\"\\\n\t\r\b\f"}`, `{ "a" : [ 1 , 2 ] }`, `{"":"ü日本"}`,
 		"{\"a\":1}\n",
-		// not plain
+		// left to the YAML parser
 		`{"a":1.0}`, `{"a":1e3}`, `{"a":12345678901234567890}`, `{"a":"\/"}`, `{"a":"\u0041"}`, `{"a":1,"a":2}`, `{"<<":{"a":1}}`, "{\"a\":\t1}",
 		"{\"a\":\"\u2028\u0085\ufeff\"}", "{\"\u00a0\":1}", `[]`, `null`, ``, `{"a":y}`, `{"a":-0}`, `{"a":-}`, `{"a":1:1}`, "{\"a\":\"\xff\"}",
 		`{"` + strings.Repeat("k", 1100) + `":1}`, `{"a":"` + strings.Repeat("k", 1100) + `"}`, `{"a":0123}`, `{"a":{"b"}}`, `{"a":1 2}`, `{"a":1}}`,
@@ -22,7 +24,7 @@ func FuzzPlainJSON(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, plain := readPlainJSON(body)
+		got, plain := UnmarshalYAML(body)
 		if !plain {
 			return
 		}
@@ -39,14 +41,14 @@ func FuzzPlainJSON(f *testing.F) {
 	})
 }
 
-func TestPlainJSON(t *testing.T) {
-	for _, body := range []string{machine("m", 1), `{}`, `{"a":"b: #c, \"d\"\\\n"}`, "{\"a\":-1}\n", `{"ü":[true,null]}`} {
-		if _, plain := readPlainJSON([]byte(body)); !plain {
+func TestUnmarshalYAML(t *testing.T) {
+	for _, body := range []string{machine, `{}`, `{"a":"b: #c, \"d\"\\\n"}`, "{\"a\":-1}\n", `{"ü":[true,null]}`} {
+		if _, plain := UnmarshalYAML([]byte(body)); !plain {
 			t.Errorf("%s is plain", body)
 		}
 	}
 	for _, body := range []string{`{"a":1.0}`, `{"a":1,"a":2}`, `{"<<":{}}`, `a: 1`, fmt.Sprintf(`{"%s":1}`, strings.Repeat("k", 1100))} {
-		if _, plain := readPlainJSON([]byte(body)); plain {
+		if _, plain := UnmarshalYAML([]byte(body)); plain {
 			t.Errorf("%s is not plain", body)
 		}
 	}

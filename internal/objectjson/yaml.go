@@ -1,37 +1,35 @@
-package crdhandler
+//go:build !library
+
+package objectjson
 
 import (
 	"unicode"
 	"unicode/utf8"
-
-	kjson "sigs.k8s.io/json"
 )
 
-// readPlainJSON reads an object that is written in JSON and which YAML reads the same way. The patches of server-side
-// apply are YAML, and almost all clients send JSON in them; reading that as YAML, twice to find duplicate fields, is a third of the
-// work of an apply. plain is false for all that has to be read as YAML: what YAML might read differently, what has
-// duplicate fields, and what is no object.
-func readPlainJSON(body []byte) (obj map[string]any, plain bool) {
-	if !isPlainJSON(body) {
+// UnmarshalYAML decodes a YAML document that is a JSON object, if YAML and JSON agree on its meaning and it has no duplicate
+// fields. Otherwise ok is false, and the caller parses it as YAML. Patches of server-side apply are YAML but almost all clients send
+// JSON; the YAML parser, which runs twice to find duplicate fields, takes a third of the work of an apply.
+func UnmarshalYAML(body []byte) (obj map[string]any, ok bool) {
+	if !agrees(body) {
 		return nil, false
 	}
-	duplicates, err := kjson.UnmarshalStrict(body, &obj)
-	return obj, err == nil && len(duplicates) == 0 && obj != nil
+	return UnmarshalStrict(body)
 }
 
 const (
-	// maxPlainKey is less than what YAML takes for a key.
+	// maxPlainKey is less than the longest key of YAML.
 	maxPlainKey = 1000
-	// maxPlainDigits are sure to fit into an int64.
+	// maxPlainDigits is less than the digits of the largest int64.
 	maxPlainDigits = 18
-	// maxPlainDepth is less than what either reader takes.
+	// maxPlainDepth is less than the limit of either parser.
 	maxPlainDepth = 1000
 )
 
-// isPlainJSON says whether JSON and YAML have the same meaning for a body, provided that it is JSON at all. It says no
-// whenever that takes thought: for numbers other than short integers (YAML makes 1.0 an integer), characters that YAML takes
-// for line breaks or does not take, escapes that it does not know, tabs, line breaks, long keys and merges.
-func isPlainJSON(body []byte) bool {
+// agrees says whether JSON and YAML agree on the meaning of a body, provided that it is JSON. It returns false for all
+// doubtful cases: numbers other than short integers (YAML reads 1.0 as an integer), characters that YAML refuses or takes for line
+// breaks, escapes that it does not know, tabs, line breaks, long keys and merge keys.
+func agrees(body []byte) bool {
 	if n := len(body); n > 0 && body[n-1] == '\n' {
 		body = body[:n-1]
 	}
@@ -64,7 +62,7 @@ func isPlainJSON(body []byte) bool {
 			}
 		case c == '}' || c == ']':
 			depth--
-		case c == ',' || c == ':' || c == ' ' || c == '-' || c >= 'a' && c <= 'z': // of words JSON has true, false and null only
+		case c == ',' || c == ':' || c == ' ' || c == '-' || c >= 'a' && c <= 'z': // the only words of JSON are true, false and null
 		default:
 			return false
 		}
@@ -103,7 +101,7 @@ func plainEscape(c byte) bool {
 	return false
 }
 
-// plainKey says whether the string at the beginning of text, if it is a key, is one that YAML takes as it is.
+// plainKey says whether YAML reads the string of a length at the beginning of text as JSON does if it is a key.
 func plainKey(text []byte, length int) bool {
 	return length <= maxPlainKey && string(text[:length]) != "<<" || length+1 < len(text) && text[length+1] != ':' && text[length+1] != ' '
 }
