@@ -1,4 +1,5 @@
-package main
+// Package embedded runs an etcd in this process that does not survive it: it does not sync, and elects itself at once.
+package embedded
 
 import (
 	"context"
@@ -9,18 +10,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// Etcd is an etcd in this process, for all tests together: each of them uses
-// a prefix of its own.
+// Etcd is a running etcd.
 type Etcd struct {
-	// URL is where its clients find it.
+	// URL is where it serves clients.
 	URL string
 
 	server *embed.Etcd
 }
 
-// StartEtcd starts an etcd on a free port with its data in dir, and returns
-// when it serves. The caller ends it with Close.
-func StartEtcd(ctx context.Context, dir string) (*Etcd, error) {
+// Start starts an etcd on a free port with its data in dir, and returns when it serves. The caller ends it with Close.
+func Start(ctx context.Context, dir string) (*Etcd, error) {
 	config := embed.NewConfig()
 	config.Dir = dir
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop()) // it logs its own closing as errors
