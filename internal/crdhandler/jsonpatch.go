@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
-
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 

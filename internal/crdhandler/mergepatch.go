@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
-
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
