@@ -71,7 +71,7 @@ func isMetaVersion(gv schema.GroupVersion) bool {
 
 // fromBytes says that an answer in this format consists of the bytes of views.
 func (s *requestScope) fromBytes(mediaType negotiation.MediaTypeOptions) bool {
-	return mediaType.Accepted.MediaType == runtime.ContentTypeJSON && mediaType.Convert == nil && s.part == nil
+	return mediaType.Accepted.MediaType == runtime.ContentTypeJSON && mediaType.Convert == nil && s.scale == nil
 }
 
 // tableOptions reads the parameters of a request for a Table; nil for any other.

@@ -47,7 +47,7 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 
 // transformed returns the object that is to be encoded.
 func (s *requestScope) transformed(ctx context.Context, t transformer, res result) (runtime.Object, error) {
-	if res.entry != nil && s.part == nil && t.target != nil && t.target.Kind == "PartialObjectMetadata" {
+	if res.entry != nil && s.scale == nil && t.target != nil && t.target.Kind == "PartialObjectMetadata" {
 		return t.metadataOfEntry(ctx, res.entry)
 	}
 	obj, err := s.served(ctx, res)
@@ -89,9 +89,9 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 			return nil, s.storageError(err, nameOfKey(res.entry.Key))
 		}
 	}
-	// The parent of a part is always unstructured; the part itself and a Status are not.
-	if parent, ok := obj.(*unstructured.Unstructured); ok && s.part != nil {
-		return s.part.read(parent)
+	// A stored object is always unstructured here; a Scale and a Status are not.
+	if stored, ok := obj.(*unstructured.Unstructured); ok && s.scale != nil {
+		return s.scale.read(stored)
 	}
 	return obj, nil
 }
