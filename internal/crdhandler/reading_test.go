@@ -25,6 +25,7 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
@@ -33,20 +34,21 @@ import (
 
 // reading is an endpoint for gadgets.example.com, namespaced, with spec.color selectable, in front of a real etcd.
 type reading struct {
-	t        testing.TB
-	client   *clientv3.Client
-	scope    *requestScope
-	replaced chan struct{}
-	url      string
+	t       testing.TB
+	client  *clientv3.Client
+	scope   *requestScope
+	replace context.CancelFunc
+	url     string
 }
 
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 
 func newReading(t testing.TB) *reading {
 	t.Helper()
-	r := &reading{t: t, client: etcdtest.New(t).Client, replaced: make(chan struct{})}
+	replaced, replace := context.WithCancel(t.Context())
+	r := &reading{t: t, client: etcdtest.New(t).Client, replace: replace}
 	store := newStore(t, dynamicstorage.Options{Client: r.client, Header: widgetHeader})
-	r.scope = testScope(store, r.replaced)
+	r.scope = testScope(store, replaced)
 
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}
 	server := httptest.NewServer(genericfilters.WithRequestInfo(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -59,7 +61,7 @@ func newReading(t testing.TB) *reading {
 	return r
 }
 
-func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScope {
+func testScope(store *dynamicstorage.Store, replaced context.Context) *requestScope {
 	kind := schema.GroupVersionKind{Group: gadgets.Group, Version: gadgets.Version, Kind: "Gadget"}
 	objects := objectInterfaces{
 		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme, convertor: gadgetConvertor{},
@@ -80,7 +82,7 @@ func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScop
 			viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
 			codec:    plainCodec{},
 		},
-		table:    func() (tableConvertor, error) { return tableconvertor.New(nil) },
+		table:    func() (printing.TableConvertor, error) { return tableconvertor.New(nil) },
 		replaced: replaced,
 	}
 }

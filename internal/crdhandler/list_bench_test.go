@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 )
 
 // gadgetPart is one of the eight of a gadget of 2.3 KB, gadgetManaged the field that says who has written it.
@@ -45,7 +47,7 @@ func BenchmarkLists(b *testing.B) {
 	for n := range objects {
 		put(n)
 	}
-	forget := func(int) { r.scope.storage.runs = runs{} }
+	forget := func(int) { r.scope.storage.chunks = listing.Chunks{} }
 	const meta = ";v=v1;g=meta.k8s.io"
 	for _, bc := range []struct {
 		name, query, encoding, accept string
