@@ -68,7 +68,7 @@ const listExpired = "The resourceVersion for the provided list is too old."
 // retryFuture is the number of seconds after which a client may retry a read of a revision that the server had not reached.
 const retryFuture = 1
 
-// tooLargeRevision is the answer to a resourceVersion from the future (L4).
+// tooLargeRevision returns the API error for a resourceVersion from the future (L4).
 func tooLargeRevision(future *dynamicstorage.FutureRevisionError) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", future.Requested, future.Current), retryFuture)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{

@@ -83,7 +83,7 @@ func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, co
 		*buffer = body
 	}
 	if err := wire.WriteBody(w, req, code, wire.JSON, body); err != nil {
-		klog.FromContext(req.Context()).V(4).Info("Client went away during an answer", "err", err)
+		klog.FromContext(req.Context()).V(4).Info("Client went away during a response", "err", err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *requestScope) metadataView(ctx context.Context, entry *dynamicstorage.E
 	return views[0], nil
 }
 
-// decoded returns a new object of an entry, in the hub version.
+// decoded returns a new object made of an entry, in the hub version.
 func (s *requestScope) decoded(ctx context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
 	view, err := s.view(ctx, entry)
 	if err != nil {
