@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -45,4 +46,7 @@ type Config struct {
 	GarbageCollection bool
 	// DeleteCollectionWorkers is the number of objects that a deletecollection deletes at a time.
 	DeleteCollectionWorkers int
+
+	// shutdown ends watches; New sets it.
+	shutdown *watch.Shutdown
 }

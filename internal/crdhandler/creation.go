@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/storage/names"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -85,7 +86,7 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (result, 
 		return result{}, err
 	}
 	name := accessor(obj).GetName()
-	key, err := s.objectKey(c.admission.namespace, name)
+	key, err := stored.Key(s.namespaced, c.admission.namespace, name)
 	if err != nil {
 		return result{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -46,7 +47,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		objects:    customResourceInterfaces(info, record, kind),
 		storage:    storage,
 		strategy:   &customResourceStrategy{info: info, version: v.Name},
-		table:      func() (tableConvertor, error) { return info.table(v.Name) },
+		table:      func() (printing.TableConvertor, error) { return info.table(v.Name) },
 		replaced:   info.replaced,
 	}
 	main.serializer, main.standardSerializers = newCustomResourceSerializer(info, main.objects.convertor)

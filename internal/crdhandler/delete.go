@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 )
 
 // delete answers DELETE of one object.
@@ -68,7 +70,7 @@ func (d *deleteRequest) run(ctx context.Context) (updateResult, error) {
 		return updateResult{result: res, removed: true}, err
 	}
 	var err error
-	if d.deletion.key, err = d.deletion.scope.objectKey(d.admission.namespace, d.admission.name); err != nil {
+	if d.deletion.key, err = stored.Key(d.deletion.scope.namespaced, d.admission.namespace, d.admission.name); err != nil {
 		return updateResult{}, err
 	}
 	return d.deletion.run(ctx)
@@ -109,7 +111,7 @@ func (s *requestScope) deleteInstance(ctx context.Context, key string) (left boo
 	return err == nil && !res.removed, err
 }
 
-func (d *deletion) name() string { return nameOfKey(d.key) }
+func (d *deletion) name() string { return stored.Name(d.key) }
 
 // status tells the client which object is gone, and so that it need not wait for finalizers.
 func (d *deletion) status(uid types.UID) *metav1.Status {

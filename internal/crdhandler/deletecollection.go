@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/listing"
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -34,7 +36,7 @@ func (s *requestScope) deleteCollection(w http.ResponseWriter, req *http.Request
 }
 
 // collectionDeleted returns the deleted objects; nil if they cannot be converted to the version of the endpoint.
-func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request) (media negotiation.MediaTypeOptions, _ *page, err error) {
+func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request) (media negotiation.MediaTypeOptions, _ *listing.Page, err error) {
 	namespace, _ := s.target(req)
 	if media, err = s.negotiate(req); err != nil {
 		return media, nil, err
@@ -58,7 +60,7 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 		if err == nil || !unconverted || ctx.Err() != nil {
 			return views, err
 		}
-		shown = isMetadataOnly(media)
+		shown = printing.IsMetadataOnly(media)
 		return s.storage.storedViews(entries), nil
 	})
 	if err != nil {
@@ -74,10 +76,10 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 
 // deleteAll deletes the objects of a page, a few at a time, each as the template says. After a failure it begins no other deletion;
 // deleted objects stay deleted.
-func (s *requestScope) deleteAll(ctx context.Context, found *page, template deletion) error {
+func (s *requestScope) deleteAll(ctx context.Context, found *listing.Page, template deletion) error {
 	group, unfailed := errgroup.WithContext(ctx)
 	group.SetLimit(max(s.config.DeleteCollectionWorkers, 1))
-	for _, entry := range found.entries {
+	for _, entry := range found.Entries {
 		if unfailed.Err() != nil {
 			break
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -34,7 +35,7 @@ func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *
 	if err := s.authorizeUnsafe(ctx, a, options); err != nil {
 		return result{}, err
 	}
-	key, err := s.objectKey(a.namespace, a.name)
+	key, err := stored.Key(s.namespaced, a.namespace, a.name)
 	if err != nil {
 		return result{}, err
 	}

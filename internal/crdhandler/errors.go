@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -22,10 +22,10 @@ func (s *requestScope) storageError(err error, name string) error {
 	}
 	resource := s.resource.GroupResource()
 	var future *dynamicstorage.FutureRevisionError
-	var corrupt *corruptError
+	var corrupt *stored.CorruptError
 	switch {
 	case errors.As(err, &corrupt):
-		return apierrors.NewInternalError(corrupt.at(resource.Group + "/" + resource.Resource))
+		return apierrors.NewInternalError(corrupt.At(resource.Group + "/" + resource.Resource))
 	case errors.Is(err, dynamicstorage.ErrNotFound):
 		return apierrors.NewNotFound(resource, name)
 	case errors.As(err, &future):
@@ -51,6 +51,9 @@ func (s *requestScope) storageError(err error, name string) error {
 
 // readError is storageError for a list or watch. It tells the client when to retry, which is safe for a read.
 func (s *requestScope) readError(err error) error {
+	if corrupt, ok := errors.AsType[stored.CorruptErrors](err); ok {
+		return s.corruptList(corrupt)
+	}
 	if errors.Is(err, dynamicstorage.ErrUnavailable) {
 		return apierrors.NewTooManyRequests("storage is (re)initializing", retryUnavailable)
 	}
@@ -60,26 +63,12 @@ func (s *requestScope) readError(err error) error {
 // retryUnavailable is the number of seconds after which a client may retry a read when etcd is unavailable.
 const retryUnavailable = 1
 
-const (
-	listExpired     = "The resourceVersion for the provided list is too old."
-	continueExpired = "The provided continue parameter is too old to display a consistent list result. You can start a new list " +
-		"without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. " +
-		"Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted " +
-		"between the time the first chunk was returned and now may show up in the list."
-)
-
-// expiredContinue is the answer to a continue token whose revision was compacted. It carries a token that continues from the
-// same key at the latest revision (L6).
-func expiredContinue(start string) error {
-	err := apierrors.NewResourceExpired(continueExpired)
-	err.ErrStatus.ListMeta.Continue = continueToken{Revision: latestRevision, Start: start}.encode()
-	return err
-}
+const listExpired = "The resourceVersion for the provided list is too old."
 
 // retryFuture is the number of seconds after which a client may retry a read of a revision that the server had not reached.
 const retryFuture = 1
 
-// tooLargeRevision is the answer to a resourceVersion from the future (L4).
+// tooLargeRevision returns the API error for a resourceVersion from the future (L4).
 func tooLargeRevision(future *dynamicstorage.FutureRevisionError) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", future.Requested, future.Current), retryFuture)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
@@ -89,33 +78,17 @@ func tooLargeRevision(future *dynamicstorage.FutureRevisionError) error {
 	return err
 }
 
-// corruptError is the error of a stored value that cannot be decrypted or decoded (W18).
-type corruptError struct {
-	key string
-	err error
-}
-
-func (e *corruptError) Error() string { return e.at("").Error() }
-
-func (e *corruptError) Unwrap() error { return e.err }
-
-// at returns the error with the whole key of the object, in the format of upstream's storage.
-func (e *corruptError) at(resource string) error {
-	return fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s, ResourceVersion: 0, AdditionalErrorMsg: object not decodable: %w",
-		strings.Trim(resource+"/"+e.key, "/"), e.err)
-}
-
-// maxListedCorrupt is the number of unreadable objects that the answer to a list names at most.
+// maxListedCorrupt is the largest number of unreadable objects that corruptList names.
 const maxListedCorrupt = 100
 
-// corruptList is the answer to a list with objects that cannot be read (W18).
-func (s *requestScope) corruptList(corrupt []*corruptError) error {
+// corruptList returns the API error for a list or watch with objects that cannot be read. It names them all (W18).
+func (s *requestScope) corruptList(corrupt stored.CorruptErrors) error {
 	resource := s.resource.GroupResource()
 	var causes []metav1.StatusCause
 	for _, e := range corrupt[:min(len(corrupt), maxListedCorrupt)] {
 		causes = append(causes, metav1.StatusCause{
 			Type:    metav1.CauseTypeUnexpectedServerResponse,
-			Field:   e.key,
+			Field:   e.Key,
 			Message: e.Error(),
 		})
 	}

@@ -10,6 +10,9 @@ import (
 	metainternalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/selection"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 )
 
 // get answers with one object (W19).
@@ -25,12 +28,12 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		s.err(err, w, req)
 		return
 	}
-	key, err := s.objectKey(namespace, name)
+	key, err := stored.Key(s.namespaced, namespace, name)
 	if err != nil {
 		s.err(err, w, req)
 		return
 	}
-	at, err := readAt(resourceVersion)
+	at, err := selection.ReadAt(resourceVersion)
 	if err != nil {
 		s.err(err, w, req)
 		return

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -60,7 +61,7 @@ func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
 	for {
 		current, err := tx.Read(ctx)
 		if err != nil {
-			return updateResult{}, s.writeError(err, nameOfKey(u.key))
+			return updateResult{}, s.writeError(err, stored.Name(u.key))
 		}
 		p, change, err := u.attempt(ctx, current)
 		var entry *dynamicstorage.Entry
@@ -73,10 +74,10 @@ func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
 		case errors.Is(err, dynamicstorage.ErrConflict):
 			continue
 		case err != nil:
-			return updateResult{}, s.writeError(err, nameOfKey(u.key))
+			return updateResult{}, s.writeError(err, stored.Name(u.key))
 		}
 		if !u.dryRun {
-			s.waitInEffect(ctx, nameOfKey(u.key))
+			s.waitInEffect(ctx, stored.Name(u.key))
 		}
 		return p.result(entry), nil
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
@@ -30,11 +31,13 @@ var _ http.Handler = &crdHandler{}
 // defaultMaxRequestBodyBytes is the limit of kube-apiserver.
 const defaultMaxRequestBodyBytes = 3 << 20
 
-// New returns the handler for /apis. It starts no goroutines.
+// New returns the handler for /apis. It starts no goroutines, but the first watch starts one that ends when the server
+// shuts down.
 func New(config Config) (*crdHandler, error) {
 	if config.MaxRequestBodyBytes == 0 {
 		config.MaxRequestBodyBytes = defaultMaxRequestBodyBytes
 	}
+	config.shutdown = &watch.Shutdown{}
 	h := &crdHandler{config: &config}
 	definitions, err := newDefinitionScopes(h.config, &h.infos.ahead)
 	if err != nil {

@@ -1,6 +1,7 @@
 package crdhandler
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/validation"
@@ -110,8 +112,9 @@ type crdInfo struct {
 
 	// slot holds the compiled schemas of the CRD while the cache keeps them.
 	slot *schemaSlot
-	// replaced is closed by retire.
-	replaced   chan struct{}
+	// replaced ends when retire calls replace.
+	replaced   context.Context
+	replace    context.CancelFunc
 	retireOnce sync.Once
 }
 
@@ -139,8 +142,8 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *
 		storageVersion: record.StorageVersion(),
 		resource:       config.Store.Resource(record.Group, record.AcceptedNames.Plural),
 		versions:       map[string]*servedVersion{},
-		replaced:       make(chan struct{}),
 	}
+	info.replaced, info.replace = context.WithCancel(context.Background())
 	info.slot = &schemaSlot{cache: cache, compile: func() (*compiled, error) { return compile(config, record, nil) }}
 	if ahead != nil {
 		compiled, err := compile(config, record, ahead)
@@ -177,7 +180,7 @@ func (i *crdInfo) version(name string) (*validation.Version, error) {
 }
 
 // table returns the convertor for the columns of a version.
-func (i *crdInfo) table(version string) (tableConvertor, error) {
+func (i *crdInfo) table(version string) (printing.TableConvertor, error) {
 	compiled, err := i.compiled()
 	if err != nil {
 		return nil, err
@@ -188,7 +191,7 @@ func (i *crdInfo) table(version string) (tableConvertor, error) {
 // retire ends the watches of the CRD, and releases its views and compiled schemas.
 func (i *crdInfo) retire() {
 	i.retireOnce.Do(func() {
-		close(i.replaced)
+		i.replace()
 		i.slot.retire()
 		for _, v := range i.versions {
 			v.storage.viewer.Close()

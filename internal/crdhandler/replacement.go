@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 )
 
 // replacement is the change that PUT, PATCH and apply make: it builds a new object of the existing one, asks admission, and
@@ -45,7 +47,7 @@ var _ objectChange = &replacement{}
 // run carries out the replacement. At the scale endpoint the result is the Scale.
 func (r *replacement) run(ctx context.Context, noOp *noOpCheck) (updateResult, error) {
 	s, a := r.scope, r.admission
-	key, err := s.objectKey(a.namespace, a.name)
+	key, err := stored.Key(s.namespaced, a.namespace, a.name)
 	if err != nil {
 		return updateResult{}, err
 	}

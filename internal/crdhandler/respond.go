@@ -3,6 +3,7 @@ package crdhandler
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/util/apihelpers"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/wire"
 )
@@ -28,16 +31,16 @@ type result struct {
 // respond answers a request with one object. JSON of stored objects is copied from their view. All other formats are
 // encoded from the decoded object.
 func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, res result) {
-	options, err := tableOptions(mediaType, req)
-	if err != nil {
-		s.err(err, w, req)
-		return
-	}
 	if res.entry != nil && s.fromBytes(mediaType) && !logsResponseObject(req.Context()) {
 		s.respondBytes(w, req, code, mediaType.Pretty, res.entry)
 		return
 	}
-	obj, err := s.transformed(req.Context(), s.transformer(mediaType.Convert, options), res)
+	printer, err := s.printing().NewPrinter(mediaType, req)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	obj, err := s.printed(req.Context(), printer, mediaType, res)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -45,26 +48,30 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 	s.writeObject(w, req, code, mediaType, obj)
 }
 
-// transformed returns the object that is to be encoded.
-func (s *requestScope) transformed(ctx context.Context, t transformer, res result) (runtime.Object, error) {
-	if res.entry != nil && s.scale == nil && t.target != nil && t.target.Kind == "PartialObjectMetadata" {
-		return t.metadataOfEntry(ctx, res.entry)
+// printed returns the object to encode. If the client wants no more than metadata, nothing else is decoded.
+func (s *requestScope) printed(ctx context.Context, printer printing.Printer, mediaType negotiation.MediaTypeOptions, res result) (runtime.Object, error) {
+	if target := mediaType.Convert; res.entry != nil && s.scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
+		view, err := s.metadataView(ctx, res.entry)
+		if err != nil {
+			return nil, s.storageError(err, stored.Name(res.entry.Key))
+		}
+		return printer.Metadata(view, res.entry.Revision)
 	}
 	obj, err := s.served(ctx, res)
 	if err != nil {
 		return nil, err
 	}
-	return t.transform(ctx, obj)
+	return printer.Object(ctx, obj)
 }
 
 // respondBytes answers with the bytes of an entry's view.
 func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, code int, pretty bool, entry *dynamicstorage.Entry) {
 	view, err := s.view(req.Context(), entry)
 	if err != nil {
-		s.err(s.storageError(err, nameOfKey(entry.Key)), w, req)
+		s.err(s.storageError(err, stored.Name(entry.Key)), w, req)
 		return
 	}
-	object := wireObject(view, entry.Revision)
+	object := stored.Object(view, entry.Revision)
 	buffer := objectBuffers.Get().(*[]byte)
 	defer objectBuffers.Put(buffer)
 	body, err := object.Encode((*buffer)[:0], pretty)
@@ -76,7 +83,7 @@ func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, co
 		*buffer = body
 	}
 	if err := wire.WriteBody(w, req, code, wire.JSON, body); err != nil {
-		klog.FromContext(req.Context()).V(4).Info("Client went away during an answer", "err", err)
+		klog.FromContext(req.Context()).V(4).Info("Client went away during a response", "err", err)
 	}
 }
 
@@ -86,12 +93,12 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 	if res.entry != nil {
 		var err error
 		if obj, err = s.decoded(ctx, res.entry); err != nil {
-			return nil, s.storageError(err, nameOfKey(res.entry.Key))
+			return nil, s.storageError(err, stored.Name(res.entry.Key))
 		}
 	}
 	// A stored object is always unstructured here; a Scale and a Status are not.
-	if stored, ok := obj.(*unstructured.Unstructured); ok && s.scale != nil {
-		return s.scale.read(stored)
+	if cr, ok := obj.(*unstructured.Unstructured); ok && s.scale != nil {
+		return s.scale.read(cr)
 	}
 	return obj, nil
 }
@@ -102,7 +109,28 @@ func (s *requestScope) writeObject(w http.ResponseWriter, req *http.Request, cod
 	if target := mediaType.Convert; target != nil {
 		gv, serializer = target.GroupVersion(), apihelpers.GetMetaInternalVersionCodecs()
 	}
-	responsewriters.WriteObjectNegotiated(serializer, s, gv, w, req, code, obj, false)
+	responsewriters.WriteObjectNegotiated(serializer, s.printing(), gv, w, req, code, obj, false)
+}
+
+// negotiate chooses the format of the response by the Accept header.
+func (s *requestScope) negotiate(req *http.Request) (negotiation.MediaTypeOptions, error) {
+	return s.printing().Negotiate(req)
+}
+
+// printing returns the formats of the endpoint.
+func (s *requestScope) printing() *printing.Endpoint {
+	return &printing.Endpoint{
+		Kind:              s.kind,
+		Serializer:        s.serializer,
+		ObjectSerializers: s.standardSerializers,
+		Table:             s.table,
+		Convertor:         s.objects.convertor,
+	}
+}
+
+// fromBytes reports whether a response in this format consists of the bytes of views.
+func (s *requestScope) fromBytes(mediaType negotiation.MediaTypeOptions) bool {
+	return mediaType.Accepted.MediaType == runtime.ContentTypeJSON && mediaType.Convert == nil && s.scale == nil
 }
 
 // logsResponseObject reports whether the audit policy logs the answer as an object.
@@ -110,3 +138,12 @@ func logsResponseObject(ctx context.Context) bool {
 	log := audit.AuditContextFrom(ctx)
 	return log != nil && !log.GetEventLevel().Less(auditinternal.LevelRequestResponse)
 }
+
+// objectBuffers hold responses of one object while they are sent.
+var objectBuffers = sync.Pool{New: func() any {
+	buffer := make([]byte, 0, 4<<10)
+	return &buffer
+}}
+
+// maxPooledObject is the largest buffer that is kept for other objects.
+const maxPooledObject = 64 << 10

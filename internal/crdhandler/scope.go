@@ -12,6 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 )
 
 // requestScope has everything that a verb needs to know about its endpoint: a resource in one
@@ -46,15 +48,15 @@ type requestScope struct {
 	// fieldManager returns the field manager, which is built on first use.
 	fieldManager func() (fieldManager, error)
 	// table returns the convertor for printed columns, which is built on first use.
-	table func() (tableConvertor, error)
+	table func() (printing.TableConvertor, error)
 
 	// finalize, if set, may change the live object of a DELETE. If it returns true, the changed object is stored and answered
 	// instead of the generic deletion (C4).
 	finalize func(obj runtime.Object) bool
 	// inEffect, if set, is called after a write, and before the answer. It returns when the write is in effect.
 	inEffect func(ctx context.Context, name string) error
-	// replaced is closed when the crdInfo of the scope is out of date. Watches end then.
-	replaced <-chan struct{}
+	// replaced ends when the crdInfo of the scope is out of date. Watches end then.
+	replaced context.Context
 }
 
 // strategy holds the rules for writes at an endpoint. The strategies of apiextensions-apiserver for
@@ -67,11 +69,6 @@ type strategy interface {
 	ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string
 	Canonicalize(obj runtime.Object)
-}
-
-// tableConvertor is implemented by the tableconvertor of apiextensions-apiserver and by its table of CRDs.
-type tableConvertor interface {
-	ConvertToTable(ctx context.Context, object runtime.Object, tableOptions runtime.Object) (*metav1.Table, error)
 }
 
 // objectInterfaces are the functions with which admission and managed fields handle objects of an endpoint.
@@ -103,6 +100,9 @@ func (s *requestScope) target(req *http.Request) (namespace, name string) {
 	info, _ := request.RequestInfoFrom(req.Context())
 	return info.Namespace, info.Name
 }
+
+// typed reports whether the endpoint's objects are Go types rather than unstructured.
+func (s *requestScope) typed() bool { return s.hub.Version == runtime.APIVersionInternal }
 
 // accessor returns the metadata of an object of an endpoint. All of them have metadata.
 func accessor(obj runtime.Object) metav1.Object {

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/listing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -15,12 +17,8 @@ type storage struct {
 	// viewer makes the views of this version: the bytes that it serves.
 	viewer *dynamicstorage.Viewer
 	codec  objectCodec
-	// runs are parts of lists of this version.
-	runs runs
-	// watches are those of this version that are being served.
-	watches openWatches
-	// frames are those of recent events.
-	frames sharedFrames
+	// chunks are compressed parts of this version's lists.
+	chunks listing.Chunks
 	// conditions must hold for every write.
 	conditions []dynamicstorage.Condition
 }
@@ -58,7 +56,7 @@ func (s *storage) object(ctx context.Context, entry *dynamicstorage.Entry) (runt
 	if err != nil {
 		return nil, err
 	}
-	if err := unreadable(entry, view); err != nil {
+	if err := stored.Unreadable(entry, view); err != nil {
 		return nil, err
 	}
 	return s.codec.decode(view, entry.Revision)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
@@ -23,7 +25,7 @@ import (
 // that only want metadata. These ask for metadata, or for protobuf first, as garbage collectors and namespace controllers do
 // in a DELETE; protobuf cannot encode custom resources.
 func (s *requestScope) deletesUnconverted(req *http.Request, media negotiation.MediaTypeOptions) bool {
-	return s.storage.codec.stores() || isMetadataOnly(media) ||
+	return s.storage.codec.stores() || printing.IsMetadataOnly(media) ||
 		strings.HasPrefix(req.Header.Get("Accept"), runtime.ContentTypeProtobuf)
 }
 
@@ -36,7 +38,7 @@ type form struct {
 // decodeCurrent returns the object of an entry. The error is an unconvertedError unless the entry is corrupt.
 func (f form) decodeCurrent(ctx context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
 	obj, err := f.decode(ctx, entry)
-	var corrupt *corruptError
+	var corrupt *stored.CorruptError
 	if err != nil && !errors.As(err, &corrupt) {
 		err = &unconvertedError{err}
 	}
@@ -59,35 +61,9 @@ func (e *unconvertedError) Unwrap() error { return e.error }
 func (s *storage) unconverted(_ context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
 	view, err := s.codec.unconverted(entry)
 	if err != nil {
-		return nil, &corruptError{key: entry.Key, err: err}
+		return nil, &stored.CorruptError{Key: entry.Key, Err: err}
 	}
 	return s.codec.decode(view, entry.Revision)
-}
-
-// viewsFunc makes views of entries, as requestScope.views does.
-type viewsFunc func(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error)
-
-// viewsFor returns the function that makes the views of an answer in a format.
-func (s *requestScope) viewsFor(mediaType negotiation.MediaTypeOptions) viewsFunc {
-	if isMetadataOnly(mediaType) {
-		return s.metadataViews
-	}
-	return s.views
-}
-
-// isMetadataOnly reports whether an answer has only the metadata of objects.
-func isMetadataOnly(mediaType negotiation.MediaTypeOptions) bool {
-	return mediaType.Convert != nil && (mediaType.Convert.Kind == "PartialObjectMetadata" || mediaType.Convert.Kind == "PartialObjectMetadataList")
-}
-
-// metadataViews is views for answers that have metadata only. It prefers the views of the version, because a webhook may change
-// labels and annotations.
-func (s *requestScope) metadataViews(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
-	views, err := s.views(ctx, entries)
-	if err == nil || ctx.Err() != nil {
-		return views, err
-	}
-	return s.storage.storedViews(entries), nil
 }
 
 // storedViews returns the views of entries in the versions they are stored in.
@@ -105,44 +81,13 @@ func (s *storage) storedViews(entries []*dynamicstorage.Entry) []*dynamicstorage
 // deletedAs returns the answer to a DELETE that left an object: the object, or a Status if the object cannot be converted to the
 // version of the endpoint.
 func (s *requestScope) deletedAs(ctx context.Context, res result, media negotiation.MediaTypeOptions) result {
-	if res.entry == nil || isMetadataOnly(media) {
+	if res.entry == nil || printing.IsMetadataOnly(media) {
 		return res
 	}
 	if _, err := s.view(ctx, res.entry); err != nil && ctx.Err() == nil {
 		return result{obj: &metav1.Status{Status: metav1.StatusSuccess}}
 	}
 	return res
-}
-
-// viewFunc makes the view of one entry, as requestScope.view does.
-type viewFunc func(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
-
-// viewFor is viewsFor for one object.
-func (s *requestScope) viewFor(mediaType negotiation.MediaTypeOptions) viewFunc {
-	if isMetadataOnly(mediaType) {
-		return s.metadataView
-	}
-	return s.view
-}
-
-func (s *requestScope) metadataView(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
-	views, err := s.metadataViews(ctx, []*dynamicstorage.Entry{entry})
-	if err != nil {
-		return nil, err
-	}
-	if corrupt := unreadable(entry, views[0]); corrupt != nil {
-		return nil, corrupt
-	}
-	return views[0], nil
-}
-
-// metadataOfEntry returns the metadata of an object.
-func (t transformer) metadataOfEntry(ctx context.Context, entry *dynamicstorage.Entry) (*metav1.PartialObjectMetadata, error) {
-	view, err := t.scope.metadataView(ctx, entry)
-	if err != nil {
-		return nil, t.scope.storageError(err, nameOfKey(entry.Key))
-	}
-	return t.metadataOfView(view, entry.Revision)
 }
 
 // stores reports whether objects are stored in the version of the endpoint.

@@ -1,4 +1,4 @@
-package crdhandler
+package listing
 
 import (
 	"encoding/base64"
@@ -13,7 +13,7 @@ func TestContinueTokenEqualsUpstreams(t *testing.T) {
 		key      string
 		revision int64
 	}{{"a", 1}, {"ns/name", 77}, {"x.y-z", latestRevision}} {
-		ours := after(tc.key, tc.revision).encode()
+		ours := continueAfter(tc.key, tc.revision).encode()
 		theirs, err := upstream.EncodeContinue("/p/"+tc.key+"\x00", "/p/", tc.revision)
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestDecodeContinueRefuses(t *testing.T) {
 	}
 }
 
-// checkDecodeContinue compares with upstream's reading of the same token.
+// checkDecodeContinue compares decodeContinue with upstream's decoder.
 func checkDecodeContinue(t *testing.T, value string) {
 	t.Helper()
 	got, err := decodeContinue(value)
@@ -50,7 +50,7 @@ func checkDecodeContinue(t *testing.T, value string) {
 	switch {
 	case (err == nil) != (wantErr == nil):
 		t.Errorf("%q: error %v, want %v", value, err, wantErr)
-	case err != nil && strings.ReplaceAll(err.Error(), "crdhandler.", "storage.") != wantErr.Error(): // the type is in errors of JSON
+	case err != nil && strings.ReplaceAll(err.Error(), "listing.", "storage.") != wantErr.Error(): // errors of encoding/json name the type
 		t.Errorf("%q: error %q, want %q", value, err, wantErr)
 	case err == nil && (got.Start != start || got.Revision != revision):
 		t.Errorf("%q: got %v, want %q at %d", value, got, start, revision)

@@ -1,4 +1,4 @@
-package crdhandler
+package listing
 
 import (
 	"bytes"
@@ -15,13 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// shelf is objects in the order of their keys, as one version serves them.
+// shelf has objects in the order of their keys, as one version serves them.
 type shelf struct {
 	revision int64
 	entries  []*dynamicstorage.Entry
@@ -65,38 +63,36 @@ func (s *shelf) remove(key string) {
 }
 
 // page returns the objects for which selected is true, from one on, limit of them at most.
-func (s *shelf) page(from, limit int, selected func(n int) bool) *page {
-	p := &page{revision: s.revision}
+func (s *shelf) page(from, limit int, selected func(n int) bool) *Page {
+	p := &Page{Revision: s.revision}
 	for n := from; n < len(s.entries); n++ {
 		if !selected(n) {
 			continue
 		}
-		if len(p.entries) == limit {
-			p.next = "more"
+		if len(p.Entries) == limit {
+			p.Continue = "more"
 			break
 		}
-		p.entries = append(p.entries, s.entries[n])
-		p.views = append(p.views, s.views[s.entries[n]])
+		p.Entries = append(p.Entries, s.entries[n])
+		p.Views = append(p.Views, s.views[s.entries[n]])
 	}
 	return p
 }
 
 func every(int) bool { return true }
 
-func (s *shelf) all() *page { return s.page(0, len(s.entries), every) }
+func (s *shelf) all() *Page { return s.page(0, len(s.entries), every) }
 
-func shelfScope() *requestScope {
-	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
-	return &requestScope{kind: kind, hub: kind.GroupVersion(), listKind: kind.GroupVersion().WithKind("GadgetList"), storage: &storage{}}
-}
+// gadgets is the list of the tests.
+var gadgets = wire.List{APIVersion: "example.com/v1", Kind: "GadgetList", ItemKind: "Gadget"}
 
-// send returns a page as a client gets it that accepts gzip or not.
-func send(t testing.TB, scope *requestScope, p *page, encoding string) (body []byte, compressed bool) {
+// send returns a page as a client receives it with an Accept-Encoding.
+func send(t testing.TB, chunks *Chunks, p *Page, encoding string) (body []byte, compressed bool) {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "/", nil)
 	req.Header.Set("Accept-Encoding", encoding)
 	w := httptest.NewRecorder()
-	if err := scope.writeList(w, req, false, p); err != nil {
+	if err := p.Write(w, req, gadgets, chunks); err != nil {
 		t.Fatal(err)
 	}
 	if w.Header().Get("Content-Encoding") != "gzip" {
@@ -112,37 +108,37 @@ func send(t testing.TB, scope *requestScope, p *page, encoding string) (body []b
 	return body, true
 }
 
-// sameCompressed checks that a page is the same with and without compression.
-func sameCompressed(t testing.TB, scope *requestScope, p *page) {
+// sameCompressed compares a page with and without compression.
+func sameCompressed(t testing.TB, chunks *Chunks, p *Page) {
 	t.Helper()
-	plain, _ := send(t, scope, p, "")
-	got, compressed := send(t, scope, p, "gzip")
+	plain, _ := send(t, chunks, p, "")
+	got, compressed := send(t, chunks, p, "gzip")
 	if !bytes.Equal(got, plain) {
-		t.Fatalf("%d objects: %d bytes, want %d", len(p.entries), len(got), len(plain))
+		t.Fatalf("%d objects: %d bytes, want %d", len(p.Entries), len(got), len(plain))
 	}
 	if compressed != (len(plain) > wire.GzipThreshold) {
 		t.Fatalf("%d bytes, compressed: %t", len(plain), compressed)
 	}
 }
 
-// texts returns the runs kept, by identity.
-func (r *runs) texts() map[*run]bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	texts := map[*run]bool{}
-	for _, kept := range r.byFirst {
-		texts[kept] = true
+// kept returns the chunks, by identity.
+func (c *Chunks) kept() map[*chunk]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[*chunk]bool{}
+	for _, kept := range c.byFirst {
+		all[kept] = true
 	}
-	return texts
+	return all
 }
 
-// TestChangesTouchOneRun: what a change makes anew is a run, or two where it moves a boundary.
-func TestChangesTouchOneRun(t *testing.T) {
-	s, scope := newShelf(1000, 2000), shelfScope()
-	sameCompressed(t, scope, s.all())
-	kept := scope.storage.runs.texts()
-	if len(kept) < 10 || len(kept) > 100 {
-		t.Errorf("%d runs of 2 MB", len(kept))
+// TestChangeCompressesOneChunk allows two chunks, because a change may move a boundary.
+func TestChangeCompressesOneChunk(t *testing.T) {
+	s, chunks := newShelf(1000, 2000), &Chunks{}
+	sameCompressed(t, chunks, s.all())
+	before := chunks.kept()
+	if len(before) < 10 || len(before) > 100 {
+		t.Errorf("%d chunks of 2 MB", len(before))
 	}
 	for name, change := range map[string]func(){
 		"update": func() { s.put("ns/g00500", 2000) },
@@ -152,104 +148,102 @@ func TestChangesTouchOneRun(t *testing.T) {
 		"append": func() { s.put("ns/z", 2000) },
 	} {
 		change()
-		sameCompressed(t, scope, s.all())
-		anew := 0
-		now := scope.storage.runs.texts()
-		for r := range now {
-			if !kept[r] {
-				anew++
+		sameCompressed(t, chunks, s.all())
+		again := 0
+		now := chunks.kept()
+		for c := range now {
+			if !before[c] {
+				again++
 			}
 		}
-		if anew > 2 {
-			t.Errorf("%s: %d runs made anew", name, anew)
+		if again > 2 {
+			t.Errorf("%s: %d chunks made again", name, again)
 		}
-		kept = now
+		before = now
 	}
 }
 
-// TestPagesAndSelectionsOfRuns: every part of a list that can be asked for, while runs of others are kept.
-func TestPagesAndSelectionsOfRuns(t *testing.T) {
-	s, scope := newShelf(600, 2000), shelfScope()
+// TestPagesAndSelections lists parts of the objects while chunks of other lists are kept.
+func TestPagesAndSelections(t *testing.T) {
+	s, chunks := newShelf(600, 2000), &Chunks{}
 	for range 2 {
 		for _, limit := range []int{70, 250, 600} {
 			for from := 0; from < len(s.entries); from += limit {
-				sameCompressed(t, scope, s.page(from, limit, every))
+				sameCompressed(t, chunks, s.page(from, limit, every))
 			}
 		}
 		for _, nth := range []int{2, 7} {
-			sameCompressed(t, scope, s.page(0, len(s.entries), func(n int) bool { return n%nth == 0 }))
+			sameCompressed(t, chunks, s.page(0, len(s.entries), func(n int) bool { return n%nth == 0 }))
 		}
 	}
 }
 
-func TestRunsOfLargeObjects(t *testing.T) {
-	s, scope := newShelf(5, 200<<10), shelfScope()
-	sameCompressed(t, scope, s.all())
-	if n := len(scope.storage.runs.texts()); n != 5 {
-		t.Errorf("%d runs", n)
+func TestChunksOfLargeObjects(t *testing.T) {
+	s, chunks := newShelf(5, 200<<10), &Chunks{}
+	sameCompressed(t, chunks, s.all())
+	if n := len(chunks.kept()); n != 5 {
+		t.Errorf("%d chunks", n)
 	}
 }
 
-// TestRunsKeepNothingAlive: objects that were replaced, or a resource that was released, take no memory here.
-func TestRunsKeepNothingAlive(t *testing.T) {
-	s, scope := newShelf(300, 2000), shelfScope()
-	sameCompressed(t, scope, s.all())
-	runs := &scope.storage.runs
-	if len(runs.texts()) == 0 || runs.size == 0 {
+// TestChunksKeepNothingAlive checks that chunks of replaced objects are dropped.
+func TestChunksKeepNothingAlive(t *testing.T) {
+	s, chunks := newShelf(300, 2000), &Chunks{}
+	sameCompressed(t, chunks, s.all())
+	if len(chunks.kept()) == 0 || chunks.size == 0 {
 		t.Fatal("nothing is kept")
 	}
 	s.entries, s.views = nil, nil
 	deadline := time.Now().Add(20 * time.Second)
-	for len(runs.texts()) > 0 {
+	for len(chunks.kept()) > 0 {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d runs are kept still", len(runs.texts()))
+			t.Fatalf("%d chunks are still kept", len(chunks.kept()))
 		}
 		runtime.GC()
 		runtime.Gosched()
 	}
-	if runs.size != 0 {
-		t.Errorf("%d bytes are counted still", runs.size)
+	if chunks.size != 0 {
+		t.Errorf("%d bytes are still counted", chunks.size)
 	}
 }
 
-func TestRunsKeepToTheirBudget(t *testing.T) {
-	s, scope := newShelf(500, 2000), shelfScope()
-	runs := &scope.storage.runs
-	sameCompressed(t, scope, s.all())
-	whole := runs.size
-	scope.storage.runs.budget = whole / 2
+func TestChunksBudget(t *testing.T) {
+	s, chunks := newShelf(500, 2000), &Chunks{}
+	sameCompressed(t, chunks, s.all())
+	whole := chunks.size
+	chunks.budget = whole / 2
 	for n := range 10 {
 		s.put(fmt.Sprintf("ns/g%05d", n*50), 2000)
-		sameCompressed(t, scope, s.all())
-		if runs.size > runs.budget || runs.size == 0 {
-			t.Fatalf("%d bytes are kept, of %d", runs.size, runs.budget)
+		sameCompressed(t, chunks, s.all())
+		if chunks.size > chunks.budget || chunks.size == 0 {
+			t.Fatalf("%d bytes are kept, of %d", chunks.size, chunks.budget)
 		}
 	}
 	sum := 0
-	for r := range runs.texts() {
-		sum += r.charged
+	for c := range chunks.kept() {
+		sum += c.charged
 	}
-	if sum != runs.size {
-		t.Errorf("%d bytes counted, %d kept", runs.size, sum)
+	if sum != chunks.size {
+		t.Errorf("%d bytes counted, %d kept", chunks.size, sum)
 	}
 }
 
-// TestListsAtOnceCompressOnce: of many lists that begin at the same time, one compresses.
-func TestListsAtOnceCompressOnce(t *testing.T) {
-	s, scope := newShelf(300, 2000), shelfScope()
+// TestConcurrentListsCompressOnce checks that one of many concurrent lists compresses a chunk.
+func TestConcurrentListsCompressOnce(t *testing.T) {
+	s, chunks := newShelf(300, 2000), &Chunks{}
 	all := s.all()
-	r := scope.storage.runs.keep(all.entries[:10])
+	first := chunks.add(all.Entries[:10])
 	var made int
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			same := scope.storage.runs.keep(all.entries[:10])
-			scope.storage.runs.deflated(all.entries[0].Key, same, func() wire.Deflated {
+			same := chunks.add(all.Entries[:10])
+			chunks.compressed(all.Entries[0].Key, same, func() wire.Deflated {
 				made++
 				return wire.Deflate([]byte("text"))
 			})
-			if same != r {
-				t.Error("another run of the same objects")
+			if same != first {
+				t.Error("another chunk of the same objects")
 			}
 		})
 	}
@@ -259,11 +253,14 @@ func TestListsAtOnceCompressOnce(t *testing.T) {
 	}
 }
 
-// stuck is the answer of a client that does not read.
+// stuck is the response to a client that does not read.
 type stuck struct {
-	answers
+	header        http.Header
 	reached, done chan struct{}
 }
+
+func (s *stuck) Header() http.Header { return s.header }
+func (s *stuck) WriteHeader(int)     {}
 
 func (s *stuck) Write(p []byte) (int, error) {
 	s.reached <- struct{}{}
@@ -271,11 +268,11 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// TestSlowReadersHoldLittle: a list that is being sent takes a buffer and what its page is, whatever it has of text.
+// TestSlowReadersHoldLittle checks that a list in progress holds a buffer and its page, however long its text is.
 func TestSlowReadersHoldLittle(t *testing.T) {
 	const readers, most = 50, 100 << 10
-	s, scope := newShelf(2000, 2000), shelfScope()
-	sameCompressed(t, scope, s.all())
+	s, chunks := newShelf(2000, 2000), &Chunks{}
+	sameCompressed(t, chunks, s.all())
 	for _, encoding := range []string{"", "gzip"} {
 		before := heap()
 		reached, done := make(chan struct{}), make(chan struct{})
@@ -284,8 +281,8 @@ func TestSlowReadersHoldLittle(t *testing.T) {
 			sending.Go(func() {
 				req := httptest.NewRequest(http.MethodGet, "/", nil)
 				req.Header.Set("Accept-Encoding", encoding)
-				w := &stuck{answers: answers{header: http.Header{}}, reached: reached, done: done}
-				if err := scope.writeList(w, req, false, s.all()); err == nil {
+				w := &stuck{header: http.Header{}, reached: reached, done: done}
+				if err := s.all().Write(w, req, gadgets, chunks); err == nil {
 					t.Error("sent to nobody")
 				}
 			})
@@ -312,14 +309,14 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// FuzzRuns changes objects and lists parts of them, as its input says.
-func FuzzRuns(f *testing.F) {
+// FuzzChunks changes objects and lists parts of them, as its input says.
+func FuzzChunks(f *testing.F) {
 	f.Add(uint64(1), []byte{0, 1, 2, 3, 4, 5, 200, 130, 77})
 	f.Add(uint64(2), []byte("changes and lists by turns, and some more of them"))
 	f.Fuzz(func(t *testing.T, seed uint64, steps []byte) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		s, scope := newShelf(120, 3000), shelfScope()
-		scope.storage.runs.budget = 1 + random.IntN(100<<10)
+		s, chunks := newShelf(120, 3000), &Chunks{}
+		chunks.budget = 1 + random.IntN(100<<10)
 		for _, step := range steps[:min(len(steps), 100)] {
 			key := fmt.Sprintf("ns/g%05d%.*s", random.IntN(120), int(step)/128, "x")
 			switch step % 5 {
@@ -328,12 +325,12 @@ func FuzzRuns(f *testing.F) {
 			case 2:
 				s.remove(key)
 			case 3:
-				sameCompressed(t, scope, s.all())
+				sameCompressed(t, chunks, s.all())
 			case 4:
 				nth := 1 + random.IntN(3)
-				sameCompressed(t, scope, s.page(random.IntN(120), 1+random.IntN(120), func(n int) bool { return n%nth == 0 }))
+				sameCompressed(t, chunks, s.page(random.IntN(120), 1+random.IntN(120), func(n int) bool { return n%nth == 0 }))
 			}
 		}
-		sameCompressed(t, scope, s.all())
+		sameCompressed(t, chunks, s.all())
 	})
 }

@@ -8,15 +8,17 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 )
 
-// gadgetPart is one of the eight of a gadget of 2.3 KB, gadgetManaged the field that says who has written it.
+// gadgetPart is one of the eight parts of a gadget of 2.3 KB, gadgetManaged its managed field.
 const (
 	gadgetPart    = `{"image":"registry.example.com/team/part-%[1]d:1.%[2]d","name":"part-%[1]d","port":808%[1]d,"protocol":"TCP"}`
 	gadgetManaged = `"k:{\"name\":\"part-%d\"}":{".":{},"f:image":{},"f:name":{},"f:port":{}}`
 )
 
-// gadgetOfSize is the n-th of many objects that differ as real ones do.
+// gadgetOfSize returns the n-th of many objects that differ as real ones do.
 func gadgetOfSize(n int, color string) string {
 	var parts, fields []string
 	for p := range 8 {
@@ -31,7 +33,7 @@ func gadgetOfSize(n int, color string) string {
 		n/600%60, n/10%60, color, strings.Join(fields, ","), n, uint32(n)*2654435761, n*40503%65536, n*1000003, color, strings.Join(parts, ","), n%9973)
 }
 
-// BenchmarkLists lists 10,000 objects of 2.3 KB: in one answer, in part, and in other formats.
+// BenchmarkLists lists 10,000 objects of 2.3 KB: in one response, in part, and in other formats.
 func BenchmarkLists(b *testing.B) {
 	r := newReading(b)
 	const objects = 10_000
@@ -45,7 +47,7 @@ func BenchmarkLists(b *testing.B) {
 	for n := range objects {
 		put(n)
 	}
-	forget := func(int) { r.scope.storage.runs = runs{} }
+	forget := func(int) { r.scope.storage.chunks = listing.Chunks{} }
 	const meta = ";v=v1;g=meta.k8s.io"
 	for _, bc := range []struct {
 		name, query, encoding, accept string
@@ -87,7 +89,7 @@ func BenchmarkLists(b *testing.B) {
 	}
 }
 
-// counted counts the bytes of an answer.
+// counted counts the bytes of a response.
 type counted struct {
 	answers
 	size int

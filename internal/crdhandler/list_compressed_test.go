@@ -19,7 +19,7 @@ import (
 // longColor makes an object of some kilobytes.
 func longColor(n int) string { return strings.Repeat(fmt.Sprintf("color %d of many, ", n), 200) }
 
-// sameAsPlain checks that what a path answers is the same with and without compression, and returns it.
+// sameAsPlain compares the responses of a path with and without compression, and returns the latter.
 func (r *reading) sameAsPlain(t *testing.T, path string) answer {
 	t.Helper()
 	plain := r.get(path, "Accept-Encoding", "identity")
@@ -36,7 +36,7 @@ func (r *reading) sameAsPlain(t *testing.T, path string) answer {
 	return plain
 }
 
-// samePages does so for all pages of a list.
+// samePages calls sameAsPlain for all pages of a list.
 func (r *reading) samePages(t *testing.T, path string) {
 	t.Helper()
 	for next := ""; ; {
@@ -53,7 +53,7 @@ func TestCompressedListsEqualPlainOnes(t *testing.T) {
 		r.put(fmt.Sprintf("%s/g%03d", []string{"a", "b"}[n/60], n), longColor(n%2))
 	}
 	lists := func(t *testing.T) {
-		for range 2 { // compressed now, and before
+		for range 2 { // the second time from chunks
 			r.sameAsPlain(t, "/gadgets")
 			r.sameAsPlain(t, "/gadgets?resourceVersion=0")
 			r.sameAsPlain(t, "/gadgets?pretty=true")
@@ -87,7 +87,7 @@ func TestCompressedListsEqualPlainOnes(t *testing.T) {
 	}
 }
 
-// dyed serves objects with one field more than plainCodec.
+// dyed serves objects with one more field than plainCodec.
 type dyed struct{ plainCodec }
 
 func (d dyed) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
@@ -98,7 +98,7 @@ func (d dyed) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dy
 	return views, err
 }
 
-// TestCompressedListsDuringWrites compares lists with what etcd had at their revision.
+// TestCompressedListsDuringWrites compares lists with exact lists of their revision.
 func TestCompressedListsDuringWrites(t *testing.T) {
 	r := newReading(t)
 	for n := range 100 {

@@ -1,7 +1,6 @@
-package crdhandler
+package watch
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -11,7 +10,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// discarded is a ResponseWriter of which nothing is kept.
+// discarded is a ResponseWriter that keeps nothing.
 type discarded struct{ header http.Header }
 
 func (d discarded) Header() http.Header         { return d.header }
@@ -19,7 +18,7 @@ func (d discarded) WriteHeader(int)             {}
 func (d discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (d discarded) Flush()                      {}
 
-// BenchmarkDelivery has one event of 2 KB go to 200 watches of one format. An operation is one event delivered to one of them.
+// BenchmarkDelivery delivers an event of 2 KB to 200 watches of one format. An operation is a delivery to one of them.
 func BenchmarkDelivery(b *testing.B) {
 	for name, accept := range map[string]string{
 		"JSON":     "application/json",
@@ -32,12 +31,15 @@ func BenchmarkDelivery(b *testing.B) {
 
 func benchmarkDelivery(b *testing.B, accept string) {
 	const watches = 200
-	r := newReading(b)
-	sessions := make([]*watchSession, watches)
+	sessions := make([]*session, watches)
 	for n := range sessions {
-		sessions[n] = r.discarding(accept)
+		req := httptest.NewRequest(http.MethodGet, "/", nil)
+		req.Header.Set("Accept", accept)
+		w := discarded{header: http.Header{}}
+		sessions[n] = newSession(b, nil, req, &metainternal.ListOptions{})
+		sessions[n].stream = newBodyStream(w, w, req, sessions[n])
 	}
-	value := []byte(largeGadget("a", 2<<10))
+	value := gadget("a", 2<<10)
 	before := &dynamicstorage.Entry{Key: "ns/a", Revision: 1, Value: value}
 	var events []dynamicstorage.Event
 	b.ReportAllocs()
@@ -46,37 +48,16 @@ func benchmarkDelivery(b *testing.B, accept string) {
 			entry := &dynamicstorage.Entry{Key: "ns/a", Revision: before.Revision + 1, Value: value}
 			events = []dynamicstorage.Event{{Revision: entry.Revision, Entry: entry, Prev: before}}
 			before = entry
-			if _, err := r.scope.view(b.Context(), entry); err != nil { // a writer attaches it
+			if _, err := viewer.View(b.Context(), entry); err != nil { // a writer attaches the view
 				b.Fatal(err)
 			}
 		}
 		session := sessions[n%watches]
-		if err := session.sendChanges(b.Context(), events); err != nil {
+		if err := session.sendEvents(b.Context(), events); err != nil {
 			b.Fatal(err)
 		}
 		if err := session.flush(); err != nil {
 			b.Fatal(err)
 		}
 	}
-}
-
-// discarding returns a session that is open and sends to nobody.
-func (r *reading) discarding(accept string) *watchSession {
-	r.t.Helper()
-	req := httptest.NewRequest(http.MethodGet, "/", nil)
-	req.Header.Set("Accept", accept)
-	mediaType, err := r.scope.negotiate(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	encoder, err := r.scope.newEventEncoder(req, mediaType)
-	if err != nil {
-		r.t.Fatal(fmt.Errorf("%s: %w", accept, err))
-	}
-	opts := &metainternal.ListOptions{}
-	session := &watchSession{scope: r.scope, selection: r.scope.selection("", opts), view: r.scope.view, views: r.scope.views, encoder: encoder}
-	session.measure(req.Context(), opts)
-	w := discarded{header: http.Header{}}
-	session.out = newBodyStream(w, w, req, session)
-	return session
 }
