@@ -35,7 +35,7 @@ type definitionScopes struct {
 	main, status *requestScope
 }
 
-func newDefinitionScopes(config *Config, ahead *headStart) (*definitionScopes, error) {
+func newDefinitionScopes(config *Config) (*definitionScopes, error) {
 	gv := apiextensionsv1.SchemeGroupVersion
 	rules := customresourcedefinition.NewStrategy(crds.Scheme)
 	statusRules := customresourcedefinition.NewStatusStrategy(crds.Scheme)
@@ -59,10 +59,10 @@ func newDefinitionScopes(config *Config, ahead *headStart) (*definitionScopes, e
 			viewer:   dynamicstorage.NewViewer(codec.views),
 			codec:    codec,
 		},
-		strategy: startingAhead{strategy: definitionRules{rules}, ahead: ahead},
+		strategy: definitionRules{rules},
 		table:    func() (tableConvertor, error) { return definitiontable.New(), nil },
 		finalize: markForDeletion,
-		settle:   config.Settle,
+		settle:   config.ReconcileDefinition,
 		replaced: make(chan struct{}),
 	}
 	main.fieldManager = main.definitionFieldManager(rules.GetResetFields())

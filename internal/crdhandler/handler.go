@@ -30,13 +30,13 @@ var _ http.Handler = &crdHandler{}
 // defaultMaxRequestBodyBytes is the limit of kube-apiserver.
 const defaultMaxRequestBodyBytes = 3 << 20
 
-// New returns the handler for /apis. It has no goroutines that stay, see headStart.
+// New returns the handler for /apis. It starts no goroutines.
 func New(config Config) (*crdHandler, error) {
 	if config.MaxRequestBodyBytes == 0 {
 		config.MaxRequestBodyBytes = defaultMaxRequestBodyBytes
 	}
 	h := &crdHandler{config: &config}
-	definitions, err := newDefinitionScopes(h.config, &h.infos.ahead)
+	definitions, err := newDefinitionScopes(h.config)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		version.main.err(apierrors.NewNotFound(gr, info.Name), w, req)
 		return
 	}
-	defer crdInfo.slot.weigh()
+	defer crdInfo.schemas.updateSize()
 	instrumented(handle, info, len(version.warnings) > 0)(w, req)
 }
 

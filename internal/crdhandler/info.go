@@ -17,7 +17,6 @@ import (
 type infos struct {
 	config *Config
 	cache  *schemaCache
-	ahead  headStart
 	byUID  sync.Map // types.UID -> *crdInfo
 }
 
@@ -29,11 +28,7 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 			return info, nil
 		}
 	}
-	early := i.ahead.take(record)
-	if early != nil && i.config.UsedAtOnce != nil {
-		i.config.UsedAtOnce()
-	}
-	info, err := newCRDInfo(i.config, i.cache, record, early)
+	info, err := newCRDInfo(i.config, i.cache, record)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +72,6 @@ func (i *infos) changed(old, current *crds.Record) {
 	if old == nil {
 		return
 	}
-	if current == nil || current.UID != old.UID || current.Generation != old.Generation {
-		i.ahead.drop(old.UID)
-	}
 	if current != nil && current.UID == old.UID && current.SpecHash == old.SpecHash {
 		return
 	}
@@ -108,8 +100,8 @@ type crdInfo struct {
 	resource       *dynamicstorage.Resource
 	versions       map[string]*servedVersion
 
-	// slot is where the cache keeps what is compiled of the CRD.
-	slot *schemaSlot
+	// schemas holds what is compiled of the CRD, as long as the schema cache keeps it.
+	schemas *cachedSchemas
 	// replaced is closed by retire.
 	replaced   chan struct{}
 	retireOnce sync.Once
@@ -127,8 +119,8 @@ type servedVersion struct {
 	warnings []string
 }
 
-// newCRDInfo returns the serving state of a CRD. ahead is what has been compiled of it already, nil if nothing.
-func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *validation.Set) (*crdInfo, error) {
+// newCRDInfo returns the serving state of a CRD. It compiles nothing.
+func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record) (*crdInfo, error) {
 	if names := record.AcceptedNames; names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
 		return nil, fmt.Errorf("status.acceptedNames of CustomResourceDefinition %s are not complete", record.Name)
 	}
@@ -141,14 +133,7 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *
 		versions:       map[string]*servedVersion{},
 		replaced:       make(chan struct{}),
 	}
-	info.slot = &schemaSlot{cache: cache, compile: func() (*compiled, error) { return compile(config, record, nil) }}
-	if ahead != nil {
-		compiled, err := compile(config, record, ahead)
-		if err != nil {
-			return nil, err
-		}
-		info.slot.built.Store(compiled)
-	}
+	info.schemas = cache.add(func() (*compiled, error) { return compile(config, record) })
 	for n := range record.Versions {
 		if v := &record.Versions[n]; v.Served || v.Storage {
 			info.versions[v.Name] = newServedVersion(config, record, info, v)
@@ -165,7 +150,7 @@ func (i *crdInfo) serves(record *crds.Record) bool {
 
 // compiled returns what is compiled of the CRD, which may have to be compiled again. Those who hold the result may go on
 // using it.
-func (i *crdInfo) compiled() (*compiled, error) { return i.slot.get() }
+func (i *crdInfo) compiled() (*compiled, error) { return i.schemas.get() }
 
 // version returns the compiled schema of a version.
 func (i *crdInfo) version(name string) (*validation.Version, error) {
@@ -189,7 +174,7 @@ func (i *crdInfo) table(version string) (tableConvertor, error) {
 func (i *crdInfo) retire() {
 	i.retireOnce.Do(func() {
 		close(i.replaced)
-		i.slot.retire()
+		i.schemas.retire()
 		for _, v := range i.versions {
 			v.storage.viewer.Close()
 		}
