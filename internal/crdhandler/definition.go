@@ -36,7 +36,7 @@ type definitionScopes struct {
 	main, status *requestScope
 }
 
-func newDefinitionScopes(config *Config, ahead *headStart) (*definitionScopes, error) {
+func newDefinitionScopes(config *Config) (*definitionScopes, error) {
 	gv := apiextensionsv1.SchemeGroupVersion
 	rules := customresourcedefinition.NewStrategy(crds.Scheme)
 	statusRules := customresourcedefinition.NewStatusStrategy(crds.Scheme)
@@ -60,10 +60,10 @@ func newDefinitionScopes(config *Config, ahead *headStart) (*definitionScopes, e
 			viewer:   dynamicstorage.NewViewer(codec.views),
 			codec:    codec,
 		},
-		strategy: startingAhead{strategy: definitionRules{rules}, ahead: ahead},
+		strategy: definitionRules{rules},
 		table:    func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
 		finalize: markForDeletion,
-		inEffect: config.Settle,
+		inEffect: config.ReconcileDefinition,
 		replaced: context.Background(),
 	}
 	main.fieldManager = main.definitionFieldManager(rules.GetResetFields())
