@@ -47,7 +47,7 @@ type earlySchemas struct {
 // newEarlySchemas returns those of a CRD that is about to be validated, with what all else of the version is compiled from. They share
 // nothing of it that validation modifies.
 func newEarlySchemas(crd *apiextensions.CustomResourceDefinition, version string) (*earlySchemas, error) {
-	outline, err := crds.ToV1(withoutSchemas(crd))
+	outline, err := crds.ToV1(crds.WithoutSchemas(crd))
 	if err != nil {
 		return nil, err
 	}

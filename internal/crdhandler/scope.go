@@ -12,6 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // requestScope is all that a verb needs to know of the endpoint it serves: a resource in one
@@ -44,7 +46,7 @@ type requestScope struct {
 	part part
 
 	// fieldManager is built on first use: a read needs none.
-	fieldManager func() (fieldManager, error)
+	fieldManager func() (managedfields.Manager, error)
 	// table converts objects for printing; built on first use.
 	table func() (tableConvertor, error)
 

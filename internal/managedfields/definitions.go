@@ -2,13 +2,14 @@ package managedfields
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crd-server/crd-server/internal/crds"
 )
 
 // NewForDefinitions returns a Manager for CustomResourceDefinitions.
@@ -34,21 +35,10 @@ func (m definitionManager) Update(ctx context.Context, live, obj runtime.Object,
 	if !ok || err != nil || before.GetUID() != "" {
 		return m.Manager.Update(ctx, live, obj, manager)
 	}
-	managed, err := m.Manager.Update(ctx, live, withoutSchemas(crd), manager)
+	managed, err := m.Manager.Update(ctx, live, crds.WithoutSchemas(crd), manager)
 	if err != nil {
 		return nil, err
 	}
 	crd.ManagedFields = managed.(*apiextensions.CustomResourceDefinition).ManagedFields
 	return crd, nil
-}
-
-// withoutSchemas returns a CRD without schemas that shares everything else with crd.
-func withoutSchemas(crd *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
-	bare := *crd
-	bare.Spec.Validation = nil
-	bare.Spec.Versions = slices.Clone(crd.Spec.Versions)
-	for n := range bare.Spec.Versions {
-		bare.Spec.Versions[n].Schema = nil
-	}
-	return &bare
 }
