@@ -1,24 +1,23 @@
-package crdhandler
+package definitions
 
 import (
 	"strings"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// TestSelectableFieldsWithoutStructure holds that fields of a schema that is not structural are refused, where upstream's rules panic.
+// TestSelectableFieldsWithoutStructure checks that selectable fields of a schema that is not structural are refused.
 func TestSelectableFieldsWithoutStructure(t *testing.T) {
 	fields := []apiextensions.SelectableField{{JSONPath: ".spec.x"}}
 	reference := "#/x"
 	unfounded := &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Properties: map[string]apiextensions.JSONSchemaProps{
 		"spec": {Ref: &reference},
 	}}}
-	rules := definitionRules{customresourcedefinition.NewStrategy(crds.Scheme)}
+	rules := NewStrategy()
 	versioned := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "things.example.com", ResourceVersion: "1"}}
 	versioned.Spec = apiextensions.CustomResourceDefinitionSpec{Group: "example.com", Versions: []apiextensions.CustomResourceDefinitionVersion{
 		{Name: "v1", Served: true, Storage: true, Schema: unfounded, SelectableFields: fields}, {Name: "v2", SelectableFields: fields},

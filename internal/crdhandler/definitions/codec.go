@@ -1,4 +1,4 @@
-package crdhandler
+package definitions
 
 import (
 	"bytes"
@@ -17,12 +17,11 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// definitionCodec is the way between stored CRDs (v1beta1, R10), served ones (v1) and the internal version in memory.
-type definitionCodec struct{}
+// Codec translates between stored CRDs (v1beta1, R10), served CRDs (v1) and the internal version in memory.
+type Codec struct{}
 
-var _ objectCodec = definitionCodec{}
-
-func (definitionCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+// Decode returns the CRD of a view at a revision.
+func (Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
 	if view.Err != nil {
 		return nil, view.Err
 	}
@@ -34,8 +33,8 @@ func (definitionCodec) decode(view *dynamicstorage.View, revision int64) (runtim
 	return crd, nil
 }
 
-// encode returns the view too: to make it of the bytes they would have to be decoded again.
-func (definitionCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+// Encode returns the bytes to store, and the view of them. To make the view of the bytes they would have to be decoded again.
+func (Codec) Encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	parts, err := crds.NewParts(obj.(*apiextensions.CustomResourceDefinition))
 	if err != nil {
 		return nil, nil, err
@@ -48,25 +47,29 @@ func (definitionCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *d
 	return value, view, err
 }
 
-// unconverted is the same as any view: there is one version.
-func (c definitionCodec) unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+// StoredView returns the view of an entry. CRDs are served in one version only.
+func (c Codec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
 	return c.view(entry)
 }
 
-func (c definitionCodec) reencode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
-	return c.encode(ctx, obj)
+// EncodeStored is Encode.
+func (c Codec) EncodeStored(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	return c.Encode(ctx, obj)
 }
 
-// asStored changes nothing: whatever is made of a CRD is an object of its type.
-func (definitionCodec) asStored(_ context.Context, obj runtime.Object) (runtime.Object, error) {
+// AsStored returns obj: an object of a Go type reads back as it was stored.
+func (Codec) AsStored(_ context.Context, obj runtime.Object) (runtime.Object, error) {
 	return obj, nil
 }
 
-func (definitionCodec) keepsLabels() bool { return true }
-func (definitionCodec) stores() bool      { return true }
+// KeepsLabels returns true: no webhook converts CRDs.
+func (Codec) KeepsLabels() bool { return true }
 
-// views makes the v1 form of stored CRDs. One that cannot be read spoils its own view only.
-func (c definitionCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+// IsStorageVersion returns true: no view of a CRD has to be converted by a webhook.
+func (Codec) IsStorageVersion() bool { return true }
+
+// Views returns the views of stored CRDs, in v1. A CRD that cannot be read only affects its own view.
+func (c Codec) Views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	views := make([]*dynamicstorage.View, len(entries))
 	for n, entry := range entries {
 		view, err := c.view(entry)
@@ -78,7 +81,7 @@ func (c definitionCodec) views(_ context.Context, entries []*dynamicstorage.Entr
 	return views, nil
 }
 
-func (definitionCodec) view(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+func (Codec) view(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
 	if entry.Err != nil {
 		return nil, entry.Err
 	}
@@ -93,7 +96,7 @@ func (definitionCodec) view(entry *dynamicstorage.Entry) (*dynamicstorage.View, 
 	return viewOf(parts)
 }
 
-// viewOf is the v1 form of a CRD.
+// viewOf returns the view of a CRD, in v1.
 func viewOf(parts *crds.Parts) (*dynamicstorage.View, error) {
 	crd, err := crds.ToV1(parts.Bare)
 	if err != nil {
