@@ -220,8 +220,8 @@ func compareWithEtcd(t testing.TB, s *Store) {
 		var bytes int64
 		r.mu.RLock()
 		r.cache.entries.Scan(func(e *Entry) bool { bytes += e.size(); return true })
-		if bytes != r.cache.bytes || len(r.writes) != 0 {
-			t.Errorf("%s: %d bytes counted as %d; %d own writes still expected", r.name, bytes, r.cache.bytes, len(r.writes))
+		if bytes != r.cache.bytes || len(r.pending) != 0 {
+			t.Errorf("%s: %d bytes counted as %d; %d own writes still expected", r.name, bytes, r.cache.bytes, len(r.pending))
 		}
 		r.mu.RUnlock()
 	}

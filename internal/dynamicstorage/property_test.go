@@ -14,6 +14,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/time/rate"
 )
 
 var (
@@ -48,7 +49,7 @@ func TestProperties(t *testing.T) {
 	}
 	for _, store := range p.stores[1:] {
 		for n, plural := range propertyResources {
-			store.Resource("g", plural).rota.pace = pace{cost: time.Duration(1+n) * time.Millisecond} // watchers queue
+			store.Resource("g", plural).deliveries.limit = rate.Every(time.Duration(1+n) * time.Millisecond) // watchers queue
 		}
 	}
 	var recorded sync.WaitGroup

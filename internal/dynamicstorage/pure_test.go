@@ -26,7 +26,7 @@ func TestResourceOf(t *testing.T) {
 	for key, want := range map[string]string{
 		"/r/g/p/x":      "g/p",
 		"/r/g/p/n/x":    "g/p",
-		"/r/g/p/n/x/y":  "g/p", // the shape below is validKey's affair
+		"/r/g/p/n/x/y":  "g/p", // validKey checks the rest
 		"/r/g/p/":       "g/p",
 		"/r/g/p":        "",
 		"/r/g":          "",
@@ -88,13 +88,13 @@ func TestNextLimit(t *testing.T) {
 	}
 }
 
-func TestReportsProgress(t *testing.T) {
+func TestSupportsProgress(t *testing.T) {
 	for version, want := range map[string]bool{"3.3.27": false, "3.4.30": false, "3.4.31": true, "3.5.12": false, "3.5.13": true, "3.6.0-rc.1": true, "3.7.3": true, "4.0.0": true, "2.3.8": false} {
-		if got, err := reportsProgress(version); err != nil || got != want {
+		if got, err := supportsProgress(version); err != nil || got != want {
 			t.Errorf("%s: %v, %v", version, got, err)
 		}
 	}
-	if _, err := reportsProgress("new"); err == nil {
+	if _, err := supportsProgress("new"); err == nil {
 		t.Error("no error")
 	}
 }
@@ -141,7 +141,7 @@ func TestEtcdErrors(t *testing.T) {
 	}
 }
 
-// TestRing compares a ring with a slice of all events there ever were.
+// TestRing compares a ring with a slice of all events.
 func TestRing(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -187,7 +187,8 @@ func checkRing(t *testing.T, r *ring, all []Event, rnd *rand.Rand) {
 	}
 	var got []Event
 	for at := from; len(r.since(at)) > 0; at = got[len(got)-1].Revision {
-		got, _ = r.read(got, at, "", 1+rnd.IntN(5))
+		batch, _ := r.read(at, "", 1+rnd.IntN(5))
+		got = append(got, batch...)
 	}
 	want := slices.DeleteFunc(slices.Clone(all), func(e Event) bool { return e.Revision <= from })
 	if !slices.Equal(got, want) {
@@ -195,7 +196,7 @@ func checkRing(t *testing.T, r *ring, all []Event, rnd *rand.Rand) {
 	}
 }
 
-// TestRingReload: net changes are for those only who were there before.
+// TestRingReload: net changes are only for readers that have read before the reload.
 func TestRingReload(t *testing.T) {
 	r := newRing(100, 1000, 10)
 	for revision := int64(11); revision <= 20; revision++ {

@@ -369,7 +369,7 @@ func TestMuteEtcd(t *testing.T) {
 	if err := r.warm(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; i < 3 || !s.feed.mute(); i++ { // when it is, a read does not wait
+	for i := 0; i < 3 || !s.feed.silent.Load(); i++ { // when it is, a read does not wait
 		if _, err := shared.client.Put(ctx, "/outside", ""); err != nil {
 			t.Fatal(err)
 		}
