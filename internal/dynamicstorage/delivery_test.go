@@ -87,6 +87,7 @@ func (u *unfed) follow(ctx context.Context, t *testing.T, keys string, following
 // TestDeliveryLimit: after a quiet time events are delivered at once. Above the limit watchers queue, and get the events that
 // arrive meanwhile in one batch.
 func TestDeliveryLimit(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		u := newUnfed(t, 500)
 		time.Sleep(time.Second)
@@ -129,6 +130,7 @@ func TestDeliveryLimit(t *testing.T) {
 
 // TestFewWatchersDoNotQueue: below the limit every event is delivered at once.
 func TestFewWatchersDoNotQueue(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		u := newUnfed(t, 0)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -155,6 +157,7 @@ func TestFewWatchersDoNotQueue(t *testing.T) {
 
 // TestMaxDeliveryDelay: the delay is bounded for any number of watchers.
 func TestMaxDeliveryDelay(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const watchers = 3000
 		u := newUnfed(t, 1000)
@@ -182,6 +185,7 @@ func TestMaxDeliveryDelay(t *testing.T) {
 
 // TestNoDelayBeforeEventsAreEvicted: watchers do not queue while the ring evicts their events.
 func TestNoDelayBeforeEventsAreEvicted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		u := newUnfed(t, 1)
 		u.ring.maxEvents = 3
@@ -206,6 +210,7 @@ func TestNoDelayBeforeEventsAreEvicted(t *testing.T) {
 
 // TestScopes: an event wakes only the watchers of its scopes. The others miss nothing, although the ring has evicted most events.
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		u := newUnfed(t, 0)
 		u.ring.maxEvents = 10
@@ -257,6 +262,7 @@ func TestScopes(t *testing.T) {
 
 // TestBehindTheRing: a response has more events than the ring holds.
 func TestBehindTheRing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		u := newUnfed(t, 0)
 		u.ring.maxEvents = 3
@@ -292,6 +298,7 @@ func checkComplete(t *testing.T, watcher int, arrivals []arrival, after, last in
 
 // TestEmptyReplay: etcd has no events for a watcher that is behind the ring.
 func TestEmptyReplay(t *testing.T) {
+	t.Parallel()
 	u := newUnfed(t, 0)
 	u.ring, u.revision = newRing(10, 1000, 20), 20
 	u.store.feed.move(20)
@@ -314,6 +321,7 @@ func TestEmptyReplay(t *testing.T) {
 // repeated or out of order, the revision of a watcher covers no event that Next has not returned, and each watcher gets a slot
 // before any other gets its second.
 func TestRandomDeliveries(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { randomDeliveries(t, rand.New(rand.NewPCG(seed, 0))) })
@@ -419,6 +427,7 @@ func randomDeliveries(t *testing.T, rnd *rand.Rand) {
 
 // TestRingRead: a read skips events of other scopes, and returns all events of a revision or none.
 func TestRingRead(t *testing.T) {
+	t.Parallel()
 	r := newRing(100, 1<<20, 10)
 	for n, key := range []string{"a", "b", "c/a", "a", "c/b", "b"} {
 		r.push(Event{Revision: 11 + int64(n)/2, Entry: &Entry{Key: key}}) // 11, 11, 12, 12, 13, 13

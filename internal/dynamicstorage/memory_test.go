@@ -12,6 +12,7 @@ import (
 
 // TestJanitor: unused memory is freed in time, and not before.
 func TestJanitor(t *testing.T) {
+	t.Parallel()
 	clock := testclock.NewFakeClock(time.Now())
 	s, err := New(Options{Client: shared.client, Prefix: shared.Prefix(t), Clock: clock, IdleFor: time.Minute})
 	if err != nil {
@@ -67,6 +68,7 @@ func TestJanitor(t *testing.T) {
 }
 
 func TestCompaction(t *testing.T) {
+	t.Parallel()
 	e := ownEtcd(t)
 	s := run(t, Options{Client: e.client, Prefix: "/x"})
 	r := s.Resource("g", "p")
@@ -97,6 +99,7 @@ func TestCompaction(t *testing.T) {
 
 // TestExactReadsFromMemory: recent states come from snapshots and events in memory, with the same result as from etcd.
 func TestExactReadsFromMemory(t *testing.T) {
+	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 20, KeptSnapshots: 2})
 	r := s.Resource("g", "p")
 	snapshot(t, r, ReadAt{})

@@ -6,6 +6,7 @@ import (
 )
 
 func TestNoOps(t *testing.T) {
+	t.Parallel()
 	viewer := NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
 		return make([]*View, len(entries)), nil
 	})

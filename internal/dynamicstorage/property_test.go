@@ -35,6 +35,7 @@ var (
 //
 // Meanwhile and at the end, what is in memory is compared with etcd.
 func TestProperties(t *testing.T) {
+	t.Parallel()
 	seed := *propertySeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
@@ -124,7 +125,7 @@ type observed struct {
 func (p *property) open(strict bool, options Options) *observed {
 	options.Client, options.Prefix = p.etcd.client, "/p"
 	if !strict {
-		options.Client = p.etcd.through(p.t)
+		options.Client = p.etcd.proxy.dial(p.t)
 	}
 	if p.transform {
 		options.Transform = marked{}

@@ -9,6 +9,7 @@ import (
 
 // TestRevisionBatcher: readers get an answer although others give up.
 func TestRevisionBatcher(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	gone, leave := context.WithCancelCause(t.Context())
 	leave(errors.New("gone"))

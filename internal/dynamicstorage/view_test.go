@@ -10,6 +10,7 @@ import (
 )
 
 func TestViewsAreMadeOnce(t *testing.T) {
+	t.Parallel()
 	var all []*Entry
 	for i := range 100 {
 		all = append(all, &Entry{Key: fmt.Sprint(i)})
@@ -57,6 +58,7 @@ func TestViewsAreMadeOnce(t *testing.T) {
 }
 
 func TestViewErrors(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("webhook is down")
 	v := NewViewer(func(context.Context, []*Entry) ([]*View, error) { return nil, broken })
 	e := &Entry{}
