@@ -11,46 +11,52 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/time/rate"
 )
 
-// unfed is a resource in memory whose events the test makes; there is no etcd.
+// unfed is a resource in memory without etcd. The test makes its events.
 type unfed struct {
 	*Resource
 	revision int64
 }
 
-// newUnfed returns a resource whose watchers are woken at a pace.
-func newUnfed(t testing.TB, pace pace) *unfed {
+// newUnfed returns a resource with a limit of deliveries; 0 stands for the default.
+func newUnfed(t testing.TB, limit rate.Limit) *unfed {
 	s := &Store{}
+	s.options.NewWatcher = func() clientv3.Watcher { panic("there is no etcd") }
 	s.options.setDefaults()
 	s.background, s.stop = context.WithCancelCause(context.Background())
 	s.feed = newFeed(s)
 	r := newResource(s, "g/p")
 	r.cache, r.ring = newCache(newTree(), 1), newRing(s.options.RingEvents, s.options.RingBytes, 1)
-	r.rota.pace = pace
+	r.deliveries.limit = limit
 	u := &unfed{Resource: r, revision: 1}
 	u.event()
 	t.Cleanup(func() { s.stop(ErrClosed) })
 	return u
 }
 
-// event brings one more event, as the feed does.
+// event applies one event, as the feed does.
 func (u *unfed) event() { u.events("x") }
 
-// events brings events of keys, in one response.
+// events applies events of keys, in one response.
 func (u *unfed) events(keys ...string) {
 	u.mu.Lock()
 	for _, key := range keys {
 		u.revision++
-		u.ring.push(Event{Revision: u.revision, Entry: &Entry{Key: key, Revision: u.revision}})
+		event := Event{Revision: u.revision, Entry: &Entry{Key: key, Revision: u.revision}}
+		u.ring.push(event)
+		u.notifyLocked(&event)
 	}
 	u.cache.changed = u.revision
 	u.mu.Unlock()
 	u.store.feed.move(u.revision)
-	u.wakeWatchers()
+	u.deliver()
 }
 
-// arrival is a batch that a watcher has got.
+// arrival is a batch that a watcher has received.
 type arrival struct {
 	after       time.Duration
 	first, last int64
@@ -58,7 +64,7 @@ type arrival struct {
 
 func (a arrival) String() string { return fmt.Sprintf("%v:%d-%d", a.after, a.first, a.last) }
 
-// follow notes what a new watcher of keys gets, and when, until ctx ends.
+// follow records the batches that a new watcher of keys receives until ctx ends.
 func (u *unfed) follow(ctx context.Context, t *testing.T, keys string, following *sync.WaitGroup) *[]arrival {
 	w, err := u.WatchKeys(ctx, keys, u.revision)
 	if err != nil {
@@ -78,11 +84,12 @@ func (u *unfed) follow(ctx context.Context, t *testing.T, keys string, following
 	return arrivals
 }
 
-// TestPace: events after a quiet time go out at once; when the time is used up watchers queue, and get with their turn what
-// came meanwhile.
-func TestPace(t *testing.T) {
+// TestDeliveryLimit: after a quiet time events are delivered at once. Above the limit watchers queue, and get the events that
+// arrive meanwhile in one batch.
+func TestDeliveryLimit(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnfed(t, pace{cost: time.Millisecond, saved: 3 * time.Millisecond})
+		u := newUnfed(t, 500)
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
 		var following sync.WaitGroup
@@ -106,25 +113,26 @@ func TestPace(t *testing.T) {
 			checkComplete(t, n, *arrivals, 2, 11)
 			times = append(times, fmt.Sprint(*arrivals))
 		}
-		slices.Sort(times) // who comes first is up to the scheduler
+		slices.Sort(times) // the order of the watchers is not determined
 		want := []string{
-			"[0s:3-3 1ms:4-5 4.5ms:6-10 1s:11-11]",
-			"[0s:3-3 2ms:4-7 6.5ms:8-10 1s:11-11]",
-			"[0s:3-3 500µs:4-4 3ms:5-9 6.5ms:10-10 1s:11-11]",
+			"[0s:3-3 2ms:4-7 8.5ms:8-10 1s:11-11]",
+			"[0s:3-3 4.5ms:4-10 1s:11-11]",
+			"[0s:3-3 500µs:4-4 6.5ms:5-10 1s:11-11]",
 		}
 		if !slices.Equal(times, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(times, "\n"), strings.Join(want, "\n"))
 		}
-		if u.watchers != 0 || len(u.rota.places) != 0 || len(u.rota.queue) != 0 {
-			t.Errorf("left: %d watchers, %+v", u.watchers, u.rota)
+		if u.watchers != 0 || len(u.scopes) != 0 || len(u.deliveries.waiting) != 0 {
+			t.Errorf("left: %d watchers, %d scopes, %+v", u.watchers, len(u.scopes), u.deliveries)
 		}
 	})
 }
 
-// TestFewWatchersDoNotWait: there is time for them.
-func TestFewWatchersDoNotWait(t *testing.T) {
+// TestFewWatchersDoNotQueue: below the limit every event is delivered at once.
+func TestFewWatchersDoNotQueue(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnfed(t, pace{})
+		u := newUnfed(t, 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		var following sync.WaitGroup
 		var got []*[]arrival
@@ -135,7 +143,7 @@ func TestFewWatchersDoNotWait(t *testing.T) {
 		for range events {
 			synctest.Wait()
 			u.event()
-			time.Sleep(20 * u.rota.pace.cost)
+			time.Sleep(time.Duration(20 / float64(u.deliveries.limit) * float64(time.Second)))
 		}
 		cancel()
 		following.Wait()
@@ -147,11 +155,12 @@ func TestFewWatchersDoNotWait(t *testing.T) {
 	})
 }
 
-// TestLongestWait: however many they are.
-func TestLongestWait(t *testing.T) {
+// TestMaxDeliveryDelay: the delay is bounded for any number of watchers.
+func TestMaxDeliveryDelay(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const watchers = 3000
-		u := newUnfed(t, pace{cost: time.Millisecond, saved: 10 * time.Millisecond})
+		u := newUnfed(t, 1000)
 		ctx, cancel := context.WithCancel(t.Context())
 		var following sync.WaitGroup
 		var got []*[]arrival
@@ -168,16 +177,17 @@ func TestLongestWait(t *testing.T) {
 			checkComplete(t, n, *arrivals, 2, 3)
 			longest = max(longest, (*arrivals)[0].after)
 		}
-		if longest < longestWait/2 || longest > longestWait+turnLength {
-			t.Errorf("one waited %v", longest)
+		if longest < maxDeliveryDelay/2 || longest > maxDeliveryDelay+deliveryInterval {
+			t.Errorf("a watcher waited %v", longest)
 		}
 	})
 }
 
-// TestTurnsAreSkippedBeforeEventsAreLost: the ring has no room for what waits.
-func TestTurnsAreSkippedBeforeEventsAreLost(t *testing.T) {
+// TestNoDelayBeforeEventsAreEvicted: watchers do not queue while the ring evicts their events.
+func TestNoDelayBeforeEventsAreEvicted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnfed(t, pace{cost: time.Second})
+		u := newUnfed(t, 1)
 		u.ring.maxEvents = 3
 		ctx, cancel := context.WithCancel(t.Context())
 		var following sync.WaitGroup
@@ -198,11 +208,11 @@ func TestTurnsAreSkippedBeforeEventsAreLost(t *testing.T) {
 	})
 }
 
-// TestPlaces: events wake those who want them. The others go on from where they were, though the ring has forgotten most of what
-// came meanwhile, and know that they have missed nothing.
-func TestPlaces(t *testing.T) {
+// TestScopes: an event wakes only the watchers of its scopes. The others miss nothing, although the ring has evicted most events.
+func TestScopes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnfed(t, pace{})
+		u := newUnfed(t, 0)
 		u.ring.maxEvents = 10
 		ctx, cancel := context.WithCancel(t.Context())
 		var following sync.WaitGroup
@@ -250,10 +260,11 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// TestUnknownPlaces: when more events come at once than the ring holds, it is not known whom they concern; all who wait are behind.
-func TestUnknownPlaces(t *testing.T) {
+// TestBehindTheRing: a response has more events than the ring holds.
+func TestBehindTheRing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnfed(t, pace{})
+		u := newUnfed(t, 0)
 		u.ring.maxEvents = 3
 		w, err := u.WatchKeys(t.Context(), "a", u.revision)
 		if err != nil {
@@ -270,7 +281,7 @@ func TestUnknownPlaces(t *testing.T) {
 	})
 }
 
-// checkComplete checks that a watcher got all events after a revision, up to another, in order and once.
+// checkComplete checks that a watcher got all events after a revision up to another one, in order and once.
 func checkComplete(t *testing.T, watcher int, arrivals []arrival, after, last int64) {
 	t.Helper()
 	for _, a := range arrivals {
@@ -285,9 +296,10 @@ func checkComplete(t *testing.T, watcher int, arrivals []arrival, after, last in
 	}
 }
 
-// TestNothingReplayed: a watcher was behind the ring, and there turns out to be nothing.
-func TestNothingReplayed(t *testing.T) {
-	u := newUnfed(t, pace{})
+// TestEmptyReplay: etcd has no events for a watcher that is behind the ring.
+func TestEmptyReplay(t *testing.T) {
+	t.Parallel()
+	u := newUnfed(t, 0)
 	u.ring, u.revision = newRing(10, 1000, 20), 20
 	u.store.feed.move(20)
 	w, err := u.WatchKeys(t.Context(), "a", 15)
@@ -305,31 +317,33 @@ func TestNothingReplayed(t *testing.T) {
 	}
 }
 
-// TestTurnsAtRandom: watchers come and go, want all or some, are slow or not, and events come at any time. Nothing is lost, doubled or
-// out of order, a watcher's revision covers nothing that it has not returned, and nobody waits for more than a round.
-func TestTurnsAtRandom(t *testing.T) {
+// TestRandomDeliveries: watchers of all scopes join and leave, some are slow, and events arrive at any time. No event is lost,
+// repeated or out of order, the revision of a watcher covers no event that Next has not returned, and each watcher gets a slot
+// before any other gets its second.
+func TestRandomDeliveries(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { turnsAtRandom(t, rand.New(rand.NewPCG(seed, 0))) })
+			synctest.Test(t, func(t *testing.T) { randomDeliveries(t, rand.New(rand.NewPCG(seed, 0))) })
 		})
 	}
 }
 
-// told is what is known of the events that have come.
-type told struct {
+// history records the events and the times of their arrival.
+type history struct {
 	mu   sync.Mutex // guards the fields below
 	keys []string   // by revision
 	came []time.Time
 }
 
-func (k *told) tell(key string) {
+func (k *history) add(key string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.keys, k.came = append(k.keys, key), append(k.came, time.Now())
 }
 
-// next returns the first event of keys after a revision and when it came; 0: there is none.
-func (k *told) next(keys string, after int64) (int64, time.Time) {
+// next returns the first event of keys after a revision and the time of its arrival; 0 if there is none.
+func (k *history) next(keys string, after int64) (int64, time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for revision := after + 1; revision < int64(len(k.keys)); revision++ {
@@ -340,15 +354,15 @@ func (k *told) next(keys string, after int64) (int64, time.Time) {
 	return 0, time.Time{}
 }
 
-func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
+func randomDeliveries(t *testing.T, rnd *rand.Rand) {
 	const watchers, events = 12, 300
-	pace := pace{cost: time.Duration(1+rnd.IntN(900)) * time.Microsecond, saved: time.Duration(rnd.IntN(2000)) * time.Microsecond}
-	u := newUnfed(t, pace)
+	interval := time.Duration(1+rnd.IntN(900)) * time.Microsecond // between deliveries
+	u := newUnfed(t, rate.Every(interval))
 	keys := []string{"a/x", "a/y", "b/x", "c"}
-	places := append([]string{"", "", "a/", "b/"}, keys...)
-	known := &told{}
+	scopes := append([]string{"", "", "a/", "b/"}, keys...)
+	known := &history{}
 	for range u.revision + 1 {
-		known.tell("none")
+		known.add("none")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var following sync.WaitGroup
@@ -357,8 +371,8 @@ func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
 		following.Go(func() {
 			for ctx.Err() == nil {
 				time.Sleep(time.Duration(own.IntN(3000)) * time.Microsecond)
-				place := places[own.IntN(len(places))]
-				w, err := u.WatchKeys(ctx, place, u.store.feed.current())
+				scope := scopes[own.IntN(len(scopes))]
+				w, err := u.WatchKeys(ctx, scope, u.store.feed.current())
 				if err != nil {
 					t.Error(err)
 					return
@@ -372,20 +386,20 @@ func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
 						t.Error(err)
 					}
 					for _, event := range batch {
-						want, came := known.next(place, seen)
+						want, came := known.next(scope, seen)
 						if seen = event.Revision; seen != want {
-							t.Errorf("watcher %d of %q: got %d, want %d", n, place, seen, want)
+							t.Errorf("watcher %d of %q: got %d, want %d", n, scope, seen, want)
 						}
 						if asked.After(came) {
 							came = asked
 						}
-						if waited := time.Since(came); waited > (watchers+2)*(pace.cost+turnLength) {
+						if waited := time.Since(came); waited > (watchers+2)*(interval+deliveryInterval) {
 							t.Errorf("watcher %d: waited %v for %d", n, waited, event.Revision)
 						}
 					}
 					now := w.Revision()
-					if missed, _ := known.next(place, seen); missed != 0 && missed <= now {
-						t.Errorf("watcher %d of %q: revision %d, but got %d", n, place, now, seen)
+					if missed, _ := known.next(scope, seen); missed != 0 && missed <= now {
+						t.Errorf("watcher %d of %q: revision %d, but got %d", n, scope, now, seen)
 					}
 					if slow {
 						time.Sleep(time.Duration(own.IntN(8000)) * time.Microsecond)
@@ -399,7 +413,7 @@ func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
 		batch := make([]string, 1+rnd.IntN(3))
 		for n := range batch {
 			batch[n] = keys[rnd.IntN(len(keys))]
-			known.tell(batch[n])
+			known.add(batch[n])
 		}
 		u.events(batch...)
 		if rnd.IntN(3) > 0 {
@@ -411,51 +425,52 @@ func turnsAtRandom(t *testing.T, rnd *rand.Rand) {
 	following.Wait()
 }
 
-// TestReadKeys: what is of other keys is passed over, and all events of a revision belong together.
-func TestReadKeys(t *testing.T) {
+// TestRingRead: a read skips events of other scopes, and returns all events of a revision or none.
+func TestRingRead(t *testing.T) {
+	t.Parallel()
 	r := newRing(100, 1<<20, 10)
 	for n, key := range []string{"a", "b", "c/a", "a", "c/b", "b"} {
 		r.push(Event{Revision: 11 + int64(n)/2, Entry: &Entry{Key: key}}) // 11, 11, 12, 12, 13, 13
 	}
 	for _, c := range []struct {
-		keys  string
-		limit int
-		want  string
-		come  int64
+		keys    string
+		limit   int
+		want    string
+		reached int64
 	}{
 		{"", 100, "[a b c/a a c/b b]", 13}, {"", 1, "[a b]", 11}, {"", 3, "[a b c/a a]", 12},
 		{"a", 100, "[a a]", 13}, {"a", 1, "[a]", 11}, {"c/", 100, "[c/a c/b]", 13}, {"c/", 1, "[c/a]", 12}, {"c/b", 1, "[c/b]", 13}, {"d", 1, "[]", 13},
 	} {
-		events, come := r.read(nil, 10, c.keys, c.limit)
+		events, reached := r.read(10, c.keys, c.limit)
 		got := []string{}
 		for _, event := range events {
 			got = append(got, event.key())
 		}
-		if fmt.Sprint(got) != c.want || come != c.come {
-			t.Errorf("%q, %d: got %v up to %d, want %s up to %d", c.keys, c.limit, got, come, c.want, c.come)
+		if fmt.Sprint(got) != c.want || reached != c.reached {
+			t.Errorf("%q, %d: got %v up to %d, want %s up to %d", c.keys, c.limit, got, reached, c.want, c.reached)
 		}
 	}
 }
 
-// BenchmarkWake has one event go to 200 watchers and waits until all have it.
-func BenchmarkWake(b *testing.B) {
-	u := newUnfed(b, pace{cost: 1, saved: time.Second})
-	benchmarkWake(b, u, func(int) string { return "" }, 200, func(int) string { return "x" })
+// BenchmarkDelivery delivers one event to 200 watchers.
+func BenchmarkDelivery(b *testing.B) {
+	u := newUnfed(b, 1e9)
+	benchmarkDelivery(b, u, func(int) string { return "" }, 200, func(int) string { return "x" })
 }
 
-// BenchmarkWakeOne has watchers of an object each, of which events concern one.
-func BenchmarkWakeOne(b *testing.B) {
+// BenchmarkScopes has watchers of one object each, and events that concern one of them.
+func BenchmarkScopes(b *testing.B) {
 	for _, watchers := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(watchers), func(b *testing.B) {
-			u := newUnfed(b, pace{cost: 1, saved: time.Second})
+			u := newUnfed(b, 1e9)
 			key := func(n int) string { return fmt.Sprint("ns/", n%watchers) }
-			benchmarkWake(b, u, key, watchers, key)
+			benchmarkDelivery(b, u, key, watchers, key)
 		})
 	}
 }
 
-// benchmarkWake has events of keys that event returns wait for all who want them: all watchers, or one.
-func benchmarkWake(b *testing.B, u *unfed, keys func(int) string, watchers int, event func(int) string) {
+// benchmarkDelivery delivers events of the keys that event returns to all watchers, or to the one of the key.
+func benchmarkDelivery(b *testing.B, u *unfed, keys func(int) string, watchers int, event func(int) string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var following, delivered sync.WaitGroup
 	for n := range watchers {

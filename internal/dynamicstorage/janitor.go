@@ -2,15 +2,15 @@ package dynamicstorage
 
 import "time"
 
-// housekeepingPeriod is how often the store looks for memory to give back.
-const housekeepingPeriod = 15 * time.Second
+// janitorInterval is the time between two runs of the janitor.
+const janitorInterval = 15 * time.Second
 
-// keepHouse gives memory back: of snapshots that were kept long enough, of indexes nobody asks, of resources nobody has read for
-// long, and of views that nobody will ask for. It ends with the store.
-func (s *Store) keepHouse() {
-	ticker := s.options.Clock.NewTicker(housekeepingPeriod)
+// runJanitor frees memory that is not used: expired snapshots, unused indexes, resources that are idle, and views of closed
+// viewers. It ends with the store.
+func (s *Store) runJanitor() {
+	ticker := s.options.Clock.NewTicker(janitorInterval)
 	defer ticker.Stop()
-	unread := map[*Resource]time.Time{}
+	idleSince := map[*Resource]time.Time{}
 	var swept int64
 	for {
 		select {
@@ -21,7 +21,7 @@ func (s *Store) keepHouse() {
 			for _, r := range s.all() {
 				r.expireKept(now)
 				r.dropIndexes(now)
-				s.coolDown(r, unread, now)
+				s.coolDown(r, idleSince, now)
 				if closed != swept {
 					r.dropViews()
 				}
@@ -31,23 +31,23 @@ func (s *Store) keepHouse() {
 	}
 }
 
-// coolDown makes a resource cold that nobody watches and nobody has read for long. unread holds since when that is so.
-func (s *Store) coolDown(r *Resource, unread map[*Resource]time.Time, now time.Time) {
+// coolDown makes a resource cold if it had no readers and no watchers for IdleFor. idleSince records since when that is so.
+func (s *Store) coolDown(r *Resource, idleSince map[*Resource]time.Time, now time.Time) {
 	if s.options.IdleFor < 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.read.Swap(false) || r.watchers > 0 || !r.warmLocked() {
-		delete(unread, r)
+		delete(idleSince, r)
 		return
 	}
-	since, known := unread[r]
+	since, known := idleSince[r]
 	switch {
 	case !known:
-		unread[r] = now
+		idleSince[r] = now
 	case now.Sub(since) >= s.options.IdleFor:
-		delete(unread, r)
+		delete(idleSince, r)
 		r.resetLocked(ErrClosed)
 	}
 }
