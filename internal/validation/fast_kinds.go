@@ -1,6 +1,6 @@
 package validation
 
-// kinds is a set of the types that values have in JSON; as in a schema, no type at all means any.
+// kinds is a set of JSON types. As in a schema, the empty set means any type.
 type kinds uint8
 
 const anyKind kinds = 0
@@ -25,7 +25,7 @@ func (k kinds) has(kind kinds) bool {
 	return k&kind != 0
 }
 
-// kindOf returns the kind of a value that is not nil, 0 if JSON is not decoded to such values.
+// kindOf returns the kind of a value that is not nil, 0 if JSON is not decoded to such a value.
 func kindOf(value any) kinds {
 	switch value.(type) {
 	case string:

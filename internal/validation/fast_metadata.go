@@ -5,10 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// canonicalMeta says whether metadata is already what reading it as ObjectMeta and writing it back would make of it, and tells
-// the generation. Nearly all metadata is, and seeing that is a small part of the work. It may say no without need, but
-// never yes.
-func canonicalMeta(metadata any) (generation int64, ok bool) {
+// readMetadataFast is readMetadata without the library if metadata is canonical.
+func readMetadataFast(obj map[string]any, o CoerceOptions) (metadata, []string, error) {
+	if generation, ok := canonicalMetadata(obj["metadata"]); ok && (generation != 0 || !o.RepairGeneration) {
+		return metadata{canonical: obj["metadata"].(map[string]any)}, nil, nil
+	}
+	return readMetadataWithLibrary(obj, o)
+}
+
+// canonicalMetadata reports whether decoding metadata as ObjectMeta and encoding it again would certainly not change it, and returns the
+// generation. Nearly all metadata is canonical.
+func canonicalMetadata(metadata any) (generation int64, ok bool) {
 	fields, ok := metadata.(map[string]any)
 	if !ok || fields == nil {
 		return 0, false
@@ -43,18 +50,18 @@ func canonicalMeta(metadata any) (generation int64, ok bool) {
 	return generation, true
 }
 
-// isText holds for strings as JSON knows them.
+// isText reports whether a value is a string of JSON.
 func isText(value any) bool {
 	text, ok := value.(string)
 	return ok && utf8.ValidString(text)
 }
 
-// canonicalText holds for strings that are written: not the empty one.
+// canonicalText reports whether a value is a string that is encoded: an empty one is omitted.
 func canonicalText(value any) bool {
 	return value != "" && isText(value)
 }
 
-// canonicalTime holds for times as they are written: whole seconds, UTC.
+// canonicalTime reports whether a value is a time as it is encoded: in whole seconds, in UTC.
 func canonicalTime(value any) bool {
 	const layout = "2006-01-02T15:04:05Z"
 	text, ok := value.(string)
@@ -91,7 +98,7 @@ func canonicalList(value any, canonicalItem func(any) bool) bool {
 	return true
 }
 
-// canonicalOwner holds for owner references: four fields are always written, two if they are there.
+// canonicalOwner reports whether a value is an owner reference with the four fields that are always encoded.
 func canonicalOwner(value any) bool {
 	fields, _ := value.(map[string]any)
 	always := 0
@@ -136,7 +143,7 @@ func canonicalManager(value any) bool {
 	return true
 }
 
-// canonicalFields holds for sets of fields: objects in objects, down to empty ones.
+// canonicalFields reports whether a value is a set of fields: objects in objects, down to empty ones.
 func canonicalFields(value any) bool {
 	fields, ok := value.(map[string]any)
 	if !ok {

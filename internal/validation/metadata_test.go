@@ -43,7 +43,7 @@ func TestCanonicalMeta(t *testing.T) {
 		`[]`:                                    false,
 	} {
 		metadata := object(t, "metadata: "+text)["metadata"]
-		_, got := canonicalMeta(metadata)
+		_, got := canonicalMetadata(metadata)
 		if got != want {
 			t.Errorf("%s: got %v, want %v", text, got, want)
 		}
@@ -68,7 +68,7 @@ func roundTripped(t *testing.T, metadata any) {
 	if diff := cmp.Diff(metadata, out["metadata"]); diff != "" {
 		t.Fatalf("said to be canonical (-as it is +as written):\n%s", diff)
 	}
-	if generation, _ := canonicalMeta(metadata); generation != meta.Generation {
+	if generation, _ := canonicalMetadata(metadata); generation != meta.Generation {
 		t.Fatalf("generation %d, want %d", generation, meta.Generation)
 	}
 }
@@ -91,7 +91,7 @@ func FuzzCanonicalMeta(f *testing.F) {
 		if utiljson.Unmarshal(data, &metadata) != nil || metadata == nil {
 			return
 		}
-		if _, ok := canonicalMeta(metadata); ok {
+		if _, ok := canonicalMetadata(metadata); ok {
 			roundTripped(t, metadata)
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// logicCheck combines the verdicts of other schemas on the same value.
+// logicCheck holds allOf, anyOf, oneOf and not: other schemas for the same value.
 type logicCheck struct {
 	allOf, anyOf, oneOf []*node
 	not                 *node
@@ -87,7 +87,7 @@ func compileBranches(sources []structuralschema.NestedValueValidation) []*node {
 	return nodes
 }
 
-// branch returns a schema inside allOf and the like as one of a value by itself.
+// branch returns a schema inside allOf, anyOf, oneOf or not as a structural schema.
 func branch(nested *structuralschema.NestedValueValidation) *structuralschema.Structural {
 	s := &structuralschema.Structural{
 		Generic:         nested.ForbiddenGenerics,

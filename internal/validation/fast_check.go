@@ -9,15 +9,15 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// verdict is what a node can say of a value.
+// verdict is the result of checking a value.
 type verdict uint8
 
 const (
-	// unknown leaves the value to the library.
+	// unknown means that only the library can decide.
 	unknown verdict = iota
-	// valid says that the library would find no error.
+	// valid means that the library would find no error.
 	valid
-	// invalid says that it would find at least one.
+	// invalid means that the library would find at least one error.
 	invalid
 )
 
@@ -27,7 +27,7 @@ type (
 		minLength, maxLength *int64
 		format               string
 		pattern              string
-		compiled             lazy[*regexp.Regexp] // of pattern; who reads objects does not need it
+		compiled             lazy[*regexp.Regexp] // of pattern; reading objects does not need it
 	}
 	numberCheck struct {
 		typeName, format                   string
@@ -36,11 +36,10 @@ type (
 	}
 )
 
-// check holds a value against the schema as the library does, which builds its validators anew for every value. It
-// tells no errors, and need not know every value: whatever is not certainly valid goes to the library, whose word is
-// the last. So it is cheap for the objects that are valid, and those are nearly all.
+// check reports whether a value is valid, as the library does, but reports no errors: the caller gets those from the library unless
+// the value is valid.
 //
-// Values are those that JSON is decoded to: strings, int64, float64, booleans, nil, and maps and slices of them.
+// Values are those that JSON is decoded to: string, int64, float64, bool, nil, map[string]any and []any.
 func (n *node) check(value any) verdict {
 	if n.opaque {
 		return unknown
@@ -74,7 +73,7 @@ func (n *node) check(value any) verdict {
 	return valid
 }
 
-// maxExact bounds the integers that a float64 tells apart.
+// maxExact bounds the integers that a float64 represents exactly.
 const maxExact = 1 << 53
 
 func (n *node) checkType(value any) verdict {
@@ -87,7 +86,7 @@ func (n *node) checkType(value any) verdict {
 	case kind == integerKind && n.types.has(numberKind):
 		return valid
 	case kind == numberKind && n.types.has(integerKind):
-		// The library is generous to what is nearly an integer.
+		// The library accepts numbers that are nearly integers.
 		f := value.(float64)
 		if f == math.Trunc(f) && math.Abs(f) < maxExact {
 			return valid
@@ -128,7 +127,7 @@ func (c *textCheck) checkPattern(text string) verdict {
 	return verdictOf(compiled.MatchString(text))
 }
 
-// check calls the library where it has a function for one keyword.
+// check calls the functions that the library has for single keywords.
 func (c *numberCheck) check(number any) verdict {
 	if c == nil {
 		return valid
@@ -141,7 +140,7 @@ func (c *numberCheck) check(number any) verdict {
 
 func (c *numberCheck) inRange(number any) bool {
 	if integer, ok := number.(int64); ok && c.format == "int32" {
-		return integer == int64(int32(integer)) // the library goes by way of a string
+		return integer == int64(int32(integer)) // the library formats and parses the number
 	}
 	return validate.IsValueValidAgainstRange(number, c.typeName, c.format, "", "") == nil
 }
@@ -209,14 +208,13 @@ func verdictOf(ok bool) verdict {
 	return invalid
 }
 
-// enumCheck holds the values that are allowed.
+// enumCheck holds the allowed values.
 type enumCheck struct {
 	texts  []string
 	others []any
 }
 
-// check tells whether the value is one of those allowed. The library also converts numbers before it compares, which is left to
-// it, as are objects and lists.
+// check reports whether the value is allowed. It leaves objects, lists, and the conversion of numbers to the library.
 func (c *enumCheck) check(value any) verdict {
 	switch value := value.(type) {
 	case string:

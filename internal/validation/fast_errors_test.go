@@ -1,4 +1,8 @@
+//go:build !library
+
 package validation
+
+// The library alone does not bound its work for objects with very many errors, so these tests would not end with the tag library.
 
 import (
 	"context"
@@ -21,12 +25,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestManyFaults holds that an object with very many faults is refused at once, and told some of them; that faults which were there
-// before do not count, however many; and that none hides behind them. The library's work
-// is the square of what it finds, dropped or not: that is counted.
-func TestManyFaults(t *testing.T) {
+// TestManyErrors tests that an object with very many errors is refused with some of them, that errors of unchanged values do not count,
+// and that they hide no others. The library's work is quadratic in the errors it finds, so the test counts those.
+func TestManyErrors(t *testing.T) {
 	const many = 10_000
-	version := manyFaultsVersion()
+	version := manyErrorsVersion()
 	object := func(list []any, fields map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
 			"metadata": map[string]any{"name": "a", "namespace": "default", "resourceVersion": "1"}, "list": list, "fields": fields, "one": "x"}}
@@ -42,7 +45,7 @@ func TestManyFaults(t *testing.T) {
 			"create": version.ValidateCreate(t.Context(), obj).ToAggregate(), "update": version.ValidateUpdate(t.Context(), obj, good).ToAggregate(),
 		} {
 			message := errs.Error()
-			if count := strings.Count(message, "must be of type string"); count < maxFaults/2 || count > maxFaults || !strings.Contains(message, "there are more errors") {
+			if count := strings.Count(message, "must be of type string"); count < maxErrors/2 || count > maxErrors || !strings.Contains(message, "there are more errors") {
 				t.Errorf("%s of a %s: %d errors: %.300s", how, name, count, message)
 			}
 		}
@@ -51,8 +54,8 @@ func TestManyFaults(t *testing.T) {
 	for i := range keyed {
 		keyed[i] = map[string]any{"key": fmt.Sprint("k", i), "value": int64(i), "more": map[string]any{"a": int64(i)}}
 	}
-	root, _ := version.root()
-	schema, _ := version.forObject()
+	root := compileFast(t, version).root
+	schema, _ := version.openAPISchema()
 	structural, _ := version.Structural()
 	bad := object(list, fields)
 	bad.Object["keyed"], bad.Object["needed"] = keyed, map[string]any{"fields": runtime.DeepCopyJSON(fields)}
@@ -78,10 +81,10 @@ func TestManyFaults(t *testing.T) {
 		obj := bad.DeepCopy()
 		test.change(obj.Object)
 		errs := version.ValidateUpdate(t.Context(), obj, bad)
-		validator := &search{ctx: t.Context(), node: root, schema: schema, left: maxFaults}
+		validator := &errorSearch{ctx: t.Context(), node: root, schema: schema, left: maxErrors}
 		change := newRatchet(structural, obj, bad)
 		if result := validator.ValidateUpdate(obj.Object, bad.Object, change.schemaOptions()...); len(result.Errors)+len(result.Warnings) != len(test.want) {
-			t.Errorf("an update of %s: the library found %d faults and %d to drop", name, len(result.Errors), len(result.Warnings))
+			t.Errorf("an update of %s: the library found %d errors and %d to drop", name, len(result.Errors), len(result.Warnings))
 		}
 		var got []string
 		for _, err := range errs {
@@ -93,23 +96,22 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// patience is a context that is done when it has been looked at often enough.
-type patience struct {
+// countedContext is done after its error has been read a number of times.
+type countedContext struct {
 	context.Context
 	left int
 }
 
-func (p *patience) Err() error {
+func (p *countedContext) Err() error {
 	if p.left--; p.left < 0 {
 		return context.Canceled
 	}
 	return nil
 }
 
-// TestFaultsEndWithTheirRequest holds that the search for faults ends when nobody waits for them any more, and that an object does not pass for valid
-// then.
-func TestFaultsEndWithTheirRequest(t *testing.T) {
-	version := manyFaultsVersion()
+// TestErrorSearchEndsWithRequest tests that the search ends with the context, and that the object does not pass for valid then.
+func TestErrorSearchEndsWithRequest(t *testing.T) {
+	version := manyErrorsVersion()
 	object := func(items int) *unstructured.Unstructured {
 		list := make([]any, items)
 		for i := range list {
@@ -119,10 +121,10 @@ func TestFaultsEndWithTheirRequest(t *testing.T) {
 			"metadata": map[string]any{"name": "a", "namespace": "default", "resourceVersion": "1"}, "list": list, "one": "x"}}
 	}
 	for _, looks := range []int{0, 1, 2, 20} {
-		ctx := func() context.Context { return &patience{t.Context(), looks} }
+		ctx := func() context.Context { return &countedContext{t.Context(), looks} }
 		for how, errs := range map[string][]string{
-			"create": texts(version.ValidateCreate(ctx(), object(maxFaults/2))),
-			"update": texts(version.ValidateUpdate(ctx(), object(maxFaults/2), object(0))),
+			"create": texts(version.ValidateCreate(ctx(), object(maxErrors/2))),
+			"update": texts(version.ValidateUpdate(ctx(), object(maxErrors/2), object(0))),
 		} {
 			if all := strings.Join(errs, "\n"); len(errs) > looks+1 || !strings.Contains(all, "there are more errors") {
 				t.Errorf("%s with %d looks: %d errors: %.300s", how, looks, len(errs), all)
@@ -131,10 +133,10 @@ func TestFaultsEndWithTheirRequest(t *testing.T) {
 	}
 }
 
-// TestManyFaultsInLogic holds that the library is not asked for the faults of large values in branches of anyOf and the like.
-func TestManyFaultsInLogic(t *testing.T) {
+// TestManyErrorsInLogic tests that the library does not collect the errors of large values in branches of anyOf and the like.
+func TestManyErrorsInLogic(t *testing.T) {
 	const both = `"limited" must validate its schemas (allOf, anyOf, oneOf, not); it is too large to tell why it does not`
-	version := manyFaultsVersion()
+	version := manyErrorsVersion()
 	with := func(field string, count int, item any) *unstructured.Unstructured {
 		list := make([]any, count)
 		for i := range list {
@@ -149,11 +151,11 @@ func TestManyFaultsInLogic(t *testing.T) {
 		want []string // parts of the messages
 	}{
 		{"small", with("limited", 3, "a-"), []string{"limited[0]", "limited[1]", "limited[2]", "at least one schema", "one:"}},
-		{"large and wrong", with("limited", maxLogic, "a-"), []string{both, "one:"}},
-		{"large and right", with("limited", maxLogic, "b"), []string{"one:"}},
-		{"small, of a schema we do not know", with("odd", 2, map[string]any{"a": "a-"}), []string{"odd[0]", "odd[1]", "at least one schema", "one:"}},
-		{"large and wrong, of a schema we do not know", with("odd", 100_000, map[string]any{"a": "a-"}), []string{strings.ReplaceAll(both, "limited", "odd"), "one:"}},
-		{"large and right, of a schema we do not know", with("odd", 100_000, map[string]any{"a": "b"}), []string{"one:"}},
+		{"large and wrong", with("limited", maxLogicValues, "a-"), []string{both, "one:"}},
+		{"large and right", with("limited", maxLogicValues, "b"), []string{"one:"}},
+		{"small, of a schema without a compiled form", with("odd", 2, map[string]any{"a": "a-"}), []string{"odd[0]", "odd[1]", "at least one schema", "one:"}},
+		{"large and wrong, of a schema without a compiled form", with("odd", 100_000, map[string]any{"a": "a-"}), []string{strings.ReplaceAll(both, "limited", "odd"), "one:"}},
+		{"large and right, of a schema without a compiled form", with("odd", 100_000, map[string]any{"a": "b"}), []string{"one:"}},
 	} {
 		errs := texts(version.ValidateCreate(t.Context(), tc.obj))
 		all := strings.Join(errs, "\n")
@@ -168,7 +170,7 @@ func TestManyFaultsInLogic(t *testing.T) {
 	}
 }
 
-// TestLogicByBranches holds that what is decided branch by branch is what the library says of all at once.
+// TestLogicByBranches tests that validating branch by branch has the same result as the library.
 func TestLogicByBranches(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	var fitting, others int
@@ -189,8 +191,8 @@ func TestLogicByBranches(t *testing.T) {
 			continue
 		}
 		want := validate.NewSchemaValidator(logic, nil, "", strfmt.Default).Validate(value).IsValid()
-		p := &place{search: &search{ctx: t.Context(), left: maxFaults}, node: compileNode(structural), schema: whole}
-		if got := p.fitsLogic(value); got != want || p.search.cut {
+		p := &valueValidator{search: &errorSearch{ctx: t.Context(), left: maxErrors}, node: compileNode(structural), schema: whole}
+		if got := p.matchesLogic(value); got != want || p.search.incomplete {
 			text, _ := json.Marshal(s)
 			t.Fatalf("schema %s\nvalue %#v\nfits: %t, in the library %t", text, value, got, want)
 		}
@@ -203,9 +205,9 @@ func TestLogicByBranches(t *testing.T) {
 	t.Logf("%d values fit, %d do not", fitting, others)
 }
 
-// TestOldFaultsAgainstUpstream holds that of hundreds of faults, most of them old, those are told that upstream tells.
-func TestOldFaultsAgainstUpstream(t *testing.T) {
-	crd := manyFaultsCRD()
+// TestUnchangedErrorsAgainstUpstream tests that of hundreds of errors, most of them of unchanged values, upstream's are reported.
+func TestUnchangedErrorsAgainstUpstream(t *testing.T) {
+	crd := manyErrorsCRD()
 	main, _ := upstream(t, crd, &crd.Spec.Versions[0])
 	ours := New(crd).Version("v1")
 	random := rand.New(rand.NewPCG(3, 4))
@@ -234,10 +236,10 @@ func TestOldFaultsAgainstUpstream(t *testing.T) {
 	}
 }
 
-// manyFaultsVersion is a version whose list and fields are texts.
-func manyFaultsVersion() *Version { return New(manyFaultsCRD()).Version("v1") }
+// manyErrorsVersion returns a version whose list and fields are strings.
+func manyErrorsVersion() *Version { return New(manyErrorsCRD()).Version("v1") }
 
-func manyFaultsCRD() *apiextensionsv1.CustomResourceDefinition {
+func manyErrorsCRD() *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	texts := apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &text}, Nullable: true}
 	item := apiextensionsv1.JSONSchemaProps{
@@ -272,7 +274,7 @@ func manyFaultsCRD() *apiextensionsv1.CustomResourceDefinition {
 	}}
 }
 
-// itemsLike is a branch that lists with such items fit.
+// itemsLike returns a branch for lists of items that match pattern.
 func itemsLike(pattern string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Pattern: pattern}}}
 }

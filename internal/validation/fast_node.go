@@ -11,19 +11,19 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// node is one node of a structural schema in the form in which values are quickly held against it. It is compiled when the
-// first value comes to it, since objects use little of a large schema. It is safe for concurrent use.
+// node is the compiled form of one node of a structural schema. It is compiled when the first value meets it, because objects
+// use a small part of a large schema. It is safe for concurrent use.
 type node struct {
 	types    kinds // anyKind without a type
 	nullable bool
-	// formatted says that there is a format; with one the library is more lenient about types.
+	// formatted means that there is a format, with which the library is more lenient about types.
 	formatted bool
-	// opaque nodes have a keyword that only the library knows.
+	// opaque means that there is a keyword that only the library understands.
 	opaque bool
 
 	preserve, embedded bool
 	defaultValue       any
-	// defaultSize is the leastSize of defaultValue, 0 if there is none.
+	// defaultSize is the minSize of defaultValue, 0 if there is none.
 	defaultSize int
 
 	enum   *enumCheck
@@ -34,7 +34,7 @@ type node struct {
 	logic  *logicCheck
 }
 
-// listNode and objectNode hold what a node says of lists and objects. Limits that are nil are not set.
+// listNode and objectNode hold the keywords for lists and objects. Limits that are nil are not set.
 type (
 	listNode struct {
 		minItems, maxItems *int64
@@ -46,20 +46,20 @@ type (
 		properties                   children
 		// defaults are the properties that have one.
 		defaults []propertyDefault
-		// additional is what other properties have to be; without, open says that they may be anything, closed that there must be
-		// none.
+		// additional is the schema of undeclared properties. Without it, open means that they may be anything, closed that there must
+		// be none.
 		additional   *child
 		open, closed bool
 	}
 	propertyDefault struct {
 		name     string
 		value    any
-		size     int // leastSize of name and value
+		size     int // minSize of name and value
 		nullable bool
 	}
 )
 
-// child is a node that is compiled when it is first asked for; if two compile it at a time, either result will do.
+// child is a node that is compiled on first use. Two goroutines may compile it at the same time, with equal results.
 type child struct {
 	source   *structuralschema.Structural
 	compiled atomic.Pointer[node]
@@ -77,7 +77,7 @@ func (c *child) get() *node {
 	return compiled
 }
 
-// children are the properties of an object, each like a child.
+// children are the properties of an object. Each is compiled like a child.
 type children struct {
 	sources  map[string]structuralschema.Structural
 	compiled map[string]*atomic.Pointer[node]
@@ -97,7 +97,7 @@ func newChildren(sources map[string]structuralschema.Structural) children {
 	return c
 }
 
-// get returns a property, nil if the schema does not declare it.
+// get returns the node of a property, nil if the schema does not declare it.
 func (c *children) get(name string) *node {
 	pointer, ok := c.compiled[name]
 	if !ok {
@@ -112,7 +112,7 @@ func (c *children) get(name string) *node {
 	return compiled
 }
 
-// property returns what a property has to be, nil if the schema does not say.
+// property returns the node of a declared or additional property, nil if there is none.
 func (n *node) property(name string) *node {
 	if n == nil || n.object == nil {
 		return nil
@@ -123,7 +123,7 @@ func (n *node) property(name string) *node {
 	return n.object.additional.get()
 }
 
-// items returns what the items of a list have to be, nil if the schema does not say.
+// items returns the node of the items of a list, nil if there is none.
 func (n *node) items() *node {
 	if n == nil || n.list == nil {
 		return nil
@@ -131,7 +131,20 @@ func (n *node) items() *node {
 	return n.list.items.get()
 }
 
-// compileNode compiles one node, and those of its logic. What is not certain to be compiled exactly makes it opaque.
+// statusNode returns the node of the status.
+func (n *node) statusNode() *node {
+	switch {
+	case n.object != nil:
+		if declared := n.object.properties.get("status"); declared != nil {
+			return declared
+		}
+	case n.opaque:
+		return n
+	}
+	return &node{types: anyKind}
+}
+
+// compileNode compiles one node and its allOf, anyOf, oneOf and not. The node is opaque if it cannot be compiled exactly.
 func compileNode(s *structuralschema.Structural) *node {
 	types, known := kindsByName[s.Type]
 	if s.XIntOrString {
@@ -142,7 +155,7 @@ func compileNode(s *structuralschema.Structural) *node {
 		preserve: s.XPreserveUnknownFields, embedded: s.XEmbeddedResource, defaultValue: s.Default.Object,
 	}
 	if n.defaultValue != nil {
-		n.defaultSize = leastSize(n.defaultValue)
+		n.defaultSize = minSize(n.defaultValue)
 	}
 	values := s.ValueValidation
 	if values == nil {
@@ -160,7 +173,7 @@ func compileNode(s *structuralschema.Structural) *node {
 	return n
 }
 
-// supportedFormat returns the format, "" if it is not one that the server knows for values of the type.
+// supportedFormat returns the format, "" if the server does not support it for values of the type.
 func supportedFormat(s *structuralschema.Structural, format string) string {
 	if format == "" {
 		return ""
@@ -203,8 +216,8 @@ func (n *node) compileText(values *structuralschema.ValueValidation, format stri
 	n.text = &textCheck{minLength: values.MinLength, maxLength: values.MaxLength, pattern: values.Pattern, format: format}
 }
 
-// compileNumber compiles the keywords for numbers. The library refuses every number if a limit is itself none of the type, say
-// 0.5 for integers.
+// compileNumber compiles the keywords for numbers. The library refuses every number if a limit is not of the type, such as 0.5 for
+// integers.
 func (n *node) compileNumber(values *structuralschema.ValueValidation, format string) {
 	var typeName string
 	switch n.types {
@@ -254,7 +267,7 @@ func (n *node) compileObject(s *structuralschema.Structural, values *structurals
 	for name := range s.Properties {
 		if property := s.Properties[name]; property.Default.Object != nil {
 			n.object.defaults = append(n.object.defaults, propertyDefault{
-				name: name, value: property.Default.Object, size: leastSize(name) + leastSize(property.Default.Object), nullable: property.Nullable,
+				name: name, value: property.Default.Object, size: minSize(name) + minSize(property.Default.Object), nullable: property.Nullable,
 			})
 		}
 	}
