@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"internal/crdhandler":     {"internal/managedfields", "internal/crds", "internal/validation", "internal/conversion", "internal/dynamicstorage", "internal/objectjson", "internal/wire"},
 	"internal/managedfields":  {"internal/crds", "internal/objectjson"},
 	"internal/conversion":     {"internal/answers", "internal/validation", "internal/wire"},
-	"internal/discovery":      {"internal/crds", "internal/wire"},
+	"internal/discovery":      {"internal/crds", "internal/objectjson", "internal/wire"},
 	"internal/controllers":    {"internal/crds", "internal/validation", "internal/dynamicstorage"},
 	"internal/crds":           {"internal/validation", "internal/dynamicstorage"},
 	"internal/validation":     {},
