@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	"internal/conversion":     {"internal/answers", "internal/validation", "internal/wire"},
 	"internal/discovery":      {"internal/crds", "internal/objectjson", "internal/wire"},
 	"internal/controllers":    {"internal/crds", "internal/validation", "internal/dynamicstorage"},
-	"internal/crds":           {"internal/validation", "internal/dynamicstorage"},
+	"internal/crds":           {"internal/validation", "internal/dynamicstorage", "internal/objectjson"},
 	"internal/validation":     {},
 	"internal/dynamicstorage": {},
 	"internal/objectjson":     {},
