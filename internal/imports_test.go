@@ -21,7 +21,7 @@ const module = "github.com/crd-server/crd-server/"
 // of these belongs to it. The order is that of the layers: nothing imports
 // what stands further up.
 var mayImport = map[string][]string{
-	"cmd/crd-server": {"internal/server", "internal/timerslack"},
+	"cmd/crd-server": {"internal/server"},
 	"internal/server": {
 		"internal/admission", "internal/apiservices", "internal/audit", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption", "internal/reviews",
 		"internal/crds", "internal/validation", "internal/dynamicstorage", "internal/wire",
@@ -44,7 +44,6 @@ var mayImport = map[string][]string{
 	"internal/hostcluster":    {},
 	"internal/answers":        {},
 	"internal/etcdtest":       {},
-	"internal/timerslack":     {},
 }
 
 // forTests are the packages that only tests may import.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/server"
-	_ "github.com/crd-server/crd-server/internal/timerslack" // starts the program anew, once
 )
 
 var started = time.Now()
