@@ -2,11 +2,10 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
-	jsoniter "github.com/json-iterator/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
@@ -48,41 +47,43 @@ func headerOf(object metav1.Object) dynamicstorage.Header {
 	}
 }
 
-func readJSONHeader(value []byte) (header dynamicstorage.Header, err error) {
-	iter := jsoniter.ConfigFastest.BorrowIterator(value)
-	defer jsoniter.ConfigFastest.ReturnIterator(iter)
-	found := false
-	iter.ReadObjectCB(func(iter *jsoniter.Iterator, field string) bool {
-		if field != "metadata" {
-			iter.Skip()
-			return true
-		}
-		found = true
-		readMetadata(iter, &header)
-		return false
-	})
-	if iter.Error != nil && !(found && errors.Is(iter.Error, io.EOF)) {
-		return dynamicstorage.Header{}, fmt.Errorf("decode JSON: %w", iter.Error)
-	}
-	if !found {
-		return dynamicstorage.Header{}, errors.New("object without metadata")
-	}
-	return header, nil
+// storedMetadata is what readJSONHeader decodes of an object's metadata.
+type storedMetadata struct {
+	Labels            map[string]string `json:"labels"`
+	DeletionTimestamp json.RawMessage   `json:"deletionTimestamp"`
 }
 
-func readMetadata(iter *jsoniter.Iterator, header *dynamicstorage.Header) {
-	iter.ReadObjectCB(func(iter *jsoniter.Iterator, field string) bool {
-		switch field {
-		case "labels":
-			var labels map[string]string
-			iter.ReadVal(&labels)
-			header.Labels = dynamicstorage.PairsOf(labels)
-		case "deletionTimestamp":
-			header.Deleting = iter.WhatIsNext() != jsoniter.NilValue
-			iter.Skip()
-		default:
-			iter.Skip()
+func readJSONHeader(value []byte) (dynamicstorage.Header, error) {
+	metadata, err := decodeMetadata(value)
+	if err != nil {
+		return dynamicstorage.Header{}, fmt.Errorf("decode JSON: %w", err)
+	}
+	return dynamicstorage.Header{
+		Labels:   dynamicstorage.PairsOf(metadata.Labels),
+		Deleting: len(metadata.DeletionTimestamp) > 0 && string(metadata.DeletionTimestamp) != "null",
+	}, nil
+}
+
+// decodeMetadata decodes the metadata of an object and stops after it.
+func decodeMetadata(value []byte) (metadata storedMetadata, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	if begin, err := decoder.Token(); err != nil {
+		return metadata, err
+	} else if begin != json.Delim('{') {
+		return metadata, errors.New("not an object")
+	}
+	var skipped json.RawMessage
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return metadata, err
 		}
-		return true
-	})
+		if name == "metadata" {
+			return metadata, decoder.Decode(&metadata)
+		}
+		if err := decoder.Decode(&skipped); err != nil {
+			return metadata, err
+		}
+	}
+	return metadata, errors.New("object without metadata")
 }
