@@ -14,8 +14,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
 
@@ -43,7 +41,7 @@ func connectEtcd(ctx context.Context, o *EtcdOptions) (*storage, error) {
 		DialKeepAliveTime:    etcdKeepAlive,
 		DialKeepAliveTimeout: etcdKeepAliveTimeout,
 		TLS:                  security,
-		DialOptions:          o.dialOptions(security),
+		DialOptions:          []grpc.DialOption{grpc.WithStaticStreamWindowSize(etcdWindow), grpc.WithStaticConnWindowSize(etcdWindow)},
 		Logger:               zap.NewNop(), // it would repeat, unformatted, the errors that calls return
 	})
 	if err != nil {
@@ -76,20 +74,6 @@ func (o *EtcdOptions) tlsConfig() (*tls.Config, error) {
 		return nil, fmt.Errorf("--etcd-certfile %s with --etcd-keyfile %s: certificate is unreadable: %w", o.CertFile, o.KeyFile, err)
 	}
 	return config, nil
-}
-
-// dialOptions are for connections that are quiet: on which nobody measures how much could be on its way.
-func (o *EtcdOptions) dialOptions(security *tls.Config) []grpc.DialOption {
-	// The first endpoint says whether there is TLS, as in the etcd client.
-	secret := insecure.NewCredentials()
-	if security != nil && strings.HasPrefix(o.Servers[0], "https://") {
-		secret = credentials.NewTLS(security)
-	}
-	return []grpc.DialOption{
-		grpc.WithStaticStreamWindowSize(etcdWindow),
-		grpc.WithStaticConnWindowSize(etcdWindow),
-		grpc.WithTransportCredentials(latePongs{secret}),
-	}
 }
 
 // waitForEtcd returns nil as soon as one endpoint answers, and after etcdPatience why the last one asked did not.
