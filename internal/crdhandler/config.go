@@ -27,8 +27,6 @@ type Config struct {
 	// Settle makes a written CustomResourceDefinition take effect: its conditions are computed and
 	// the local table shows them when it returns. The CRD endpoint calls it before it answers.
 	Settle func(ctx context.Context, name string) error
-	// UsedAtOnce, if set, is called when the first request for the newest CustomResourceDefinition comes.
-	UsedAtOnce func()
 
 	// Authorizer decides on apply requests that create, and unsafe deletes; nil allows all.
 	Authorizer authorizer.Authorizer

@@ -29,11 +29,7 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 			return info, nil
 		}
 	}
-	early := i.ahead.take(record)
-	if early != nil && i.config.UsedAtOnce != nil {
-		i.config.UsedAtOnce()
-	}
-	info, err := newCRDInfo(i.config, i.cache, record, early)
+	info, err := newCRDInfo(i.config, i.cache, record, i.ahead.take(record))
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,6 @@ type Options struct {
 	Reviews bool
 	// CacheBytes bounds what is kept of OpenAPI documents. Zero: 64 MiB.
 	CacheBytes int64
-	// Making, if set, is told how many CRDs are about to be described in an OpenAPI document.
-	Making func(described int)
 }
 
 // Discovery serves what clients ask to find out what there is. It runs no goroutine of its own.

@@ -24,11 +24,8 @@ type documents struct {
 }
 
 func newDocuments(d *Discovery, static *openapi.Static, options Options) *documents {
-	cache, making := newPartCache(cmp.Or(options.CacheBytes, defaultCacheBytes)), options.Making
-	if making == nil {
-		making = func(int) {}
-	}
-	return &documents{discovery: d, static: static, parts: &parts{cache: cache, static: static, announce: making}}
+	cache := newPartCache(cmp.Or(options.CacheBytes, defaultCacheBytes))
+	return &documents{discovery: d, static: static, parts: &parts{cache: cache, static: static}}
 }
 
 func (d *documents) forget(old *crds.Record) {

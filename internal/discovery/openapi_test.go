@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
@@ -243,23 +242,6 @@ func TestSmallBudget(t *testing.T) {
 	checkReferences(t, got.body)
 	if n := bytes.Count(got.body, []byte(`.v2.AcmeList":{`)); n != 100 {
 		t.Errorf("%d of 100 CRDs are described", n)
-	}
-}
-
-// What is described is announced, and not again while it is kept.
-func TestMakingIsAnnounced(t *testing.T) {
-	table := &fakeTable{records: map[string]*crds.Record{}}
-	var described atomic.Int64
-	h := handler(New(table, Options{Making: func(n int) { described.Add(int64(n)) }}))
-	for _, text := range []string{widgets, gadgets, acmes} {
-		record := recordOf(t, text)
-		table.show(record.Name, record)
-	}
-	for range 2 {
-		get(t, h, "/openapi/v2").expect(t, http.StatusOK)
-		if n := described.Load(); n != 3 {
-			t.Errorf("%d CRDs were announced, want 3", n)
-		}
 	}
 }
 

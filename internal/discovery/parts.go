@@ -23,8 +23,6 @@ type parts struct {
 	cache  *partCache
 	static *openapi.Static
 	making singleflight.Group
-	// announce is called with the number of CRDs of a part before it is made.
-	announce func(described int)
 }
 
 // all calls use for the parts of the CRDs, in order, while those that follow are being made: as many at a time as there are
@@ -115,7 +113,6 @@ func (p *parts) get(ctx context.Context, records []*crds.Record, key partKey) (*
 
 // make describes CRDs, as many at a time as there are processors.
 func (p *parts) make(ctx context.Context, records []*crds.Record, key partKey) *part {
-	p.announce(len(records))
 	made, described := &part{}, make([]openapi.Part, len(records))
 	group := errgroup.Group{}
 	group.SetLimit(runtime.GOMAXPROCS(0))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 
 	"k8s.io/apiserver/pkg/util/compatibility"
@@ -15,10 +16,16 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
+// gcPercent is how much the heap may grow before a collection, unless GOGC says otherwise. Most of the heap is the JSON of
+// objects, which is not scanned: collections are cheap, and Go's default of 100 would only take more memory.
+const gcPercent = 60
+
 // Apply puts into force what o says about the whole process: feature gates and logging; and how much memory may be garbage. It
 // is for the command, to be called once and before anything else runs.
 func (o *Options) Apply() error {
-	tuneGC()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	if err := o.emulate(); err != nil {
 		return fmt.Errorf("--emulated-version: %w", err)
 	}

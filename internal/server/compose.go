@@ -36,11 +36,9 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
 	measure(client, o.Etcd.root(), table)
-	gone, burst := followGone(table), newBurst(memory())
 	published := discovery.New(table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
 		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster has them itself
-		Making:  func(described int) { burst.announce(uint64(described) * garbageDescribed) },
 	})
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(g.tracer)))
@@ -62,10 +60,8 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 		GroupDiscovery:   published.Group(),
 		VersionDiscovery: published.Version(),
 		Settle: func(ctx context.Context, name string) error {
-			burst.announce(garbageWritten)
 			return lifecycle.Settle(ctx, name)
 		},
-		UsedAtOnce:              func() { burst.announceWaited(garbageUsed) },
 		Authorizer:              g.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.Resources.GarbageCollection,
@@ -96,7 +92,6 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 			group.Go(func() error { informer.RunWithContext(ctx); return nil })
 			group.Go(func() error { lifecycle.Run(ctx); return nil })
 			group.Go(func() error { theStorage.follow(ctx, store, client); return nil })
-			group.Go(func() error { gone.run(ctx); return nil })
 			if interval := o.Etcd.CheckInterval; interval > 0 {
 				group.Go(func() error { store.CheckEvery(ctx, interval); return nil })
 			}
@@ -110,6 +105,5 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 		synced:   table.Synced(),
 		serves:   func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
 		size:     store.Size,
-		burst:    burst,
 	}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,31 +18,30 @@ import (
 // kube-apiserver works on every request in a goroutine of its own, and leaves that behind. Resources are served by
 // handlers that obey their context, so they need none of it. Everything else goes the same way as there.
 func (c *chain) withDeadline(next http.Handler) http.Handler {
-	// Upstream's filter refuses what it cannot read, and writes that down.
-	refusing := apifilters.WithRequestDeadline(next, c.guards.audit.Sink, c.guards.audit.Policy, longRunning, codecs, c.requests.Timeout)
-	abandoning := c.labels.abandoning(next)
+	return apifilters.WithRequestDeadline(c.labels.enforceDeadline(next),
+		c.guards.audit.Sink, c.guards.audit.Policy, longRunning, codecs, c.requests.Timeout)
+}
+
+// enforceDeadline answers with a timeout when the deadline of the request's context passes. Long-running requests have none.
+func (l *metricLabels) enforceDeadline(next http.Handler) http.Handler {
+	abandoning := l.abandoning(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		rc := requestContextFrom(req.Context())
-		if longRunning(req, rc.info) {
+		info := infoOf(req)
+		deadline, ok := req.Context().Deadline()
+		if longRunning(req, info) || !ok {
 			next.ServeHTTP(w, req)
 			return
 		}
-		timeout, err := c.timeout(req)
-		if err != nil {
-			refusing.ServeHTTP(w, req)
-			return
-		}
-		rc.deadline = rc.received.Add(timeout)
-		defer rc.end()
 		if req.ProtoMajor == 1 && req.ContentLength != 0 {
-			// Before it answers a request that was refused without its body, net/http reads what is left of that, for as long as it drips in.
-			defer func() { _ = http.NewResponseController(w).SetReadDeadline(rc.deadline) }() // fails within the process, where nothing drips
+			// Before net/http answers a request that was refused without its body, it reads the rest of the body, however slowly that
+			// arrives. Setting the deadline fails for requests from within the process, which have no connection.
+			defer func() { _ = http.NewResponseController(w).SetReadDeadline(deadline) }()
 		}
-		if !obeysContext(rc.info) {
+		if !obeysContext(info) {
 			abandoning.ServeHTTP(w, req)
 			return
 		}
-		timed := timedWriter{w: w, context: rc}
+		timed := timedWriter{w: w, context: req.Context(), deadline: deadline}
 		defer timed.leave()
 		if req.ContentLength != 0 {
 			timed.guard()
@@ -51,9 +49,9 @@ func (c *chain) withDeadline(next http.Handler) http.Handler {
 		next.ServeHTTP(&timed, req)
 		switch timed.end() {
 		case refused:
-			c.labels.late(req, rc.info)
+			l.late(req, info)
 		case broken:
-			c.labels.late(req, rc.info)
+			l.late(req, info)
 			panic(http.ErrAbortHandler) // what was sent must not look complete
 		}
 	})
@@ -64,30 +62,12 @@ func obeysContext(info *request.RequestInfo) bool {
 	return info.IsResourceRequest && info.APIPrefix == "apis"
 }
 
-// timeout returns how long a request may take.
-func (c *chain) timeout(req *http.Request) (time.Duration, error) {
-	if !strings.Contains(req.URL.RawQuery, "timeout") {
-		return c.requests.Timeout, nil
-	}
-	value := req.URL.Query().Get("timeout")
-	if value == "" {
-		return c.requests.Timeout, nil
-	}
-	timeout, err := time.ParseDuration(value)
-	if err != nil {
-		return 0, err
-	}
-	if timeout <= 0 {
-		return c.requests.Timeout, nil
-	}
-	return min(timeout, c.requests.Timeout), nil
-}
-
 // timedWriter lets an answer through that begins before the deadline, and makes a timeout of one that would begin later.
 type timedWriter struct {
-	w       http.ResponseWriter
-	context *requestContext
-	written int
+	w        http.ResponseWriter
+	context  context.Context
+	deadline time.Time
+	written  int
 	// release ends the guard; nil if there is none.
 	release func() bool
 
@@ -120,7 +100,7 @@ func (t *timedWriter) guard() {
 	t.release = context.AfterFunc(t.context, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.left || !t.context.late() { // or else the client has gone away
+		if t.left || !t.late() { // or else the client has gone away
 			return
 		}
 		// A request from within the process has no connection, and nobody to wait for.
@@ -132,6 +112,9 @@ func (t *timedWriter) guard() {
 		}
 	})
 }
+
+// late reports whether the deadline has passed.
+func (t *timedWriter) late() bool { return !time.Now().Before(t.deadline) }
 
 // Header implements http.ResponseWriter.
 func (t *timedWriter) Header() http.Header { return t.w.Header() }
@@ -150,7 +133,7 @@ func (t *timedWriter) begin() bool {
 	switch {
 	case t.state != pending:
 		return false
-	case t.context.late():
+	case t.late():
 		t.state = refused
 		t.answerTimeout()
 		return false
@@ -202,7 +185,7 @@ func (t *timedWriter) leave() {
 
 // end ends the answer of a handler that has returned, and says how far it came.
 func (t *timedWriter) end() answerState {
-	if t.context.late() {
+	if t.late() {
 		t.begin() // there will be no other answer
 	}
 	return t.answer()

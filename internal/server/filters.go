@@ -76,7 +76,7 @@ func (c *chain) lifetime() []filter {
 			return serverfilters.WithWaitGroup(h, longRunning, &c.drain.requests)
 		},
 		c.withDeadline,
-		collectWarnings,
+		apifilters.WithWarningRecorder,
 	}
 }
 

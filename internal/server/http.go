@@ -42,7 +42,7 @@ func listen(ctx context.Context, o *ServingOptions) (net.Listener, error) {
 		}
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
-	return joiningListener{listener}, nil
+	return listener, nil
 }
 
 // serverURL is where clients on this machine reach the listener.
@@ -87,7 +87,6 @@ func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, 
 		ReadHeaderTimeout: readHeaderTimeout,
 		ErrorLog:          log.New(connectionLog{}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       withJoining,
 		Protocols:         protocols,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          streams,

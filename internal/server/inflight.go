@@ -30,7 +30,7 @@ func newInFlight(o *RequestOptions, size sizes, l *metricLabels) *inFlight {
 // limit is the filter. It wants to know whose request it is. Watches and the like do not count.
 func (f *inFlight) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		info := requestContextFrom(req.Context()).info
+		info := infoOf(req)
 		if longRunning(req, info) {
 			next.ServeHTTP(w, req)
 			return

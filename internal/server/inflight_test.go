@@ -220,7 +220,7 @@ func BenchmarkInFlight(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		ctx := request.WithUser(&requestContext{Context: b.Context(), info: info}, &user.DefaultInfo{Name: "jane", Groups: []string{"system:authenticated"}})
+		ctx := request.WithUser(request.WithRequestInfo(b.Context(), info), &user.DefaultInfo{Name: "jane", Groups: []string{"system:authenticated"}})
 		req = req.WithContext(ctx)
 		w := &discarding{header: http.Header{}}
 		for pb.Next() {

@@ -38,13 +38,13 @@ func (l *metricLabels) NewRequestInfo(req *http.Request) (*request.RequestInfo, 
 
 // abandoning is kube-apiserver's filter that answers at the deadline and leaves what it has around it behind.
 func (l *metricLabels) abandoning(next http.Handler) http.Handler {
-	inner := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		next.ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), requestContextFrom(req.Context()).info)))
-	})
-	outer := serverfilters.WithTimeoutForNonLongRunningRequests(inner, longRunning)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		shown := l.of(requestContextFrom(req.Context()).info)
-		outer.ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), shown)))
+		info := infoOf(req)
+		inner := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			next.ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), info)))
+		})
+		outer := serverfilters.WithTimeoutForNonLongRunningRequests(inner, longRunning)
+		outer.ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), l.of(info))))
 	})
 }
 

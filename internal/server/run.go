@@ -32,8 +32,6 @@ type parts struct {
 	serves func(*request.RequestInfo) bool
 	// size tells how much there is of a resource.
 	size sizes
-	// burst is where work announces much garbage.
-	burst *burst
 }
 
 // composer makes the parts over a connection to etcd. They do nothing before run.
@@ -201,7 +199,6 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	requests, endRequests := context.WithCancel(working)
 	defer endRequests()
 	web := newHTTPServer(requests, &s.options.Serving, s.security.config, s.handler)
-	group.Go(func() error { followHeap(working, s.parts.burst); return nil })
 	group.Go(func() error { return s.parts.run(working) })
 	group.Go(func() error { s.security.run(working); return nil })
 	group.Go(func() error { s.guards.run(working); return nil })
@@ -221,7 +218,6 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 
 	err := s.becomeReady(ctx, working, manifests)
 	if err == nil {
-		group.Go(func() error { releaseMemory(working, s.parts.burst); return nil })
 		if s.parts.register != nil {
 			group.Go(func() error { return ignoreCancelled(working, s.parts.register(working)) })
 		}

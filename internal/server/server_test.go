@@ -68,7 +68,6 @@ func fakeParts(resources http.Handler, synced chan struct{}) composer {
 			synced: synced,
 			serves: unlabelled().serves,
 			size:   func(string, string) (int, int64) { return 0, 0 },
-			burst:  newBurst(0),
 			storage: func(ctx context.Context) error {
 				_, err := client.Get(ctx, "health")
 				return err
