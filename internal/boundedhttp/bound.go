@@ -1,4 +1,4 @@
-package answers
+package boundedhttp
 
 import (
 	"errors"
@@ -11,24 +11,25 @@ import (
 )
 
 const (
-	// Floor is how many bytes any answer may have. Objects are smaller: etcd takes 1.5 MiB, the server 3 MiB.
+	// Floor is the size in bytes that every response may have. Objects are smaller: etcd takes 1.5 MiB, the server 3
+	// MiB.
 	Floor = 8 << 20
-	// Factor is how many times as large as the question an answer may be beyond that.
+	// Factor times the size of the request is the limit of a response, if that is more than Floor.
 	Factor = 4
 )
 
-// ErrTooLarge says that there is more of an answer than there may be.
-var ErrTooLarge = errors.New("the answer is too large")
+// ErrTooLarge: a response exceeds its limit.
+var ErrTooLarge = errors.New("the response is too large")
 
-// Bounded returns a copy of a configuration, whose clients fail with ErrTooLarge when there is more of an answer than there may be. It is not
-// for watches.
+// Bounded returns a copy of a configuration whose clients return ErrTooLarge for responses that exceed the limit. It
+// is not for watches.
 func Bounded(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config) // others may use it
+	config = rest.CopyConfig(config) // the caller may share it
 	config.Wrap(Transport)
 	return config
 }
 
-// Transport returns a transport of bounded answers.
+// Transport returns a transport that limits responses.
 func Transport(next http.RoundTripper) http.RoundTripper { return transport{next} }
 
 type transport struct{ next http.RoundTripper }
@@ -44,7 +45,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// body fails when more is read than there may be.
+// body returns ErrTooLarge when more than most bytes are read.
 type body struct {
 	io.ReadCloser
 	left, most int64
@@ -59,7 +60,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// FromWebhooks has the webhooks that a wrapper's resolver leads to give bounded answers. wrapper may be nil.
+// FromWebhooks returns a wrapper whose resolvers return configurations with limited responses. wrapper may be nil.
 func FromWebhooks(wrapper webhook.AuthenticationInfoResolverWrapper) webhook.AuthenticationInfoResolverWrapper {
 	return func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 		if wrapper != nil {
@@ -69,7 +70,7 @@ func FromWebhooks(wrapper webhook.AuthenticationInfoResolverWrapper) webhook.Aut
 	}
 }
 
-// Configured returns a resolver that leads to the same webhooks with other configurations. The function is not to modify what it is given.
+// Configured returns a resolver that changes the configurations of another one. change must not modify its argument.
 func Configured(resolver webhook.AuthenticationInfoResolver, change func(*rest.Config) *rest.Config) webhook.AuthenticationInfoResolver {
 	changed := func(config *rest.Config, err error) (*rest.Config, error) {
 		if err != nil {

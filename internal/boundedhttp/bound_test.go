@@ -1,4 +1,4 @@
-package answers
+package boundedhttp
 
 import (
 	"errors"
@@ -7,27 +7,28 @@ import (
 	"testing"
 )
 
-// TestAnswersAreBoundedByQuestions holds that a large question may have a large answer.
-func TestAnswersAreBoundedByQuestions(t *testing.T) {
+// TestLimitGrowsWithRequest checks that a large request may have a large response.
+func TestLimitGrowsWithRequest(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
-		question, answer int64
-		refused          bool
+		request, response int64
+		refused           bool
 	}{
-		{question: -1, answer: Floor},
-		{question: 1, answer: Floor},
-		{question: 1, answer: Floor + 1, refused: true},
-		{question: Floor, answer: Factor * Floor},
-		{question: Floor, answer: Factor*Floor + 1, refused: true},
+		{request: -1, response: Floor},
+		{request: 1, response: Floor},
+		{request: 1, response: Floor + 1, refused: true},
+		{request: Floor, response: Factor * Floor},
+		{request: Floor, response: Factor*Floor + 1, refused: true},
 	} {
 		sent := roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{Body: io.NopCloser(io.LimitReader(zeros{}, test.answer))}, nil
+			return &http.Response{Body: io.NopCloser(io.LimitReader(zeros{}, test.response))}, nil
 		})
-		resp, err := Transport(sent).RoundTrip(&http.Request{ContentLength: test.question})
+		resp, err := Transport(sent).RoundTrip(&http.Request{ContentLength: test.request})
 		if err != nil {
 			t.Fatal(err)
 		}
 		n, err := io.Copy(io.Discard, resp.Body)
-		if errors.Is(err, ErrTooLarge) != test.refused || n > test.answer {
+		if errors.Is(err, ErrTooLarge) != test.refused || n > test.response {
 			t.Errorf("%+v: read %d bytes, error %v", test, n, err)
 		}
 	}

@@ -1,6 +1,7 @@
-// Package answers bounds what is read of the answers of other people's programs: webhooks of conversion, admission, authentication,
-// authorization and audit, and issuers of tokens. An answer may cost what its question is worth, and no more; the libraries that ask
-// read all that comes.
+// Package boundedhttp limits the size of HTTP responses from programs of others: webhooks for conversion, admission,
+// authentication, authorization and audit, and issuers of tokens. The libraries that call them read responses of any
+// size.
 //
-// etcd, plugins of a KMS (gRPC bounds their answers) and the API server of a host cluster are believed.
-package answers
+// etcd, KMS plugins (gRPC limits their responses) and the API server of a host cluster are trusted. Begin with
+// Transport.
+package boundedhttp

@@ -1,4 +1,4 @@
-package server
+package crds
 
 import (
 	"bytes"
@@ -10,19 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
-	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// How values that are not JSON begin.
+// The prefixes of values that are not JSON.
 var (
 	cborPrefix     = []byte{0xd9, 0xd9, 0xf7}
 	protobufPrefix = []byte{'k', '8', 's', 0}
 )
 
-// readHeader reads of a stored object what indexes and watches need. It runs for every object that is loaded, hence stops as
-// soon as it has seen the metadata, which our own encoding puts in front.
-func readHeader(value []byte) (dynamicstorage.Header, error) {
+// ReadHeader reads the part of a stored object that indexes and watches need. It runs for every object that is
+// loaded, so it stops after the metadata, which this server writes before spec and status.
+func ReadHeader(value []byte) (dynamicstorage.Header, error) {
 	switch {
 	case bytes.HasPrefix(value, cborPrefix):
 		var object map[string]any
@@ -31,7 +30,7 @@ func readHeader(value []byte) (dynamicstorage.Header, error) {
 		}
 		return headerOf(&unstructured.Unstructured{Object: object}), nil
 	case bytes.HasPrefix(value, protobufPrefix): // only CustomResourceDefinitions are ever stored so
-		definition, err := crds.DecodeDefinition(value, 0)
+		definition, err := DecodeDefinition(value, 0)
 		if err != nil {
 			return dynamicstorage.Header{}, err
 		}
@@ -47,8 +46,8 @@ func headerOf(object metav1.Object) dynamicstorage.Header {
 	}
 }
 
-// storedMetadata is what readJSONHeader decodes of an object's metadata.
-type storedMetadata struct {
+// headerMetadata is what readJSONHeader decodes of an object's metadata.
+type headerMetadata struct {
 	Labels            map[string]string `json:"labels"`
 	DeletionTimestamp json.RawMessage   `json:"deletionTimestamp"`
 }
@@ -65,7 +64,7 @@ func readJSONHeader(value []byte) (dynamicstorage.Header, error) {
 }
 
 // decodeMetadata decodes the metadata of an object and stops after it.
-func decodeMetadata(value []byte) (metadata storedMetadata, err error) {
+func decodeMetadata(value []byte) (metadata headerMetadata, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(value))
 	if begin, err := decoder.Token(); err != nil {
 		return metadata, err

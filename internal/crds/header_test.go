@@ -1,4 +1,4 @@
-package server
+package crds
 
 import (
 	"slices"
@@ -32,17 +32,17 @@ func TestReadHeader(t *testing.T) {
 		"JSON": jsonValue, "CBOR": append(slices.Clone(cborPrefix), cborValue...),
 		"metadata last": []byte(`{"spec":{"metadata":{"uid":"no"}},"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b","é":"\n"},"uid":"u-1"}}`),
 	} {
-		got, err := readHeader(value)
+		got, err := ReadHeader(value)
 		if err != nil || got != want {
 			t.Errorf("%s: got %+v %v", name, got, err)
 		}
 	}
-	if got, err := readHeader([]byte(`{"metadata":{"labels":null,"deletionTimestamp":null,"uid":null}}`)); err != nil || got != (dynamicstorage.Header{}) {
+	if got, err := ReadHeader([]byte(`{"metadata":{"labels":null,"deletionTimestamp":null,"uid":null}}`)); err != nil || got != (dynamicstorage.Header{}) {
 		t.Errorf("nulls: got %+v %v", got, err)
 	}
 	for _, bad := range []string{"", "{", "null", "[]", `"x"`, "{}", `{"metadata":7}`, `{"metadata":{"labels":{"a":1}}}`,
 		`{"metadata":{"labels":[]}}`, `{"metadata":{"uid":"a"`, "k8s\x00nonsense", "\xd9\xd9\xf7\xff"} {
-		if got, err := readHeader([]byte(bad)); err == nil {
+		if got, err := ReadHeader([]byte(bad)); err == nil {
 			t.Errorf("%q: got %+v", bad, got)
 		}
 	}
@@ -52,7 +52,7 @@ func FuzzReadHeader(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"uid":"u","labels":{"a":"b"},"deletionTimestamp":"x"}}`))
 	f.Add([]byte("\xd9\xd9\xf7\xa1Hmetadata\xa1Cuid\x41u"))
 	f.Fuzz(func(_ *testing.T, value []byte) {
-		_, _ = readHeader(value) // must not panic
+		_, _ = ReadHeader(value) // must not panic
 	})
 }
 
@@ -60,7 +60,7 @@ func BenchmarkReadHeader(b *testing.B) {
 	value := []byte(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"creationTimestamp":"2026-01-01T00:00:00Z","generation":1,"labels":{"app":"a","tier":"b"},"managedFields":[{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:items":{},"f:replicas":{}}},"manager":"kubectl","operation":"Update","time":"2026-01-01T00:00:00Z"}],"name":"n","namespace":"default","uid":"0b5d6b2e-7a55-4b87-9d5c-2b8f2a3c4d5e"},"spec":{}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := readHeader(value); err != nil {
+		if _, err := ReadHeader(value); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,15 +8,16 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/component-base/tracing"
 
-	"github.com/crd-server/crd-server/internal/admission"
-	"github.com/crd-server/crd-server/internal/audit"
-	"github.com/crd-server/crd-server/internal/authentication"
-	"github.com/crd-server/crd-server/internal/authorization"
+	"github.com/crd-server/crd-server/internal/access/admission"
+	"github.com/crd-server/crd-server/internal/access/audit"
+	"github.com/crd-server/crd-server/internal/access/authentication"
+	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/encryption"
 )
 
-// guards are what stands between clients and what is stored, as far as flags ask for it.
-type guards struct {
+// access is what flags configure between clients and the storage: authentication, authorization, admission, audit,
+// encryption, tracing.
+type access struct {
 	authorizer *authorization.Authorizer
 	audit      *audit.Audit
 	// encryption is nil if nothing is encrypted.
@@ -24,34 +25,35 @@ type guards struct {
 	// tracer is nil if nothing is traced.
 	tracer tracing.TracerProvider
 
-	// The rest needs the certificates that are generated, and the server's own handler: see complete.
+	// The fields below need the generated certificates and the server's own handler; complete sets them.
 
 	authenticator *authentication.Authenticator
-	// admission is nil if nobody is asked.
+	// admission is nil if all objects are admitted.
 	admission *admission.Admission
-	// trust is the file with what clients should recognise the server by.
+	// trust is the file with the authority by which clients recognise the server.
 	trust string
 }
 
-// newGuards makes what depends on files only, before anything is written or listens. What it starts ends with lifecycle.
-func newGuards(lifecycle context.Context, o *Options) (g *guards, err error) {
-	g = &guards{}
-	if g.authorizer, err = authorization.New(&o.Authorization); err != nil {
+// newAccess makes what depends on files only, before the server writes anything or listens. The work that it starts
+// ends with lifecycle.
+func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
+	a = &access{}
+	if a.authorizer, err = authorization.New(&o.Authorization); err != nil {
 		return nil, err
 	}
-	if g.encryption, err = encryption.New(lifecycle, &o.Encryption, o.Etcd.root(), componentName); err != nil {
+	if a.encryption, err = encryption.New(lifecycle, &o.Encryption, o.Etcd.Root(), componentName); err != nil {
 		return nil, err
 	}
-	if g.tracer, err = newTracing(lifecycle, o.TracingFile); err != nil {
+	if a.tracer, err = newTracing(lifecycle, o.TracingFile); err != nil {
 		return nil, err
 	}
-	g.audit, err = audit.New(&o.Audit)
-	return g, err
+	a.audit, err = audit.New(&o.Audit)
+	return a, err
 }
 
-// complete makes the rest. own is the server's handler as it will be.
-func (g *guards) complete(lifecycle context.Context, o *Options, clientCAs dynamiccertificates.CAContentProvider, own http.Handler) (err error) {
-	g.authenticator, err = authentication.New(lifecycle, authentication.Config{
+// complete makes the rest. own passes requests on to the server's handler when that exists.
+func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynamiccertificates.CAContentProvider, own http.Handler) (err error) {
+	a.authenticator, err = authentication.New(lifecycle, authentication.Config{
 		Options:        &o.Authentication,
 		ClientCAs:      clientCAs,
 		First:          ownRequests,
@@ -60,29 +62,29 @@ func (g *guards) complete(lifecycle context.Context, o *Options, clientCAs dynam
 	if err != nil {
 		return err
 	}
-	g.admission, err = admission.New(lifecycle, admission.Config{
+	a.admission, err = admission.New(lifecycle, admission.Config{
 		Options:    &o.Admission,
-		Authorizer: g.authorizer,
+		Authorizer: a.authorizer,
 		OpenAPI:    inProcess{own},
-		Tracer:     tracerOf(g.tracer),
+		Tracer:     tracerOf(a.tracer),
 		ID:         componentName,
 	})
 	return err
 }
 
-// run follows files and host clusters until the context ends.
-func (g *guards) run(ctx context.Context) {
+// run follows changes of files and of host clusters until ctx is done.
+func (a *access) run(ctx context.Context) {
 	group := errgroup.Group{}
-	group.Go(func() error { g.authenticator.Run(ctx); return nil })
-	group.Go(func() error { g.authorizer.Run(ctx); return nil })
-	if g.encryption != nil {
-		group.Go(func() error { g.encryption.Run(ctx); return nil })
+	group.Go(func() error { a.authenticator.Run(ctx); return nil })
+	group.Go(func() error { a.authorizer.Run(ctx); return nil })
+	if a.encryption != nil {
+		group.Go(func() error { a.encryption.Run(ctx); return nil })
 	}
-	if g.admission != nil {
-		group.Go(func() error { g.admission.Run(ctx); return nil })
+	if a.admission != nil {
+		group.Go(func() error { a.admission.Run(ctx); return nil })
 	}
-	_ = group.Wait() // none of them fails
-	if g.tracer != nil {
-		g.stopTracing()
+	_ = group.Wait() // no function of the group fails
+	if a.tracer != nil {
+		a.stopTracing()
 	}
 }

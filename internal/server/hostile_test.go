@@ -149,8 +149,8 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHostileRequestsEndWithTheirClients holds that work on them ends when nobody waits for it any more, whatever it is at then. Of the last of them it
-// would go on for minutes.
+// TestHostileRequestsEndWithTheirClients holds that work on them ends when nobody waits for it any more, whatever it
+// is at then. Of the last of them it would go on for minutes.
 func TestHostileRequestsEndWithTheirClients(t *testing.T) {
 	handler := hostileServer(t)
 	for _, test := range append(hostileRequests(), hostileRequest{

@@ -16,12 +16,12 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// gcPercent is how much the heap may grow before a collection, unless GOGC says otherwise. Most of the heap is the JSON of
-// objects, which is not scanned: collections are cheap, and Go's default of 100 would only take more memory.
+// gcPercent is how much the heap may grow before a collection, unless GOGC says otherwise. Most of the heap is the
+// JSON of objects, which is not scanned: collections are cheap, and Go's default of 100 would only take more memory.
 const gcPercent = 60
 
-// Apply puts into force what o says about the whole process: feature gates and logging; and how much memory may be garbage. It
-// is for the command, to be called once and before anything else runs.
+// Apply sets what concerns the whole process: feature gates, logging and the target of the garbage collector. The
+// command calls it once, before anything else runs.
 func (o *Options) Apply() error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -40,7 +40,7 @@ func (o *Options) Apply() error {
 		&logsapi.LoggingOptions{ErrorStream: out, InfoStream: out}, nil)
 }
 
-// emulate tells the libraries which release's features to show. It has to come before any gate is set.
+// emulate sets the Kubernetes release that the libraries emulate. It must be called before any gate is set.
 func (o *Options) emulate() error {
 	emulated, err := o.emulatedVersion()
 	if emulated == nil || err != nil {
@@ -59,14 +59,14 @@ func (o *Options) emulate() error {
 		effective.EmulationVersion(), effective.MinCompatibilityVersion())
 }
 
-// verbose is set when somebody asks the running server for more logs.
+// verbose is set when a client changes the verbosity of the running server.
 var verbose atomic.Bool
 
-// quietLog drops informational log entries until the log is made verbose: without -v a person sees warnings and errors only.
-// The libraries log each controller's start at verbosity 0, which would bury the one line that matters.
+// quietLog drops informational log entries until the log is made verbose. The libraries log the start of each
+// controller at verbosity 0, which would hide the ready line.
 type quietLog struct{ out io.Writer }
 
-// Write takes one whole entry, which begins with the letter of its severity.
+// Write writes one whole entry. Its first letter is the severity.
 func (q *quietLog) Write(entry []byte) (int, error) {
 	if len(entry) > 0 && entry[0] == 'I' && !verbose.Load() {
 		return len(entry), nil
@@ -74,7 +74,7 @@ func (q *quietLog) Write(entry []byte) (int, error) {
 	return q.out.Write(entry)
 }
 
-// serveVerbosity lets the verbosity of the log be PUT, as kube-apiserver's /debug/flags/v does.
+// serveVerbosity sets the verbosity of the log by PUT, as kube-apiserver's /debug/flags/v does.
 func serveVerbosity(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

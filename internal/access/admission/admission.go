@@ -35,32 +35,33 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	basecompatibility "k8s.io/component-base/compatibility"
 
-	"github.com/crd-server/crd-server/internal/answers"
+	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
-// Config is what an Admission is made of.
+// Config is what an Admission needs.
 type Config struct {
 	Options *Options
-	// Authorizer is what policies may ask.
+	// Authorizer decides for the authorizer variable of policies.
 	Authorizer authorizer.Authorizer
-	// OpenAPI answers for this server's /openapi/v3, by which policies know the types of custom resources where there is no host cluster. It
-	// may be nil.
+	// OpenAPI serves this server's /openapi/v3. Without a host cluster, policies get the types of custom resources
+	// from it. It may be nil.
 	OpenAPI http.RoundTripper
-	// Tracer traces the calls of webhooks.
+	// Tracer traces calls of webhooks.
 	Tracer trace.TracerProvider
 	// ID names this server in metrics.
 	ID string
 }
 
-// Admission asks the plugins. They know what is configured once Run has run for a moment, and wait for that.
+// Admission runs the plugins. Until Run has read the configuration of the host cluster, requests wait.
 type Admission struct {
-	// Chain is what objects are admitted by. It implements MutationInterface and ValidationInterface, which embedding would hide.
+	// Chain admits objects. It implements MutationInterface and ValidationInterface, which embedding would hide.
 	Chain     admission.Interface
 	informers informers.SharedInformerFactory
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// New makes the plugins; nil if there is nobody to ask. What they start ends with background. Errors name the flag that is wrong.
+// New makes the plugins; nil if none is enabled. The work that they start ends with background. Errors name the flag
+// that is wrong.
 func New(background context.Context, c Config) (*Admission, error) {
 	names := c.Options.plugins()
 	if len(names) == 0 {
@@ -92,7 +93,7 @@ func New(background context.Context, c Config) (*Admission, error) {
 		initializer.New(client, dynamicClient, a.informers, c.Authorizer, utilfeature.DefaultFeatureGate, effective, background.Done(), a.mapper),
 		manifests{},
 		webhookinit.NewPluginInitializer(
-			answers.FromWebhooks(webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, config, c.Tracer)), webhook.NewDefaultServiceResolver()),
+			boundedhttp.FromWebhooks(webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, config, c.Tracer)), webhook.NewDefaultServiceResolver()),
 	}, admission.Decorators{admission.DecoratorFunc(admissionmetrics.WithControllerMetrics)})
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)
@@ -101,17 +102,17 @@ func New(background context.Context, c Config) (*Admission, error) {
 	return a, nil
 }
 
-// mapperReset is how often the host cluster's resources are discovered anew, as kube-apiserver does it.
+// mapperReset is how often the resources of the host cluster are discovered again. The value is kube-apiserver's.
 const mapperReset = 30 * time.Second
 
-// Run keeps the plugins informed until the context ends.
+// Run runs the informers of the plugins until ctx is done.
 func (a *Admission) Run(ctx context.Context) {
 	a.informers.StartWithContext(ctx)
 	wait.UntilWithContext(ctx, func(context.Context) { a.mapper.Reset() }, mapperReset)
 	a.informers.Shutdown()
 }
 
-// host is where webhooks, policies and namespaces are.
+// host is the cluster with webhooks, policies and namespaces.
 func (o *Options) host(openAPI http.RoundTripper) (*rest.Config, error) {
 	if o.Kubeconfig == "" {
 		return emptyCluster{openAPI: openAPI}.config(), nil
@@ -123,7 +124,7 @@ func (o *Options) host(openAPI http.RoundTripper) (*rest.Config, error) {
 	return config, nil
 }
 
-// registered are all plugins there are.
+// registered has all plugins.
 func registered() *admission.Plugins {
 	plugins := &admission.Plugins{}
 	lifecycle.Register(plugins)
@@ -134,7 +135,7 @@ func registered() *admission.Plugins {
 	return plugins
 }
 
-// configScheme reads an AdmissionConfiguration.
+// configScheme decodes an AdmissionConfiguration.
 var configScheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(apiserver.AddToScheme(scheme))

@@ -179,7 +179,8 @@ func TestWebhookFromManifests(t *testing.T) {
 	}
 }
 
-// TestHostCluster takes webhooks, policies and namespaces from a host cluster, here one that has nothing but namespaces of three names.
+// TestHostCluster takes webhooks, policies and namespaces from a host cluster, here one that has nothing but
+// namespaces of three names.
 func TestHostCluster(t *testing.T) {
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if name, one := strings.CutPrefix(req.URL.Path, namespaces); one && name == "missing" {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crd-server/crd-server/internal/answers"
+	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
 // mutating returns an Admission with one webhook.
@@ -39,10 +39,10 @@ func TestWebhookThatAnswersForEver(t *testing.T) {
 				sent <- total
 			})
 			table, err := a.create(t, "open", 4)
-			if passes && (err != nil || table == nil) || !passes && (err == nil || !strings.Contains(err.Error(), answers.ErrTooLarge.Error())) {
+			if passes && (err != nil || table == nil) || !passes && (err == nil || !strings.Contains(err.Error(), boundedhttp.ErrTooLarge.Error())) {
 				t.Errorf("got %v, %v", table, err)
 			}
-			if total := <-sent; total > 8*answers.Floor {
+			if total := <-sent; total > 8*boundedhttp.Floor {
 				t.Errorf("%d bytes were taken from the webhook", total)
 			}
 		})

@@ -1,10 +1,10 @@
-// Package admission asks webhooks and policies before objects are stored: MutatingAdmissionPolicy, mutating webhooks,
-// ValidatingAdmissionPolicy and validating webhooks, with the plugins of k8s.io/apiserver in kube-apiserver's order. Nothing
-// is asked unless a flag says so.
+// Package admission lets webhooks and policies admit objects before they are stored: MutatingAdmissionPolicy,
+// mutating webhooks, ValidatingAdmissionPolicy and validating webhooks, with the plugins of k8s.io/apiserver in
+// kube-apiserver's order. All of it is off unless a flag enables it.
 //
-// With a host cluster, what is configured there counts, and namespaces are those of that cluster (NamespaceLifecycle). Without
-// one, the configuration comes from files: the plugins' own configuration names directories of manifests, which
-// take no policy parameters; there every namespace exists (emptycluster.go).
+// With a host cluster, its webhooks, policies and namespaces are used (NamespaceLifecycle). Without one, the
+// configuration comes from files: the configuration of the plugins names directories of manifests, which cannot have
+// policy parameters. Then every namespace exists (emptycluster.go).
 //
 // Begin with New.
 package admission

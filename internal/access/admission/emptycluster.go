@@ -14,16 +14,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// emptyCluster stands in for the host cluster where there is none. Plugins list and watch webhooks, policies and
-// namespaces in it, and find nothing, ever; but any namespace that they ask for exists, as it does for custom resources.
+// emptyCluster takes the place of the host cluster if there is none. Plugins that list and watch webhooks, policies
+// and namespaces find none. But every namespace that they get exists, as for custom resources.
 type emptyCluster struct {
-	// openAPI answers for /openapi/v3: it is this server's own, which knows the types of what is admitted. Nil: there are none.
+	// openAPI serves this server's /openapi/v3, with the types of custom resources; nil: no types.
 	openAPI http.RoundTripper
 }
 
 var _ http.RoundTripper = emptyCluster{}
 
-// config is what clients of it are made with.
+// config returns the configuration of a client.
 func (c emptyCluster) config() *rest.Config {
 	return &rest.Config{
 		Host:          "http://empty",
@@ -35,7 +35,7 @@ func (c emptyCluster) config() *rest.Config {
 
 const namespaces = "/api/v1/namespaces/"
 
-// RoundTrip answers a request, without any network.
+// RoundTrip implements http.RoundTripper without a network.
 func (c emptyCluster) RoundTrip(req *http.Request) (*http.Response, error) {
 	query := req.URL.Query()
 	name, one := strings.CutPrefix(req.URL.Path, namespaces)
@@ -47,7 +47,7 @@ func (c emptyCluster) RoundTrip(req *http.Request) (*http.Response, error) {
 	case req.URL.Path == "/openapi/v3":
 		return answer(req, http.StatusOK, map[string]any{"paths": map[string]any{}})
 	case query.Get("sendInitialEvents") == "true":
-		// An informer that is told so lists first.
+		// Then an informer lists first.
 		return answer(req, http.StatusUnprocessableEntity, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid))
 	case query.Get("watch") == "true":
 		return silence(req), nil
@@ -61,7 +61,7 @@ func (c emptyCluster) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// isList says whether a path is that of a whole resource: /api/v1/<resource> or /apis/<group>/<version>/<resource>.
+// isList reports whether a path is that of a whole resource: /api/v1/<resource> or /apis/<group>/<version>/<resource>.
 func isList(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	return parts[0] == "api" && len(parts) == 3 || parts[0] == "apis" && len(parts) == 4
@@ -97,14 +97,14 @@ func response(req *http.Request, code int, body io.ReadCloser) *http.Response {
 	}
 }
 
-// silence is a watch without events, which ends with the request.
+// silence is a watch without events. It ends with the request.
 func silence(req *http.Request) *http.Response {
 	reader, writer := io.Pipe()
 	stop := context.AfterFunc(req.Context(), func() { writer.CloseWithError(context.Cause(req.Context())) })
 	return response(req, http.StatusOK, &watchBody{PipeReader: reader, stop: stop})
 }
 
-// watchBody ends what waits for the request when its reader has enough.
+// watchBody is the body of such a watch. Close ends it.
 type watchBody struct {
 	*io.PipeReader
 	stop func() bool

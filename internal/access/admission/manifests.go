@@ -16,13 +16,13 @@ import (
 	webhookloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
 )
 
-// manifests reads the manifests of webhooks and policies. The plugins check that expressions compile and names are taken once; what
-// a kube-apiserver's endpoint would set and check before, is done here.
+// manifests reads the manifests of webhooks and policies. The plugins check that expressions compile and that names
+// are unique. manifests applies the defaults and the validation of kube-apiserver's endpoints.
 type manifests struct{}
 
 var _ admission.PluginInitializer = manifests{}
 
-// Initialize gives a plugin what it reads manifests with.
+// Initialize sets the loader of a plugin's manifests.
 func (manifests) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(initializer.WantsManifestLoaders); ok {
 		wants.SetManifestLoaders(&initializer.ManifestLoaders{
@@ -34,7 +34,7 @@ func (manifests) Initialize(plugin admission.Interface) {
 	}
 }
 
-// manifestDecoder is strict: a field that nobody knows is a mistake.
+// manifestDecoder is strict: unknown fields are errors.
 var manifestDecoder = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(admissionregistrationv1.AddToScheme(scheme))
@@ -43,10 +43,11 @@ var manifestDecoder = func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }()
 
-// errNoWebhook: a directory of webhooks has something else.
+// errNoWebhook: a directory of webhooks has an object of another kind.
 var errNoWebhook = errors.New("unsupported resource type")
 
-// accept returns a function that takes objects of one type, alone or in a list of theirs, once complete has completed and checked them.
+// accept returns a function that takes objects of one type, alone or in a list. complete applies defaults and
+// validates.
 func accept[T any, L any](unrecognized error, items func(*L) []T, complete func(*T) error) func(runtime.Object) ([]*T, error) {
 	return func(obj runtime.Object) ([]*T, error) {
 		var found []*T
@@ -163,14 +164,14 @@ func mutatingPolicies(dir string) ([]*admissionregistrationv1.MutatingAdmissionP
 		func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
 }
 
-// setDefault sets what is missing.
+// setDefault sets a missing value.
 func setDefault[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}
 }
 
-// webhookTimeout is the timeout of a webhook that has none, in seconds.
+// webhookTimeout is the default timeout of a webhook, in seconds.
 const webhookTimeout int32 = 10
 
 func setWebhookDefaults(failure **admissionregistrationv1.FailurePolicyType, match **admissionregistrationv1.MatchPolicyType,
@@ -202,7 +203,7 @@ func setScopes(rules []admissionregistrationv1.RuleWithOperations) {
 	}
 }
 
-// reviewVersions are those that the plugins send.
+// reviewVersions are the versions that the plugins send.
 var reviewVersions = []string{"v1", "v1beta1"}
 
 func checkWebhook(name string, effects *admissionregistrationv1.SideEffectClass, versions []string) error {

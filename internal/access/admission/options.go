@@ -13,17 +13,18 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 )
 
-// Options say who is asked. The names of the flags and what they mean are kube-apiserver's and its extension servers'.
+// Options configures the plugins. Flags have the names and meanings of kube-apiserver's and extension API servers'.
 type Options struct {
-	// ConfigFile is an AdmissionConfiguration: among other things the directories with manifests of webhooks and policies.
+	// ConfigFile is an AdmissionConfiguration. Among others it names the directories with manifests of webhooks and
+	// policies.
 	ConfigFile string
 	// Enable and Disable are names of plugins.
 	Enable, Disable []string
-	// Kubeconfig leads to the host cluster, whose webhooks, policies and namespaces count.
+	// Kubeconfig names the host cluster, whose webhooks, policies and namespaces are used.
 	Kubeconfig string
 }
 
-// order is that in which plugins are asked.
+// order is the order of the plugins.
 var order = []string{
 	lifecycle.PluginName,
 	mutatingpolicy.PluginName,
@@ -36,8 +37,8 @@ var order = []string{
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "admission-control-config-file", o.ConfigFile,
 		"`File` with an AdmissionConfiguration; it can name directories with manifests of webhooks and policies (staticManifestsDir).")
-	fs.StringSliceVar(&o.Enable, "enable-admission-plugins", o.Enable, "Plugins of admission to enable beside the default ones, comma separated: "+strings.Join(order, ", ")+".")
-	fs.StringSliceVar(&o.Disable, "disable-admission-plugins", o.Disable, "Plugins of admission to disable, comma separated.")
+	fs.StringSliceVar(&o.Enable, "enable-admission-plugins", o.Enable, "Admission plugins to enable besides the default ones, comma separated: "+strings.Join(order, ", ")+".")
+	fs.StringSliceVar(&o.Disable, "disable-admission-plugins", o.Disable, "Admission plugins to disable, comma separated.")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"`File` (a kubeconfig) of the host cluster, whose admission webhooks, policies and namespaces count here too.")
 }
@@ -62,8 +63,8 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// plugins are the names of those enabled, in order. With a host cluster all of them are by default; without one, all but NamespaceLifecycle
-// are if there is a configuration, for else there is nothing to ask.
+// plugins returns the names of the enabled plugins, in order. The default is all with a host cluster, all but
+// NamespaceLifecycle with a configuration file, and none otherwise.
 func (o *Options) plugins() []string {
 	var names []string
 	for _, name := range order {

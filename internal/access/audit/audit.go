@@ -19,12 +19,12 @@ import (
 	"k8s.io/apiserver/plugin/pkg/audit/truncate"
 	"k8s.io/apiserver/plugin/pkg/audit/webhook"
 
-	"github.com/crd-server/crd-server/internal/answers"
+	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
-// Audit is what the filters of requests need.
+// Audit has what the filters of requests need.
 type Audit struct {
-	// Sink takes events while Run runs. Policy says which there are. Both are nil if nothing is to be written.
+	// Sink takes events while Run runs. Policy selects them. Both are nil without a policy.
 	Sink   audit.Sink
 	Policy audit.PolicyRuleEvaluator
 
@@ -59,7 +59,7 @@ func New(o *Options) (*Audit, error) {
 	return &Audit{Sink: all, Policy: policy.NewPolicyRuleEvaluator(rules), backend: all}, nil
 }
 
-// Run writes events until the context ends, and then what is left of them.
+// Run writes events until ctx is done, and then the remaining ones.
 func (a *Audit) Run(ctx context.Context) error {
 	if a.backend == nil {
 		return nil
@@ -72,7 +72,7 @@ func (a *Audit) Run(ctx context.Context) error {
 	return nil
 }
 
-// open returns the log, which nobody else can read.
+// open returns the log. Only the owner can read the file.
 func (o *LogOptions) open() (io.Writer, error) {
 	if o.Path == "-" {
 		return os.Stdout, nil
@@ -92,25 +92,25 @@ func (o *LogOptions) open() (io.Writer, error) {
 	}, nil
 }
 
-// backend sends events to the webhook.
+// backend returns a backend that sends events to the webhook.
 func (o *WebhookOptions) backend() (audit.Backend, error) {
 	config, err := utilwebhook.LoadKubeconfig(o.ConfigFile, nil)
 	if err != nil {
 		return nil, err
 	}
 	backoff := utilwebhook.DefaultRetryBackoffWithInitialDelay(o.InitialBackoff)
-	sent, err := utilwebhook.NewGenericWebhook(audit.Scheme, audit.Codecs, answers.Bounded(config), []schema.GroupVersion{auditv1.SchemeGroupVersion}, backoff)
+	sent, err := utilwebhook.NewGenericWebhook(audit.Scheme, audit.Codecs, boundedhttp.Bounded(config), []schema.GroupVersion{auditv1.SchemeGroupVersion}, backoff)
 	if err != nil {
 		return nil, err
 	}
 	return webhook.NewDynamicBackend(sent.RestClient, backoff), nil
 }
 
-// wrap adds to a backend what the options ask for.
+// wrap adds batching and truncation to a backend, as configured.
 func (o *backendOptions) wrap(backend audit.Backend) audit.Backend {
 	switch o.Mode {
 	case ModeBlocking:
-		backend = forgiving{backend}
+		backend = lenient{backend}
 	case ModeBatch:
 		backend = buffered.NewBackend(backend, o.Batch)
 	}
@@ -120,10 +120,10 @@ func (o *backendOptions) wrap(backend audit.Backend) audit.Backend {
 	return backend
 }
 
-// forgiving lets requests go on whose events cannot be written.
-type forgiving struct{ audit.Backend }
+// lenient lets requests go on if their events cannot be written.
+type lenient struct{ audit.Backend }
 
-func (f forgiving) ProcessEvents(events ...*auditinternal.Event) bool {
+func (f lenient) ProcessEvents(events ...*auditinternal.Event) bool {
 	f.Backend.ProcessEvents(events...)
 	return true
 }

@@ -1,5 +1,5 @@
-// Package audit writes down who did what: the events that a policy asks for, into a log and to a webhook.
+// Package audit configures the audit log: the events that a policy selects are written to a file and sent to a webhook.
 //
-// Policy, events and backends are those of k8s.io/apiserver, under kube-apiserver's flags. Without a policy nothing is
-// written, and nothing is done for it. Begin with New.
+// Policy, events and backends are those of k8s.io/apiserver, with kube-apiserver's flags. Without a policy there are
+// no events and no costs. Begin with New.
 package audit

@@ -17,26 +17,26 @@ import (
 const (
 	// ModeBatch collects events and writes them in the background.
 	ModeBatch = "batch"
-	// ModeBlocking writes an event before the request goes on.
+	// ModeBlocking writes an event before the server continues with the request.
 	ModeBlocking = "blocking"
-	// ModeBlockingStrict is ModeBlocking, and refuses a request whose first event cannot be written.
+	// ModeBlockingStrict is like ModeBlocking, and refuses a request if its first event cannot be written.
 	ModeBlockingStrict = "blocking-strict"
 )
 
 var modes = []string{ModeBatch, ModeBlocking, ModeBlockingStrict}
 
-// version is that of the events that are written; there is no other.
+// version is the only version of events.
 const version = "audit.k8s.io/v1"
 
-// Options say what is written, and where to. The names of the flags, what they mean and their defaults are kube-apiserver's.
+// Options selects events and backends. Flags have the names, meanings and defaults of kube-apiserver's.
 type Options struct {
-	// PolicyFile says what is written; without one nothing is.
+	// PolicyFile selects the events; without one there are none.
 	PolicyFile string
 	Log        LogOptions
 	Webhook    WebhookOptions
 }
 
-// LogOptions describe the log.
+// LogOptions describes the log file.
 type LogOptions struct {
 	// Path is the file; - is the standard output.
 	Path string
@@ -48,7 +48,7 @@ type LogOptions struct {
 	backendOptions
 }
 
-// WebhookOptions describe whom events are sent to.
+// WebhookOptions describes the webhook.
 type WebhookOptions struct {
 	// ConfigFile is a kubeconfig that names the webhook.
 	ConfigFile     string
@@ -57,7 +57,7 @@ type WebhookOptions struct {
 	backendOptions
 }
 
-// backendOptions are what both kinds of backends have.
+// backendOptions are the options that both backends have.
 type backendOptions struct {
 	Mode            string
 	Batch           buffered.BatchConfig
@@ -65,7 +65,7 @@ type backendOptions struct {
 	Truncate        truncate.Config
 }
 
-// NewOptions returns the defaults: nothing is written.
+// NewOptions returns the defaults: no audit.
 func NewOptions() Options {
 	limits := truncate.Config{MaxBatchSize: 10 << 20, MaxEventSize: 100 << 10}
 	return Options{
@@ -92,12 +92,12 @@ func NewOptions() Options {
 // AddFlags adds the flags of o.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.PolicyFile, "audit-policy-file", o.PolicyFile,
-		"`File` with the audit policy: which requests are written down, and how much of them. Without one nothing is.")
+		"`File` with the audit policy, which selects requests and the amount of detail. Without one nothing is audited.")
 	l := &o.Log
 	fs.StringVar(&l.Path, "audit-log-path", l.Path, "`File` that events are written to; - is the standard output.")
-	fs.IntVar(&l.MaxAge, "audit-log-maxage", l.MaxAge, "Days that old audit logs are kept; 0: for ever.")
-	fs.IntVar(&l.MaxBackups, "audit-log-maxbackup", l.MaxBackups, "Old audit logs that are kept; 0: all.")
-	fs.IntVar(&l.MaxSize, "audit-log-maxsize", l.MaxSize, "Megabytes after which a new audit log is begun; 0: never.")
+	fs.IntVar(&l.MaxAge, "audit-log-maxage", l.MaxAge, "Days for which old audit logs are kept; 0: for ever.")
+	fs.IntVar(&l.MaxBackups, "audit-log-maxbackup", l.MaxBackups, "Number of old audit logs to keep; 0: all.")
+	fs.IntVar(&l.MaxSize, "audit-log-maxsize", l.MaxSize, "Size in megabytes at which a new audit log begins; 0: no limit.")
 	fs.BoolVar(&l.Compress, "audit-log-compress", l.Compress, "Compresses old audit logs.")
 	fs.StringVar(&l.Format, "audit-log-format", l.Format, "Format of the audit log: "+strings.Join(log.AllowedFormats, " or ")+".")
 	fs.StringVar(&l.Version, "audit-log-version", l.Version, "Version of the events in the audit log.")
@@ -113,17 +113,17 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o *backendOptions) addFlags(fs *pflag.FlagSet, name string) {
 	flag := func(part string) string { return "audit-" + name + "-" + part }
 	fs.StringVar(&o.Mode, flag("mode"), o.Mode, "When events are written: "+strings.Join(modes, ", ")+
-		". Blocking ones delay the answer; strict ones refuse a request that cannot be written down.")
-	fs.IntVar(&o.Batch.BufferSize, flag("batch-buffer-size"), o.Batch.BufferSize, "Events that may wait in mode batch; more are lost.")
-	fs.IntVar(&o.Batch.MaxBatchSize, flag("batch-max-size"), o.Batch.MaxBatchSize, "Events in one batch at most.")
-	fs.DurationVar(&o.Batch.MaxBatchWait, flag("batch-max-wait"), o.Batch.MaxBatchWait, "Time after which a batch is written though it is not full.")
-	fs.BoolVar(&o.Batch.ThrottleEnable, flag("batch-throttle-enable"), o.Batch.ThrottleEnable, "Whether batches are limited.")
-	fs.Float32Var(&o.Batch.ThrottleQPS, flag("batch-throttle-qps"), o.Batch.ThrottleQPS, "Batches a second, on average.")
-	fs.IntVar(&o.Batch.ThrottleBurst, flag("batch-throttle-burst"), o.Batch.ThrottleBurst, "Batches at one moment, after a pause.")
-	fs.BoolVar(&o.TruncateEnabled, flag("truncate-enabled"), o.TruncateEnabled, "Whether large events and batches are cut.")
-	fs.Int64Var(&o.Truncate.MaxBatchSize, flag("truncate-max-batch-size"), o.Truncate.MaxBatchSize, "Bytes of a batch; larger ones are split.")
+		". The blocking modes delay responses; blocking-strict refuses a request if its event cannot be written.")
+	fs.IntVar(&o.Batch.BufferSize, flag("batch-buffer-size"), o.Batch.BufferSize, "Events that may wait in mode batch; further ones are lost.")
+	fs.IntVar(&o.Batch.MaxBatchSize, flag("batch-max-size"), o.Batch.MaxBatchSize, "Maximum number of events in one batch.")
+	fs.DurationVar(&o.Batch.MaxBatchWait, flag("batch-max-wait"), o.Batch.MaxBatchWait, "Time after which a batch is written even if it is not full.")
+	fs.BoolVar(&o.Batch.ThrottleEnable, flag("batch-throttle-enable"), o.Batch.ThrottleEnable, "Limits the rate of batches.")
+	fs.Float32Var(&o.Batch.ThrottleQPS, flag("batch-throttle-qps"), o.Batch.ThrottleQPS, "Average number of batches per second.")
+	fs.IntVar(&o.Batch.ThrottleBurst, flag("batch-throttle-burst"), o.Batch.ThrottleBurst, "Number of batches that may follow each other immediately.")
+	fs.BoolVar(&o.TruncateEnabled, flag("truncate-enabled"), o.TruncateEnabled, "Truncates large events and batches.")
+	fs.Int64Var(&o.Truncate.MaxBatchSize, flag("truncate-max-batch-size"), o.Truncate.MaxBatchSize, "Maximum size in bytes of a batch; larger ones are split.")
 	fs.Int64Var(&o.Truncate.MaxEventSize, flag("truncate-max-event-size"), o.Truncate.MaxEventSize,
-		"Bytes of an event; larger ones lose request and response, and are left out if they are still too large.")
+		"Maximum size in bytes of an event. Larger ones lose the request and response objects, and are dropped if they are still too large.")
 }
 
 // Validate returns every mistake.

@@ -25,37 +25,37 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 
-	"github.com/crd-server/crd-server/internal/answers"
-	"github.com/crd-server/crd-server/internal/hostcluster"
+	"github.com/crd-server/crd-server/internal/access/hostcluster"
+	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
-// Config is what an Authenticator is made of.
+// Config is what an Authenticator needs.
 type Config struct {
 	Options *Options
-	// ClientCAs are the authorities of client certificates, those of Options.ClientCAFile among them.
+	// ClientCAs are the authorities of client certificates, including those of Options.ClientCAFile.
 	ClientCAs dynamiccertificates.CAContentProvider
-	// First is asked before all others, if it is not nil.
+	// First is the first authenticator; it may be nil.
 	First authenticator.Request
-	// AnonymousPaths are open to anybody while Options.Anonymous is not set.
+	// AnonymousPaths are open to anonymous requests while Options.Anonymous is not set.
 	AnonymousPaths []string
 }
 
-// Authenticator tells whom a request is from. It looks after its files and its ConfigMap while Run runs.
+// Authenticator finds the user of a request. It follows its files and its ConfigMap while Run runs.
 type Authenticator struct {
 	authenticator.Request
-	// ClientCAs are the authorities whose certificates clients are to be asked for in the TLS handshake.
+	// ClientCAs are the authorities that the TLS handshake names to clients.
 	ClientCAs dynamiccertificates.CAContentProvider
-	// RequestHeaders are the headers of front proxies, which requests must not keep; nil without front proxies.
+	// RequestHeaders are the headers of front proxies, which are removed from requests; nil without front proxies.
 	RequestHeaders *authenticatorfactory.RequestHeaderConfig
-	// Audiences are those that requests must be for.
+	// Audiences are the audiences that tokens must be for.
 	Audiences authenticator.Audiences
 
-	// run are what looks after files and the host cluster; each ends with its context.
+	// run follows files and the host cluster; each function ends with its context.
 	run []func(context.Context)
 }
 
-// New makes an authenticator. What it starts ends with lifecycle. With a host cluster it reads the cluster's ConfigMap. Errors name the flag
-// that is wrong.
+// New makes an authenticator. The work that it starts ends with lifecycle. With a host cluster it reads the cluster's
+// ConfigMap. Errors name the flag that is wrong.
 func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 	o := config.Options
 	a := &Authenticator{Audiences: o.Audiences}
@@ -83,25 +83,25 @@ func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 		return nil, err
 	}
 	if len(tokens) > 0 {
-		token := tokencache.New(tokenunion.New(tokens...), true, rememberedToken, 0)
+		token := tokencache.New(tokenunion.New(tokens...), true, tokenTTL, 0)
 		methods = append(methods, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
 	}
 	a.Request = group.NewAuthenticatedGroupAdder(union.New(methods...))
-	nobody, err := o.anonymous(structured, config.AnonymousPaths)
+	anonymous, err := o.anonymous(structured, config.AnonymousPaths)
 	if err != nil {
 		return nil, err
 	}
-	if nobody != nil {
-		// A credential that is wrong is an error, not nobody's.
-		a.Request = union.NewFailOnError(a.Request, nobody)
+	if anonymous != nil {
+		// A request with a wrong credential is refused: it is not anonymous.
+		a.Request = union.NewFailOnError(a.Request, anonymous)
 	}
 	return a, nil
 }
 
-// rememberedToken is how long a token that was accepted is not looked at again, as with kube-apiserver.
-const rememberedToken = 10 * time.Second
+// tokenTTL is how long an accepted token is cached. The value is kube-apiserver's.
+const tokenTTL = 10 * time.Second
 
-// Run looks after files and the host cluster until the context ends.
+// Run follows files and the host cluster until ctx is done.
 func (a *Authenticator) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, run := range a.run {
@@ -111,8 +111,8 @@ func (a *Authenticator) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// trust finds the authorities of client certificates, and the front proxies: what flags say, and what a host cluster says where
-// they are silent.
+// trust returns the authorities of client certificates, and sets a.RequestHeaders. Flags have precedence over the
+// host cluster.
 func (a *Authenticator) trust(ctx context.Context, config *Config, client kubernetes.Interface) (clients dynamiccertificates.CAContentProvider, err error) {
 	o := config.Options
 	clients = config.ClientCAs
@@ -135,7 +135,7 @@ func (a *Authenticator) trust(ctx context.Context, config *Config, client kubern
 		if !o.Delegated.TolerateFailure {
 			return nil, err
 		}
-		klog.FromContext(ctx).Error(err, "Starting without the host cluster's client certificates and front proxies")
+		klog.FromContext(ctx).Error(err, "Starting without the client authorities and front proxies of the host cluster")
 	}
 	if o.ClientCAFile == "" {
 		clients = dynamiccertificates.NewUnionCAContentProvider(clients, found.clientCA)
@@ -148,7 +148,7 @@ func (a *Authenticator) trust(ctx context.Context, config *Config, client kubern
 	return clients, nil
 }
 
-// tokens returns the ways to authenticate tokens, local ones first, and the configuration file if there is one.
+// tokens returns the authenticators of tokens, local ones first, and the configuration file if there is one.
 func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kubernetes.Interface) (structured *apiserver.AuthenticationConfiguration, tokens []authenticator.Token, err error) {
 	if o.TokenFile != "" {
 		file, err := tokenfile.NewCSV(o.TokenFile)
@@ -169,7 +169,7 @@ func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kub
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
-		asked, err := webhooktoken.New(answers.Bounded(config), o.Webhook.Version, a.Audiences, hostcluster.RetryBackoff())
+		asked, err := webhooktoken.New(boundedhttp.Bounded(config), o.Webhook.Version, a.Audiences, hostcluster.RetryBackoff())
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
@@ -185,7 +185,7 @@ func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kub
 	return structured, tokens, nil
 }
 
-// issued returns what accepts the tokens of issuers, by configuration file or by flags; nil without any.
+// issued returns the authenticator of tokens of issuers, from a configuration file or flags; nil without issuers.
 func (a *Authenticator) issued(lifecycle context.Context, o *Options) (*apiserver.AuthenticationConfiguration, authenticator.Token, error) {
 	switch {
 	case o.ConfigFile != "":
@@ -213,7 +213,7 @@ func (a *Authenticator) issued(lifecycle context.Context, o *Options) (*apiserve
 	return nil, nil, nil
 }
 
-// anonymous returns what lets requests without a credential through; nil if nothing does.
+// anonymous returns the authenticator of anonymous requests; nil if there are none.
 func (o *Options) anonymous(structured *apiserver.AuthenticationConfiguration, paths []string) (authenticator.Request, error) {
 	if structured != nil && structured.Anonymous != nil {
 		if o.Anonymous != cliflag.Unset {

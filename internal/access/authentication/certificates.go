@@ -15,41 +15,42 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// certificates verifies client certificates and remembers those it has verified, until they expire or the authorities
-// change: verifying a chain for every request would cost as much as a whole read.
+// certificates verifies client certificates. It caches the result until the certificate expires or the authorities
+// change, because verifying a chain for every request would cost as much as a whole read.
 type certificates struct {
 	authorities dynamiccertificates.CAContentProvider
-	// generation counts the changes of the authorities; what was verified under another one does not count.
+	// generation counts the changes of the authorities. Results of other generations are not used.
 	generation atomic.Uint64
 	verified   *cache.LRUExpireCache
 }
 
 var _ authenticator.Request = &certificates{}
 
-// rememberedCertificates bounds the memory; a certificate that fell out is only verified again.
-const rememberedCertificates = 4096
+// maxVerified bounds the cache. A certificate that was evicted is verified again.
+const maxVerified = 4096
 
-// verifiedKey names the certificates a client presented, at one generation of the authorities.
+// verifiedKey identifies the certificates of a client, in one generation of the authorities.
 type verifiedKey struct {
 	generation uint64
 	presented  [sha256.Size]byte
 }
 
 func newCertificates(authorities dynamiccertificates.CAContentProvider) *certificates {
-	c := &certificates{authorities: authorities, verified: cache.NewLRUExpireCache(rememberedCertificates)}
+	c := &certificates{authorities: authorities, verified: cache.NewLRUExpireCache(maxVerified)}
 	authorities.AddListener(c)
 	return c
 }
 
-// Enqueue hears that the authorities have changed.
+// Enqueue implements dynamiccertificates.Listener: the authorities have changed.
 func (c *certificates) Enqueue() { c.generation.Add(1) }
 
-// AuthenticateRequest returns whom the client certificate is for: the common name is the user, the organizations are the groups.
+// AuthenticateRequest returns the user of the client certificate: its common name. The organizations are the groups.
 func (c *certificates) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	if req.TLS == nil || len(req.TLS.PeerCertificates) == 0 {
 		return nil, false, nil
 	}
-	// The generation is read before the authorities: should they change in between, the result is filed under a past one.
+	// The generation is read before the authorities. If they change in between, the result belongs to a past
+	// generation.
 	key := verifiedKey{c.generation.Load(), fingerprint(req.TLS.PeerCertificates)}
 	if known, ok := c.verified.Get(key); ok {
 		return known.(*authenticator.Response), true, nil

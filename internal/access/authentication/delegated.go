@@ -13,10 +13,10 @@ import (
 	webhooktoken "k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/crd-server/crd-server/internal/hostcluster"
+	"github.com/crd-server/crd-server/internal/access/hostcluster"
 )
 
-// The ConfigMap in which a cluster tells extension API servers whom to believe, and its keys.
+// The ConfigMap with a cluster's authorities and front proxies for extension API servers, and its keys.
 const (
 	configMapNamespace = "kube-system"
 	configMapName      = "extension-apiserver-authentication"
@@ -30,7 +30,7 @@ const (
 	keyNames       = "requestheader-allowed-names"
 )
 
-// client returns one of the host cluster; nil without one.
+// client returns a client of the host cluster; nil without one.
 func (o *DelegatedOptions) client() (kubernetes.Interface, error) {
 	if o.Kubeconfig == "" {
 		return nil, nil
@@ -42,7 +42,7 @@ func (o *DelegatedOptions) client() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// lookup is what the ConfigMap of a host cluster says; its changes are followed.
+// lookup has the content of the ConfigMap of a host cluster, and follows its changes.
 type lookup struct {
 	client            kubernetes.Interface
 	clientCA, proxyCA *foundCA
@@ -63,12 +63,12 @@ func newLookup(client kubernetes.Interface) (*lookup, error) {
 	return &lookup{client: client, clientCA: clientCA, proxyCA: proxyCA, headers: headers}, nil
 }
 
-// read reads the ConfigMap once. What it says counts when read returns.
+// read reads the ConfigMap once. Its content is in force when read returns.
 func (l *lookup) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, hostcluster.ReviewTimeout)
 	defer cancel()
 	found, err := l.client.CoreV1().ConfigMaps(configMapNamespace).Get(ctx, configMapName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) { // it may be made later
+	if apierrors.IsNotFound(err) { // it may be created later
 		return nil
 	}
 	if err == nil {
@@ -81,6 +81,7 @@ func (l *lookup) read(ctx context.Context) error {
 	return nil
 }
 
+// requestHeaders returns the configuration of front proxies in the ConfigMap.
 func (l *lookup) requestHeaders() *authenticatorfactory.RequestHeaderConfig {
 	return &authenticatorfactory.RequestHeaderConfig{
 		UsernameHeaders:     headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.UsernameHeaders)),
@@ -92,7 +93,7 @@ func (l *lookup) requestHeaders() *authenticatorfactory.RequestHeaderConfig {
 	}
 }
 
-// tokenReviews asks the host cluster about tokens.
+// tokenReviews returns an authenticator that lets the host cluster review tokens.
 func tokenReviews(client kubernetes.Interface, audiences authenticator.Audiences) (authenticator.Token, error) {
 	authenticatorfactory.RegisterMetrics()
 	return webhooktoken.NewFromInterface(client.AuthenticationV1(), audiences, hostcluster.RetryBackoff(), hostcluster.ReviewTimeout, webhooktoken.AuthenticatorMetrics{

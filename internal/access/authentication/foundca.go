@@ -8,13 +8,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// foundCA are authorities in the ConfigMap of a host cluster. The controller of k8s.io/apiserver knows them only some time after
-// it has begun to run, and until then everybody would be refused who is known: 401, which clients do not repeat. So what was read
-// at the start counts until the controller knows.
+// foundCA is the authorities in the ConfigMap of a host cluster. The controller of k8s.io/apiserver knows them only
+// some time after its start. Until then clients would get 401, which they do not retry. So the authorities read at
+// the start are used until the controller knows them.
 type foundCA struct {
 	*dynamiccertificates.ConfigMapCAController
 	key string
-	// first is what was read at the start, nil if there was nothing. It is set before anybody asks.
+	// first is the authorities read at the start; nil if there were none. It is set before the first request.
 	first dynamiccertificates.CAContentProvider
 }
 
@@ -28,7 +28,7 @@ func newFoundCA(purpose, key string, client kubernetes.Interface) (*foundCA, err
 	return &foundCA{ConfigMapCAController: controller, key: key}, nil
 }
 
-// begin takes the authorities from the ConfigMap as it is at the start.
+// begin sets the authorities read at the start.
 func (f *foundCA) begin(found *corev1.ConfigMap) (err error) {
 	if bundle := found.Data[f.key]; bundle != "" {
 		f.first, err = dynamiccertificates.NewStaticCAContent(f.Name(), []byte(bundle))

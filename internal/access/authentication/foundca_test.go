@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestFoundAtOnce has what a host cluster's ConfigMap says count as soon as it was read, before anything follows it: otherwise a server
-// that has just started refuses everybody whom an aggregator speaks for.
+// TestFoundAtOnce has what a host cluster's ConfigMap says count as soon as it was read, before anything follows it:
+// otherwise a server that has just started refuses everybody whom an aggregator speaks for.
 func TestFoundAtOnce(t *testing.T) {
 	authorities, err := os.ReadFile(newAuthority(t).file)
 	if err != nil {

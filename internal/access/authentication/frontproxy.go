@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// frontProxy believes the headers of a proxy that proves itself with a client certificate.
+// frontProxy accepts the headers of a proxy with a client certificate.
 type frontProxy struct {
 	config  *authenticatorfactory.RequestHeaderConfig
 	proxies *certificates
@@ -28,8 +28,8 @@ func newFrontProxy(config *authenticatorfactory.RequestHeaderConfig) *frontProxy
 	}
 }
 
-// AuthenticateRequest returns whom the proxy has named. A request without such a header is not from a proxy, so its certificate need
-// not be verified as one's.
+// AuthenticateRequest returns the user that the proxy names. A request without such a header is not from a proxy, so
+// its certificate is not verified.
 func (p *frontProxy) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	named := func(header string) bool { return req.Header.Get(header) != "" }
 	if !slices.ContainsFunc(p.config.UsernameHeaders.Value(), named) {
@@ -45,7 +45,7 @@ func (p *frontProxy) AuthenticateRequest(req *http.Request) (*authenticator.Resp
 	return p.headers.AuthenticateRequest(req)
 }
 
-// requestHeaders returns what flags say of front proxies; nil if they say nothing.
+// requestHeaders returns the configuration of front proxies by flags; nil without the flags.
 func (o *FrontProxyOptions) requestHeaders() (*authenticatorfactory.RequestHeaderConfig, *dynamiccertificates.DynamicFileCAContent, error) {
 	if o.ClientCAFile == "" {
 		return nil, nil, nil

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// FuzzFrontProxy sends headers, as they stand in a request, as a proxy does and as others do. The user is who the proxy says, in every respect; of
-// others nothing is believed.
+// FuzzFrontProxy sends headers, as they stand in a request, as a proxy does and as others do. The user is who the
+// proxy says, in every respect; of others nothing is believed.
 func FuzzFrontProxy(f *testing.F) {
 	proxies := newAuthority(f)
 	options := FrontProxyOptions{ClientCAFile: proxies.file, AllowedNames: []string{"front"},
@@ -78,7 +78,8 @@ func checkUser(t *testing.T, got *user.DefaultInfo, want user.DefaultInfo) {
 	}
 }
 
-// said is what the headers of FuzzFrontProxy say of a user, the values of extra sorted, and which headers are about something else.
+// said is what the headers of FuzzFrontProxy say of a user, the values of extra sorted, and which headers are about
+// something else.
 func said(headers http.Header) (who user.DefaultInfo, others http.Header) {
 	who.Extra, others = map[string][]string{}, http.Header{}
 	who.Name = headers.Get("X-Remote-User")

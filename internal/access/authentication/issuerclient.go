@@ -9,15 +9,15 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/crd-server/crd-server/internal/answers"
+	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
-// issuerTimeout bounds a question to an issuer; it is kube-apiserver's.
+// issuerTimeout bounds a request to an issuer. The value is kube-apiserver's.
 const issuerTimeout = 30 * time.Second
 
-// clientOf returns a client for what an issuer publishes. It differs from the library's own in that answers are bounded.
+// clientOf returns an HTTP client for an issuer. Unlike the library's client it limits responses.
 func clientOf(issuer *apiserver.Issuer) (*http.Client, error) {
-	trust := &tls.Config{MinVersion: tls.VersionTLS12} // without an authority of its own, the system's are believed
+	trust := &tls.Config{MinVersion: tls.VersionTLS12} // without authorities of its own it uses the system's
 	if issuer.CertificateAuthority != "" {
 		roots, err := certutil.NewPoolFromBytes([]byte(issuer.CertificateAuthority))
 		if err != nil {
@@ -26,5 +26,5 @@ func clientOf(issuer *apiserver.Issuer) (*http.Client, error) {
 		trust.RootCAs = roots
 	}
 	transport := utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: trust})
-	return &http.Client{Transport: answers.Transport(transport), Timeout: issuerTimeout}, nil
+	return &http.Client{Transport: boundedhttp.Transport(transport), Timeout: issuerTimeout}, nil
 }

@@ -58,7 +58,7 @@ func parseConfig(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	return config, nil
 }
 
-// jwt returns the issuer that flags describe, as a configuration file would.
+// jwt returns the issuer that flags describe, in the form of a configuration file.
 func (o *OIDCOptions) jwt() (apiserver.JWTAuthenticator, error) {
 	prefix := o.UsernamePrefix
 	switch {
@@ -87,7 +87,7 @@ func (o *OIDCOptions) jwt() (apiserver.JWTAuthenticator, error) {
 	return jwt, nil
 }
 
-// issuers accepts tokens of OpenID Connect issuers, which may be replaced by others while the server runs.
+// issuers authenticates tokens of OpenID Connect issuers. The configuration may change while the server runs.
 type issuers struct {
 	// lifecycle ends with the server.
 	lifecycle  context.Context
@@ -98,7 +98,7 @@ type issuers struct {
 // issuerSet is the issuers of one configuration.
 type issuerSet struct {
 	authenticator.Token
-	// stop ends what the issuers have started; healthy says why one of them cannot be used yet.
+	// stop ends the work of the issuers. healthy returns an error while one of them cannot be used yet.
 	stop    context.CancelFunc
 	healthy func() error
 }
@@ -116,7 +116,7 @@ func newIssuers(lifecycle context.Context, jwts []apiserver.JWTAuthenticator, al
 	return i, nil
 }
 
-// AuthenticateToken asks the issuers of the present configuration.
+// AuthenticateToken implements authenticator.Token.
 func (i *issuers) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	return i.current.Load().AuthenticateToken(ctx, token)
 }
@@ -153,17 +153,18 @@ func (i *issuers) make(jwts []apiserver.JWTAuthenticator) (*issuerSet, error) {
 	}, nil
 }
 
-// How changes of a configuration file are taken, as kube-apiserver does it.
+// The values of kube-apiserver for changes of a configuration file.
 const (
 	configPoll = time.Minute
-	// healthyPoll and healthyWait: new issuers take over when their keys are there; if they do not come in time, the old ones stay.
+	// New issuers take over when their keys have been fetched. The server checks every healthyPoll, and keeps the old
+	// issuers if the keys are missing after healthyWait.
 	healthyPoll = 100 * time.Millisecond
 	healthyWait = time.Minute
-	// retirement is how long the old issuers finish what they have begun.
+	// retirement is how long the old issuers may finish requests in flight.
 	retirement = time.Minute
 )
 
-// follow takes over the changes of a configuration file until the context ends.
+// follow reads the configuration file again when it changes, until ctx is done.
 func (i *issuers) follow(ctx context.Context, file string, last []byte) {
 	filesystem.WatchUntil(ctx, configPoll, file, func() {
 		config, data, err := readConfig(file)
@@ -181,7 +182,7 @@ func (i *issuers) follow(ctx context.Context, file string, last []byte) {
 	})
 }
 
-// replace puts other issuers in the place of the present ones, as soon as they can be used.
+// replace replaces the issuers as soon as the new ones can be used.
 func (i *issuers) replace(ctx context.Context, jwts []apiserver.JWTAuthenticator) error {
 	set, err := i.make(jwts)
 	if err != nil {

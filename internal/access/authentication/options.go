@@ -11,34 +11,34 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Options say how requests are authenticated. The names of the flags and what they mean are kube-apiserver's.
+// Options configures the authenticators. Flags have the names and meanings of kube-apiserver's.
 type Options struct {
 	// ClientCAFile holds authorities whose client certificates are accepted beside the generated ones.
 	ClientCAFile string
 	// Anonymous lets requests without a credential through as system:anonymous: when not set, on the health paths only;
 	// True everywhere (authorization then refuses them with 403 instead of 401), False nowhere.
 	Anonymous cliflag.Tristate
-	// FrontProxy is whom headers are believed from.
+	// FrontProxy configures front proxies.
 	FrontProxy FrontProxyOptions
 	// TokenFile is a file of tokens: CSV, token,user,uid and optionally "group1,group2".
 	TokenFile string
-	// ConfigFile is an AuthenticationConfiguration; its changes are followed.
+	// ConfigFile is an AuthenticationConfiguration. It is read again when it changes.
 	ConfigFile string
 	OIDC       OIDCOptions
 	Webhook    WebhookOptions
-	// Audiences are those that tokens must be for.
+	// Audiences are the audiences that tokens must be for.
 	Audiences []string
 	Delegated DelegatedOptions
 }
 
-// FrontProxyOptions say which proxy is believed, and which of its headers.
+// FrontProxyOptions configures the front proxies and their headers.
 type FrontProxyOptions struct {
 	ClientCAFile                                           string
 	AllowedNames                                           []string
 	UsernameHeaders, UIDHeaders, GroupHeaders, ExtraPrefix []string
 }
 
-// OIDCOptions describe one OpenID Connect issuer; for several there is Options.ConfigFile.
+// OIDCOptions describes one OpenID Connect issuer. Options.ConfigFile can describe several.
 type OIDCOptions struct {
 	IssuerURL, ClientID, CAFile   string
 	UsernameClaim, UsernamePrefix string
@@ -47,23 +47,23 @@ type OIDCOptions struct {
 	RequiredClaims                map[string]string
 }
 
-// WebhookOptions say who is asked about tokens.
+// WebhookOptions configures the webhook that reviews tokens.
 type WebhookOptions struct {
 	// ConfigFile is a kubeconfig that names the webhook.
 	ConfigFile string
-	// Version is that of the TokenReview sent: v1 or v1beta1.
+	// Version is the version of the TokenReviews that the webhook gets: v1 or v1beta1.
 	Version string
-	// CacheTTL is how long answers of the webhook, and of a host cluster, are remembered.
+	// CacheTTL is how long reviews of the webhook and of a host cluster are cached.
 	CacheTTL time.Duration
 }
 
-// DelegatedOptions leave authentication to a host cluster.
+// DelegatedOptions delegates authentication to a host cluster.
 type DelegatedOptions struct {
-	// Kubeconfig leads to the host cluster. It is asked about tokens; and what its ConfigMap
-	// kube-system/extension-apiserver-authentication says of client certificates and front proxies counts where no flag says
-	// something else.
+	// Kubeconfig names the host cluster. It reviews tokens. Its ConfigMap
+	// kube-system/extension-apiserver-authentication configures client certificates and front proxies, unless flags
+	// do.
 	Kubeconfig string
-	// SkipLookup leaves the ConfigMap alone. TolerateFailure starts without it when it cannot be read.
+	// SkipLookup ignores the ConfigMap. TolerateFailure starts the server even if the ConfigMap cannot be read.
 	SkipLookup, TolerateFailure bool
 }
 
@@ -82,7 +82,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	flag := fs.VarPF(&o.Anonymous, "anonymous-auth", "",
 		"Lets requests without a credential through as user system:anonymous. Not set: only to /healthz, /livez and /readyz.")
 	flag.NoOptDefVal = "true"
-	flag.DefValue = "false" // keeps the help from printing one: "not set" is neither
+	flag.DefValue = "false" // the help prints no default: not set differs from true and false
 	fs.StringVar(&o.TokenFile, "token-auth-file", o.TokenFile, "`File` with tokens, as CSV: token, user, uid, \"group1,group2\".")
 	fs.StringVar(&o.ConfigFile, "authentication-config", o.ConfigFile,
 		"`File` with an AuthenticationConfiguration: issuers of tokens (JWT) and conditions for anonymous requests. Its changes are followed.")
@@ -122,8 +122,8 @@ func (o *OIDCOptions) addFlags(fs *pflag.FlagSet) {
 func (o *WebhookOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "authentication-token-webhook-config-file", o.ConfigFile,
 		"`File` (a kubeconfig) that names the webhook to ask about tokens.")
-	fs.StringVar(&o.Version, "authentication-token-webhook-version", o.Version, "Version of authentication.k8s.io in which the webhook is asked.")
-	fs.DurationVar(&o.CacheTTL, "authentication-token-webhook-cache-ttl", o.CacheTTL, "Time for which answers about tokens are remembered.")
+	fs.StringVar(&o.Version, "authentication-token-webhook-version", o.Version, "Version of authentication.k8s.io that the webhook gets.")
+	fs.DurationVar(&o.CacheTTL, "authentication-token-webhook-cache-ttl", o.CacheTTL, "Time for which the webhook's reviews of tokens are cached.")
 }
 
 func (o *DelegatedOptions) addFlags(fs *pflag.FlagSet) {

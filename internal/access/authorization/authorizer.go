@@ -18,26 +18,26 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	"k8s.io/client-go/rest"
 
-	"github.com/crd-server/crd-server/internal/answers"
-	"github.com/crd-server/crd-server/internal/hostcluster"
+	"github.com/crd-server/crd-server/internal/access/hostcluster"
+	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
-// Authorizer decides. It follows its configuration file while Run runs.
+// Authorizer asks the configured authorizers in order. It follows its configuration file while Run runs.
 type Authorizer struct {
 	authorizer.Authorizer
 	options *Options
-	// follow is nil without a configuration file.
+	// follow follows the configuration file; nil without one.
 	follow func(context.Context)
 }
 
 // New makes an authorizer. Errors name the flag that is wrong.
 func New(o *Options) (*Authorizer, error) {
-	everybody, err := o.everybody()
+	builtIn, err := o.builtIn()
 	if err != nil {
 		return nil, err
 	}
 	a := &Authorizer{options: o}
-	decide := everybody
+	decide := builtIn
 	if o.ConfigFile != "" {
 		configured, err := newConfigured(o.ConfigFile)
 		if err != nil {
@@ -64,7 +64,7 @@ func New(o *Options) (*Authorizer, error) {
 	return a, err
 }
 
-// Run follows the configuration file until the context ends.
+// Run follows the configuration file until ctx is done.
 func (a *Authorizer) Run(ctx context.Context) {
 	if a.follow != nil {
 		a.follow(ctx)
@@ -72,20 +72,20 @@ func (a *Authorizer) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// discoveryPaths is what the ClusterRole system:discovery of Kubernetes lets every authenticated user get.
+// discoveryPaths are the paths that Kubernetes' ClusterRole system:discovery lets every authenticated user get.
 var discoveryPaths = []string{
 	"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/readyz", "/openapi", "/openapi/*", "/version", "/version/",
 }
 
-// selfReviews is what the ClusterRole system:basic-user of Kubernetes lets every authenticated user post.
+// selfReviews are the resources that Kubernetes' ClusterRole system:basic-user lets every authenticated user create.
 var selfReviews = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
 	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
 }
 
-// everybody is what needs nobody's decision.
-func (o *Options) everybody() ([]union.NamedAuthorizer, error) {
+// builtIn returns the built-in rules.
+func (o *Options) builtIn() ([]union.NamedAuthorizer, error) {
 	open, err := path.NewAuthorizer(o.AlwaysAllowPaths)
 	if err != nil {
 		return nil, fmt.Errorf("--authorization-always-allow-paths: %w", err)
@@ -112,6 +112,7 @@ func (o *Options) everybody() ([]union.NamedAuthorizer, error) {
 	}, nil
 }
 
+// mode returns the authorizer of a mode.
 func (o *Options) mode(mode string) (union.NamedAuthorizer, error) {
 	named := union.NamedAuthorizer{AuthorizerName: mode}
 	switch mode {
@@ -135,7 +136,7 @@ func (o *Options) mode(mode string) (union.NamedAuthorizer, error) {
 	return named, nil
 }
 
-// host asks the host cluster.
+// host returns an authorizer that asks the host cluster.
 func (o *Options) host() (authorizer.Authorizer, error) {
 	client, err := hostcluster.NewClient(o.Kubeconfig)
 	if err != nil {
@@ -151,12 +152,12 @@ func (o *Options) host() (authorizer.Authorizer, error) {
 	}.New()
 }
 
-// newWebhook asks one webhook.
+// newWebhook returns an authorizer that asks a webhook.
 func newWebhook(config *rest.Config, name string, c *apiserver.WebhookConfiguration, allow, deny time.Duration) (authorizer.Authorizer, error) {
 	onError := authorizer.DecisionNoOpinion
 	if c.FailurePolicy == apiserver.FailurePolicyDeny {
 		onError = authorizer.DecisionDeny
 	}
-	return webhook.New(answers.Bounded(config), c.SubjectAccessReviewVersion, allow, deny, hostcluster.RetryBackoff(), onError,
+	return webhook.New(boundedhttp.Bounded(config), c.SubjectAccessReviewVersion, allow, deny, hostcluster.RetryBackoff(), onError,
 		c.MatchConditions, name, authorizerfactory.NewDelegatingAuthorizerMetrics(), authorizationcel.NewDefaultCompiler())
 }

@@ -22,10 +22,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// configured decides as an AuthorizationConfiguration says, which may change.
+// configured is the authorizers of an AuthorizationConfiguration, which may change.
 type configured struct {
 	file string
-	// data is what the present authorizer was made of; only follow changes it.
+	// data is the content of the file that current was made from. Only follow changes it.
 	data    []byte
 	current atomic.Pointer[authorizer.Authorizer]
 }
@@ -40,34 +40,37 @@ func newConfigured(file string) (*configured, error) {
 	return c, nil
 }
 
-// Authorize implements authorizer.Authorizer, as the methods below do.
+// Authorize implements authorizer.Authorizer.
 func (c *configured) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	return (*c.current.Load()).Authorize(ctx, a)
 }
 
+// ConditionsAwareAuthorize implements authorizer.Authorizer.
 func (c *configured) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return (*c.current.Load()).ConditionsAwareAuthorize(ctx, a)
 }
 
+// EvaluateConditions implements authorizer.Authorizer.
 func (c *configured) EvaluateConditions(ctx context.Context, decision authorizer.ConditionsAwareDecision, data authorizer.ConditionsData) (authorizer.Decision, string, error) {
 	return (*c.current.Load()).EvaluateConditions(ctx, decision, data)
 }
 
-// configPoll is how often the file is looked at, if its file system tells of no changes.
+// configPoll is how often the file is read if its file system does not report changes.
 const configPoll = time.Minute
 
-// follow takes over the changes of the file until the context ends. While it is wrong, what it said before counts.
+// follow reads the file again when it changes, until ctx is done. While the file is invalid, the previous
+// configuration stays in force.
 func (c *configured) follow(ctx context.Context) {
 	filesystem.WatchUntil(ctx, configPoll, c.file, func() {
 		if err := c.read(); err != nil {
-			klog.FromContext(ctx).Error(err, "The changed authorization configuration is not used", "file", c.file)
+			klog.FromContext(ctx).Error(err, "Ignoring the changed authorization configuration", "file", c.file)
 		}
 	}, func(err error) {
-		klog.FromContext(ctx).Error(err, "The authorization configuration cannot be watched", "file", c.file)
+		klog.FromContext(ctx).Error(err, "Failed to watch the authorization configuration", "file", c.file)
 	})
 }
 
-// read makes the authorizer anew if the file has changed.
+// read replaces the authorizer if the file has changed.
 func (c *configured) read() error {
 	data, err := os.ReadFile(c.file)
 	if err != nil || c.current.Load() != nil && bytes.Equal(data, c.data) {
@@ -99,7 +102,7 @@ func (c *configured) read() error {
 	return nil
 }
 
-// newConfiguredOne makes one authorizer of a configuration.
+// newConfiguredOne returns one authorizer of a configuration.
 func newConfiguredOne(c *apiserver.AuthorizerConfiguration) (authorizer.Authorizer, error) {
 	switch string(c.Type) {
 	case ModeAlwaysAllow:

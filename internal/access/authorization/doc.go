@@ -1,8 +1,8 @@
-// Package authorization says what a user may do.
+// Package authorization decides what a user may do.
 //
-// What holds for everybody comes first: the group system:masters may do everything, anybody may ask for health, and
-// authenticated users may discover, as Kubernetes' ClusterRole system:discovery lets them. Then webhooks are asked, by flags or by a
-// configuration file that may change, and then a host cluster. Nothing else is allowed: there are no roles here.
+// Built-in rules come first: the group system:masters may do everything, health checks are open to everybody, and
+// authenticated users may use discovery, as with Kubernetes' ClusterRole system:discovery. Then come the webhooks of
+// flags or of a configuration file, and then a host cluster. Everything else is forbidden: this server has no roles.
 //
-// The authorizers are those of k8s.io/apiserver, under kube-apiserver's flags. Begin with New.
+// The authorizers are those of k8s.io/apiserver, with kube-apiserver's flags. Begin with New.
 package authorization

@@ -20,24 +20,24 @@ const (
 
 var modes = []string{ModeAlwaysAllow, ModeAlwaysDeny, ModeWebhook}
 
-// Options say who decides. The names of the flags and what they mean are kube-apiserver's and its extension servers'.
+// Options configures the authorizers. Flags have the names and meanings of kube-apiserver's and extension API servers'.
 type Options struct {
-	// Modes are asked in their order.
+	// Modes are the authorizers, in order.
 	Modes []string
-	// ConfigFile is an AuthorizationConfiguration, instead of Modes; its changes are followed.
+	// ConfigFile is an AuthorizationConfiguration, instead of Modes. It is read again when it changes.
 	ConfigFile string
-	// WebhookConfigFile is a kubeconfig that names the webhook of the mode Webhook; WebhookVersion is that of the SubjectAccessReview
-	// sent: v1 or v1beta1.
+	// WebhookConfigFile is a kubeconfig that names the webhook of the mode Webhook. WebhookVersion is the version of
+	// the SubjectAccessReviews that it gets: v1 or v1beta1.
 	WebhookConfigFile, WebhookVersion string
-	// AllowTTL and DenyTTL are how long answers of the webhook, and of a host cluster, are remembered.
+	// AllowTTL and DenyTTL are how long decisions of the webhook and of a host cluster are cached.
 	AllowTTL, DenyTTL time.Duration
-	// Kubeconfig leads to a host cluster, which is asked last.
+	// Kubeconfig names a host cluster, which decides last.
 	Kubeconfig string
-	// AlwaysAllowGroups may do everything; AlwaysAllowPaths are open to everybody, a * at the end stands for the rest.
+	// AlwaysAllowGroups may do everything. AlwaysAllowPaths are open to everybody; a * at the end is a wildcard.
 	AlwaysAllowGroups, AlwaysAllowPaths []string
 }
 
-// NewOptions returns the defaults: only what holds for everybody.
+// NewOptions returns the defaults: no authorizers but the built-in rules.
 func NewOptions() Options {
 	return Options{
 		WebhookVersion:    "v1beta1",
@@ -51,20 +51,20 @@ func NewOptions() Options {
 // AddFlags adds the flags of o.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Modes, "authorization-mode", o.Modes,
-		"Who decides what users may do, in this order, comma separated: "+strings.Join(modes, ", ")+
-			". Without any (and no host cluster), only "+user.SystemPrivilegedGroup+" may do more than discover.")
+		"Ordered list of authorizers, comma separated: "+strings.Join(modes, ", ")+
+			". Without any, and without a host cluster, only "+user.SystemPrivilegedGroup+" may use more than discovery.")
 	fs.StringVar(&o.ConfigFile, "authorization-config", o.ConfigFile,
-		"`File` with an AuthorizationConfiguration, instead of --authorization-mode. Its changes are followed.")
+		"`File` with an AuthorizationConfiguration, instead of --authorization-mode. It is read again when it changes.")
 	fs.StringVar(&o.WebhookConfigFile, "authorization-webhook-config-file", o.WebhookConfigFile,
 		"`File` (a kubeconfig) that names the webhook of the mode Webhook.")
 	fs.StringVar(&o.WebhookVersion, "authorization-webhook-version", o.WebhookVersion,
-		"Version of authorization.k8s.io in which the webhook is asked.")
-	fs.DurationVar(&o.AllowTTL, "authorization-webhook-cache-authorized-ttl", o.AllowTTL, "Time for which permissions are remembered.")
-	fs.DurationVar(&o.DenyTTL, "authorization-webhook-cache-unauthorized-ttl", o.DenyTTL, "Time for which refusals are remembered.")
+		"Version of authorization.k8s.io that the webhook gets.")
+	fs.DurationVar(&o.AllowTTL, "authorization-webhook-cache-authorized-ttl", o.AllowTTL, "Time for which the webhook's permissions are cached.")
+	fs.DurationVar(&o.DenyTTL, "authorization-webhook-cache-unauthorized-ttl", o.DenyTTL, "Time for which the webhook's refusals are cached.")
 	fs.StringVar(&o.Kubeconfig, "authorization-kubeconfig", o.Kubeconfig,
-		"`File` (a kubeconfig) of the host cluster, whose roles decide: it is sent SubjectAccessReviews.")
+		"`File` (a kubeconfig) of the host cluster, which decides by its roles: it gets SubjectAccessReviews.")
 	fs.StringSliceVar(&o.AlwaysAllowPaths, "authorization-always-allow-paths", o.AlwaysAllowPaths,
-		"Paths that anybody may use, comma separated; a * at the end stands for the rest.")
+		"Paths that are open to everybody, comma separated; a * at the end is a wildcard.")
 }
 
 // Validate returns every mistake.

@@ -10,7 +10,7 @@ import (
 
 var _ authorizer.RuleResolver = &Authorizer{}
 
-// anything is every verb, group, resource or path.
+// anything stands for every verb, group, resource or path.
 var anything = []string{"*"}
 
 var (
@@ -18,11 +18,11 @@ var (
 	everyPath     = &authorizer.DefaultNonResourceRuleInfo{Verbs: anything, NonResourceURLs: anything}
 )
 
-// RulesFor lists what a user may do in any namespace, as far as that is known without asking somebody else: with a webhook, a
-// configuration file or a host cluster the list is incomplete.
-func (a *Authorizer) RulesFor(_ context.Context, who user.Info, _ string) (
+// RulesFor returns the rules for a user, which are the same in all namespaces. The list is incomplete with a webhook,
+// a configuration file or a host cluster, because their rules are not known.
+func (a *Authorizer) RulesFor(_ context.Context, caller user.Info, _ string) (
 	resources []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo, incomplete bool, err error) {
-	in := func(group string) bool { return slices.Contains(who.GetGroups(), group) }
+	in := func(group string) bool { return slices.Contains(caller.GetGroups(), group) }
 	if slices.ContainsFunc(a.options.AlwaysAllowGroups, in) || slices.Contains(a.options.Modes, ModeAlwaysAllow) {
 		resources, paths = append(resources, everyResource), append(paths, everyPath)
 	}

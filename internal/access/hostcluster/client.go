@@ -1,5 +1,5 @@
-// Package hostcluster leads to the Kubernetes cluster that this server belongs to, if there is one: who asks it about users and about what they
-// may do does so with the same patience.
+// Package hostcluster makes clients of the Kubernetes cluster that this server belongs to, if there is one.
+// Authentication and authorization use the same timeouts and retries.
 package hostcluster
 
 import (
@@ -10,19 +10,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ReviewTimeout bounds a question; it is that of upstream's extension API servers, as the limits of a client are.
+// ReviewTimeout bounds one review. The values are those of upstream's extension API servers.
 const (
 	ReviewTimeout = 10 * time.Second
 	qps           = 200
 	burst         = 400
 )
 
-// RetryBackoff is how often, and after which waits, a cluster or a webhook in its place is asked again.
+// RetryBackoff returns the delays between retries of a review, of the cluster or of a webhook.
 func RetryBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
 }
 
-// NewClient returns a client of the cluster that a kubeconfig file leads to. It sends nothing yet.
+// NewClient returns a client of the cluster that a kubeconfig file names. It sends nothing yet.
 func NewClient(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

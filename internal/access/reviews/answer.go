@@ -15,11 +15,11 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// self says who asks.
-func (h *handler) self(_ context.Context, asks user.Info, _ runtime.Object) (runtime.Object, error) {
+// self returns the caller.
+func (h *handler) self(_ context.Context, caller user.Info, _ runtime.Object) (runtime.Object, error) {
 	r := &authenticationv1.SelfSubjectReview{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now()}}
-	r.Status.UserInfo = authenticationv1.UserInfo{Username: asks.GetName(), UID: asks.GetUID(), Groups: asks.GetGroups()}
-	for key, values := range asks.GetExtra() {
+	r.Status.UserInfo = authenticationv1.UserInfo{Username: caller.GetName(), UID: caller.GetUID(), Groups: caller.GetGroups()}
+	for key, values := range caller.GetExtra() {
 		if r.Status.UserInfo.Extra == nil {
 			r.Status.UserInfo.Extra = map[string]authenticationv1.ExtraValue{}
 		}
@@ -28,19 +28,19 @@ func (h *handler) self(_ context.Context, asks user.Info, _ runtime.Object) (run
 	return r, nil
 }
 
-// selfAccess says whether who asks may do something.
-func (h *handler) selfAccess(ctx context.Context, asks user.Info, obj runtime.Object) (runtime.Object, error) {
+// selfAccess decides whether the caller may do something.
+func (h *handler) selfAccess(ctx context.Context, caller user.Info, obj runtime.Object) (runtime.Object, error) {
 	r := obj.(*authorizationv1.SelfSubjectAccessReview)
 	spec := field.NewPath("spec")
 	errs := checkAttributes(spec, r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes)
 	if err := invalid(append(errs, checkMetadata(r.ObjectMeta)...)); err != nil {
 		return nil, err
 	}
-	r.Status = h.decide(ctx, asks, r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes)
+	r.Status = h.decide(ctx, caller, r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes)
 	return r, nil
 }
 
-// access says whether anybody may do something.
+// access decides whether the user of the review may do something.
 func (h *handler) access(ctx context.Context, _ user.Info, obj runtime.Object) (runtime.Object, error) {
 	r := obj.(*authorizationv1.SubjectAccessReview)
 	if err := invalid(append(checkSpec(&r.Spec), checkMetadata(r.ObjectMeta)...)); err != nil {
@@ -50,7 +50,7 @@ func (h *handler) access(ctx context.Context, _ user.Info, obj runtime.Object) (
 	return r, nil
 }
 
-// localAccess says whether anybody may do something in the namespace of the request.
+// localAccess decides whether the user of the review may do something in the namespace of the request.
 func (h *handler) localAccess(ctx context.Context, _ user.Info, obj runtime.Object) (runtime.Object, error) {
 	r := obj.(*authorizationv1.LocalSubjectAccessReview)
 	errs := checkSpec(&r.Spec)
@@ -72,13 +72,13 @@ func (h *handler) localAccess(ctx context.Context, _ user.Info, obj runtime.Obje
 	return r, nil
 }
 
-// selfRules says what who asks may do in a namespace, as far as that can be said without asking about every single thing.
-func (h *handler) selfRules(ctx context.Context, asks user.Info, obj runtime.Object) (runtime.Object, error) {
+// selfRules returns the rules for the caller in a namespace, as far as the authorizer knows them.
+func (h *handler) selfRules(ctx context.Context, caller user.Info, obj runtime.Object) (runtime.Object, error) {
 	r := obj.(*authorizationv1.SelfSubjectRulesReview)
 	if r.Spec.Namespace == "" {
 		return nil, apierrors.NewBadRequest("no namespace on request")
 	}
-	resources, others, incomplete, err := h.decides.RulesFor(ctx, asks, r.Spec.Namespace)
+	resources, others, incomplete, err := h.decides.RulesFor(ctx, caller, r.Spec.Namespace)
 	answer := &authorizationv1.SelfSubjectRulesReview{Status: authorizationv1.SubjectRulesReviewStatus{
 		ResourceRules:    make([]authorizationv1.ResourceRule, 0, len(resources)),
 		NonResourceRules: make([]authorizationv1.NonResourceRule, 0, len(others)),
@@ -100,7 +100,7 @@ func (h *handler) selfRules(ctx context.Context, asks user.Info, obj runtime.Obj
 	return answer, nil
 }
 
-// decide asks the authorizer. Exactly one of the two kinds of attributes is set.
+// decide asks the authorizer. Either resource or other is nil.
 func (h *handler) decide(ctx context.Context, who user.Info, resource *authorizationv1.ResourceAttributes,
 	other *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
 	attributes, evaluation := attributesOf(who, resource, other)
@@ -146,7 +146,7 @@ func checkAttributes(spec *field.Path, resource *authorizationv1.ResourceAttribu
 	return nil
 }
 
-// checkMetadata: reviews have none.
+// checkMetadata requires empty metadata.
 func checkMetadata(meta metav1.ObjectMeta) field.ErrorList {
 	meta.ManagedFields = nil
 	if equality.Semantic.DeepEqual(metav1.ObjectMeta{}, meta) {
@@ -155,7 +155,7 @@ func checkMetadata(meta metav1.ObjectMeta) field.ErrorList {
 	return field.ErrorList{field.Invalid(field.NewPath("metadata"), meta, "must be empty")}
 }
 
-// invalid makes a Status of mistakes. As upstream has it, it names no kind.
+// invalid returns a Status with the errors. Like upstream's it names no kind.
 func invalid(errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// attributesOf is what an authorizer is asked, and what of it could not be understood.
+// attributesOf returns the attributes for the authorizer, and messages about selectors that it ignores.
 func attributesOf(who user.Info, resource *authorizationv1.ResourceAttributes, other *authorizationv1.NonResourceAttributes) (authorizer.AttributesRecord, []string) {
 	if resource == nil {
 		return authorizer.AttributesRecord{User: who, Verb: other.Verb, Path: other.Path}, nil
@@ -39,7 +39,7 @@ func attributesOf(who user.Info, resource *authorizationv1.ResourceAttributes, o
 	return attributes, misread
 }
 
-// ignored adds that a selector does not count, or not all of it. That is safe: requirements only narrow what is asked for.
+// ignored adds a message that a selector is ignored, or part of it. That is safe: requirements only narrow a request.
 func ignored(misread []string, selector string, understood int, err error) []string {
 	switch {
 	case err == nil:

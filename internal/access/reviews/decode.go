@@ -33,7 +33,7 @@ var codecs = serializer.NewCodecFactory(scheme)
 // maxBody is kube-apiserver's limit of a request's body, in bytes.
 const maxBody = 3 << 20
 
-// decode reads the body of a request into a review. Errors are Statuses, in kube-apiserver's words.
+// decode decodes the body of a request. Errors are kube-apiserver's.
 func decode(w http.ResponseWriter, req *http.Request, into runtime.Object) (runtime.Object, error) {
 	format, err := negotiation.NegotiateInputSerializer(req, false, codecs)
 	if err != nil {
@@ -69,7 +69,7 @@ func decode(w http.ResponseWriter, req *http.Request, into runtime.Object) (runt
 	return obj, nil
 }
 
-// forgive warns of fields that nobody knows, unless the client wants them to be refused or not mentioned.
+// forgive turns errors about unknown fields into warnings, unless the client asks for errors or silence.
 func forgive(req *http.Request, err error) error {
 	switch req.URL.Query().Get("fieldValidation") {
 	case metav1.FieldValidationStrict:
@@ -85,7 +85,7 @@ func forgive(req *http.Request, err error) error {
 	return nil
 }
 
-// notDecoded says why a body is no review.
+// notDecoded returns the error for a body that is not the expected review.
 func notDecoded(err error, found *schema.GroupVersionKind, expected string, body []byte) error {
 	if found != nil && found.Kind != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", found.Kind, found.Version, expected, err))

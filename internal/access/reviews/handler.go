@@ -18,13 +18,13 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Authorizer decides, and knows its rules as far as it has any.
+// Authorizer decides about requests, and lists its rules.
 type Authorizer interface {
 	authorizer.Authorizer
 	authorizer.RuleResolver
 }
 
-// New returns the handler of reviews below /apis. What is none goes to the delegate.
+// New returns the handler of reviews below /apis. All other requests go to the delegate.
 func New(decides Authorizer, delegate http.Handler) http.Handler {
 	return &handler{decides: decides, delegate: delegate}
 }
@@ -34,16 +34,16 @@ type handler struct {
 	delegate http.Handler
 }
 
-// review is one kind of reviews.
+// review is one kind of review.
 type review struct {
 	namespaced bool
-	// empty returns what the body is decoded into.
+	// empty returns the object to decode the body into.
 	empty func() runtime.Object
-	// answer fills in the status, or returns what is to be sent instead of the object.
-	answer func(h *handler, ctx context.Context, asks user.Info, obj runtime.Object) (runtime.Object, error)
+	// answer returns the object with its status.
+	answer func(h *handler, ctx context.Context, caller user.Info, obj runtime.Object) (runtime.Object, error)
 }
 
-// all are the kinds of reviews by their resource.
+// all has the kinds of reviews by resource.
 var all = map[schema.GroupVersionResource]*review{
 	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"): {
 		empty: func() runtime.Object { return &authenticationv1.SelfSubjectReview{} }, answer: (*handler).self,
@@ -63,7 +63,7 @@ var all = map[schema.GroupVersionResource]*review{
 	},
 }
 
-// Serves says whether a request is about a kind of reviews.
+// Serves reports whether a request is for a kind of review.
 func Serves(info *request.RequestInfo) bool {
 	return all[resourceOf(info)] != nil && info.Subresource == ""
 }
@@ -72,7 +72,7 @@ func resourceOf(info *request.RequestInfo) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
 }
 
-// ServeHTTP answers a review that is posted.
+// ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	info, ok := request.RequestInfoFrom(req.Context())
 	if !ok || !info.IsResourceRequest {
@@ -99,7 +99,7 @@ func (h *handler) serve(w http.ResponseWriter, req *http.Request, info *request.
 		return nil, apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false)
 	}
 	ctx := req.Context()
-	asks, ok := request.UserFrom(ctx)
+	caller, ok := request.UserFrom(ctx)
 	if !ok {
 		return nil, apierrors.NewBadRequest("no user present on request")
 	}
@@ -112,14 +112,14 @@ func (h *handler) serve(w http.ResponseWriter, req *http.Request, info *request.
 	}
 	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
 	audit.LogRequestObject(ctx, obj, gvr.GroupVersion(), gvr, "", codecs)
-	if err := settleMetadata(obj.(metav1.Object), info.Namespace); err != nil {
+	if err := defaultMetadata(obj.(metav1.Object), info.Namespace); err != nil {
 		return nil, err
 	}
-	return kind.answer(h, ctx, asks, obj)
+	return kind.answer(h, ctx, caller, obj)
 }
 
-// settleMetadata takes away what a server would set, and puts the object into the namespace of the request.
-func settleMetadata(meta metav1.Object, namespace string) error {
+// defaultMetadata clears the fields that only servers set, and sets the namespace of the request.
+func defaultMetadata(meta metav1.Object, namespace string) error {
 	meta.SetCreationTimestamp(metav1.Time{})
 	meta.SetDeletionTimestamp(nil)
 	meta.SetDeletionGracePeriodSeconds(nil)
@@ -131,7 +131,7 @@ func settleMetadata(meta metav1.Object, namespace string) error {
 		meta.SetNamespace(namespace)
 	default:
 		if namespace == "" {
-			return nil // the review itself says that its metadata must be empty
+			return nil // the validation of the review reports it
 		}
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}

@@ -1,34 +1,34 @@
-package server
+package certs
 
 import (
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
 // identityAt makes the certificates in dir as a server that starts at the time would.
-func identityAt(t *testing.T, dir *DataDir, at time.Time, change func(*Options)) *identity {
+func identityAt(t *testing.T, dir *datadir.Dir, at time.Time, change func(*Config)) *Identity {
 	t.Helper()
-	o := NewOptions()
+	c := &Config{BindAddress: net.IPv4(127, 0, 0, 1)}
 	if change != nil {
-		change(o)
+		change(c)
 	}
-	id, err := newIdentity(o, dir, func() time.Time { return at })
+	id, err := NewIdentity(c, dir, func() time.Time { return at })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return id
 }
 
-func newDataDir(t *testing.T) *DataDir {
+func newDataDir(t *testing.T) *datadir.Dir {
 	t.Helper()
-	dir, err := openDataDir(filepath.Join(t.TempDir(), "data"))
+	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,36 +36,9 @@ func newDataDir(t *testing.T) *DataDir {
 	return dir
 }
 
-// clientOf returns the certificate of a client, and the authority that has signed it.
-func clientOf(t testing.TB, keeper pki, name string, groups ...string) (client, authority *pair) {
-	t.Helper()
-	authority, err := keeper.authority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err = keeper.leaf("test-"+name, &x509.Certificate{
-		Subject:     pkix.Name{CommonName: name, Organization: groups},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, authority)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client, authority
-}
-
-// believing has clients believed that an authority has signed.
-func believing(t testing.TB, authority *pair) *dynamiccertificates.DynamicFileCAContent {
-	t.Helper()
-	file, err := dynamiccertificates.NewDynamicCAContentFromFile("test", authority.certFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 func certificate(t *testing.T, file string) *x509.Certificate {
 	t.Helper()
-	c, err := readCertificate(file)
+	c, err := ReadCertificate(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +46,13 @@ func certificate(t *testing.T, file string) *x509.Certificate {
 }
 
 func TestCertificatesAreRenewedWhenDue(t *testing.T) {
+	t.Parallel()
 	begin := time.Now()
 	for _, test := range []struct {
 		name    string
 		after   time.Duration
-		change  func(*Options)
-		damage  func(dir *DataDir) error
+		change  func(*Config)
+		damage  func(dir *datadir.Dir) error
 		serving bool // renewed
 		admin   bool // renewed
 		ca      bool // renewed
@@ -88,13 +62,14 @@ func TestCertificatesAreRenewedWhenDue(t *testing.T) {
 		{name: "nine months later", after: 9 * 30 * 24 * time.Hour, serving: true, admin: true},
 		{name: "nine years later", after: 9 * 365 * 24 * time.Hour, serving: true, admin: true, ca: true},
 		{name: "clock set back", after: -24 * time.Hour, serving: true, admin: true, ca: true},
-		{name: "another name", change: func(o *Options) { o.Serving.SANs = []string{"crds.example.com"} }, serving: true},
-		{name: "another address", change: func(o *Options) { o.Serving.BindAddress = net.IPv4(10, 1, 2, 3) }, serving: true},
-		{name: "certificate lost", damage: func(d *DataDir) error { return os.Remove(d.Path("pki", "admin.crt")) }, admin: true},
-		{name: "key lost", damage: func(d *DataDir) error { return os.Remove(d.Path("pki", "admin.key")) }, admin: true},
-		{name: "authority lost", damage: func(d *DataDir) error { return os.Remove(d.Path("pki", "ca.key")) }, serving: true, admin: true, ca: true},
+		{name: "another name", change: func(c *Config) { c.SANs = []string{"crds.example.com"} }, serving: true},
+		{name: "another address", change: func(c *Config) { c.BindAddress = net.IPv4(10, 1, 2, 3) }, serving: true},
+		{name: "certificate lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "admin.crt")) }, admin: true},
+		{name: "key lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "admin.Key")) }, admin: true},
+		{name: "authority lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "ca.Key")) }, serving: true, admin: true, ca: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			dir := newDataDir(t)
 			identityAt(t, dir, begin, nil)
 			files := []string{dir.Path("pki", "serving.crt"), dir.Path("pki", "admin.crt"), dir.Path("pki", "ca.crt")}
@@ -114,13 +89,13 @@ func TestCertificatesAreRenewedWhenDue(t *testing.T) {
 				}
 			}
 			roots := x509.NewCertPool()
-			roots.AddCert(certificate(t, id.trustFile))
+			roots.AddCert(certificate(t, id.TrustFile))
 			at := begin.Add(test.after)
-			if _, err := certificate(t, id.certFile).Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost", CurrentTime: at}); err != nil {
+			if _, err := certificate(t, id.CertFile).Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost", CurrentTime: at}); err != nil {
 				t.Errorf("serving certificate: %v", err)
 			}
 			usage := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-			if _, err := id.admin.cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: usage, CurrentTime: at}); err != nil {
+			if _, err := id.Admin.Cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: usage, CurrentTime: at}); err != nil {
 				t.Errorf("admin certificate: %v", err)
 			}
 		})
@@ -128,16 +103,20 @@ func TestCertificatesAreRenewedWhenDue(t *testing.T) {
 }
 
 func TestUnreadableCertificateIsNamed(t *testing.T) {
-	for _, name := range []string{"ca.crt", "ca.key", "serving.crt", "admin.key"} {
+	t.Parallel()
+	for _, name := range []string{"ca.crt", "ca.Key", "serving.crt", "admin.Key"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := newDataDir(t)
 			identityAt(t, dir, time.Now(), nil)
-			write(t, dir.Path("pki", name), "garbage")
-			_, err := newIdentity(NewOptions(), dir, time.Now)
+			if err := dir.Write([]byte("garbage"), "pki", name); err != nil {
+				t.Fatal(err)
+			}
+			_, err := NewIdentity(&Config{}, dir, time.Now)
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if want := dir.Path("pki", name) + " is unreadable"; !contains(err.Error(), want) {
+			if want := dir.Path("pki", name) + " is unreadable"; !strings.Contains(err.Error(), want) {
 				t.Errorf("%q does not say %q", err, want)
 			}
 		})
@@ -145,34 +124,14 @@ func TestUnreadableCertificateIsNamed(t *testing.T) {
 }
 
 func TestSubjectAlternativeNames(t *testing.T) {
-	o := NewOptions().Serving
-	o.BindAddress = net.IPv4zero
-	o.SANs = []string{"crds.example.com", "localhost", "10.0.0.7", "127.0.0.1", "fd00::7"}
-	names, addresses := subjectAlternativeNames(&o)
+	t.Parallel()
+	c := Config{BindAddress: net.IPv4zero}
+	c.SANs = []string{"crds.example.com", "localhost", "10.0.0.7", "127.0.0.1", "fd00::7"}
+	names, addresses := c.subjectAlternativeNames()
 	if len(names) != 2 || names[1] != "crds.example.com" {
 		t.Errorf("names %v", names)
 	}
 	if len(addresses) != 4 || !addresses[2].Equal(net.IPv4(10, 0, 0, 7)) || !addresses[3].Equal(net.ParseIP("fd00::7")) {
 		t.Errorf("addresses %v", addresses)
-	}
-}
-
-func TestWriteIsAllOrNothing(t *testing.T) {
-	dir := newDataDir(t)
-	if err := dir.Write([]byte("one"), "some", "file"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(dir.Path("some", "dir"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := dir.Write([]byte("two"), "some", "dir"); err == nil {
-		t.Error("a file replaced a directory")
-	}
-	entries, err := os.ReadDir(dir.Path("some"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(entries) != 2 {
-		t.Errorf("something was left behind: %v", entries)
 	}
 }

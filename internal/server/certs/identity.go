@@ -1,4 +1,4 @@
-package server
+package certs
 
 import (
 	"crypto/tls"
@@ -12,60 +12,73 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/util/cert"
+
+	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
-// identity is what the server proves itself with and whom it believes: the files, which may change while it runs.
-type identity struct {
-	// certFile and keyFile are served to clients.
-	certFile, keyFile string
-	// clientCAFiles hold the authorities of client certificates.
-	clientCAFiles []string
-	// trustFile is what a client should trust to recognise the server.
-	trustFile string
-	// admin is the client certificate of the admin kubeconfig.
-	admin *pair
+// Config holds what flags say about certificates.
+type Config struct {
+	// BindAddress and SANs are names of the generated serving certificate.
+	BindAddress net.IP
+	SANs        []string
+	// CertFile and KeyFile replace the generated serving certificate.
+	CertFile, KeyFile string
+	// ClientCAFile holds further authorities of client certificates.
+	ClientCAFile string
 }
 
-// checkGivenFiles reads the certificates named by flags, before anything is written.
-func (o *Options) checkGivenFiles() error {
-	if o.Serving.CertFile != "" {
-		if _, err := tls.LoadX509KeyPair(o.Serving.CertFile, o.Serving.KeyFile); err != nil {
-			return fmt.Errorf("--tls-cert-file %s with --tls-private-key-file %s: certificate is unreadable: %w",
-				o.Serving.CertFile, o.Serving.KeyFile, err)
+// Identity names the files with the server's certificates and authorities. Their content may change while the server
+// runs.
+type Identity struct {
+	// CertFile and KeyFile are the serving certificate.
+	CertFile, KeyFile string
+	// ClientCAFiles hold the authorities of client certificates.
+	ClientCAFiles []string
+	// TrustFile holds the authority by which clients recognise the server.
+	TrustFile string
+	// Admin is the client certificate of the admin kubeconfig.
+	Admin *Pair
+}
+
+// CheckFiles reads the certificates that flags name. It writes nothing.
+func (c *Config) CheckFiles() error {
+	if c.CertFile != "" {
+		if _, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile); err != nil {
+			return fmt.Errorf("--tls-cert-file %s with --tls-private-key-file %s: certificate is unreadable: %w", c.CertFile, c.KeyFile, err)
 		}
 	}
-	if file := o.Authentication.ClientCAFile; file != "" {
-		if _, err := readPool(file); err != nil {
+	if file := c.ClientCAFile; file != "" {
+		if _, err := ReadPool(file); err != nil {
 			return fmt.Errorf("--client-ca-file %s: certificate is unreadable: %w", file, err)
 		}
 	}
 	return nil
 }
 
-// newIdentity makes or renews the generated certificates and gathers what flags give instead.
-func newIdentity(o *Options, dir *DataDir, now func() time.Time) (*identity, error) {
-	keeper := pki{dir: dir, now: now}
-	authority, err := keeper.authority()
+// NewIdentity creates or renews the generated certificates. Files given by flags take their place.
+func NewIdentity(c *Config, dir *datadir.Dir, now func() time.Time) (*Identity, error) {
+	issuer := Issuer{Dir: dir, Now: now}
+	authority, err := issuer.Authority()
 	if err != nil {
 		return nil, err
 	}
-	admin, err := keeper.leaf("admin", &x509.Certificate{
+	admin, err := issuer.Leaf("admin", &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "crd-server-admin", Organization: []string{user.SystemPrivilegedGroup}},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, authority)
 	if err != nil {
 		return nil, err
 	}
-	id := &identity{admin: admin, clientCAFiles: []string{authority.certFile}}
-	if file := o.Authentication.ClientCAFile; file != "" {
-		id.clientCAFiles = append(id.clientCAFiles, file)
+	id := &Identity{Admin: admin, ClientCAFiles: []string{authority.CertFile}}
+	if file := c.ClientCAFile; file != "" {
+		id.ClientCAFiles = append(id.ClientCAFiles, file)
 	}
-	if o.Serving.CertFile != "" {
-		id.certFile, id.keyFile, id.trustFile = o.Serving.CertFile, o.Serving.KeyFile, o.Serving.CertFile
+	if c.CertFile != "" {
+		id.CertFile, id.KeyFile, id.TrustFile = c.CertFile, c.KeyFile, c.CertFile
 		return id, nil
 	}
-	names, addresses := subjectAlternativeNames(&o.Serving)
-	serving, err := keeper.leaf("serving", &x509.Certificate{
+	names, addresses := c.subjectAlternativeNames()
+	serving, err := issuer.Leaf("serving", &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "crd-server"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames:    names,
@@ -74,12 +87,12 @@ func newIdentity(o *Options, dir *DataDir, now func() time.Time) (*identity, err
 	if err != nil {
 		return nil, err
 	}
-	id.certFile, id.keyFile, id.trustFile = serving.certFile, serving.keyFile, authority.certFile
+	id.CertFile, id.KeyFile, id.TrustFile = serving.CertFile, serving.KeyFile, authority.CertFile
 	return id, nil
 }
 
-// subjectAlternativeNames are the names and addresses by which clients may reach the server.
-func subjectAlternativeNames(o *ServingOptions) (names []string, addresses []net.IP) {
+// subjectAlternativeNames returns the names and addresses by which clients may reach the server.
+func (c *Config) subjectAlternativeNames() (names []string, addresses []net.IP) {
 	names = []string{"localhost"}
 	addresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	add := func(ip net.IP) {
@@ -87,8 +100,8 @@ func subjectAlternativeNames(o *ServingOptions) (names []string, addresses []net
 			addresses = append(addresses, ip)
 		}
 	}
-	add(o.BindAddress)
-	for _, san := range o.SANs {
+	add(c.BindAddress)
+	for _, san := range c.SANs {
 		if ip := net.ParseIP(san); ip != nil {
 			add(ip)
 		} else if !slices.Contains(names, san) {
@@ -98,8 +111,8 @@ func subjectAlternativeNames(o *ServingOptions) (names []string, addresses []net
 	return names, addresses
 }
 
-// readPool reads a PEM file of certificate authorities.
-func readPool(file string) (*x509.CertPool, error) {
+// ReadPool reads a PEM file of certificate authorities.
+func ReadPool(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package server
+package certs
 
 import (
 	"crypto"
@@ -17,6 +17,8 @@ import (
 
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
 const (
@@ -26,25 +28,25 @@ const (
 	clockSkew = 5 * time.Minute
 )
 
-// pki makes and keeps certificates in the data directory, a key and a certificate for each name. A key stays; its
-// certificate is signed anew when it is missing, due or no longer what is wanted, so that the two always fit.
-type pki struct {
-	dir *DataDir
-	now func() time.Time
+// Issuer signs certificates and keeps them in the data directory, a key and a certificate for each name. A key is
+// never replaced. Its certificate is signed again if it is missing, due for renewal, or different from the template.
+type Issuer struct {
+	Dir *datadir.Dir
+	Now func() time.Time
 }
 
-// pair is a certificate, its key, and where they are.
-type pair struct {
-	cert              *x509.Certificate
-	key               crypto.Signer
-	certFile, keyFile string
+// Pair is a certificate with its key, and the files that hold them.
+type Pair struct {
+	Cert              *x509.Certificate
+	Key               crypto.Signer
+	CertFile, KeyFile string
 }
 
-// authority returns the certificate authority; the first time it makes one.
-func (p pki) authority() (*pair, error) {
+// Authority returns the certificate authority, and creates it on the first call.
+func (p Issuer) Authority() (*Pair, error) {
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "crd-server-ca"},
-		NotAfter:              p.now().Add(authorityLifetime),
+		NotAfter:              p.Now().Add(authorityLifetime),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -52,51 +54,51 @@ func (p pki) authority() (*pair, error) {
 	return p.obtain("ca", template, nil)
 }
 
-// leaf returns the named certificate as the template wants it, signed by the authority.
-func (p pki) leaf(name string, template *x509.Certificate, authority *pair) (*pair, error) {
-	template.NotAfter = p.now().Add(leafLifetime)
-	if template.NotAfter.After(authority.cert.NotAfter) {
-		template.NotAfter = authority.cert.NotAfter
+// Leaf returns the named certificate, which matches the template and is signed by the authority.
+func (p Issuer) Leaf(name string, template *x509.Certificate, authority *Pair) (*Pair, error) {
+	template.NotAfter = p.Now().Add(leafLifetime)
+	if template.NotAfter.After(authority.Cert.NotAfter) {
+		template.NotAfter = authority.Cert.NotAfter
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	return p.obtain(name, template, authority)
 }
 
-// obtain loads the named pair, or signs its certificate. Without an authority it signs itself.
-func (p pki) obtain(name string, template *x509.Certificate, authority *pair) (*pair, error) {
+// obtain loads the named pair, or signs its certificate. Without an authority the certificate is self-signed.
+func (p Issuer) obtain(name string, template *x509.Certificate, authority *Pair) (*Pair, error) {
 	key, err := p.key(name)
 	if err != nil {
 		return nil, err
 	}
-	found := &pair{key: key, certFile: p.dir.Path("pki", name+".crt"), keyFile: p.dir.Path("pki", name+".key")}
+	found := &Pair{Key: key, CertFile: p.Dir.Path("pki", name+".crt"), KeyFile: p.Dir.Path("pki", name+".Key")}
 	if authority == nil {
 		authority = found
 	}
-	found.cert, err = readCertificate(found.certFile)
+	found.Cert, err = ReadCertificate(found.CertFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("certificate %s is unreadable (remove it to have a new one made): %w", found.certFile, cause(err))
+		return nil, fmt.Errorf("certificate %s is unreadable (remove it to have a new one made): %w", found.CertFile, datadir.Cause(err))
 	}
 	if err == nil && p.fits(found, template, authority) {
 		return found, nil
 	}
 	if authority == found {
-		found.cert = template // signs itself: its own template is the parent
+		found.Cert = template // self-signed: the template is its own parent
 	}
 	signed, err := p.sign(template, key, authority)
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate %s: %w", name, err)
 	}
-	found.cert = signed
+	found.Cert = signed
 	pem, err := cert.EncodeCertificates(signed)
 	if err != nil {
 		return nil, fmt.Errorf("encode certificate %s: %w", name, err)
 	}
-	return found, p.dir.Write(pem, "pki", name+".crt")
+	return found, p.Dir.Write(pem, "pki", name+".crt")
 }
 
-// key returns the named private key; the first time it makes one.
-func (p pki) key(name string) (crypto.Signer, error) {
-	file := p.dir.Path("pki", name+".key")
+// key returns the named private key, and creates it on the first call.
+func (p Issuer) key(name string) (crypto.Signer, error) {
+	file := p.Dir.Path("pki", name+".Key")
 	loaded, err := keyutil.PrivateKeyFromFile(file)
 	if err == nil {
 		if signer, ok := loaded.(crypto.Signer); ok {
@@ -105,7 +107,7 @@ func (p pki) key(name string) (crypto.Signer, error) {
 		err = errors.New("not a signing key")
 	}
 	if _, statErr := os.Stat(file); !errors.Is(statErr, os.ErrNotExist) {
-		return nil, fmt.Errorf("private key %s is unreadable: %w", file, cause(err))
+		return nil, fmt.Errorf("private key %s is unreadable: %w", file, datadir.Cause(err))
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -115,17 +117,18 @@ func (p pki) key(name string) (crypto.Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode private key %s: %w", name, err)
 	}
-	return key, p.dir.Write(pem, "pki", name+".key")
+	return key, p.Dir.Write(pem, "pki", name+".Key")
 }
 
-// fits tells whether a certificate on disk can be used on: it is ours, says what is wanted, and a third of its life is left.
-func (p pki) fits(found *pair, want *x509.Certificate, authority *pair) bool {
-	has := found.cert
+// fits reports whether a certificate on disk can stay in use: it belongs to the key and the authority, matches want,
+// and a third of its lifetime is left.
+func (p Issuer) fits(found *Pair, want *x509.Certificate, authority *Pair) bool {
+	has := found.Cert
 	renewal := has.NotAfter.Add(-has.NotAfter.Sub(has.NotBefore) / 3)
-	public, ok := found.key.Public().(*ecdsa.PublicKey)
+	public, ok := found.Key.Public().(*ecdsa.PublicKey)
 	return ok && public.Equal(has.PublicKey) &&
-		has.CheckSignatureFrom(authority.cert) == nil &&
-		p.now().After(has.NotBefore) && p.now().Before(renewal) &&
+		has.CheckSignatureFrom(authority.Cert) == nil &&
+		p.Now().After(has.NotBefore) && p.Now().Before(renewal) &&
 		has.Subject.CommonName == want.Subject.CommonName &&
 		slices.Equal(has.Subject.Organization, want.Subject.Organization) &&
 		slices.Equal(has.DNSNames, want.DNSNames) &&
@@ -133,22 +136,22 @@ func (p pki) fits(found *pair, want *x509.Certificate, authority *pair) bool {
 		slices.Equal(has.ExtKeyUsage, want.ExtKeyUsage)
 }
 
-func (p pki) sign(template *x509.Certificate, key crypto.Signer, authority *pair) (*x509.Certificate, error) {
+func (p Issuer) sign(template *x509.Certificate, key crypto.Signer, authority *Pair) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, err
 	}
 	template.SerialNumber = serial
-	template.NotBefore = p.now().Add(-clockSkew)
-	der, err := x509.CreateCertificate(rand.Reader, template, authority.cert, key.Public(), authority.key)
+	template.NotBefore = p.Now().Add(-clockSkew)
+	der, err := x509.CreateCertificate(rand.Reader, template, authority.Cert, key.Public(), authority.Key)
 	if err != nil {
 		return nil, err
 	}
 	return x509.ParseCertificate(der)
 }
 
-// readCertificate returns the first certificate of a PEM file.
-func readCertificate(file string) (*x509.Certificate, error) {
+// ReadCertificate returns the first certificate of a PEM file.
+func ReadCertificate(file string) (*x509.Certificate, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package server
+package certs
 
 import (
 	"fmt"
@@ -7,24 +7,26 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
-// kubeconfigFile is the name of the admin kubeconfig in the data directory.
-const kubeconfigFile = "admin.kubeconfig"
+// KubeconfigFile is the name of the admin kubeconfig in the data directory.
+const KubeconfigFile = "admin.kubeconfig"
 
-// writeKubeconfig writes the admin kubeconfig, self-contained, for the server at the URL.
-func writeKubeconfig(dir *DataDir, id *identity, server string) error {
-	trust, err := os.ReadFile(id.trustFile)
+// WriteKubeconfig writes the admin kubeconfig for the server at the URL. It contains the certificates themselves.
+func WriteKubeconfig(dir *datadir.Dir, id *Identity, server string) error {
+	trust, err := os.ReadFile(id.TrustFile)
 	if err != nil {
-		return fmt.Errorf("certificate %s is unreadable: %w", id.trustFile, cause(err))
+		return fmt.Errorf("certificate %s is unreadable: %w", id.TrustFile, datadir.Cause(err))
 	}
-	certificate, err := os.ReadFile(id.admin.certFile)
+	certificate, err := os.ReadFile(id.Admin.CertFile)
 	if err != nil {
-		return fmt.Errorf("certificate %s is unreadable: %w", id.admin.certFile, cause(err))
+		return fmt.Errorf("certificate %s is unreadable: %w", id.Admin.CertFile, datadir.Cause(err))
 	}
-	key, err := os.ReadFile(id.admin.keyFile)
+	key, err := os.ReadFile(id.Admin.KeyFile)
 	if err != nil {
-		return fmt.Errorf("private key %s is unreadable: %w", id.admin.keyFile, cause(err))
+		return fmt.Errorf("private key %s is unreadable: %w", id.Admin.KeyFile, datadir.Cause(err))
 	}
 	const name = "crd-server"
 	content, err := clientcmd.Write(clientcmdapi.Config{
@@ -43,13 +45,13 @@ func writeKubeconfig(dir *DataDir, id *identity, server string) error {
 	if err != nil {
 		return fmt.Errorf("encode the admin kubeconfig: %w", err)
 	}
-	return dir.Write(content, kubeconfigFile)
+	return dir.Write(content, KubeconfigFile)
 }
 
-// serverName returns the name a client has to ask for when the serving certificate, given by flag, is not for the
-// address in the URL; else nothing.
-func (id *identity) serverName(server string) string {
-	certificate, err := readCertificate(id.certFile)
+// serverName returns the name that clients have to ask for if the serving certificate, given by a flag, is not valid
+// for the address in the URL, and "" if it is valid.
+func (id *Identity) serverName(server string) string {
+	certificate, err := ReadCertificate(id.CertFile)
 	if err != nil {
 		return ""
 	}

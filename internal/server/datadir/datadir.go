@@ -1,4 +1,6 @@
-package server
+// Package datadir is the directory in which a server keeps its certificates, the admin kubeconfig and the embedded
+// etcd. Begin at Open.
+package datadir
 
 import (
 	"errors"
@@ -11,32 +13,32 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// DataDir is the directory this process alone may write to, until Close.
-type DataDir struct {
+// Dir is a directory that only this process writes to, until Close.
+type Dir struct {
 	path string // absolute
 	lock *fileutil.LockedFile
 }
 
-// errLocked says that another process has the data directory.
+// errLocked: another process uses the data directory.
 var errLocked = errors.New("is locked by another process")
 
-// openDataDir creates the directory when missing and locks it.
-func openDataDir(path string) (*DataDir, error) {
+// Open creates the directory if it is missing, and locks it.
+func Open(path string) (*Dir, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("data dir %s: %w", path, err)
 	}
 	if err := os.MkdirAll(absolute, 0o700); err != nil {
-		return nil, fmt.Errorf("data dir %s is not writable: %w", path, cause(err))
+		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
 	}
 	lock, err := fileutil.TryLockFile(filepath.Join(absolute, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fileutil.ErrLocked) {
 		return nil, fmt.Errorf("data dir %s %w", path, errLocked)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data dir %s is not writable: %w", path, cause(err))
+		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
 	}
-	dir := &DataDir{path: absolute, lock: lock}
+	dir := &Dir{path: absolute, lock: lock}
 	if err := dir.checkDatabase(); err != nil {
 		_ = dir.Close()
 		return nil, fmt.Errorf("data dir %s %w", path, err)
@@ -44,40 +46,46 @@ func openDataDir(path string) (*DataDir, error) {
 	return dir, nil
 }
 
-// checkDatabase looks whether somebody else, such as an etcd started by hand, has the database open: etcd would wait
-// for it without end.
-func (d *DataDir) checkDatabase() error {
+// checkDatabase returns an error if another process, such as an etcd started by hand, has the database open: the
+// embedded etcd would wait for it without end.
+func (d *Dir) checkDatabase() error {
 	file := d.Path("etcd", "member", "snap", "db")
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	// A reader shares the lock with other readers, but not with a writer, and changes nothing.
+	// A reader shares the lock with other readers but not with a writer, and changes nothing.
 	db, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true, Timeout: 1})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return errLocked
 	}
 	if err != nil {
-		return fmt.Errorf("holds an unreadable database: %w", cause(err))
+		return fmt.Errorf("holds an unreadable database: %w", Cause(err))
 	}
 	return db.Close()
 }
 
-// Path returns the absolute path of something in the directory.
-func (d *DataDir) Path(names ...string) string {
+// Path returns the absolute path of a file in the directory.
+func (d *Dir) Path(names ...string) string {
 	return filepath.Join(append([]string{d.path}, names...)...)
 }
 
-// Write puts content into the named file, readable by the owner only, entirely or not at all.
-func (d *DataDir) Write(content []byte, names ...string) error {
-	file := d.Path(names...)
+// Write replaces the named file as a whole. Only the owner can read it.
+func (d *Dir) Write(content []byte, names ...string) error {
+	if err := replaceFile(d.Path(names...), content); err != nil {
+		return fmt.Errorf("data dir %s is not writable: %w", d.path, Cause(err))
+	}
+	return nil
+}
+
+func replaceFile(file string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("data dir %s is not writable: %w", d.path, cause(err))
+		return err
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*") // mode 0600
 	if err != nil {
-		return fmt.Errorf("data dir %s is not writable: %w", d.path, cause(err))
+		return err
 	}
-	defer os.Remove(temporary.Name()) // fails after the rename, as it should
+	defer os.Remove(temporary.Name()) // fails after the rename
 	_, err = temporary.Write(content)
 	if err == nil {
 		err = temporary.Sync()
@@ -85,20 +93,17 @@ func (d *DataDir) Write(content []byte, names ...string) error {
 	if closeErr := temporary.Close(); err == nil {
 		err = closeErr
 	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), file)
-	}
 	if err != nil {
-		return fmt.Errorf("data dir %s is not writable: %w", d.path, cause(err))
+		return err
 	}
-	return nil
+	return os.Rename(temporary.Name(), file)
 }
 
-// Close gives the directory free for another process.
-func (d *DataDir) Close() error { return d.lock.Close() }
+// Close unlocks the directory.
+func (d *Dir) Close() error { return d.lock.Close() }
 
-// cause strips the operation and path that our own message has said already.
-func cause(err error) error {
+// Cause strips the operation and the path from an error of package os, for messages that name both already.
+func Cause(err error) error {
 	var pathError *os.PathError
 	if errors.As(err, &pathError) {
 		return pathError.Err

@@ -1,4 +1,4 @@
-package server
+package etcd
 
 import (
 	"context"
@@ -13,66 +13,67 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// storage is a connection to etcd and what has to be closed after it.
-type storage struct {
-	client *clientv3.Client
-	// failed reports that the embedded etcd gave up; nil for an external one.
-	failed <-chan error
-	close  func()
+// Connection is a connection to etcd.
+type Connection struct {
+	Client *clientv3.Client
+	// Failed receives the error when the embedded etcd gives up; nil for an external one.
+	Failed <-chan error
+	// Close closes the client, and stops the embedded etcd.
+	Close func()
 }
 
-// maxRequestBytes bounds one write to the embedded etcd: objects of up to 3 MiB with their encoding.
+// maxRequestBytes bounds one write to the embedded etcd. It allows objects of 3 MiB with their encoding.
 const maxRequestBytes = 4 << 20
 
-// startEtcd runs a one-member etcd in this process, reachable through the returned client only: no port, no socket.
-func startEtcd(ctx context.Context, dir *DataDir) (*storage, error) {
+// StartEmbedded runs an etcd with one member in this process. It opens no port: only the returned client reaches it.
+func StartEmbedded(ctx context.Context, dir string) (*Connection, error) {
 	server, err := embed.StartEtcd(embeddedConfig(dir))
 	if err != nil {
-		return nil, fmt.Errorf("start the embedded etcd in %s: %w", dir.Path("etcd"), err)
+		return nil, fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
 	}
 	select {
 	case <-server.Server.ReadyNotify():
 	case err := <-server.Err():
 		server.Close()
-		return nil, fmt.Errorf("start the embedded etcd in %s: %w", dir.Path("etcd"), err)
+		return nil, fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
 	case <-ctx.Done():
 		server.Close()
 		return nil, ctx.Err()
 	}
 	client := v3client.New(server.Server)
-	return &storage{client: client, failed: server.Err(), close: func() {
-		_ = client.Close() // ends the client's own streams; an in-process client has no connection that could fail
+	return &Connection{Client: client, Failed: server.Err(), Close: func() {
+		_ = client.Close() // an in-process client has no connection whose closing could fail
 		server.Close()
 	}}, nil
 }
 
-func embeddedConfig(dir *DataDir) *embed.Config {
+func embeddedConfig(dir string) *embed.Config {
 	c := embed.NewConfig()
 	c.Name = "crd-server"
-	c.Dir = dir.Path("etcd")
-	// There is no other member and no outside client, hence no listener. The peer URL only names the member, and must
-	// never change: the member's identity in the data is derived from it.
+	c.Dir = dir
+	// There are no other members and no outside clients, hence no listeners. The peer URL only names the member. It
+	// must never change, because the member's identity in the data is derived from it.
 	c.ListenPeerUrls, c.ListenClientUrls, c.AdvertiseClientUrls = nil, nil, nil
 	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "crd-server.invalid:2380"}}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.EnableGRPCGateway = false
-	// A single member has nobody to hear from: short ticks only make it elect itself sooner.
+	// A single member waits for nobody: with short ticks it elects itself sooner.
 	c.TickMs, c.ElectionMs = 10, 100
-	// Nor does it have followers that might lag: keep few applied entries, with their values, in memory.
+	// No followers can lag, so few applied entries need to stay in memory.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
-	// A start reads all files of the log that are left, twice, and no follower could want more of it than what came after the
-	// last snapshot. Files that are needed for that are never removed, however many they are.
+	// Each start reads all remaining files of the log twice. etcd never removes files that are newer than the last
+	// snapshot.
 	c.MaxWalFiles = 2
 	wal.SegmentSizeBytes = 16 << 20
 	c.MaxRequestBytes = maxRequestBytes
 	c.QuotaBackendBytes = 8 << 30
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger())
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c
 }
 
-// etcdLogger passes on what etcd can not recover from; everything else shows in the errors we get.
-func etcdLogger() *zap.Logger {
+// logger logs only what etcd cannot recover from. Callers see all other errors.
+func logger() *zap.Logger {
 	c := zap.NewProductionConfig()
 	c.Level = zap.NewAtomicLevelAt(zapcore.DPanicLevel)
 	logger, err := c.Build()

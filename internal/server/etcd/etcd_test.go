@@ -1,8 +1,9 @@
-package server
+package etcd
 
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,21 +16,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/crd-server/crd-server/internal/etcdtest"
+	"github.com/crd-server/crd-server/internal/server/certs"
+	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
 func TestEmbeddedEtcdKeepsData(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "data")
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "etcd")
 	var revision int64
 	for range 3 {
-		dir, err := openDataDir(path)
+		etcd, err := StartEmbedded(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		etcd, err := startEtcd(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := etcd.client.Put(t.Context(), "key", strings.Repeat("x", 3<<20))
+		response, err := etcd.Client.Put(t.Context(), "key", strings.Repeat("x", 3<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,17 +37,15 @@ func TestEmbeddedEtcdKeepsData(t *testing.T) {
 			t.Errorf("revision %d after %d", response.Header.Revision, revision)
 		}
 		revision = response.Header.Revision
-		etcd.close()
-		if err := dir.Close(); err != nil {
-			t.Fatal(err)
-		}
+		etcd.Close()
 	}
 }
 
-// TestEmbeddedEtcdLogStaysShort writes more than a start should have to read again.
+// TestEmbeddedEtcdLogStaysShort checks that etcd removes old files of its log: a start reads all of them.
 func TestEmbeddedEtcdLogStaysShort(t *testing.T) {
-	dir := newDataDir(t)
-	etcd, err := startEtcd(t.Context(), dir)
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "etcd")
+	etcd, err := StartEmbedded(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +53,7 @@ func TestEmbeddedEtcdLogStaysShort(t *testing.T) {
 	for writer := range 32 {
 		writing.Go(func() error {
 			for range 4000 / 32 {
-				if _, err := etcd.client.Put(t.Context(), fmt.Sprintf("key%d", writer), strings.Repeat("x", 12<<10)); err != nil {
+				if _, err := etcd.Client.Put(t.Context(), fmt.Sprintf("key%d", writer), strings.Repeat("x", 12<<10)); err != nil {
 					return err
 				}
 			}
@@ -65,14 +63,14 @@ func TestEmbeddedEtcdLogStaysShort(t *testing.T) {
 	if err := writing.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	etcd.close()
-	if etcd, err = startEtcd(t.Context(), dir); err != nil { // old files are removed when it starts, and now and then
+	etcd.Close()
+	if etcd, err = StartEmbedded(t.Context(), dir); err != nil { // etcd removes old files when it starts, and periodically
 		t.Fatal(err)
 	}
-	defer etcd.close()
+	defer etcd.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	const most = 50 << 20 // two files, and the one that is made ready
+	const most = 50 << 20 // two files, and the one that etcd allocates in advance
 	for size := logSize(t, dir); size > most; size = logSize(t, dir) {
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -82,10 +80,10 @@ func TestEmbeddedEtcdLogStaysShort(t *testing.T) {
 	}
 }
 
-// logSize is how many bytes the log of the embedded etcd has on disk.
-func logSize(t *testing.T, dir *DataDir) (size int64) {
+// logSize returns how many bytes the log of the embedded etcd has on disk.
+func logSize(t *testing.T, dir string) (size int64) {
 	t.Helper()
-	files, err := os.ReadDir(dir.Path("etcd", "member", "wal"))
+	files, err := os.ReadDir(filepath.Join(dir, "member", "wal"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +95,8 @@ func logSize(t *testing.T, dir *DataDir) (size int64) {
 	return size
 }
 
-// externalEtcd runs an etcd as somebody else would, with TLS if certificates are given.
-func externalEtcd(t *testing.T, serving, client *pair, ca string) string {
+// externalEtcd runs an etcd with a port, and with TLS if certificates are given.
+func externalEtcd(t *testing.T, serving, client *certs.Pair, ca string) string {
 	t.Helper()
 	scheme := "http"
 	if serving != nil {
@@ -108,7 +106,7 @@ func externalEtcd(t *testing.T, serving, client *pair, ca string) string {
 		c.ListenClientUrls = []url.URL{{Scheme: scheme, Host: "127.0.0.1:0"}}
 		c.AdvertiseClientUrls = c.ListenClientUrls
 		if serving != nil {
-			c.ClientTLSInfo.CertFile, c.ClientTLSInfo.KeyFile = serving.certFile, serving.keyFile
+			c.ClientTLSInfo.CertFile, c.ClientTLSInfo.KeyFile = serving.CertFile, serving.KeyFile
 			c.ClientTLSInfo.TrustedCAFile, c.ClientTLSInfo.ClientCertAuth = ca, client != nil
 		}
 	})
@@ -116,27 +114,36 @@ func externalEtcd(t *testing.T, serving, client *pair, ca string) string {
 }
 
 func TestExternalEtcd(t *testing.T) {
-	id := identityAt(t, newDataDir(t), time.Now(), nil)
-	serving := &pair{certFile: id.certFile, keyFile: id.keyFile}
+	t.Parallel()
+	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() })
+	id, err := certs.NewIdentity(&certs.Config{BindAddress: net.IPv4(127, 0, 0, 1)}, dir, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving := &certs.Pair{CertFile: id.CertFile, KeyFile: id.KeyFile}
 	plain := externalEtcd(t, nil, nil, "")
-	secured := externalEtcd(t, serving, id.admin, id.trustFile)
+	secured := externalEtcd(t, serving, id.Admin, id.TrustFile)
 	for _, test := range []struct {
 		name    string
-		options EtcdOptions
+		options Options
 		want    string // part of the error
 	}{
-		{name: "plain", options: EtcdOptions{Servers: []string{plain}}},
-		{name: "one of two answers", options: EtcdOptions{Servers: []string{"http://127.0.0.1:1", plain}}},
-		{name: "TLS", options: EtcdOptions{Servers: []string{secured}, CAFile: id.trustFile, CertFile: id.admin.certFile, KeyFile: id.admin.keyFile}},
+		{name: "plain", options: Options{Servers: []string{plain}}},
+		{name: "one of two answers", options: Options{Servers: []string{"http://127.0.0.1:1", plain}}},
+		{name: "TLS", options: Options{Servers: []string{secured}, CAFile: id.TrustFile, CertFile: id.Admin.CertFile, KeyFile: id.Admin.KeyFile}},
 		{
 			name:    "authority unknown",
-			options: EtcdOptions{Servers: []string{secured}, CertFile: id.admin.certFile, KeyFile: id.admin.keyFile},
+			options: Options{Servers: []string{secured}, CertFile: id.Admin.CertFile, KeyFile: id.Admin.KeyFile},
 			want:    "certificate signed by unknown authority",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			etcd, err := connectEtcd(t.Context(), &test.options)
+			etcd, err := Connect(t.Context(), &test.options)
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "etcd is unreachable at ") {
 					t.Errorf("got %v", err)
@@ -146,10 +153,10 @@ func TestExternalEtcd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer etcd.close()
+			defer etcd.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			if _, err := etcd.client.Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil {
+			if _, err := etcd.Client.Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,4 +1,4 @@
-package server
+package etcd
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -15,47 +16,48 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
+	"k8s.io/client-go/util/cert"
 )
 
 const (
-	// etcdPatience is how long the server waits at start for an etcd that does not answer.
-	etcdPatience = 5 * time.Second
-	// The rest is as kube-apiserver has it.
-	etcdDialTimeout      = 20 * time.Second
-	etcdKeepAlive        = 30 * time.Second
-	etcdKeepAliveTimeout = 10 * time.Second
-	// etcdWindow is how much etcd may send, on a stream and on the connection, before it is read. With a fixed window gRPC does not
-	// measure how much there should be, for which it would send a ping after every answer and event, and wake for its answer.
-	etcdWindow = 8 << 20
+	// startTimeout bounds how long the server waits at start for an etcd that does not answer.
+	startTimeout = 5 * time.Second
+	// These are the values of kube-apiserver.
+	dialTimeout      = 20 * time.Second
+	keepAlive        = 30 * time.Second
+	keepAliveTimeout = 10 * time.Second
+	// window is the size of gRPC's receive windows. With fixed windows gRPC does not send pings to measure the
+	// bandwidth.
+	window = 8 << 20
 )
 
-// connectEtcd connects to an external cluster and makes sure that it answers.
-func connectEtcd(ctx context.Context, o *EtcdOptions) (*storage, error) {
+// Connect connects to an external cluster, and waits until it answers.
+func Connect(ctx context.Context, o *Options) (*Connection, error) {
 	security, err := o.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            o.Servers,
-		DialTimeout:          etcdDialTimeout,
-		DialKeepAliveTime:    etcdKeepAlive,
-		DialKeepAliveTimeout: etcdKeepAliveTimeout,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    keepAlive,
+		DialKeepAliveTimeout: keepAliveTimeout,
 		TLS:                  security,
-		DialOptions:          []grpc.DialOption{grpc.WithStaticStreamWindowSize(etcdWindow), grpc.WithStaticConnWindowSize(etcdWindow)},
-		Logger:               zap.NewNop(), // it would repeat, unformatted, the errors that calls return
+		DialOptions:          []grpc.DialOption{grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window)},
+		Logger:               zap.NewNop(), // it would only repeat the errors that calls return
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--etcd-servers %s: %w", strings.Join(o.Servers, ","), err)
 	}
-	if err := waitForEtcd(ctx, client, o, security); err != nil {
+	if err := waitUntilAnswers(ctx, client, o, security); err != nil {
 		_ = client.Close() // nothing was sent over it
 		return nil, fmt.Errorf("etcd is unreachable at %s: %w", strings.Join(o.Servers, ","), err)
 	}
-	return &storage{client: client, close: func() { _ = client.Close() }}, nil
+	return &Connection{Client: client, Close: func() { _ = client.Close() }}, nil
 }
 
 // tlsConfig returns nil unless a flag or an https URL asks for TLS.
-func (o *EtcdOptions) tlsConfig() (*tls.Config, error) {
+func (o *Options) tlsConfig() (*tls.Config, error) {
 	wanted := o.CAFile != "" || o.CertFile != ""
 	for _, server := range o.Servers {
 		wanted = wanted || strings.HasPrefix(server, "https://")
@@ -65,7 +67,7 @@ func (o *EtcdOptions) tlsConfig() (*tls.Config, error) {
 	}
 	files := transport.TLSInfo{CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile}
 	if o.CAFile != "" {
-		if _, err := readPool(o.CAFile); err != nil {
+		if err := checkAuthorities(o.CAFile); err != nil {
 			return nil, fmt.Errorf("--etcd-cafile %s: certificate is unreadable: %w", o.CAFile, err)
 		}
 	}
@@ -76,9 +78,20 @@ func (o *EtcdOptions) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// waitForEtcd returns nil as soon as one endpoint answers, and after etcdPatience why the last one asked did not.
-func waitForEtcd(ctx context.Context, client *clientv3.Client, o *EtcdOptions, security *tls.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, etcdPatience)
+// checkAuthorities reads a file of certificate authorities: TLSInfo does not say what is wrong with it.
+func checkAuthorities(file string) error {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	_, err = cert.NewPoolFromBytes(pem)
+	return err
+}
+
+// waitUntilAnswers returns nil as soon as one endpoint answers. After startTimeout it returns the error of the last
+// attempt.
+func waitUntilAnswers(ctx context.Context, client *clientv3.Client, o *Options, security *tls.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	retry := time.NewTicker(200 * time.Millisecond)
 	defer retry.Stop()
@@ -89,7 +102,7 @@ func waitForEtcd(ctx context.Context, client *clientv3.Client, o *EtcdOptions, s
 			if err == nil {
 				return nil
 			}
-			if !timedOut(err) { // what went wrong says more than that there was no time left to try again
+			if !timedOut(err) { // another error says more than a timeout
 				last = err
 			}
 		}
@@ -101,10 +114,10 @@ func waitForEtcd(ctx context.Context, client *clientv3.Client, o *EtcdOptions, s
 	}
 }
 
-// ask returns why an endpoint does not answer. The etcd client would only say that time is over, so a plain connection is
-// tried first.
+// ask returns the reason why an endpoint does not answer. The etcd client would only report a timeout, so ask tries a
+// plain connection first.
 func ask(ctx context.Context, client *clientv3.Client, endpoint string, security *tls.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, etcdPatience/3)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout/3)
 	defer cancel()
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -114,7 +127,7 @@ func ask(ctx context.Context, client *clientv3.Client, endpoint string, security
 	if err != nil {
 		return err
 	}
-	_ = connection.Close() // it has served its purpose
+	_ = connection.Close() // nothing was sent over it
 	_, err = client.Status(ctx, endpoint)
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -1,4 +1,4 @@
-package server
+package etcd
 
 import (
 	"context"
@@ -10,12 +10,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-
-	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// What kube-apiserver says of its requests to etcd, under the same names. Operations are get, list, count, create, update, delete
-// and compact.
+// The metrics of kube-apiserver about requests to etcd. Operations are get, list, count, create, update, delete and
+// compact.
 var (
 	etcdLatency = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Name: "etcd_request_duration_seconds",
@@ -37,21 +35,23 @@ var (
 	etcdLabels = []string{"operation", "group", "resource"}
 )
 
-var registerEtcd = sync.OnceFunc(func() { legacyregistry.MustRegister(etcdLatency, etcdRequests, etcdErrors) })
+// RegisterMetrics registers the metrics. Further calls have no effect.
+var RegisterMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(etcdLatency, etcdRequests, etcdErrors) })
 
-// measuredKV is a connection to etcd whose requests are measured.
+// measuredKV measures the requests of a client.
 type measuredKV struct {
 	clientv3.KV
 	prefix string
-	table  *crds.Table
+	served func(group, plural string) bool
 }
 
-// measure has the requests of a client measured.
-func measure(client *clientv3.Client, prefix string, table *crds.Table) {
-	client.KV = &measuredKV{KV: client.KV, prefix: strings.TrimRight(prefix, "/") + "/", table: table}
+// Measure adds metrics to the requests of a client. The function reports whether a resource is served.
+func Measure(client *clientv3.Client, prefix string, served func(group, plural string) bool) {
+	client.KV = &measuredKV{KV: client.KV, prefix: strings.TrimRight(prefix, "/") + "/", served: served}
 }
 
-// resourceOf returns the resource of a key. Only those that are served have a name of their own here: others would stay for ever.
+// resourceOf returns the labels of a key. Keys of resources that are not served have empty ones, because series stay
+// for ever.
 func (kv *measuredKV) resourceOf(key string) (group, plural string) {
 	below, ours := strings.CutPrefix(key, kv.prefix)
 	if !ours {
@@ -59,7 +59,7 @@ func (kv *measuredKV) resourceOf(key string) (group, plural string) {
 	}
 	group, below, _ = strings.Cut(below, "/")
 	plural, _, _ = strings.Cut(below, "/")
-	if _, served := kv.table.Get(plural + "." + group); served || group == "apiextensions.k8s.io" && plural == "customresourcedefinitions" {
+	if kv.served(group, plural) {
 		return group, plural
 	}
 	return "", ""
@@ -104,7 +104,7 @@ func (kv *measuredKV) Txn(ctx context.Context) clientv3.Txn {
 type measuredTxn struct {
 	clientv3.Txn
 	kv     *measuredKV
-	absent bool // it is done if there is no such key
+	absent bool // the key must not exist
 	op     clientv3.Op
 }
 

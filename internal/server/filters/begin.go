@@ -1,4 +1,4 @@
-package server
+package filters
 
 import (
 	"fmt"
@@ -13,8 +13,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// begin puts into the request's context what is known at the start: the time of arrival, the request info, the audit ID and the
-// latency trackers. It does the work of four filters of kube-apiserver, because each of those copies the request.
+// begin puts into the request's context what is known at the start: the time of arrival, the request info, the audit
+// ID and the latency trackers. It does the work of four filters of kube-apiserver, because each of those copies the
+// request.
 func begin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx := audit.WithAuditContext(request.WithReceivedTimestamp(req.Context(), time.Now()))

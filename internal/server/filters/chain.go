@@ -1,133 +1,155 @@
-package server
+// Package filters is the chain of HTTP filters around the server's handlers: panics, audit, deadlines,
+// authentication, limits, authorization. Most filters are kube-apiserver's own; the others are here, one a file.
+//
+// Begin with Chain.Handler, which has the order.
+package filters
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/waitgroup"
 	apifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/features"
 	serverfilters "k8s.io/apiserver/pkg/server/filters"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/tracing"
+
+	"github.com/crd-server/crd-server/internal/access/audit"
+	"github.com/crd-server/crd-server/internal/access/authentication"
+	"github.com/crd-server/crd-server/internal/access/authorization"
 )
 
-// filter is one step of the chain every request goes through.
-type filter = func(http.Handler) http.Handler
+// Config is what the filters need.
+type Config struct {
+	// CORSOrigins, HSTSDirectives and GoawayChance switch filters of kube-apiserver on.
+	CORSOrigins, HSTSDirectives []string
+	GoawayChance                float64
+	// Timeout bounds all requests that are not long-running.
+	Timeout time.Duration
+	// MaxInFlight and MaxMutatingInFlight bound the reads and writes that are served at the same time; 0: no limit.
+	MaxInFlight, MaxMutatingInFlight int
+	// ProbePaths are the health checks, which are never refused.
+	ProbePaths []string
 
-// chain is what the filters need.
-type chain struct {
-	serving  *ServingOptions
-	requests *RequestOptions
-	guards   *guards
-	inFlight *inFlight
-	labels   *metricLabels
-	// synced is closed when the custom resources are known; before, an unknown path is not yet a 404.
-	synced <-chan struct{}
-	drain  *drain
+	Authenticator *authentication.Authenticator
+	Authorizer    *authorization.Authorizer
+	Audit         *audit.Audit
+	// Tracer is nil if requests are not traced.
+	Tracer tracing.TracerProvider
+
+	// Sizes estimates lists.
+	Sizes Sizes
+	// Labels decides which labels metrics of refused requests get.
+	Labels *MetricLabels
+	// Synced is closed when the custom resources are known; before, an unknown path gets 503 instead of 404.
+	Synced <-chan struct{}
+	Drain  *Drain
 }
 
-// requestInfo tells from the path and method what a request is about.
+// Chain is the filters of one server.
+type Chain struct {
+	*Config
+	inFlight *inFlight
+}
+
+// New returns the chain. It starts nothing.
+func New(config *Config) *Chain {
+	return &Chain{Config: config, inFlight: newInFlight(config)}
+}
+
+// Run reports metrics of requests in flight until ctx is done.
+func (c *Chain) Run(ctx context.Context) { c.inFlight.report(ctx) }
+
+// filter is one step of the chain.
+type filter = func(http.Handler) http.Handler
+
+// requestInfo derives the request info from the path and the method.
 var requestInfo = &request.RequestInfoFactory{
 	APIPrefixes:          sets.NewString("api", "apis"),
 	GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// longRunning are the requests without deadline; the list is kube-apiserver's.
+// longRunning reports whether a request has no deadline. The lists are kube-apiserver's.
 var longRunning = serverfilters.BasicLongRunningRequestCheck(
 	sets.NewString("watch", "proxy"),
 	sets.NewString("attach", "exec", "proxy", "log", "portforward"),
 )
 
-// around returns the handler with all filters around it.
-func (c *chain) around(handler http.Handler) http.Handler {
-	return chi.Chain(c.filters()...).Handler(handler)
-}
-
-// filters returns the chain, outermost first, in kube-apiserver's order: that a request is refused with 401 before 429,
-// and with 429 before 403, depends on it.
-func (c *chain) filters() []filter {
+// Handler returns the handler with all filters around it, in kube-apiserver's order. Clients depend on the order: 401
+// comes before 429, and 429 before 403.
+func (c *Chain) Handler(handler http.Handler) http.Handler {
 	filters := []filter{
 		begin,
-		func(h http.Handler) http.Handler { return serverfilters.WithPanicRecovery(h, c.labels) },
-		func(h http.Handler) http.Handler { return apifilters.WithMuxAndDiscoveryComplete(h, c.synced) },
+		func(h http.Handler) http.Handler { return serverfilters.WithPanicRecovery(h, c.Labels) },
+		func(h http.Handler) http.Handler { return apifilters.WithMuxAndDiscoveryComplete(h, c.Synced) },
 		serverfilters.WithHTTPLogging,
-		func(h http.Handler) http.Handler { return serverfilters.WithHSTS(h, c.serving.HSTSDirectives) },
+		func(h http.Handler) http.Handler { return serverfilters.WithHSTS(h, c.HSTSDirectives) },
 		apifilters.WithCacheControl,
 	}
-	if c.serving.GoawayChance > 0 {
+	if c.GoawayChance > 0 {
 		filters = append(filters, func(h http.Handler) http.Handler {
-			return serverfilters.WithProbabilisticGoaway(h, c.serving.GoawayChance)
+			return serverfilters.WithProbabilisticGoaway(h, c.GoawayChance)
 		})
 	}
 	filters = append(filters, c.lifetime()...)
-	return append(filters, c.access()...)
+	filters = append(filters, c.access()...)
+	return chi.Chain(filters...).Handler(handler)
 }
 
-// lifetime are the filters that bound how long a request lasts.
-func (c *chain) lifetime() []filter {
+// lifetime returns the filters that bound how long a request lasts.
+func (c *Chain) lifetime() []filter {
 	return []filter{
 		func(h http.Handler) http.Handler {
-			return serverfilters.WithWatchTerminationDuringShutdown(h, c.drain, &c.drain.watches)
+			return serverfilters.WithWatchTerminationDuringShutdown(h, c.Drain, &c.Drain.watches)
 		},
 		func(h http.Handler) http.Handler {
-			return serverfilters.WithWaitGroup(h, longRunning, &c.drain.requests)
+			return serverfilters.WithWaitGroup(h, longRunning, &c.Drain.requests)
 		},
-		c.withDeadline,
+		func(h http.Handler) http.Handler {
+			return apifilters.WithRequestDeadline(h, c.Audit.Sink, c.Audit.Policy, longRunning, Codecs, c.Timeout)
+		},
+		c.Labels.enforceDeadline,
 		apifilters.WithWarningRecorder,
 	}
 }
 
-// access are the filters that decide whether a request is served, and write down that it was.
-func (c *chain) access() []filter {
+// access returns the filters that decide whether a request is served, and audit it.
+func (c *Chain) access() []filter {
 	filters := []filter{
 		func(h http.Handler) http.Handler {
-			return serverfilters.WithCORS(h, c.serving.CORSOrigins, nil, nil, nil, "true")
+			return serverfilters.WithCORS(h, c.CORSOrigins, nil, nil, nil, "true")
 		},
-		c.withAuthentication,
+		c.authenticate,
 	}
-	if c.guards.tracer != nil {
-		// Only those who are known may say what is traced.
-		filters = append(filters, func(h http.Handler) http.Handler { return apifilters.WithTracing(h, c.guards.tracer) })
+	if c.Tracer != nil {
+		// Tracing comes after authentication: strangers must not decide what is traced.
+		filters = append(filters, func(h http.Handler) http.Handler { return apifilters.WithTracing(h, c.Tracer) })
 	}
 	return append(filters,
 		func(h http.Handler) http.Handler {
-			return apifilters.WithAudit(h, c.guards.audit.Sink, c.guards.audit.Policy, longRunning)
+			return apifilters.WithAudit(h, c.Audit.Sink, c.Audit.Policy, longRunning)
 		},
 		func(h http.Handler) http.Handler {
 			if utilfeature.DefaultFeatureGate.Enabled(features.ConstrainedImpersonation) {
-				return impersonation.WithConstrainedImpersonation(h, c.guards.authorizer, codecs)
+				return impersonation.WithConstrainedImpersonation(h, c.Authorizer, Codecs)
 			}
-			return impersonation.WithImpersonation(h, c.guards.authorizer, codecs)
+			return impersonation.WithImpersonation(h, c.Authorizer, Codecs)
 		},
 		c.inFlight.limit,
 		func(h http.Handler) http.Handler {
-			return apifilters.WithAuthorization(h, c.guards.authorizer, codecs)
+			return apifilters.WithAuthorization(h, c.Authorizer, Codecs)
 		},
 	)
 }
 
-// withAuthentication refuses whom the authenticator does not know, which is written down too.
-func (c *chain) withAuthentication(next http.Handler) http.Handler {
-	refused := apifilters.WithFailedAuthenticationAudit(apifilters.Unauthorized(codecs), c.guards.audit.Sink, c.guards.audit.Policy)
-	known := c.guards.authenticator
+// authenticate refuses requests that the authenticator rejects, and audits them.
+func (c *Chain) authenticate(next http.Handler) http.Handler {
+	refused := apifilters.WithFailedAuthenticationAudit(apifilters.Unauthorized(Codecs), c.Audit.Sink, c.Audit.Policy)
+	known := c.Authenticator
 	return apifilters.WithAuthentication(next, known, refused, known.Audiences, known.RequestHeaders)
 }
-
-// drain knows the requests in flight, so that stopping can wait for them.
-type drain struct {
-	// stopping is closed when the server was asked to stop: /readyz fails.
-	stopping chan struct{}
-	// ending is closed when no more requests are taken: watches end.
-	ending            chan struct{}
-	requests, watches waitgroup.SafeWaitGroup
-}
-
-func newDrain() *drain {
-	return &drain{stopping: make(chan struct{}), ending: make(chan struct{})}
-}
-
-// ShuttingDown tells watches when to end; it implements request.ServerShutdownSignal.
-func (d *drain) ShuttingDown() <-chan struct{} { return d.ending }

@@ -1,4 +1,4 @@
-package server
+package filters
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// codecs encode the Status answers of the filters.
-var codecs = newCodecs()
+// Codecs encodes Status objects, for handlers and filters that refuse requests.
+var Codecs = newCodecs()
 
 func newCodecs() serializer.CodecFactory {
 	scheme := runtime.NewScheme()

@@ -1,4 +1,4 @@
-package server
+package filters
 
 import (
 	"net/http"
@@ -8,37 +8,37 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// bytesPerSeat is what one seat stands for; it is that of kube-apiserver's estimates of lists.
-const bytesPerSeat = 100_000
+// bytesPerSlot is the work of one slot, as in kube-apiserver's estimates of lists.
+const bytesPerSlot = 100_000
 
-// sizes tells how many objects a resource has, and about how many bytes; both are negative if that is not known.
-type sizes func(group, plural string) (objects int, bytes int64)
+// Sizes returns how many objects a resource has, and about how many bytes; both are negative if that is not known.
+type Sizes func(group, plural string) (objects int, bytes int64)
 
-// ask returns which seats a request takes, and how many: as many as it has to go through, or brings along, but no more than a twentieth, so
-// that even the largest can be served beside others.
-func (f *inFlight) ask(req *http.Request, info *request.RequestInfo) (kind *seats, width int) {
+// cost returns which slots a request takes, and how many: by the bytes that it reads or sends, but at most a
+// twentieth of all slots, so that several large requests can be served at the same time.
+func (f *inFlight) cost(req *http.Request, info *request.RequestInfo) (kind *slots, cost int) {
 	kind = f.reads
 	var bytes int64
 	switch {
 	case !slices.Contains(readVerbs, info.Verb):
-		kind, bytes = f.writes, req.ContentLength // -1 if it does not say
-	case info.Verb == "list" && info.Name == "": // with a name it reads that one
-		bytes = f.listed(req, info)
+		kind, bytes = f.writes, req.ContentLength // -1 if unknown
+	case info.Verb == "list" && info.Name == "": // a list with a name reads one object
+		bytes = f.listedBytes(req, info)
 	}
 	most := max(1, kind.limit/20)
 	if bytes < 0 {
 		return kind, most
 	}
-	return kind, min(most, 1+int(bytes/bytesPerSeat))
+	return kind, min(most, 1+int(bytes/bytesPerSlot))
 }
 
-// readVerbs are those of requests that count as reads; the list is kube-apiserver's.
+// readVerbs are the verbs that count as reads. The list is kube-apiserver's.
 var readVerbs = []string{"get", "list", "watch"}
 
-// listed estimates the bytes of a list; negative if that cannot be told. A page is part of it. What a selector or a namespace leaves
-// away is not foreseen, nor is it by kube-apiserver.
-func (f *inFlight) listed(req *http.Request, info *request.RequestInfo) int64 {
-	objects, bytes := f.size(info.APIGroup, info.Resource)
+// listedBytes estimates the bytes that a list reads; negative if that is not known. A limit counts. Selectors and
+// namespaces do not, as in kube-apiserver.
+func (f *inFlight) listedBytes(req *http.Request, info *request.RequestInfo) int64 {
+	objects, bytes := f.sizes(info.APIGroup, info.Resource)
 	if objects > 0 && req.URL.RawQuery != "" {
 		if limit, err := strconv.Atoi(req.URL.Query().Get("limit")); err == nil && limit > 0 && limit < objects {
 			return bytes / int64(objects) * int64(limit)

@@ -1,4 +1,4 @@
-package server
+package filters
 
 import (
 	"bufio"
@@ -8,19 +8,18 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	apifilters "k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// TestRefusedBodyThatDrips holds that a request which was refused without reading its body is answered at its deadline, though the body
-// never ends.
+// TestRefusedBodyThatDrips checks that a request that was refused without reading its body is answered at its
+// deadline, although the body never ends.
 func TestRefusedBodyThatDrips(t *testing.T) {
-	guards, err := newGuards(t.Context(), NewOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &chain{guards: guards, labels: unlabelled(), requests: &RequestOptions{Timeout: 200 * time.Millisecond}}
-	server := httptest.NewServer(begin(c.withDeadline(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusTooManyRequests)
-	}))))
+	t.Parallel()
+	labels := &MetricLabels{Serves: func(*request.RequestInfo) bool { return false }}
+	refusing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
+	server := httptest.NewServer(begin(apifilters.WithRequestDeadline(labels.enforceDeadline(refusing), nil, nil, longRunning, Codecs, 200*time.Millisecond)))
 	t.Cleanup(server.Close)
 	for _, path := range []string{"/apis/example.com/v1/things", "/version"} {
 		connection, err := net.Dial("tcp", server.Listener.Addr().String())

@@ -1,4 +1,4 @@
-package server
+package filters
 
 import (
 	"context"
@@ -12,22 +12,26 @@ import (
 	flowcontrolmetrics "k8s.io/apiserver/pkg/util/flowcontrol/metrics"
 )
 
-// inFlight bounds how much is served at one time, reads and writes apart. What is too much is refused with 429, and users are told
-// apart: one who asks for more than there is does not keep others from being served.
+// inFlight bounds the reads and the writes that are served at the same time. Excess requests get 429. Limits are per
+// user as well, so one user cannot keep others from being served.
 //
-// kube-apiserver's priority and fairness does more (queues, levels), and takes a third of the time that a GET takes here.
+// kube-apiserver's priority and fairness also queues requests and has levels, but costs a third of a whole GET of
+// this server.
 type inFlight struct {
-	reads, writes *seats
-	labels        *metricLabels
-	// size tells how much a list of everything has to go through.
-	size sizes
+	reads, writes *slots
+	labels        *MetricLabels
+	sizes         Sizes
+	probePaths    []string
 }
 
-func newInFlight(o *RequestOptions, size sizes, l *metricLabels) *inFlight {
-	return &inFlight{reads: newSeats(o.MaxInFlight), writes: newSeats(o.MaxMutatingInFlight), size: size, labels: l}
+func newInFlight(c *Config) *inFlight {
+	return &inFlight{
+		reads: newSlots(c.MaxInFlight), writes: newSlots(c.MaxMutatingInFlight),
+		sizes: c.Sizes, labels: c.Labels, probePaths: c.ProbePaths,
+	}
 }
 
-// limit is the filter. It wants to know whose request it is. Watches and the like do not count.
+// limit is the filter. It needs the user of the request. Long-running requests do not count.
 func (f *inFlight) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info := infoOf(req)
@@ -35,39 +39,39 @@ func (f *inFlight) limit(next http.Handler) http.Handler {
 			next.ServeHTTP(w, req)
 			return
 		}
-		kind, width := f.ask(req, info)
-		who, _ := request.UserFrom(req.Context())
-		if neverRefused(who, info) {
+		kind, cost := f.cost(req, info)
+		caller, _ := request.UserFrom(req.Context())
+		if f.isExempt(caller, info) {
 			kind.enter()
 			defer kind.leave()
 			next.ServeHTTP(w, req)
 			return
 		}
-		if !kind.take(who.GetName(), width) {
+		if !kind.acquire(caller.GetName(), cost) {
 			f.labels.refused(req, info, kind == f.writes)
 			refuse(w)
 			return
 		}
-		defer kind.giveBack(who.GetName(), width)
+		defer kind.release(caller.GetName(), cost)
 		next.ServeHTTP(w, req)
 	})
 }
 
-// neverRefused are those whom kube-apiserver never refuses either: who may do everything, and probes.
-func neverRefused(who user.Info, info *request.RequestInfo) bool {
-	if !info.IsResourceRequest && info.Verb == "get" && slices.Contains(healthPaths, info.Path) {
+// isExempt reports whether a request is never refused: as in kube-apiserver, those of system:masters and health checks.
+func (f *inFlight) isExempt(caller user.Info, info *request.RequestInfo) bool {
+	if !info.IsResourceRequest && info.Verb == "get" && slices.Contains(f.probePaths, info.Path) {
 		return true
 	}
-	return who == nil || slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
+	return caller == nil || slices.Contains(caller.GetGroups(), user.SystemPrivilegedGroup)
 }
 
-// refuse answers as kube-apiserver does.
+// refuse writes kube-apiserver's response.
 func refuse(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
 }
 
-// report has metrics tell once a second how much is in flight, until the context ends.
+// report updates the metrics of requests in flight once a second, until ctx is done.
 func (f *inFlight) report(ctx context.Context) {
 	reading, writing := flowcontrolmetrics.GetExecutingReadonlyConcurrency(), flowcontrolmetrics.GetExecutingMutatingConcurrency()
 	reading.SetDenominator(float64(f.reads.limit))
@@ -75,8 +79,8 @@ func (f *inFlight) report(ctx context.Context) {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	for {
-		reads, mostReads := f.reads.tell()
-		writes, mostWrites := f.writes.tell()
+		reads, mostReads := f.reads.count()
+		writes, mostWrites := f.writes.count()
 		reading.Set(float64(reads))
 		writing.Set(float64(writes))
 		metrics.UpdateInflightRequestMetrics(metrics.ExecutingPhase, mostReads, mostWrites)

@@ -1,4 +1,4 @@
-package server
+package filters
 
 import (
 	"net/http"
@@ -9,26 +9,27 @@ import (
 	serverfilters "k8s.io/apiserver/pkg/server/filters"
 )
 
-// metricLabels decide what metrics tell of requests that have not been served: refused, too late or broken off. Kube-apiserver has their paths, groups
-// and resources as labels. Each makes a series that stays, so that a client who asks for ever new ones takes ever more memory; and what is no UTF-8 is a panic. Here
-// only what is served is a label; of other requests it is counted that there were some.
-type metricLabels struct {
-	// paths are those of everything that is no resource.
-	paths []string
-	// serves says whether a request is about a resource that there is.
-	serves func(*request.RequestInfo) bool
+// MetricLabels decides which labels metrics get of requests that were refused, late or broken off. kube-apiserver
+// labels them with the path, group and resource of the request. Series stay for ever, so a client that asks for ever
+// new paths would take ever more memory; and a label that is not UTF-8 panics. Here a request gets these labels only
+// if its path or resource is served.
+type MetricLabels struct {
+	// Paths are the paths that are served besides resources.
+	Paths []string
+	// Serves reports whether the resource of a request is served.
+	Serves func(*request.RequestInfo) bool
 }
 
-// of returns what metrics may tell of a request.
-func (l *metricLabels) of(info *request.RequestInfo) *request.RequestInfo {
-	if info.IsResourceRequest && l.serves(info) || !info.IsResourceRequest && slices.Contains(l.paths, info.Path) {
+// of returns the request info with the labels.
+func (l *MetricLabels) of(info *request.RequestInfo) *request.RequestInfo {
+	if info.IsResourceRequest && l.Serves(info) || !info.IsResourceRequest && slices.Contains(l.Paths, info.Path) {
 		return info
 	}
 	return &request.RequestInfo{Verb: info.Verb}
 }
 
-// NewRequestInfo implements request.RequestInfoResolver, for filters that look at what they count and nothing else.
-func (l *metricLabels) NewRequestInfo(req *http.Request) (*request.RequestInfo, error) {
+// NewRequestInfo implements request.RequestInfoResolver, for filters that only count requests.
+func (l *MetricLabels) NewRequestInfo(req *http.Request) (*request.RequestInfo, error) {
 	info, err := requestInfo.NewRequestInfo(req)
 	if err != nil {
 		return nil, err
@@ -36,8 +37,9 @@ func (l *metricLabels) NewRequestInfo(req *http.Request) (*request.RequestInfo, 
 	return l.of(info), nil
 }
 
-// abandoning is kube-apiserver's filter that answers at the deadline and leaves what it has around it behind.
-func (l *metricLabels) abandoning(next http.Handler) http.Handler {
+// abandoning is kube-apiserver's timeout filter, which counts timeouts with these labels. The handler sees the whole
+// request info.
+func (l *MetricLabels) abandoning(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info := infoOf(req)
 		inner := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -48,14 +50,14 @@ func (l *metricLabels) abandoning(next http.Handler) http.Handler {
 	})
 }
 
-// refused counts a request that was not served for there were too many.
-func (l *metricLabels) refused(req *http.Request, info *request.RequestInfo, mutating bool) {
+// refused counts a request that got 429.
+func (l *MetricLabels) refused(req *http.Request, info *request.RequestInfo, mutating bool) {
 	info = l.of(info)
 	metrics.RecordDroppedRequest(req, info, metrics.APIServerComponent, mutating)
 	metrics.RecordRequestTermination(req, info, metrics.APIServerComponent, http.StatusTooManyRequests)
 }
 
-// late counts a request that was not served in time.
-func (l *metricLabels) late(req *http.Request, info *request.RequestInfo) {
+// late counts a request that exceeded its deadline.
+func (l *MetricLabels) late(req *http.Request, info *request.RequestInfo) {
 	metrics.RecordRequestTermination(req, l.of(info), metrics.APIServerComponent, http.StatusGatewayTimeout)
 }

@@ -1,44 +1,46 @@
-package server
+package filters
 
 import (
 	"math"
 	"sync"
 )
 
-// greed bounds what a user gets: at most so many times the seats that are still free after it. One user alone gets two thirds of all
-// seats, two who want everything two fifths each, three two sevenths, and so on: there is always room for one who comes anew, nobody has to
-// count who is there, and what others leave free can be used. (It is how switches share memory among queues: A. Choudhury, E. Hahne,
-// "Dynamic queue length thresholds for shared-memory packet switches", 1998.)
-const greed = 2
+// fairnessFactor bounds the slots of one user: at most so many times the slots that are still free afterwards. A
+// single user gets two thirds of all slots, two users who want everything get two fifths each, three get two
+// sevenths, and so on. So there is always room for another user, nobody has to count users, and unused slots are not
+// reserved. (Switches share memory among queues in this way: A. Choudhury, E. Hahne, "Dynamic queue length thresholds
+// for shared-memory packet switches", 1998.)
+const fairnessFactor = 2
 
-// seats are what requests of one kind take while they are served. Only users who are being served take memory.
-type seats struct {
+// slots are the in-flight slots of one kind of requests, reads or writes. Only users with requests in flight take
+// memory.
+type slots struct {
 	limit int
 
 	// mu guards the fields below.
 	mu   sync.Mutex
 	free int
-	// held are the seats of each user.
+	// held counts the slots of each user.
 	held map[string]int
-	// requests are being served, in seats and without; most is the highest number since it was last told.
+	// requests counts those in flight, with and without slots. most is its maximum since the last call of count.
 	requests, most int
 }
 
-// newSeats returns seats of which none is taken; 0 stands for no limit.
-func newSeats(limit int) *seats {
+// newSlots returns slots that are all free; 0 means no limit.
+func newSlots(limit int) *slots {
 	if limit == 0 {
 		limit = math.MaxInt32
 	}
-	return &seats{limit: limit, free: limit, held: map[string]int{}}
+	return &slots{limit: limit, free: limit, held: map[string]int{}}
 }
 
-// take gives a user seats for a request, if there are any and he does not hold too many already; whoever has none always may. They are to
-// be given back.
-func (s *seats) take(user string, width int) bool {
+// acquire takes slots for a request of a user. It reports false if too few are free, or if the user holds too many; a
+// user without any always gets free ones. The caller releases them.
+func (s *slots) acquire(user string, cost int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	held, free := s.held[user]+width, s.free-width
-	if free < 0 || held > width && held > greed*free {
+	held, free := s.held[user]+cost, s.free-cost
+	if free < 0 || held > cost && held > fairnessFactor*free {
 		return false
 	}
 	s.held[user], s.free = held, free
@@ -46,37 +48,37 @@ func (s *seats) take(user string, width int) bool {
 	return true
 }
 
-// giveBack is the end of a request that was given seats.
-func (s *seats) giveBack(user string, width int) {
+// release ends a request that has acquired slots.
+func (s *slots) release(user string, cost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests--
-	s.free += width
-	if s.held[user] -= width; s.held[user] == 0 {
+	s.free += cost
+	if s.held[user] -= cost; s.held[user] == 0 {
 		delete(s.held, user)
 	}
 }
 
-// enter counts a request that needs no seat, leave its end.
-func (s *seats) enter() {
+// enter counts a request that needs no slot. The caller calls leave when it ends.
+func (s *slots) enter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.enterLocked()
 }
 
-func (s *seats) enterLocked() {
+func (s *slots) enterLocked() {
 	s.requests++
 	s.most = max(s.most, s.requests)
 }
 
-func (s *seats) leave() {
+func (s *slots) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests--
 }
 
-// tell returns how many requests are being served, and how many were at most since it was last asked.
-func (s *seats) tell() (now, most int) {
+// count returns the number of requests in flight, and its maximum since the last call.
+func (s *slots) count() (now, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, most = s.requests, s.most

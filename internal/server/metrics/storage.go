@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"context"
@@ -14,33 +14,38 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// storageMetrics tell of a store and its etcd when they are asked: nothing is counted here, and nothing is kept of a resource
-// that has gone. Metrics that kube-apiserver has too carry its names. docs/metrics.md lists them.
+// storageMetrics collects the metrics of a store and its etcd when they are scraped. It keeps nothing itself, so the
+// series of a resource end with the resource. Metrics that kube-apiserver has too carry its names. docs/metrics.md
+// lists them.
 type storageMetrics struct {
 	metrics.BaseStableCollector
 	source atomic.Pointer[storageSource]
 }
 
-// storageSource is what the metrics are about.
+// storageSource is a store with its client of etcd.
 type storageSource struct {
 	store  *dynamicstorage.Store
 	client *clientv3.Client
 }
 
-// theStorage is the collector of the process, which has one registry.
+// theStorage is the collector of the process, because the process has one registry.
 var theStorage storageMetrics
 
 var registerStorage = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(&theStorage) })
 
-// follow has the metrics tell of a store until ctx is done.
+// FollowStorage collects the metrics of a store until ctx is done.
+func FollowStorage(ctx context.Context, store *dynamicstorage.Store, client *clientv3.Client) {
+	theStorage.follow(ctx, store, client)
+}
+
 func (m *storageMetrics) follow(ctx context.Context, store *dynamicstorage.Store, client *clientv3.Client) {
 	source := &storageSource{store: store, client: client}
 	m.source.Store(source)
 	<-ctx.Done()
-	m.source.CompareAndSwap(source, nil) // unless another server runs in the process by now
+	m.source.CompareAndSwap(source, nil) // unless another server of this process has replaced it
 }
 
-// resourceMetric is a figure of every resource in memory.
+// resourceMetric is a metric with a value for each resource in memory.
 type resourceMetric struct {
 	desc *metrics.Desc
 	kind metrics.ValueType
@@ -49,7 +54,7 @@ type resourceMetric struct {
 	labels []string
 }
 
-// storeMetric is a figure of the store.
+// storeMetric is a metric of the whole store.
 type storeMetric struct {
 	desc *metrics.Desc
 	kind metrics.ValueType
@@ -78,7 +83,6 @@ var (
 		"Counter for status of consistency checks between etcd and watch cache", "status")
 )
 
-// resourceMetrics are the figures of every resource in memory.
 var resourceMetrics = []resourceMetric{
 	{desc: perResource("apiserver_resource_objects", "Number of stored objects of the resources in memory."),
 		kind: metrics.GaugeValue, of: func(s *resourceStats) int64 { return int64(s.Entries) }},
@@ -122,7 +126,6 @@ var resourceMetrics = []resourceMetric{
 		kind: metrics.GaugeValue, of: func(s *resourceStats) int64 { return int64(s.Watchers) }},
 }
 
-// storeMetrics are the figures of the store.
 var storeMetrics = []storeMetric{
 	{ofStore("crd_server_cache_loaded_resources", "Resources in memory."),
 		metrics.GaugeValue, func(s *storeStats) int64 { return int64(len(s.Resources)) }},
@@ -155,7 +158,7 @@ func truth(b bool) int64 {
 // DescribeWithStability implements metrics.StableCollector.
 func (m *storageMetrics) DescribeWithStability(ch chan<- *metrics.Desc) {
 	var last *metrics.Desc
-	for _, r := range resourceMetrics { // those that share one stand together
+	for _, r := range resourceMetrics { // metrics that share a description are neighbours
 		if r.desc != last {
 			ch <- r.desc
 		}
@@ -169,7 +172,7 @@ func (m *storageMetrics) DescribeWithStability(ch chan<- *metrics.Desc) {
 	ch <- storedBytes
 }
 
-// collectTimeout bounds what is asked of etcd for the metrics.
+// collectTimeout bounds the requests to etcd of one scrape.
 const collectTimeout = time.Second
 
 // CollectWithStability implements metrics.StableCollector.
@@ -195,7 +198,7 @@ func (m *storageMetrics) CollectWithStability(ch chan<- metrics.Metric) {
 	}
 }
 
-// measureLag asks etcd where it is, and waits until memory has come there.
+// measureLag asks etcd for its revision, and measures the time until the cache has reached it.
 func (s *storageSource) measureLag(ctx context.Context, ch chan<- metrics.Metric) {
 	at := s.store.Stats().Revision
 	revision, err := s.store.CurrentRevision(ctx)
@@ -203,12 +206,12 @@ func (s *storageSource) measureLag(ctx context.Context, ch chan<- metrics.Metric
 		return
 	}
 	began := time.Now()
-	_ = s.store.WaitForRevision(ctx, revision) // the time says it all
+	_ = s.store.WaitForRevision(ctx, revision) // a timeout shows in the time
 	ch <- metrics.NewLazyConstMetric(lagRevisions, metrics.GaugeValue, float64(max(revision-at, 0)))
 	ch <- metrics.NewLazyConstMetric(lagSeconds, metrics.GaugeValue, time.Since(began).Seconds())
 }
 
-// measureSize asks etcd how large it is. One in this process has no endpoints.
+// measureSize asks etcd for the size of its database. An etcd in this process has no endpoints.
 func (s *storageSource) measureSize(ctx context.Context, ch chan<- metrics.Metric) {
 	endpoint := ""
 	if endpoints := s.client.Endpoints(); len(endpoints) > 0 {
