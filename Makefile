@@ -1,19 +1,25 @@
 # make help lists the targets.
 
 BIN         := bin/crd-server
-MODULES     := $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path "./build/*")))
+# The server that tests start. It is compiled in the same way as the tests, which make build is not.
+SERVER      := build/crd-server
+MODULES     := . test bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # make build VERSION=v0.1.0 names a release; otherwise Go takes the version from git.
 VERSION     :=
-LDFLAGS     := $(if $(VERSION),-ldflags "-X github.com/crd-server/crd-server/internal/server.buildVersion=$(VERSION)")
+LDFLAGS     := -s -w $(if $(VERSION),-X github.com/crd-server/crd-server/internal/server.buildVersion=$(VERSION))
 
-# The race detector needs cgo and a C compiler.
-CC_FOUND    := $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" 2>/dev/null)
-RACE        := $(if $(CC_FOUND),-race)
+# make test TAGS=library tests managed fields, validation and JSON by the libraries alone.
+TAGS        :=
+TAGGED      := $(if $(TAGS),-tags $(TAGS))
 
-# Tests are built without the profile: with it every package is compiled once more.
-NO_PROFILE  := -pgo=off
+# Each build mode compiles Kubernetes and etcd once more: the profile, cgo, the race detector and -trimpath are modes.
+# Tests and lint share one mode, without all of these.
+export CGO_ENABLED := 0
+PLAIN       := -pgo=off $(TAGGED)
+# go vet is part of make lint.
+GOTEST      := go test -vet=off -timeout 10m
 
 .DEFAULT_GOAL := help
 
@@ -22,8 +28,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/crd-server
-	CGO_ENABLED=0 go build $(LDFLAGS) -o $(BIN) ./cmd/crd-server
+build: ## build bin/crd-server as it is released: stripped, with the profile
+	go build -trimpath $(TAGGED) -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/crd-server
 
 .PHONY: run
 run: build ## build and serve (data in crd-server.data, port 6443)
@@ -34,34 +40,50 @@ test: test-unit test-e2e ## run all tests but conformance
 
 .PHONY: test-unit
 test-unit: ## run the tests beside the code
-	@$(if $(RACE),:,echo "make test: no cgo or no C compiler: running without the race detector")
-	go test -timeout 15m $(NO_PROFILE) $(RACE) ./...
+	$(GOTEST) $(PLAIN) ./...
 
 .PHONY: test-e2e
-test-e2e: ## use the binary as users do: whole responses, kubectl, informers, controllers, an aggregator, a short look at faults
-	go build $(NO_PROFILE) $(RACE) -o build/crd-server ./cmd/crd-server
-	cd test/transcripts && CRD_SERVER=$(CURDIR)/build/crd-server go test -timeout 15m ./...
-	cd test/e2e && CRD_SERVER=$(CURDIR)/build/crd-server go test -timeout 15m ./...
-	cd test/fault && CRD_SERVER=$(CURDIR)/build/crd-server go test -timeout 15m -parallel 4 ./...
-	cd test/aggregator && CRD_SERVER=$(CURDIR)/build/crd-server go test -timeout 15m ./...
+test-e2e: server ## run the tests that start the server: transcripts, kubectl, informers, an aggregator, faults in short form
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -p 2 ./...
 
-.PHONY: differential
-differential: build ## play the transcripts and random steps on upstream's server as well, and print the differences; SEED=n repeats a run
-	cd test/transcripts && go test . -run Differential -upstream -v -timeout 1h -seed $(SEED)
+.PHONY: test-library
+test-library: ## run all tests, conformance too, with the implementations that only call the libraries
+	$(MAKE) test conformance TAGS=library
+
+.PHONY: test-race
+test-race: ## run all tests with the race detector; it needs a C compiler
+	CGO_ENABLED=1 go test -race -vet=off -timeout 30m $(PLAIN) ./...
+	CGO_ENABLED=1 go build -race $(PLAIN) -o $(SERVER) ./cmd/crd-server
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test -vet=off -timeout 30m -p 2 ./...
+
+# server builds the server that tests start.
+.PHONY: server
+server:
+	go build $(PLAIN) -ldflags -w -o $(SERVER) ./cmd/crd-server
 
 .PHONY: conformance
-conformance: build ## run upstream's integration suite against the binary
-	cd test/conformance && go run .
+conformance: server ## run upstream's integration suite against the server
+	cd test/conformance && go run . -server $(CURDIR)/$(SERVER)
 
+# SEED=n repeats a run of differential, fault or soak; SCENARIO=TestKill runs one scenario of fault.
 SEED     := 0
 SCENARIO :=
+FAULT    := cd test/fault && CRD_SERVER=$(CURDIR)/$(SERVER) go test -v -vet=off -timeout 3h . -full -seed $(SEED)
+
+.PHONY: differential
+differential: server ## play the transcripts and random steps on upstream's server too, and print the differences
+	cd test/transcripts && CRD_SERVER=$(CURDIR)/$(SERVER) go test . -run Differential -upstream -v -timeout 1h -seed $(SEED)
 
 .PHONY: fault
-fault: build ## break things under load, in full (an hour), or one SCENARIO=TestKill; SEED=n repeats a run; the report is build/fault/report.md
-	cd test/fault && CRD_SERVER=$(CURDIR)/$(BIN) go test -v -timeout 90m -run '$(SCENARIO)' . -full -seed $(SEED)
+fault: server ## break things under load, in full (half an hour); the report is build/fault/report.md
+	$(FAULT) -run '$(SCENARIO)' -skip TestSoak
+
+.PHONY: soak
+soak: server ## load the server for half an hour and compare what it holds
+	$(FAULT) -run TestSoak
 
 FUZZTIME := 1m
-# The inputs that fuzzing has found worth keeping, and where they are while it goes on and finds more.
+# The inputs that fuzzing has found worth keeping, and the folder that holds them while it adds more.
 CORPUS   := test/fuzzing/corpus.tar.gz
 FUZZED   := build/fuzz
 
@@ -75,7 +97,7 @@ fuzz: $(FUZZED) ## run every fuzz target for FUZZTIME, one after the other
 	@set -e; for package in $$(grep -rl '^func Fuzz' --include='*_test.go' internal | xargs -n1 dirname | sort -u); do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$package/*_test.go); do \
 			echo "fuzz $$package $$target"; \
-			go test $(NO_PROFILE) ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -test.fuzzcachedir "$(CURDIR)/$(FUZZED)/$$package"; \
+			go test $(PLAIN) ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -test.fuzzcachedir "$(CURDIR)/$(FUZZED)/$$package"; \
 		done; \
 	done
 
@@ -92,12 +114,13 @@ bench: ## measure against upstream's server in one run; BENCH=get,list for parts
 	cd bench && go run . -parts "$(BENCH)" -crds "$(if $(CRDS),$(abspath $(CRDS)))"
 
 .PHONY: profile
-profile: ## renew the profile that the compiler optimises for, cmd/crd-server/default.pgo (five minutes; the machine should be calm)
+profile: ## renew the profile that the compiler optimises for, cmd/crd-server/default.pgo (five minutes, on a calm machine)
 	rm -rf build/profiles
 	cd bench && go run . -alone -parts start,create,list,get,write,watch,crds -profiles ../build/profiles -output ../build/profiles
 	cd bench && go run ./mergeprofiles ../build/profiles/*.cpu.pprof > ../cmd/crd-server/default.pgo
 
 .PHONY: lint
+lint: export GOFLAGS := $(GOFLAGS) -pgo=off
 lint: ## check format, go.mod files, go vet and staticcheck in every module
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
 	if [ -n "$$unformatted" ]; then echo "gofmt these:"; echo "$$unformatted"; exit 1; fi

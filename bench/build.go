@@ -25,8 +25,8 @@ func build(ctx context.Context, dir string) (Programs, error) {
 	}
 	for _, program := range []struct{ output, folder, source string }{
 		{p.Ours, "..", "./cmd/crd-server"},
-		{p.Upstream, filepath.Join("..", "test", "upstream"), "."},
-		{p.Etcd, filepath.Join("..", "test", "etcd"), "."},
+		{p.Upstream, filepath.Join("..", "test"), "./upstream"},
+		{p.Etcd, filepath.Join("..", "test"), "./etcd"},
 		{p.Bare, ".", "./bare"},
 	} {
 		command := exec.CommandContext(ctx, "go", "build", "-o", program.output, program.source)

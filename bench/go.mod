@@ -24,7 +24,7 @@ require (
 )
 
 require (
-	github.com/crd-server/crd-server/test/process v0.0.0-00010101000000-000000000000
+	github.com/crd-server/crd-server/test v0.0.0-00010101000000-000000000000
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	golang.org/x/sys v0.49.0
 )
@@ -41,7 +41,6 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
-	go.opentelemetry.io/otel v1.45.0 // indirect
 	go.opentelemetry.io/otel/sdk/metric v1.45.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
@@ -55,4 +54,4 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 )
 
-replace github.com/crd-server/crd-server/test/process => ../test/process
+replace github.com/crd-server/crd-server/test => ../test

@@ -80,7 +80,7 @@ func infoOf(t testing.TB, config *Config, definition string) *crdInfo {
 			t.Fatal(err)
 		}
 	}
-	info, err := newCRDInfo(config, newSchemaCache(0), record, nil)
+	info, err := newCRDInfo(config, newSchemaCache(0), record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ type writing struct {
 	testing.TB
 	served *servedVersion
 	// heard are the warnings of the last answer.
-	heard heardWarnings
+	heard recordedWarnings
 }
 
 func newWriting(t testing.TB, admits admission.Interface) *writing {

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/crd-server/crd-server/internal/access/reviews"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
@@ -40,8 +38,9 @@ func newChain(o *Options, a *access, p *parts, drain *filters.Drain, paths []str
 
 // compose connects the parts that serve custom resources: the store feeds the informer, the informer feeds the table
 // of served resources, and the table feeds everything else.
-func compose(o *Options, client *clientv3.Client, a *access) (*parts, error) {
-	storing := dynamicstorage.Options{Client: client, Prefix: o.Etcd.Root(), Header: crds.ReadHeader}
+func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
+	client := storage.Client
+	storing := dynamicstorage.Options{Client: client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader}
 	if a.encryption != nil {
 		storing.Transform = a.encryption
 	}
@@ -78,8 +77,8 @@ func compose(o *Options, client *clientv3.Client, a *access) (*parts, error) {
 		Delegate:         reviews.New(a.authorizer, http.HandlerFunc(notFound)),
 		GroupDiscovery:   published.Group(),
 		VersionDiscovery: published.Version(),
-		Settle: func(ctx context.Context, name string) error {
-			return lifecycle.Settle(ctx, name)
+		ReconcileDefinition: func(ctx context.Context, name string) error {
+			return lifecycle.Reconcile(ctx, name)
 		},
 		Authorizer:              a.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,

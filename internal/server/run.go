@@ -14,8 +14,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/server/datadir"
 	"github.com/crd-server/crd-server/internal/server/etcd"
@@ -40,7 +38,7 @@ type parts struct {
 }
 
 // composer makes the parts, which start nothing before run.
-type composer func(o *Options, client *clientv3.Client, a *access) (*parts, error)
+type composer func(o *Options, storage *etcd.Connection, a *access) (*parts, error)
 
 // Run serves until ctx is done, then drains and returns nil. An error is one readable line for the person who started
 // the server; mistakes in the options are a line each.
@@ -134,7 +132,7 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	if err := s.completeAccess(working, id); err != nil {
 		return err
 	}
-	if s.parts, err = compose(s.options, s.storage.Client, s.access); err != nil {
+	if s.parts, err = compose(s.options, s.storage, s.access); err != nil {
 		return fmt.Errorf("set up the handler of custom resources: %w", err)
 	}
 	s.health = newHealth(s.drain.Stopping(), installs)

@@ -17,13 +17,13 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/server/certs"
+	"github.com/crd-server/crd-server/internal/server/etcd"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -57,7 +57,7 @@ func (r *readyLine) String() string {
 
 // fakeParts replaces the parts that serve custom resources.
 func fakeParts(resources http.Handler, synced chan struct{}) composer {
-	return func(_ *Options, client *clientv3.Client, _ *access) (*parts, error) {
+	return func(_ *Options, storage *etcd.Connection, _ *access) (*parts, error) {
 		text := func(s string) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s) })
 		}
@@ -72,7 +72,7 @@ func fakeParts(resources http.Handler, synced chan struct{}) composer {
 			serves: func(*request.RequestInfo) bool { return false },
 			sizes:  func(string, string) (int, int64) { return 0, 0 },
 			ready: func(ctx context.Context) error {
-				_, err := client.Get(ctx, "health")
+				_, err := storage.Client.Get(ctx, "health")
 				return err
 			},
 		}, nil
@@ -273,8 +273,8 @@ func TestPermissionsOfWhatIsWritten(t *testing.T) {
 
 // wrapped changes the parts that a composer makes.
 func wrapped(compose composer, change func(*parts)) composer {
-	return func(o *Options, client *clientv3.Client, a *access) (*parts, error) {
-		p, err := compose(o, client, a)
+	return func(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
+		p, err := compose(o, storage, a)
 		if err == nil {
 			change(p)
 		}

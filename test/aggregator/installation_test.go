@@ -10,6 +10,7 @@ import (
 
 	"github.com/crd-server/crd-server/test/etcd/cluster"
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -45,18 +46,14 @@ func install(t *testing.T) *installation {
 		T: t, clients: newAuthority(t, "clients"), proxies: newAuthority(t, "proxies"), serving: newAuthority(t, "serving"),
 	}
 	i.core = newCore(i.clients, i.proxies)
-	etcd, err := cluster.Start(etcdBinary, filepath.Join(t.TempDir(), "etcd"), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = etcd.Close() })
+	etcd := cluster.Start(t, 1)
 	i.host = startHost(t, hostConfig{
 		etcd: etcd.Endpoints(), clients: i.clients, serving: i.serving, proxy: i.proxies.client(t, proxyName), behind: i.core,
 	})
 	i.admin = clientset.NewForConfigOrDie(i.config(i.kubeconfig("admin", "system:masters")))
 	host := i.kubeconfig("crd-server", "system:masters")
 	certificate := i.serving.server(t, serviceName+"."+serviceNamespace+".svc")
-	i.options = process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{
+	i.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{
 		process.CheckMemory,
 		"--tls-cert-file", certificate.certFile, "--tls-private-key-file", certificate.keyFile,
 		"--authentication-kubeconfig", host,

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 // kubectl is one that a user has.
@@ -21,7 +23,11 @@ func (i *installation) kubectl(kubeconfig string) kubectl {
 
 // command returns a command that has not been started.
 func (k kubectl) command(ctx context.Context, args ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, kubectlBinary, args...)
+	program, err := programs.Kubectl()
+	if err != nil {
+		k.Fatal(err)
+	}
+	command := exec.CommandContext(ctx, program, args...)
 	command.Env = []string{"KUBECONFIG=" + k.kubeconfig, "HOME=" + k.home}
 	return command
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/crd-server/crd-server/test/etcd/embedded"
 )
 
 // packages are the test packages of the suite, as folders below upstream's
@@ -64,7 +66,7 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 	if o.build, err = filepath.Abs(o.build); err != nil {
 		return false, err
 	}
-	module, err := os.Getwd()
+	folder, err := os.Getwd()
 	if err != nil {
 		return false, err
 	}
@@ -73,7 +75,7 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 	}
 
 	start := time.Now()
-	compiled, err := Suite{Module: module, Build: o.build}.Prepare(ctx, packages)
+	compiled, err := Suite{Folder: folder, Build: o.build}.Prepare(ctx, packages)
 	if err != nil {
 		return false, err
 	}
@@ -84,7 +86,7 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(dir)
-	etcd, err := StartEtcd(ctx, dir)
+	etcd, err := embedded.Start(ctx, dir)
 	if err != nil {
 		return false, err
 	}

@@ -39,8 +39,8 @@ type Package struct {
 
 // Suite builds the test packages.
 type Suite struct {
-	// Module is the folder of this command, where its go.mod is.
-	Module string
+	// Folder is that of this command; go.mod is in the one above it.
+	Folder string
 	// Build is the folder that everything is written to.
 	Build string
 }
@@ -92,7 +92,7 @@ func (s Suite) copyUpstream(ctx context.Context) (string, error) {
 	if err := copyTree(module.Dir, target); err != nil {
 		return "", fmt.Errorf("copy %s: %w", upstream, err)
 	}
-	ours, err := os.ReadFile(filepath.Join(s.Module, "testserver.go.txt"))
+	ours, err := os.ReadFile(filepath.Join(s.Folder, "testserver.go.txt"))
 	if err != nil {
 		return "", err
 	}
@@ -128,7 +128,7 @@ func copyTree(from, to string) error {
 func (s Suite) writeModfile(ctx context.Context, source string) (string, error) {
 	modfile := filepath.Join(s.Build, "go.mod")
 	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(s.Module, name))
+		content, err := os.ReadFile(filepath.Join(s.Folder, "..", name))
 		if err != nil {
 			return "", err
 		}
@@ -143,7 +143,7 @@ func (s Suite) writeModfile(ctx context.Context, source string) (string, error) 
 // goCommand runs go in this module and returns what it prints.
 func (s Suite) goCommand(ctx context.Context, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", args...)
-	command.Dir = s.Module
+	command.Dir = s.Folder
 	printed, err := command.Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
@@ -52,7 +53,7 @@ func TestMistakes(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 			defer cancel()
-			command := exec.CommandContext(ctx, binary(), append([]string{"--data-dir", dir, "--secure-port", "0"}, test.args...)...)
+			command := exec.CommandContext(ctx, programs.Server(), append([]string{"--data-dir", dir, "--secure-port", "0"}, test.args...)...)
 			printed, err := command.CombinedOutput()
 			if code := command.ProcessState.ExitCode(); code != 1 {
 				t.Fatalf("exit code %d (%v)\n%s", code, err, printed)
@@ -142,7 +143,7 @@ func pool(t *testing.T, data []byte, file string) *x509.CertPool {
 // TestCRDsFlag serves the sample CRDs from the start, twice.
 func TestCRDsFlag(t *testing.T) {
 	t.Parallel()
-	options := process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{"--crds", absolute(samplesDir)}}
+	options := process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{"--crds", samplesDir}}
 	var revisions [2]string
 	for i := range revisions {
 		server := start(t, options)

@@ -3,30 +3,17 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/crd-server/crd-server/test/etcd/cluster"
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
-
-// buildUpstream builds upstream's server (test/upstream), once.
-var buildUpstream = sync.OnceValues(func() (string, error) {
-	path := absolute("../../build/e2e/upstream")
-	build := exec.Command("go", "build", "-o", path, ".")
-	build.Dir = "../upstream"
-	if printed, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build upstream: %w\n%s", err, printed)
-	}
-	return path, nil
-})
 
 // encryptionKey is that of encrypting.
 const encryptionKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -122,7 +109,7 @@ type interop struct {
 }
 
 func newInterop(t *testing.T, upstream, ours []string) *interop {
-	return &interop{T: t, etcd: startEtcd(t, 1), upstream: upstream, ours: ours}
+	return &interop{T: t, etcd: cluster.Start(t, 1), upstream: upstream, ours: ours}
 }
 
 func (i *interop) startOurs() *process.Server {
@@ -133,7 +120,7 @@ func (i *interop) startOurs() *process.Server {
 
 func (i *interop) startUpstream() *process.Server {
 	i.Helper()
-	path, err := buildUpstream()
+	path, err := programs.Upstream()
 	if err != nil {
 		i.Fatal(err)
 	}

@@ -8,34 +8,16 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// kubernetesVersion is the version of k8s.io/kubectl in go.mod, as a Kubernetes version.
-const kubernetesVersion = "v1.37.2"
-
-// buildKubectl builds the kubectl of this Kubernetes version, once, with its
-// version stamped in as a release has it.
-var buildKubectl = sync.OnceValues(func() (string, error) {
-	parts := strings.Split(strings.TrimPrefix(kubernetesVersion, "v"), ".")
-	const version = "k8s.io/component-base/version."
-	flags := fmt.Sprintf("-X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s",
-		version, kubernetesVersion, version, parts[0], version, parts[1])
-	path := absolute("../../build/e2e/kubectl")
-	printed, err := exec.Command("go", "build", "-o", path, "-ldflags", flags, "./kubectl").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build kubectl: %w\n%s", err, printed)
-	}
-	return path, nil
-})
-
 // TestKubectl plays the scripts with the kubectl of this Kubernetes version.
 func TestKubectl(t *testing.T) {
-	path, err := buildKubectl()
+	path, err := programs.Kubectl()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +46,7 @@ func playScripts(t *testing.T, kubectl string) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			server, err := process.Start(t.Context(), process.Options{
-				Binary:  binary(),
+				Binary:  programs.Server(),
 				DataDir: filepath.Join(env.WorkDir, ".data"),
 			})
 			if err != nil {
@@ -82,7 +64,7 @@ func playScripts(t *testing.T, kubectl string) {
 			env.Setenv("PATH", filepath.Join(env.WorkDir, ".bin")+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("KUBECONFIG", server.Kubeconfig)
-			env.Setenv("SAMPLES", absolute(samplesDir))
+			env.Setenv("SAMPLES", filepath.Join(programs.Root(), "config", "samples"))
 			return nil
 		},
 		// [minor:37] holds for kubectl 1.37 and newer.

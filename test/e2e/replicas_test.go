@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -16,27 +15,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
-
-// buildEtcd builds a member of etcd, once.
-var buildEtcd = sync.OnceValues(func() (string, error) {
-	path := absolute("../../build/e2e/etcd")
-	return path, cluster.Build(context.Background(), absolute("../etcd"), path)
-})
-
-// startEtcd starts an etcd cluster, which ends with the test.
-func startEtcd(t *testing.T, members int) *cluster.Cluster {
-	t.Helper()
-	path, err := buildEtcd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	etcd, err := cluster.Start(path, t.TempDir(), members)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = etcd.Close() })
-	return etcd
-}
 
 // replicas are servers on one etcd cluster, which trust the same authority and have the same certificate.
 type replicas struct {
@@ -49,7 +27,7 @@ type replicas struct {
 
 func startReplicas(t *testing.T, count int) *replicas {
 	t.Helper()
-	r := &replicas{T: t, etcd: startEtcd(t, 3)}
+	r := &replicas{T: t, etcd: cluster.Start(t, 3)}
 	endpoints := "--etcd-servers=" + strings.Join(r.etcd.Endpoints(), ",")
 	for i := range count {
 		options := process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{endpoints}}

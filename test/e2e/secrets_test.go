@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 // carelessly starts a server in a shell that takes no permission away from new files, and keeps all that it logs in a file.
@@ -24,7 +25,7 @@ func carelessly(t *testing.T, args ...string) (server *process.Server, log strin
 	t.Helper()
 	log = filepath.Join(t.TempDir(), "log")
 	script := filepath.Join(t.TempDir(), "crd-server")
-	content := fmt.Sprintf("#!/bin/sh\numask 0\nexec '%s' \"$@\" 2>'%s'\n", binary(), log)
+	content := fmt.Sprintf("#!/bin/sh\numask 0\nexec '%s' \"$@\" 2>'%s'\n", programs.Server(), log)
 	if err := os.WriteFile(script, []byte(content), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,26 +23,9 @@ const (
 	patience     = 30 * time.Second
 )
 
-// absolute makes a path independent of the folder a command runs in.
-func absolute(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		panic(err)
-	}
-	return abs
-}
-
-// binary is the path of the server to test.
-func binary() string {
-	if path := os.Getenv("CRD_SERVER"); path != "" {
-		return absolute(path)
-	}
-	return absolute("../../bin/crd-server")
-}
-
 func TestMain(m *testing.M) {
-	if _, err := os.Stat(binary()); err != nil {
-		fmt.Fprintln(os.Stderr, "e2e: no server to test (make build):", err)
+	if err := programs.CheckServer(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -70,7 +54,7 @@ func start(t testing.TB, options process.Options) *process.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	options.Binary, options.Args = binary(), append([]string{process.CheckMemory}, options.Args...)
+	options.Binary, options.Args = programs.Server(), append([]string{process.CheckMemory}, options.Args...)
 	server, err := process.Start(ctx, options)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crd-server/crd-server/test/programs"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -15,7 +16,7 @@ import (
 // TestKubectlWatch reads what kubectl get -w prints while objects change.
 func TestKubectlWatch(t *testing.T) {
 	t.Parallel()
-	kubectl, err := buildKubectl()
+	kubectl, err := programs.Kubectl()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 // altered returns a server that is built from the same source as the one that is tested, and in the same way, with all of testdata/altered
@@ -33,7 +35,7 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 	}
 	replace := map[string]string{}
 	for _, file := range added {
-		replace[filepath.Join(root, "cmd", "crd-server", "altered_"+filepath.Base(file))] = filepath.Join(root, "test", "fault", file)
+		replace[filepath.Join(programs.Root(), "cmd", "crd-server", "altered_"+filepath.Base(file))] = filepath.Join(programs.Root(), "test", "fault", file)
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -50,7 +52,7 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 	build := exec.Command("go", "build", "-pgo="+profile, fmt.Sprintf("-race=%t", raceDetector()), "-overlay", path+".json",
 		"-ldflags=-w", // or the linker takes twice as long
 		"-o", path, "./cmd/crd-server")
-	build.Dir = root
+	build.Dir = programs.Root()
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", build, err, output)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 	"golang.org/x/sys/unix"
 )
 
@@ -86,7 +87,7 @@ func ignoreEnded(err error) error {
 }
 
 func (s *shortage) test(t *testing.T) {
-	options := process.Options{Binary: binary(), DataDir: filepath.Join(s.disk, "data")}
+	options := process.Options{Binary: programs.Server(), DataDir: filepath.Join(s.disk, "data")}
 	server := startServer(t, options)
 	c := newClient(t, server)
 	c.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
@@ -143,7 +144,7 @@ func fillDisk(path string) error {
 func TestSlowDisk(t *testing.T) {
 	defer written.outcome(t, time.Now())
 	disk := t.TempDir()
-	options := process.Options{Binary: binary(), DataDir: filepath.Join(disk, "data")}
+	options := process.Options{Binary: programs.Server(), DataDir: filepath.Join(disk, "data")}
 	server := startServer(t, options)
 	options.Port = server.Port()
 	newClient(t, server).must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))

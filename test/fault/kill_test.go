@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // acknowledged last, or as the one request that was under way makes it.
 func TestKill(t *testing.T) {
 	defer written.outcome(t, time.Now())
-	options := process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "data")}
+	options := process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data")}
 	server := startServer(t, options)
 	options.Port = server.Port()
 	newClient(t, server).must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))

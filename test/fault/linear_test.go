@@ -16,6 +16,7 @@ import (
 
 	"github.com/crd-server/crd-server/test/etcd/cluster"
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -35,7 +36,7 @@ const (
 func TestLinearizable(t *testing.T) {
 	besideOthers(t)
 	defer written.outcome(t, time.Now())
-	c := startCluster(t, members)
+	c := cluster.Start(t, members)
 	replicas := startReplicas(t, c)
 	newClient(t, replicas[0].server()).must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
 	for _, r := range replicas {
@@ -97,7 +98,7 @@ func startReplicas(t *testing.T, c *cluster.Cluster) []*replica {
 			r.proxies, urls = append(r.proxies, p), append(urls, p.url())
 		}
 		// Compaction would take the log away, which is what answers are compared with.
-		r.options = process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), fmt.Sprintf("replica%d", i)),
+		r.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), fmt.Sprintf("replica%d", i)),
 			Args: []string{"--etcd-servers", strings.Join(urls, ","), "--etcd-compaction-interval", "0"}}
 		r.current.Store(startServer(t, r.options))
 		r.options.Port = r.server().Port()

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crd-server/crd-server/test/etcd/cluster"
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 var (
@@ -21,15 +21,8 @@ var (
 	seed = flag.Uint64("seed", 0, "what the scenarios' choices follow from; one by the clock if it is 0")
 )
 
-// root is the project's.
-var root = absolute(filepath.Join("..", ".."))
-
-var (
-	// builds is where the binaries are that these tests build, while they run.
-	builds string
-	// etcdBinary is one member of etcd (test/etcd).
-	etcdBinary string
-)
+// builds is where the binaries are that these tests build, while they run.
+var builds string
 
 // TestMain builds what is broken, and writes the report; or it is not a test at all.
 func TestMain(m *testing.M) {
@@ -53,41 +46,21 @@ func TestMain(m *testing.M) {
 }
 
 func runAll(m *testing.M) (int, error) {
-	if _, err := os.Stat(binary()); err != nil {
-		return 0, fmt.Errorf("no server to test (make build): %w", err)
+	if err := programs.CheckServer(); err != nil {
+		return 0, err
 	}
 	dir, err := os.MkdirTemp("", "crd-server-fault-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	builds, etcdBinary = dir, filepath.Join(dir, "etcd")
-	if err := cluster.Build(context.Background(), filepath.Join("..", "etcd"), etcdBinary); err != nil {
-		return 0, err
-	}
+	builds = dir
 	return m.Run(), written.write()
-}
-
-// binary is the path of the server to test.
-func binary() string {
-	path := os.Getenv("CRD_SERVER")
-	if path == "" {
-		path = "../../bin/crd-server"
-	}
-	return absolute(path)
-}
-
-func absolute(path string) string {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		panic(err)
-	}
-	return path
 }
 
 // builtWith is what one of go build's flags was for the server to test, if it was not left out.
 func builtWith(flag string) string {
-	info, err := buildinfo.ReadFile(binary())
+	info, err := buildinfo.ReadFile(programs.Server())
 	if err != nil {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 const (
@@ -44,7 +45,7 @@ func memoryLimit(connections int) int64 {
 func TestOverload(t *testing.T) {
 	defer written.outcome(t, time.Now())
 	needFiles(t, size[uint64](2000, 12000))
-	server := startServer(t, process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{everybody,
+	server := startServer(t, process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{everybody,
 		"--max-requests-inflight", strconv.Itoa(overloadReads), "--max-mutating-requests-inflight", strconv.Itoa(overloadWrites),
 		"--request-timeout", overloadLimit.String()}})
 	c := newClient(t, server)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/crd-server/crd-server/test/etcd/cluster"
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -36,10 +37,10 @@ func newTrouble(t *testing.T, etcdArgs ...string) *trouble {
 	began := time.Now()
 	t.Cleanup(func() { written.outcome(t, began) })
 	f := &trouble{t: t}
-	alone := startCluster(t, 1, etcdArgs...)
+	alone := cluster.Start(t, 1, etcdArgs...)
 	f.member, f.etcd = alone.Members[0], alone.Client
 	f.proxy = startProxy(t, f.member.URL)
-	f.options = process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "server"),
+	f.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "server"),
 		Args: []string{"--etcd-servers", f.proxy.url(), "--etcd-compaction-interval", "0"}}
 	f.restart()
 	f.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 // converter is a conversion webhook, which works, hangs or refuses.
@@ -64,7 +65,7 @@ func TestConversionWebhook(t *testing.T) {
 	web := httptest.NewTLSServer(hook)
 	t.Cleanup(web.Close)
 	t.Cleanup(func() { hook.mode.Store("refuses") }) // nobody hangs while the server closes
-	server := startServer(t, process.Options{Binary: binary(), DataDir: filepath.Join(t.TempDir(), "data")})
+	server := startServer(t, process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data")})
 	c := newClient(t, server)
 	for _, mode := range []string{"refuses", "hangs", "down"} {
 		t.Run(mode, func(t *testing.T) {

@@ -1,9 +1,6 @@
-// Package process runs the built crd-server the way a user does: as a child
-// process with a data directory and a port, and nothing else shared with it.
+// Package process runs the built crd-server as a user does: as a process with a data directory and a port.
 //
-// Begin with Start. Stop sends SIGTERM and waits, Kill is kill -9; starting
-// again with the same Options is the restart of one server.
+// Begin with Start. Stop sends SIGTERM and waits, Kill sends SIGKILL; starting again with the same Options restarts a server.
 //
-// It is a module of its own, with no dependency, so that every test module
-// (test/e2e, test/conformance) can use it without sharing a go.mod.
+// The package imports only the standard library, so that bench and the copy of upstream's suite (test/conformance) can use it.
 package process

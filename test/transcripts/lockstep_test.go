@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 var (
@@ -54,7 +56,7 @@ func TestDifferentialLockstep(t *testing.T) {
 	if !*upstream {
 		t.Skip("without -upstream")
 	}
-	l := &lockstep{theirs: startTarget(t, buildUpstream(t)), ours: startTarget(t, binary(), ourFlags...)}
+	l := &lockstep{theirs: startUpstream(t), ours: startTarget(t, programs.Server(), ourFlags...)}
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 var (
@@ -31,7 +31,7 @@ func TestTranscripts(t *testing.T) {
 	if *upstream {
 		t.Skip("with -upstream, TestDifferential plays them")
 	}
-	ours := startTarget(t, binary(), ourFlags...)
+	ours := startTarget(t, programs.Server(), ourFlags...)
 	eachTranscript(t, func(t *testing.T, script *transcript) {
 		player := newPlayer(t, ours)
 		for i, e := range script.exchanges {
@@ -53,8 +53,8 @@ func TestDifferential(t *testing.T) {
 	if !*upstream {
 		t.Skip("without -upstream")
 	}
-	theirs := startTarget(t, buildUpstream(t))
-	ours := startTarget(t, binary(), ourFlags...)
+	theirs := startUpstream(t)
+	ours := startTarget(t, programs.Server(), ourFlags...)
 	eachTranscript(t, func(t *testing.T, script *transcript) {
 		reference, player := newPlayer(t, theirs), newPlayer(t, ours)
 		for i, e := range script.exchanges {
@@ -130,6 +130,16 @@ type target struct {
 // ourFlags make the server what upstream's is by default, and have it look at its memory meanwhile.
 var ourFlags = []string{"--enable-garbage-collector", process.CheckMemory}
 
+// startUpstream starts upstream's server, which is stopped when the test ends.
+func startUpstream(t *testing.T) *target {
+	t.Helper()
+	program, err := programs.Upstream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startTarget(t, program)
+}
+
 // startTarget starts a server that is stopped when the test ends.
 func startTarget(t *testing.T, binary string, flags ...string) *target {
 	t.Helper()
@@ -169,32 +179,4 @@ func clientFor(t *testing.T, config *rest.Config) *http.Client {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client
-}
-
-// binary is the server to test: CRD_SERVER, or what make build makes.
-func binary() string {
-	path := os.Getenv("CRD_SERVER")
-	if path == "" {
-		path = "../../bin/crd-server"
-	}
-	path, err := filepath.Abs(path)
-	if err != nil {
-		panic(err)
-	}
-	return path
-}
-
-// buildUpstream builds upstream's server; UPSTREAM_SERVER names one that is built already.
-func buildUpstream(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("UPSTREAM_SERVER"); path != "" {
-		return path
-	}
-	path := filepath.Join(t.TempDir(), "upstream")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
-	build.Dir = "../upstream"
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build upstream: %v\n%s", err, output)
-	}
-	return path
 }

@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/crd-server/crd-server/test/etcd/embedded"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -44,12 +45,12 @@ func main() {
 // serve runs the server until ctx is done.
 func serve(ctx context.Context, dir, address, etcd string, flags []string) error {
 	if etcd == "" {
-		own, err := startEtcd(filepath.Join(dir, "etcd"))
+		own, err := embedded.Start(ctx, filepath.Join(dir, "etcd"))
 		if err != nil {
 			return err
 		}
 		defer own.Close()
-		etcd = "http://" + own.Clients[0].Addr().String()
+		etcd = own.URL
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/proxy/grpcproxy/adapter"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -16,6 +18,8 @@ import (
 // Connection is a connection to etcd.
 type Connection struct {
 	Client *clientv3.Client
+	// NewWatcher returns an etcd watcher with streams of its own; nil for an external etcd.
+	NewWatcher func() clientv3.Watcher
 	// Failed receives the error when the embedded etcd gives up; nil for an external one.
 	Failed <-chan error
 	// Close closes the client, and stops the embedded etcd.
@@ -41,7 +45,10 @@ func StartEmbedded(ctx context.Context, dir string) (*Connection, error) {
 		return nil, ctx.Err()
 	}
 	client := v3client.New(server.Server)
-	return &Connection{Client: client, Failed: server.Err(), Close: func() {
+	newWatcher := func() clientv3.Watcher {
+		return clientv3.NewWatchFromWatchClient(adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server.Server)), client)
+	}
+	return &Connection{Client: client, NewWatcher: newWatcher, Failed: server.Err(), Close: func() {
 		_ = client.Close() // an in-process client has no connection whose closing could fail
 		server.Close()
 	}}, nil

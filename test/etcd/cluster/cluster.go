@@ -1,7 +1,7 @@
 // Package cluster runs etcd as a cluster of processes, each a member that can be stopped, killed and started again, for tests
 // of what uses it.
 //
-// Begin with Start. The program of a member is the command in the folder above; Build builds it.
+// Begin with Start. The program of a member is the command in the folder above.
 package cluster
 
 import (
@@ -9,25 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
+	"github.com/crd-server/crd-server/test/programs"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 )
-
-// Build builds the program of a member. source is the folder of test/etcd.
-func Build(ctx context.Context, source, binary string) error {
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
-	build.Dir, build.Stderr = source, os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build etcd: %w", err)
-	}
-	return nil
-}
 
 // Cluster is a running cluster.
 type Cluster struct {
@@ -36,19 +26,32 @@ type Cluster struct {
 	Client *clientv3.Client
 }
 
-// Start starts size members with their data in dir and arguments of the program, and returns when all serve. The caller
-// closes the cluster.
-func Start(binary, dir string, size int, args ...string) (*Cluster, error) {
+// Start starts a cluster of size members, passes args to each of them, and returns when all serve. The cluster ends with the test.
+func Start(t testing.TB, size int, args ...string) *Cluster {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "etcd") // before Cleanup: it is removed after the members have ended
 	c := &Cluster{}
+	t.Cleanup(func() { _ = c.Close() }) // a member that the test has killed is no error
+	if err := c.start(dir, size, args); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *Cluster) start(dir string, size int, args []string) error {
+	binary, err := programs.Etcd()
+	if err != nil {
+		return err
+	}
 	var peers []string
 	for i := range size {
 		client, err := freeAddress()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		peer, err := freeAddress()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		m := &Member{Name: fmt.Sprintf("m%d", i), URL: "http://" + client, binary: binary}
 		m.args = append([]string{"-data-dir", filepath.Join(dir, m.Name), "-name", m.Name, "-client-url", m.URL, "-peer-url", "http://" + peer}, args...)
@@ -64,12 +67,8 @@ func Start(binary, dir string, size int, args ...string) (*Cluster, error) {
 	for range size {
 		errs = append(errs, <-started)
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Logger: zap.NewNop()})
-	c.Client = client
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
+	c.Client, err = clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Logger: zap.NewNop()})
+	return errors.Join(append(errs, err)...)
 }
 
 // Close ends all members.

@@ -1,3 +1,0 @@
-module github.com/crd-server/crd-server/test/process
-
-go 1.26.0

@@ -1,0 +1,92 @@
+// Package programs finds and builds the programs that tests run as processes: the server under test, and the
+// etcd, kubectl and kube-apiserver extensions server that run beside it.
+//
+// Tests run in the folder of their package, two levels below the root of the project; every path here follows from that.
+// The programs are kept in build/programs, so that a later run, or another package, does not link them again.
+package programs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// kubernetesVersion is the version of k8s.io/kubectl in go.mod, as a Kubernetes version.
+const kubernetesVersion = "v1.37.2"
+
+// Root returns the absolute path of the project.
+func Root() string { return absolute(filepath.Join("..", "..")) }
+
+// Server returns the path of the crd-server under test: the one that CRD_SERVER names, else the one that make build builds.
+func Server() string {
+	if path := os.Getenv("CRD_SERVER"); path != "" {
+		return absolute(path)
+	}
+	return filepath.Join(Root(), "bin", "crd-server")
+}
+
+// CheckServer returns an error if the server under test does not exist.
+func CheckServer() error {
+	if _, err := os.Stat(Server()); err != nil {
+		return fmt.Errorf("no server to test (run make build, or set CRD_SERVER): %w", err)
+	}
+	return nil
+}
+
+// Etcd builds one member of an etcd cluster (test/etcd) and returns its path.
+var Etcd = sync.OnceValues(func() (string, error) { return build("etcd") })
+
+// Upstream builds the server of k8s.io/apiextensions-apiserver (test/upstream) and returns its path.
+// UPSTREAM_SERVER names one that is already built.
+var Upstream = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("UPSTREAM_SERVER"); path != "" {
+		return absolute(path), nil
+	}
+	return build("upstream")
+})
+
+// Kubectl builds the kubectl of this Kubernetes version (test/kubectl), with its version stamped in as in a release, and
+// returns its path.
+var Kubectl = sync.OnceValues(func() (string, error) {
+	parts := strings.Split(strings.TrimPrefix(kubernetesVersion, "v"), ".")
+	const version = "k8s.io/component-base/version."
+	return build("kubectl", "-ldflags", fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s",
+		version, kubernetesVersion, version, parts[0], version, parts[1]))
+})
+
+// build builds the command in a folder of this module and returns its path. Test packages run at the same time, so the
+// build holds a lock.
+func build(name string, flags ...string) (string, error) {
+	dir := filepath.Join(Root(), "build", "programs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.Create(filepath.Join(dir, name+".lock"))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close() // releases the lock
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	path := filepath.Join(dir, name)
+	command := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "./"+name)...)
+	command.Dir = filepath.Join(Root(), "test")
+	if printed, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, printed)
+	}
+	return path, nil
+}
+
+// absolute makes a path independent of the folder that a command runs in.
+func absolute(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		panic(err) // the working directory no longer exists
+	}
+	return path
+}
