@@ -8,28 +8,32 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// treeDegree makes nodes of up to 63 entries. A change after a snapshot copies one node, half a kilobyte, for each level.
+// treeDegree makes nodes of up to 63 entries. A change after a snapshot copies one node, half a kilobyte, for each
+// level.
 const treeDegree = 32
 
-// tree holds entries in the order of their keys. It finds them by key and by position. A copy is free: the two trees share
-// nodes until one of them changes a node. Copying and changing need a lock. Reading a tree that does not change needs none,
-// even if trees that share its nodes change.
+// tree holds entries in the order of their keys. It finds them by key and by position. A copy is free: the two trees
+// share nodes until one of them changes a node. Copying and changing need a lock. Reading a tree that does not change
+// needs none, even if trees that share its nodes change.
 type tree = btree.BTreeG[*Entry]
 
 func newTree() *tree {
-	return btree.NewBTreeGOptions(func(a, b *Entry) bool { return a.Key < b.Key }, btree.Options{Degree: treeDegree, NoLocks: true})
+	less := func(a, b *Entry) bool { return a.Key < b.Key }
+	return btree.NewBTreeGOptions(less, btree.Options{Degree: treeDegree, NoLocks: true})
 }
 
 // cache is the state of a resource: its entries in the order of their keys. The resource's mu guards it.
 type cache struct {
 	entries *tree
-	// changed is the revision of the last change. The entries are the state of every revision from it to that of the feed.
+	// changed is the revision of the last change. The entries are the state of every revision from it to that of the
+	// feed.
 	changed int64
 	// loaded is the revision that the entries were read at. They include all older events.
 	loaded int64
 	// bytes estimates the memory of the entries.
 	bytes int64
-	// clone and frozen are the present entries and indexes for snapshots. They are never modified, but dropped by a change.
+	// clone and frozen are the present entries and indexes for snapshots. They are never modified, but dropped by a
+	// change.
 	clone  *tree
 	frozen *indexSet
 	// indexes follow the changes. Readers make them on demand.
@@ -94,7 +98,8 @@ func (c *cache) undo(events []Event) *tree {
 	return entries
 }
 
-// ascend calls f for the entries whose keys begin with prefix and are not before start, in order, until it returns false.
+// ascend calls f for the entries whose keys begin with prefix and are not before start, in order, until it returns
+// false.
 func ascend(entries *tree, prefix, start string, f func(*Entry) bool) {
 	entries.Ascend(&Entry{Key: max(prefix, start)}, func(e *Entry) bool {
 		return strings.HasPrefix(e.Key, prefix) && f(e)

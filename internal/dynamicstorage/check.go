@@ -35,11 +35,11 @@ func (c *Checked) Err() error {
 	return fmt.Errorf("%w: %s at revision %d: %v", ErrInconsistent, c.Resource, c.Revision, c.Differences)
 }
 
-// Check compares the cache with etcd at one revision: keys, revisions, and values byte for byte. It holds no lock. It calls pause
-// every checkPage objects, if pause is not nil; an error of pause ends the check.
+// Check compares the cache with etcd at one revision: keys, revisions, and values byte for byte. It holds no lock. It
+// calls pause every checkPage objects, if pause is not nil; an error of pause ends the check.
 //
-// An error means that there was no comparison. It is ErrNotLoaded if the resource is not in memory, and ErrCompacted if etcd has
-// compacted the revision meanwhile.
+// An error means that there was no comparison. It is ErrNotLoaded if the resource is not in memory, and ErrCompacted
+// if etcd has compacted the revision meanwhile.
 func (r *Resource) Check(ctx context.Context, pause func(context.Context) error) (*Checked, error) {
 	checked, err := r.compare(ctx, pause)
 	switch {
@@ -117,7 +117,8 @@ func (c *comparison) compare(ctx context.Context, kv *mvccpb.KeyValue) {
 		c.differs("%s@%d created at %d is @%d created at %d in etcd",
 			c.entry.Key, c.entry.Revision, c.entry.created, stored.Revision, stored.created)
 	} else if !bytes.Equal(c.entry.Value, stored.Value) || (c.entry.Err == nil) != (stored.Err == nil) {
-		c.differs("%s@%d: its %d bytes differ from the %d bytes in etcd", c.entry.Key, c.entry.Revision, len(c.entry.Value), len(stored.Value))
+		c.differs("%s@%d: its %d bytes differ from the %d bytes in etcd",
+			c.entry.Key, c.entry.Revision, len(c.entry.Value), len(stored.Value))
 	}
 	c.advance()
 }
@@ -125,8 +126,8 @@ func (c *comparison) compare(ctx context.Context, kv *mvccpb.KeyValue) {
 // checkPause is the pause between pages. It leaves etcd and the CPU to others.
 const checkPause = 20 * time.Millisecond
 
-// CheckEvery checks the resources in memory, one after the other, every interval, until ctx is done. It logs differences as errors
-// and counts them (see Stats).
+// CheckEvery checks the resources in memory, one after the other, every interval, until ctx is done. It logs
+// differences as errors and counts them (see Stats).
 func (s *Store) CheckEvery(ctx context.Context, interval time.Duration) {
 	ticker := s.options.Clock.NewTicker(interval)
 	defer ticker.Stop()
@@ -144,7 +145,8 @@ func (s *Store) CheckEvery(ctx context.Context, interval time.Duration) {
 				case err != nil:
 					klog.FromContext(ctx).V(1).Info("Comparing the cache with etcd failed", "resource", r.name, "err", err)
 				case checked.Err() != nil:
-					klog.FromContext(ctx).Error(checked.Err(), "Cache inconsistent with etcd", "resource", r.name, "revision", checked.Revision)
+					klog.FromContext(ctx).Error(checked.Err(), "Cache inconsistent with etcd",
+						"resource", r.name, "revision", checked.Revision)
 				}
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// tamper changes an entry in memory; nil deletes it.
+// tamper changes an entry of the cache; nil deletes it.
 func tamper(r *Resource, key string, e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,8 +67,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckIsLate: etcd may compact what is being compared. That is no difference.
-func TestCheckIsLate(t *testing.T) {
+// TestCheckOfCompactedRevision: a compaction during a check is not a difference.
+func TestCheckOfCompactedRevision(t *testing.T) {
 	t.Parallel()
 	e := ownEtcd(t)
 	s := run(t, Options{Client: e.client, Prefix: "/x"})
@@ -85,14 +85,14 @@ func TestCheckIsLate(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := r.Check(deadline(t), func(context.Context) error { return errWatchEnded }); !errors.Is(err, errWatchEnded) {
-		t.Errorf("a check that was broken off: %v", err)
+		t.Errorf("a check that was stopped: %v", err)
 	}
 	if stats := s.Stats().Resources[0]; stats.Unchecked != 2 {
 		t.Errorf("%+v", stats)
 	}
 }
 
-// TestCheckEvery: the comparison comes by itself, and leaves what is cold.
+// TestCheckEvery: resources are checked periodically, except cold ones.
 func TestCheckEvery(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Now())
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Clock: clock, IdleFor: -1})
@@ -104,7 +104,7 @@ func TestCheckEvery(t *testing.T) {
 	put(t, r, "x", "1")
 	snapshot(t, r, ReadAt{})
 	for s.Stats().Resources[0].Consistent < 2 {
-		clock.Step(time.Hour) // of no avail until the goroutine waits
+		clock.Step(time.Hour) // has no effect until the goroutine waits
 		if ctx.Err() != nil {
 			t.Fatal("nothing was compared")
 		}

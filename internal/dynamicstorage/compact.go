@@ -10,12 +10,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// compactKey is the key with which kube-apiserver coordinates compactions. Of all servers on one etcd only one compacts in an
-// interval.
+// compactKey is the key with which kube-apiserver coordinates compactions. Of all servers on one etcd only one
+// compacts in an interval.
 const compactKey = "compact_rev_key"
 
-// Compact compacts etcd every interval, up to the revision it had one interval before, until ctx is done. Any number of replicas
-// may run it. It is for an etcd without automatic compaction.
+// Compact compacts etcd every interval, up to the revision it had one interval before, until ctx is done. Any number
+// of replicas may run it. It is for an etcd without automatic compaction.
 func (s *Store) Compact(ctx context.Context, interval time.Duration) {
 	ticker := s.options.Clock.NewTicker(interval)
 	defer ticker.Stop()

@@ -12,13 +12,14 @@ var ErrCondition = errors.New("condition does not hold")
 // Condition must hold in etcd when a write is committed, in addition to the guard by revision.
 type Condition struct{ compare clientv3.Cmp }
 
-// Still holds while the key has the entry that was created at a revision. The entry may have been changed since, but not deleted.
+// Still holds while the key has the entry that was created at a revision. The entry may have been changed since, but
+// not deleted.
 func (r *Resource) Still(key string, created int64) Condition {
 	return Condition{clientv3.Compare(clientv3.CreateRevision(r.fullKey(key)), "=", created)}
 }
 
-// Empty holds while the resource has no entries. etcd applies a comparison to every key of a range. If there is none, it compares
-// a key that does not exist, whose revisions are 0.
+// Empty holds while the resource has no entries. etcd applies a comparison to every key of a range. If there is none,
+// it compares a key that does not exist, whose revisions are 0.
 func (r *Resource) Empty() Condition {
 	return Condition{clientv3.Compare(clientv3.CreateRevision(r.prefix), "=", 0).WithPrefix()}
 }

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// An object is written only while what it belongs to is still there, and that goes only while there are no objects.
+// TestConditions: an object can be written only while its owner exists, and the owner can be deleted only while there
+// are no objects.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -44,7 +45,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// Many who change one object do not make each other begin again and again.
+// TestContention: the attempts grow in proportion to the number of updates of one key.
 func TestContention(t *testing.T) {
 	t.Parallel()
 	const writers, each = 32, 8
@@ -77,6 +78,6 @@ func TestContention(t *testing.T) {
 		t.Errorf("%d attempts for %d writes", n, writers*each)
 	}
 	if r.updates.contended("x") {
-		t.Error("the key is still taken for contended")
+		t.Error("the key still has a queue")
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Waking a watcher costs about the same for one event as for many: a switch of goroutines, a TLS record, a system call. The
-// number of deliveries is therefore limited by a token bucket for each resource. While there are tokens, events are
-// delivered at once. Under load watchers queue, and each gets all events of its scope that have arrived until its turn:
-// the more watchers and events, the larger the batches, and other requests keep their share of the CPU.
+// Waking a watcher costs about the same for one event as for many: a switch of goroutines, a TLS record, a system
+// call. The number of deliveries is therefore limited by a token bucket for each resource. While there are tokens,
+// events are delivered at once. Under load watchers queue, and each gets all events of its scope that have arrived
+// until its turn: the more watchers and events, the larger the batches, and other requests keep their share of the
+// CPU.
 const (
 	// deliveriesPerCPU is the number of deliveries per second and CPU. They may take several times what they need.
 	deliveriesPerCPU = 14_000
@@ -71,7 +72,8 @@ func (r *Resource) deliver() {
 	r.deliverLocked()
 }
 
-// deliverLocked wakes as many queued watchers as the limit allows, and those whose events would soon fall out of the ring.
+// deliverLocked wakes as many queued watchers as the limit allows, and those whose events would soon fall out of the
+// ring.
 func (r *Resource) deliverLocked() {
 	q := &r.deliveries
 	if len(q.waiting) == 0 {

@@ -84,8 +84,8 @@ func (u *unfed) follow(ctx context.Context, t *testing.T, keys string, following
 	return arrivals
 }
 
-// TestDeliveryLimit: after a quiet time events are delivered at once. Above the limit watchers queue, and get the events that
-// arrive meanwhile in one batch.
+// TestDeliveryLimit: after a quiet time events are delivered at once. Above the limit watchers queue, and get the
+// events that arrive meanwhile in one batch.
 func TestDeliveryLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -208,7 +208,8 @@ func TestNoDelayBeforeEventsAreEvicted(t *testing.T) {
 	})
 }
 
-// TestScopes: an event wakes only the watchers of its scopes. The others miss nothing, although the ring has evicted most events.
+// TestScopes: an event wakes only the watchers of its scopes. The others miss nothing, although the ring has evicted
+// most events.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -317,9 +318,9 @@ func TestEmptyReplay(t *testing.T) {
 	}
 }
 
-// TestRandomDeliveries: watchers of all scopes join and leave, some are slow, and events arrive at any time. No event is lost,
-// repeated or out of order, the revision of a watcher covers no event that Next has not returned, and each watcher gets a slot
-// before any other gets its second.
+// TestRandomDeliveries: watchers of all scopes join and leave, some are slow, and events arrive at any time. No event
+// is lost, repeated or out of order, the revision of a watcher covers no event that Next has not returned, and each
+// watcher gets a slot before any other gets its second.
 func TestRandomDeliveries(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {

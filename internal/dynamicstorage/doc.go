@@ -1,28 +1,31 @@
-// Package dynamicstorage stores the objects of any number of resources in etcd and caches those that are read. It knows keys,
-// bytes and revisions, but no Kubernetes types: the caller passes functions that read headers, make views, and encrypt.
+// Package dynamicstorage stores the objects of any number of resources in etcd and caches those that are read. It
+// knows keys, bytes and revisions, but no Kubernetes types: the caller passes functions that read headers, make
+// views, and encrypt.
 //
-// Begin with store.go: a Store is a prefix in etcd, and a Resource (resource.go) a folder below it. Then follow an event:
+// Begin with store.go: a Store is a prefix in etcd, and a Resource (resource.go) a folder below it. Then follow an
+// event:
 //
-//   - feed.go watches the whole prefix, with one watch, and hands events to their resources; progress.go asks etcd how far
-//     that watch is.
+//   - feed.go watches the whole prefix, with one watch, and hands events to their resources; progress.go asks etcd
+//     how far that watch is.
 //   - resource.go applies them to the ordered entries of cache.go and to the recent events of ring.go.
 //   - scope.go finds the watchers that watch the key: of all objects, of a namespace, of an object.
 //   - delivery.go wakes them, at a limited rate under load.
 //   - watcher.go reads the ring, each watcher at its own pace. A watcher is active, idle, queued, or ready.
-//   - load.go fills the cache at the first read, and reloads it after etcd has compacted events that the feed had not received.
-//     replay.go reads events from etcd that are older than the ring.
+//   - load.go fills the cache at the first read, and reloads it after etcd has compacted events that the feed had not
+//     received. replay.go reads events from etcd that are older than the ring.
 //
-// Reads (read.go) wait until the cache is new enough (revision.go). They return the present state, or a snapshot.go of an older
-// one from memory or etcd. select.go reads the objects with a label or field through an index.go, which it builds on demand
-// (indexes.go).
+// Reads (read.go) wait until the cache is new enough (revision.go). They return the present state, or a snapshot.go
+// of an older one from memory or etcd. select.go reads the objects with a label or field through an index.go, which
+// it builds on demand (indexes.go).
 //
-// Writes (update.go) are transactions that are guarded by the revision that was read (write.go). Updates of one key that
-// conflict queue (updatequeue.go). pending.go recognizes the event of a write of this process.
+// Writes (update.go) are transactions that are guarded by the revision that was read (write.go). Updates of one key
+// that conflict queue (updatequeue.go). pending.go recognizes the event of a write of this process.
 //
-// Objects are Entries (entry.go), immutable and shared by all readers. Views (view.go) are the forms that versions serve; they
-// are cached in the entry. janitor.go frees unused memory. compact.go compacts an etcd without automatic compaction. check.go
-// compares the cache with etcd. stats.go has figures for metrics.
+// Objects are Entries (entry.go), immutable and shared by all readers. Views (view.go) are the forms that versions
+// serve; they are cached in the entry. janitor.go frees unused memory. compact.go compacts an etcd without automatic
+// compaction. check.go compares the cache with etcd. stats.go has figures for metrics.
 //
-// Goroutines: the caller of Store.Run runs the feed. Run also starts the janitor, and, while they have work, one goroutine
-// that asks etcd for its revision (revision.go) and one for each resource that is being loaded (load.go). All end with Run.
+// Goroutines: the caller of Store.Run runs the feed. Run also starts the janitor, and, while they have work, one
+// goroutine that asks etcd for its revision (revision.go) and one for each resource that is being loaded (load.go).
+// All end with Run.
 package dynamicstorage

@@ -18,7 +18,8 @@ type Entry struct {
 	Value []byte
 	// Header was read from Value by Options.Header.
 	Header Header
-	// Err is set when the value could not be decrypted or its header could not be read. Such an entry can only be deleted.
+	// Err is set when the value could not be decrypted or its header could not be read. Such an entry can only be
+	// deleted.
 	Err error
 
 	// created is the revision at which the key was created: it differs when an object was deleted and created again.
@@ -36,21 +37,24 @@ type Header struct {
 	Deleting bool
 }
 
-// entryOverhead estimates the memory of an entry besides its key, value and labels: the struct, a view, and the nodes of the
-// cache. BenchmarkMemory of crdhandler measures it.
+// entryOverhead estimates the memory of an entry besides its key, value and labels: the struct, a view, and the nodes
+// of the cache. BenchmarkMemory of crdhandler measures it.
 const entryOverhead = 288
 
-// CreateRevision returns the revision of etcd at which the key was created. It stays the same while the object is changed, and
-// differs after the object was deleted and created again.
+// CreateRevision returns the revision of etcd at which the key was created. It stays the same while the object is
+// changed, and differs after the object was deleted and created again.
 func (e *Entry) CreateRevision() int64 { return e.created }
 
 func (e *Entry) size() int64 {
 	return int64(len(e.Key)+len(e.Value)+len(e.Header.Labels.packed)) + entryOverhead
 }
 
-// at returns a copy of the entry with another revision. The copy has the same views: they do not depend on the revision.
+// at returns a copy of the entry with another revision. The copy has the same views: they do not depend on the
+// revision.
 func (e *Entry) at(revision int64) *Entry {
-	c := &Entry{Key: e.Key, Revision: revision, Value: e.Value, Header: e.Header, Err: e.Err, created: e.created, stale: e.stale}
+	c := &Entry{
+		Key: e.Key, Revision: revision, Value: e.Value, Header: e.Header, Err: e.Err, created: e.created, stale: e.stale,
+	}
 	c.views.Store(e.views.Load())
 	return c
 }

@@ -59,8 +59,8 @@ func (e *FutureRevisionError) Error() string {
 // Unwrap makes the error an ErrFutureRevision.
 func (e *FutureRevisionError) Unwrap() error { return ErrFutureRevision }
 
-// etcdError wraps an error of etcd or its client, and adds one of the errors above if one fits. If the caller's context has
-// ended, it returns the cause of that instead.
+// etcdError wraps an error of etcd or its client, and adds one of the errors above if one fits. If the caller's
+// context has ended, it returns the cause of that instead.
 func etcdError(ctx context.Context, doing string, err error) error {
 	switch {
 	case err == nil:

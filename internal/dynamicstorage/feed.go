@@ -175,8 +175,8 @@ func (f *feed) watch(ctx context.Context) error {
 	}
 }
 
-// prepare determines the revision to watch from. After a failed watch that is the revision it had reached, unless etcd has gone
-// back behind it: then etcd was restored from a backup, and nothing in memory is valid any more.
+// prepare determines the revision to watch from. After a failed watch that is the revision it had reached, unless
+// etcd has gone back behind it: then etcd was restored from a backup, and nothing in memory is valid any more.
 func (f *feed) prepare(ctx context.Context) error {
 	revision, err := f.store.askRevision(ctx)
 	if err != nil {
@@ -200,8 +200,8 @@ func (f *feed) prepare(ctx context.Context) error {
 	return nil
 }
 
-// failed handles an error of the watch. After a compaction the watch cannot continue where it was: all resources in memory are
-// reloaded, and the feed continues from a revision that is older than that of any reload.
+// failed handles an error of the watch. After a compaction the watch cannot continue where it was: all resources in
+// memory are reloaded, and the feed continues from a revision that is older than that of any reload.
 func (f *feed) failed(ctx context.Context, resp *clientv3.WatchResponse, err error) error {
 	err = etcdError(ctx, "watching etcd", err)
 	if !errors.Is(err, ErrCompacted) {
@@ -242,8 +242,8 @@ func (f *feed) handle(ctx context.Context, resp *clientv3.WatchResponse, p *prog
 	}
 }
 
-// distribute hands the events of a response to their resources, to each all of its events at once. It returns the resources in
-// memory that had events.
+// distribute hands the events of a response to their resources, to each all of its events at once. It returns the
+// resources in memory that had events.
 func (f *feed) distribute(ctx context.Context, events []*clientv3.Event) (changed []*Resource) {
 	known := f.current()
 	var resources []*Resource

@@ -26,9 +26,9 @@ type indexKey struct {
 	name   string
 }
 
-// index finds entries by the value of one label or field. The values of a version are known from its views only: entries without a
-// view are unknown, and found for any value. The index of a cache is guarded by the resource's mu. That of a snapshot is never
-// modified.
+// index finds entries by the value of one label or field. The values of a version are known from its views only:
+// entries without a view are unknown, and found for any value. The index of a cache is guarded by the resource's mu.
+// That of a snapshot is never modified.
 type index struct {
 	indexKey
 	postings *btree.BTreeG[posting]

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkSelect finds 100 entries by a label among more and more of them, and changes one of them with and without indexes and
-// snapshots: the first stays the same, the second grows with the logarithm.
+// BenchmarkSelect finds 100 entries by a label among more and more of them, and changes one of them with and without
+// indexes and snapshots: the first stays the same, the second grows with the logarithm.
 func BenchmarkSelect(b *testing.B) {
 	for _, objects := range []int{1_000, 10_000, 100_000} {
 		s := newSelecting()

@@ -16,7 +16,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// selecting is a resource without etcd: changes are applied as the feed applies them.
+// selecting is a resource without etcd. The test applies changes as the feed does.
 type selecting struct {
 	*Resource
 	clock    *testclock.FakeClock
@@ -25,12 +25,13 @@ type selecting struct {
 
 func newSelecting() *selecting {
 	clock := testclock.NewFakeClock(time.Now())
-	r := newResource(&Store{options: Options{Clock: clock, RingEvents: 1000, RingBytes: 1 << 20, KeptSnapshots: 8, KeepFor: time.Minute}}, "g/p")
+	r := newResource(&Store{options: Options{Clock: clock, RingEvents: 1000, RingBytes: 1 << 20}}, "g/p")
 	r.cache, r.ring = newCache(newTree(), 1), newRing(1000, 1<<20, 1)
 	return &selecting{Resource: r, clock: clock, revision: 1}
 }
 
-// object is an entry whose value has its labels and its field: "a=1,b=2;red". A value of "!" cannot be converted, "!!" cannot be read.
+// object is an entry whose value has its labels and its field: "a=1,b=2;red". A value of "!" cannot be converted,
+// "!!" cannot be read.
 func object(key, value string) *Entry {
 	header, _ := valueHeader([]byte(value))
 	e := &Entry{Key: key, Value: []byte(value), Header: header}
@@ -72,7 +73,8 @@ func (s *selecting) now() *Snapshot {
 	return s.snapshotLocked(s.revision)
 }
 
-// converting makes views whose labels differ from the stored ones, as a webhook may: "a" has another value and "b" is "c".
+// converting makes views whose labels differ from the stored ones, as a webhook may: "a" has another value and "b" is
+// "c".
 func converting() *Viewer {
 	return NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
 		views := make([]*View, len(entries))
@@ -112,7 +114,7 @@ func fieldsOf(e *Entry) Pairs {
 	return PairsOf(map[string]string{"color": color})
 }
 
-// meets says whether a view is selected.
+// meets reports whether a view is selected.
 func meets(v *View, requirements []Requirement) bool {
 	for _, r := range requirements {
 		value, has := v.Labels.Lookup(r.Name)
@@ -126,7 +128,7 @@ func meets(v *View, requirements []Requirement) bool {
 	return true
 }
 
-// selected returns the keys and revisions of the entries selected, and how many were looked at.
+// selected returns the keys and revisions of the selected entries, and the number of entries that were examined.
 func selected(t *testing.T, s *Snapshot, q Query, all bool) (found []string, looked int) {
 	t.Helper()
 	seq := s.Select(t.Context(), q)
@@ -142,14 +144,14 @@ func selected(t *testing.T, s *Snapshot, q Query, all bool) (found []string, loo
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Err != nil || meets(v, q.Requirements) { // who cannot be read is told of
+		if v.Err != nil || meets(v, q.Requirements) { // the reader has to report errors
 			found = append(found, fmt.Sprint(e.Key, "@", e.Revision))
 		}
 	}
 	return found, looked
 }
 
-// TestSelect compares what indexes find with what there is, in states of all ages, while objects change and viewers come and go.
+// TestSelect compares Select with a scan, in present and old states, while objects change and viewers are replaced.
 func TestSelect(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -257,7 +259,7 @@ func checkIndexes(t *testing.T, s *selecting) {
 	}
 }
 
-// TestSelectLooksAtMatches: what is looked at depends on what is selected, not on what there is.
+// TestSelectLooksAtMatches: the number of entries that are examined depends on the matches, not on all objects.
 func TestSelectLooksAtMatches(t *testing.T) {
 	t.Parallel()
 	s := newSelecting()
@@ -298,7 +300,7 @@ func TestSelectLooksAtMatches(t *testing.T) {
 	}
 }
 
-// TestSelectWhileWriting reads old and new states in many goroutines while they are written, for the race detector.
+// TestSelectWhileWriting selects in several goroutines while objects change, for the race detector.
 func TestSelectWhileWriting(t *testing.T) {
 	t.Parallel()
 	s := newSelecting()
@@ -371,15 +373,14 @@ func TestMaxIndexes(t *testing.T) {
 	}
 }
 
-// TestReleaseGivesMemoryBack: entries, views, indexes and kept snapshots go with the resource, when it is deleted or cools down.
-func TestReleaseGivesMemoryBack(t *testing.T) {
+// TestReleaseFreesMemory: Release drops entries, views and indexes.
+func TestReleaseFreesMemory(t *testing.T) {
 	s := newSelecting()
 	v := storing()
 	for n := range 2 * minIndexed {
 		s.put(fmt.Sprint(n), object(fmt.Sprint(n), fmt.Sprintf("a=%d;red", n%3)))
 	}
 	state := s.now()
-	state.Keep()
 	for _, r := range []Requirement{{Name: "a", Values: []string{"1"}}, {Kind: Field, Name: "color", Values: []string{"red"}}} {
 		selected(t, state, Query{Viewer: v, StoredLabels: true, Requirements: []Requirement{r}}, false)
 	}

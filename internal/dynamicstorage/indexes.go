@@ -9,12 +9,13 @@ import (
 const (
 	// minIndexed is the least number of entries of a resource with indexes. Fewer entries are scanned.
 	minIndexed = 256
-	// maxIndexes bounds the indexes of a resource. Further ones are made only after the janitor has dropped an unused one.
+	// maxIndexes bounds the indexes of a resource. Further ones are made only after the janitor has dropped an unused
+	// one.
 	maxIndexes = 8
 	// unusedFor is the time after which an unused index is dropped.
 	unusedFor = 5 * time.Minute
-	// maxResolved bounds the entries that are moved within an index while the resource is locked. If there are more, the
-	// index is built again.
+	// maxResolved bounds the entries that are moved within an index while the resource is locked. If there are more,
+	// the index is built again.
 	maxResolved = 1024
 )
 
@@ -90,8 +91,8 @@ func (c *cache) hasRoom(key indexKey) bool {
 	return len(c.indexes) < maxIndexes || findIndex(c.indexes, key) != nil
 }
 
-// makeIndex builds an index of a snapshot, for it and for later snapshots. It returns nil if another index is being built or there
-// are too many.
+// makeIndex builds an index of a snapshot, for it and for later snapshots. It returns nil if another index is being
+// built or there are too many.
 func (s *Snapshot) makeIndex(key indexKey) *index {
 	c, r := s.indexes.cache, s.resource
 	if !c.indexing.CompareAndSwap(false, true) {

@@ -5,7 +5,7 @@ import "time"
 // janitorInterval is the time between two runs of the janitor.
 const janitorInterval = 15 * time.Second
 
-// runJanitor frees memory that is not used: expired snapshots, unused indexes, resources that are idle, and views of closed
+// runJanitor frees memory that is not used: unused indexes, resources that are idle, and views of closed
 // viewers. It ends with the store.
 func (s *Store) runJanitor() {
 	ticker := s.options.Clock.NewTicker(janitorInterval)
@@ -19,7 +19,6 @@ func (s *Store) runJanitor() {
 		case now := <-ticker.C():
 			closed := closedViewers.Load()
 			for _, r := range s.all() {
-				r.expireKept(now)
 				r.dropIndexes(now)
 				s.coolDown(r, idleSince, now)
 				if closed != swept {
@@ -31,7 +30,8 @@ func (s *Store) runJanitor() {
 	}
 }
 
-// coolDown makes a resource cold if it had no readers and no watchers for IdleFor. idleSince records since when that is so.
+// coolDown makes a resource cold if it had no readers and no watchers for IdleFor. idleSince records since when that
+// is so.
 func (s *Store) coolDown(r *Resource, idleSince map[*Resource]time.Time, now time.Time) {
 	if s.options.IdleFor < 0 {
 		return

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Keys in etcd are <prefix>/<group>/<plural>/<name> or <prefix>/<group>/<plural>/<namespace>/<name>. Other keys below the prefix
-// are ignored.
+// Keys in etcd are <prefix>/<group>/<plural>/<name> or <prefix>/<group>/<plural>/<namespace>/<name>. Other keys below
+// the prefix are ignored.
 
 // cleanPrefix returns a prefix with a leading and without a trailing slash.
 func cleanPrefix(prefix string) string {

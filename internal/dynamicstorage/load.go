@@ -12,8 +12,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// load brings a resource into memory. It reads the resource at one revision while newer events of the feed are buffered, and then
-// applies those. No event is missed: the read is linearizable, and begins after buffering does.
+// load brings a resource into memory. It reads the resource at one revision while newer events of the feed are
+// buffered, and then applies those. No event is missed: the read is linearizable, and begins after buffering does.
 type load struct {
 	done chan struct{} // closed by finish
 	err  error         // set before
@@ -59,8 +59,8 @@ func (r *Resource) warm(ctx context.Context) error {
 	}
 }
 
-// startLoad starts to load a cold resource, or returns the load that runs. It returns nil if the resource is retired or the store
-// has stopped.
+// startLoad starts to load a cold resource, or returns the load that runs. It returns nil if the resource is retired
+// or the store has stopped.
 func (r *Resource) startLoad() *load {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +97,6 @@ func (r *Resource) reload() {
 	case r.cache != nil:
 		r.counts.reloads.Add(1)
 		r.reloadRevision = r.revisionLocked(r.store.feed.current())
-		r.outdateKeptLocked(r.reloadRevision + 1)
 		r.startLoadLocked()
 	}
 }
@@ -175,9 +174,9 @@ type loaded struct {
 	later []Event
 }
 
-// netChanges compares the state before a reload with entries. It returns one event for every object that has changed, at the
-// revision that it has now. If an object has been deleted, events are lost: the revision of the deletion is unknown, and
-// a client that resumed after a made-up revision might never learn of it.
+// netChanges compares the state before a reload with entries. It returns one event for every object that has changed,
+// at the revision that it has now. If an object has been deleted, events are lost: the revision of the deletion is
+// unknown, and a client that resumed after a made-up revision might never learn of it.
 func (r *Resource) netChanges(entries *tree) (events []Event, lost bool) {
 	r.mu.Lock()
 	if r.cache == nil {
@@ -218,8 +217,8 @@ func (r *Resource) applyBuffered(ctx context.Context, fresh *loaded, buffered []
 	}
 }
 
-// install makes the result of a load the resource's state. If there are buffered events, it returns them instead: the caller
-// applies them first. If it returns neither, the load has to start again.
+// install makes the result of a load the resource's state. If there are buffered events, it returns them instead: the
+// caller applies them first. If it returns neither, the load has to start again.
 func (r *Resource) install(l *load, fresh *loaded) (finished bool, buffered []*clientv3.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,9 +27,7 @@ func TestJanitor(t *testing.T) {
 
 	idle, watched := s.Resource("g", "idle"), s.Resource("g", "watched")
 	put(t, idle, "x", "1")
-	kept := snapshot(t, idle, ReadAt{Mode: Any})
-	kept.Keep()
-	e := entries(t, deadline(t), kept, "", "")[0]
+	e := entries(t, deadline(t), snapshot(t, idle, ReadAt{Mode: Any}), "", "")[0]
 	viewer := NewViewer(func(context.Context, []*Entry) ([]*View, error) { return []*View{{}}, nil })
 	if _, err := viewer.View(deadline(t), e); err != nil {
 		t.Fatal(err)
@@ -44,7 +42,7 @@ func TestJanitor(t *testing.T) {
 		for deadline := time.Now().Add(20 * time.Second); !until(); time.Sleep(time.Millisecond) {
 			clock.Step(d)
 			if time.Now().After(deadline) {
-				t.Fatal("memory is not given back")
+				t.Fatal("memory is not freed")
 			}
 		}
 	}
@@ -52,13 +50,13 @@ func TestJanitor(t *testing.T) {
 	step(janitorInterval, func() bool {
 		idle.mu.RLock()
 		defer idle.mu.RUnlock()
-		return len(idle.kept) == 0 && idle.cache == nil
+		return idle.cache == nil
 	})
 	if objects, bytes := s.Size("g", "idle"); objects != -1 || bytes != -1 {
-		t.Errorf("what is not in memory counts as %d objects of %d bytes", objects, bytes)
+		t.Errorf("a cold resource has %d objects of %d bytes", objects, bytes)
 	}
 	if objects, bytes := s.Size("g", "unknown"); objects != 0 || bytes != 0 {
-		t.Errorf("what nobody asked for counts as %d objects of %d bytes", objects, bytes)
+		t.Errorf("an unknown resource has %d objects of %d bytes", objects, bytes)
 	}
 	if stats := s.Stats(); len(stats.Resources) != 1 || stats.Resources[0].Resource != "g/watched" || stats.Resources[0].Watchers != 1 {
 		t.Errorf("%+v", stats)
@@ -78,7 +76,7 @@ func TestCompaction(t *testing.T) {
 		return errors.Is(err, ErrCompacted)
 	}
 	old := put(t, r, "x", "0").Revision
-	for i := range 6 { // of two replicas one compacts, up to where etcd was a turn ago
+	for i := range 6 { // one of two replicas compacts, up to the revision of the last tick
 		kept := put(t, r, "x", fmt.Sprint(i)).Revision
 		for _, c := range []*compactor{first, second} {
 			if err := c.tick(deadline(t)); err != nil {
@@ -86,34 +84,28 @@ func TestCompaction(t *testing.T) {
 			}
 		}
 		if i >= 2 && !compacted(old) || compacted(kept) {
-			t.Errorf("turn %d: compacted up to %d: %v, up to %d: %v", i, old, compacted(old), kept, compacted(kept))
+			t.Errorf("tick %d: compacted up to %d: %v, up to %d: %v", i, old, compacted(old), kept, compacted(kept))
 		}
 		if i >= 2 {
 			old = kept - 4
 		}
 	}
 	if n := s.Stats().Compactions; n < 4 || n > 6 {
-		t.Errorf("%d compactions in 6 turns of two", n)
+		t.Errorf("%d compactions in 6 ticks of two replicas", n)
 	}
 }
 
-// TestExactReadsFromMemory: recent states come from snapshots and events in memory, with the same result as from etcd.
+// TestExactReadsFromMemory: recent states are computed from the cache and the ring, and are the same as in etcd.
 func TestExactReadsFromMemory(t *testing.T) {
 	t.Parallel()
-	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 20, KeptSnapshots: 2})
+	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 20})
 	r := s.Resource("g", "p")
 	snapshot(t, r, ReadAt{})
-	var kept []*Snapshot
 	var revisions []int64
 	for i := range 60 {
 		key := fmt.Sprintf("n%d/%d", i%2, i%7)
 		if revisions = append(revisions, put(t, r, key, fmt.Sprint(i)).Revision); i%4 == 0 {
 			revisions = append(revisions, remove(t, r, key).Revision)
-		}
-		if i%20 == 10 {
-			k := snapshot(t, r, ReadAt{})
-			k.Keep()
-			kept = append(kept, k)
 		}
 	}
 	now := snapshot(t, r, ReadAt{}).Revision
@@ -128,25 +120,8 @@ func TestExactReadsFromMemory(t *testing.T) {
 				t.Errorf("at %d: %d entries with %q, etcd has %d: %v, %v", revision, g, prefix, w, err, errStored)
 			}
 		}
-		if i >= len(revisions)-20 && got.entries == nil || i < 30 && got.entries != nil && !isKept(kept, got) {
+		if i >= len(revisions)-20 && got.entries == nil || i < 30 && got.entries != nil {
 			t.Errorf("at %d, %d of %d: in memory %v", revision, i, len(revisions), got.entries != nil)
 		}
 	}
-	if got := snapshot(t, r, ReadAt{Mode: Exact, Revision: kept[0].Revision}); got.entries != nil {
-		t.Error("more snapshots are kept than may be")
-	}
-	for _, k := range kept[1:] {
-		if got := snapshot(t, r, ReadAt{Mode: Exact, Revision: k.Revision}); got.entries != k.entries {
-			t.Error("a kept snapshot is not used")
-		}
-	}
-}
-
-func isKept(kept []*Snapshot, s *Snapshot) bool {
-	for _, k := range kept {
-		if k.entries == s.entries {
-			return true
-		}
-	}
-	return false
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// model is the history, with what has to be looked up in it.
+// model is the history with indexes.
 type model struct {
 	history    []fact
 	at         map[int64]int // revision -> index
@@ -51,7 +51,7 @@ func (m *model) entries(resource string, revision int64, prefix string) []*Entry
 	return slices.DeleteFunc(slices.Clone(m.states[events[n-1]]), func(e *Entry) bool { return !strings.HasPrefix(e.Key, prefix) })
 }
 
-// had says whether a key has held an entry, or nothing if that is nil, at some revision between two.
+// had reports whether a key had an entry, or none if that is nil, at some revision between two.
 func (m *model) had(g *glimpse) bool {
 	states := [][]*Entry{m.entries(g.resource, g.from, g.key)}
 	for _, i := range m.byResource[g.resource] {
@@ -81,8 +81,8 @@ func render(entries []*Entry) string {
 	return b.String()
 }
 
-// watched checks what a watch has seen. If it was told net changes after events had been lost, they have to lead to
-// the right state; false then.
+// watched checks the result of a watch. If it has got net changes after events were lost, they have to lead to the
+// right state; watched then reports false.
 func (m *model) watched(t *testing.T, w *watching) bool {
 	t.Helper()
 	var want []*fact
@@ -121,7 +121,7 @@ func sameEvent(e *Event, f *fact, m *model) bool {
 	return e.Prev == nil || e.Prev.Key == f.key && e.Prev.Revision == f.prev && string(e.Prev.Value) == m.history[m.at[f.prev]].value
 }
 
-// watchedNet follows a client through net changes.
+// watchedNet applies net changes as a client does.
 func (m *model) watchedNet(t *testing.T, w *watching) {
 	t.Helper()
 	objects := map[string]*Entry{}

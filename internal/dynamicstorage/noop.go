@@ -29,8 +29,9 @@ func (v *Viewer) IsNoOp(e *Entry, digest NoOpDigest) bool {
 	return false
 }
 
-// AddNoOp records that a request changes nothing in an entry. The oldest record makes room for it. Records may be lost at any
-// time; they are when the entry changes or the viewer is closed. Entries of several revisions may share a view and its records.
+// AddNoOp records that a request changes nothing in an entry. The oldest record makes room for it. Records may be
+// lost at any time; they are when the entry changes or the viewer is closed. Entries of several revisions may share a
+// view and its records.
 func (v *Viewer) AddNoOp(e *Entry, digest NoOpDigest) {
 	c := find(e.views.Load(), v)
 	if c == nil {

@@ -29,12 +29,13 @@ func (r *Resource) readAll(ctx context.Context, f func(*mvccpb.KeyValue)) (int64
 	})
 }
 
-// readPages calls f for the keys of a range in etcd, page by page, all at the same revision, until it returns false. It skips keys
-// that do not belong to objects. It returns the revision.
+// readPages calls f for the keys of a range in etcd, page by page, all at the same revision, until it returns false.
+// It skips keys that do not belong to objects. It returns the revision.
 func (r *Resource) readPages(ctx context.Context, k keyRange, f func(*mvccpb.KeyValue) bool) (int64, error) {
 	limit := int64(firstPage)
 	for {
-		resp, err := r.store.client.Get(ctx, k.from, clientv3.WithRange(k.to), clientv3.WithRev(k.revision), clientv3.WithLimit(limit))
+		resp, err := r.store.client.Get(ctx, k.from, clientv3.WithRange(k.to), clientv3.WithRev(k.revision),
+			clientv3.WithLimit(limit))
 		if err != nil {
 			return 0, etcdError(ctx, "reading from etcd", err)
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Pairs are names with their values: the labels or fields of an object. They are one string, a tenth of the size of a map. They
-// are immutable, and equal (==) if they have the same names and values. The zero value has none.
+// Pairs are names with their values: the labels or fields of an object. They are one string, a tenth of the size of a
+// map. They are immutable, and equal (==) if they have the same names and values. The zero value has none.
 type Pairs struct {
 	// packed has every name and value, each preceded by its length, in the order of the names.
 	packed string

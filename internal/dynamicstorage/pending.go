@@ -8,9 +8,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// pendingWrite is a Put of this process whose event has not arrived from the feed. The event may arrive before the response to
-// the transaction. It is recognized by its key and bytes, so that the writer and the cache share one entry, which is decoded
-// once and has the views that were attached to it.
+// pendingWrite is a Put of this process whose event has not arrived from the feed. The event may arrive before the
+// response to the transaction. It is recognized by its key and bytes, so that the writer and the cache share one
+// entry, which is decoded once and has the views that were attached to it.
 type pendingWrite struct {
 	key    string
 	stored []byte // in etcd
@@ -28,8 +28,8 @@ type pendingWrite struct {
 	made *Entry
 }
 
-// entryAt returns the entry that the write has stored at a revision. There may be two: another writer may have stored the same
-// bytes while this write failed, or got another revision.
+// entryAt returns the entry that the write has stored at a revision. There may be two: another writer may have stored
+// the same bytes while this write failed, or got another revision.
 func (w *pendingWrite) entryAt(revision, created int64) *Entry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +42,8 @@ func (w *pendingWrite) entryAt(revision, created int64) *Entry {
 	return w.made
 }
 
-// addPending registers a write before its transaction. A cold resource gets no events, so there is nothing to register.
+// addPending registers a write before its transaction. A cold resource gets no events, so there is nothing to
+// register.
 func (r *Resource) addPending(w *pendingWrite) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,8 +98,8 @@ func (r *Resource) newest(key string, e *Entry) *Entry {
 	return e
 }
 
-// dropAppliedLocked removes the writes of a key up to a revision. Mostly there are none left. But the event of one may have been
-// attributed to another write of the same bytes that has failed.
+// dropAppliedLocked removes the writes of a key up to a revision. Mostly there are none left. But the event of one
+// may have been attributed to another write of the same bytes that has failed.
 func (r *Resource) dropAppliedLocked(key string, revision int64) {
 	for _, w := range slices.Clone(r.pending[key]) {
 		if w.revision != 0 && w.revision <= revision {
@@ -124,7 +125,8 @@ func (r *Resource) matchPendingLocked(events []*clientv3.Event) []*pendingWrite 
 	return matches
 }
 
-// matchPending returns the write with the revision of an event, or else a write of the same bytes whose revision is not known yet.
+// matchPending returns the write with the revision of an event, or else a write of the same bytes whose revision is
+// not known yet.
 func matchPending(writes []*pendingWrite, event *clientv3.Event) (match *pendingWrite) {
 	for _, w := range writes {
 		switch {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Intervals of progress requests. The events that bring a wanted revision are mostly on their way already, so the first
-// request is delayed a little. While no reader waits, progress is still requested now and then, so that the bookmarks of
-// quiet resources advance.
+// Intervals of progress requests. The events that bring a wanted revision are mostly on their way already, so the
+// first request is delayed a little. While no reader waits, progress is still requested now and then, so that the
+// bookmarks of quiet resources advance.
 const (
 	firstRequest = time.Millisecond
 	maxInterval  = 100 * time.Millisecond
@@ -21,7 +21,8 @@ const (
 	silentAfter = time.Second
 )
 
-// progressRequester asks etcd for the progress of the feed's watch while readers wait for it. It belongs to the feed's goroutine.
+// progressRequester asks etcd for the progress of the feed's watch while readers wait for it. It belongs to the
+// feed's goroutine.
 type progressRequester struct {
 	feed     *feed
 	watcher  clientv3.Watcher
@@ -87,9 +88,9 @@ func (p *progressRequester) answered() {
 	p.interval = min(p.interval, firstRequest) // the next reader starts over
 }
 
-// checkVersion determines whether etcd may be sent progress requests. Older versions could report progress past events that they
-// had not sent yet (etcd issue 15220); with those, consistent reads go to etcd. An etcd in the same process has no endpoints,
-// and is new enough.
+// checkVersion determines whether etcd may be sent progress requests. Older versions could report progress past
+// events that they had not sent yet (etcd issue 15220); with those, consistent reads go to etcd. An etcd in the same
+// process has no endpoints, and is new enough.
 func (f *feed) checkVersion(ctx context.Context) error {
 	client := f.store.client
 	for _, endpoint := range client.Endpoints() {

@@ -22,18 +22,18 @@ var (
 	propertySeed = flag.Uint64("property.seed", 0, "seed of the property test; 0: another one each time")
 )
 
-// TestProperties writes, reads and watches at random through several stores, while connections break and etcd is compacted.
-// Everything that was seen is noted, and compared at the end with the history as etcd has told it to a watch
-// of its own:
+// TestProperties writes, reads and watches at random through several stores, while connections break and etcd is
+// compacted. It records all results and compares them at the end with the history, which it gets from a watch of
+// etcd:
 //
-//   - a write follows what it was made of, and is in the history once;
-//   - a read is the exact state of its revision, whole or in pages, and that is as new as it has to be;
-//   - what an update has kept was there at some moment of it;
-//   - a view is that of its entry;
-//   - a watch has every event after its beginning, once, in order, with the right object before;
-//   - the revision of a watcher covers nothing that it has not returned.
+//   - a write follows the entry it was computed from, and is in the history once;
+//   - a read returns the exact state of its revision, whole or in pages, and the revision is as new as requested;
+//   - an update that kept an entry has read one that existed at some moment of the update;
+//   - a view belongs to its entry;
+//   - a watch returns every event after its beginning, once, in order, with the right previous object;
+//   - the revision of a watcher covers no event that it has not returned.
 //
-// Meanwhile and at the end, what is in memory is compared with etcd.
+// The caches are compared with etcd meanwhile and at the end.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	seed := *propertySeed
@@ -44,7 +44,7 @@ func TestProperties(t *testing.T) {
 	p := &property{t: t, etcd: ownEtcd(t), transform: seed%2 == 0}
 	p.stores = []*observed{
 		p.open(true, Options{RingEvents: 20}),
-		p.open(true, Options{KeptSnapshots: 2, KeepFor: 50 * time.Millisecond, IdleFor: time.Second}),
+		p.open(true, Options{IdleFor: time.Second}),
 		p.open(false, Options{WaitFor: 100 * time.Millisecond}),
 		p.open(false, Options{RingEvents: 50, RingBytes: 3000}),
 	}
@@ -98,7 +98,7 @@ type property struct {
 	start  int64
 	// transform: values are stored in another form.
 	transform bool
-	// newest is the newest revision that somebody has seen; compacted is the newest that was compacted.
+	// newest is the newest revision that was observed, compacted the newest that was compacted.
 	newest, compacted atomic.Int64
 	recordedTo        atomic.Int64
 
@@ -109,7 +109,7 @@ type property struct {
 	reads    []reading
 	glimpses []*glimpse
 	watches  []*watching
-	compared int // resources with etcd, without a difference
+	compared int // comparisons of resources with etcd
 }
 
 var propertyResources = []string{"a", "b", "c"}
@@ -121,7 +121,7 @@ type observed struct {
 	viewer atomic.Pointer[Viewer]
 }
 
-// open runs a store; its connections are safe if it is strict.
+// open runs a store. The connections of a strict one never break.
 func (p *property) open(strict bool, options Options) *observed {
 	options.Client, options.Prefix = p.etcd.client, "/p"
 	if !strict {
@@ -146,7 +146,7 @@ func newEcho() *Viewer {
 	})
 }
 
-// first is what entries are selected by: how their values begin.
+// first returns the field that entries are selected by: the first byte of the value.
 func first(e *Entry) string { return string(e.Value[:1]) }
 
 // marked is a Transformer that stores values with a mark.
@@ -173,7 +173,7 @@ type fact struct {
 	deleted              bool
 }
 
-// reading is what a read has returned of the keys with a prefix; first is how their values begin, "" if that did not matter.
+// reading is the result of a read of the keys with a prefix, and with a first byte if first is not "".
 type reading struct {
 	resource, prefix string
 	first            string
@@ -181,14 +181,14 @@ type reading struct {
 	entries          []*Entry
 }
 
-// glimpse is what was seen of a key, at some moment between two revisions.
+// glimpse is an observation of a key at some moment between two revisions.
 type glimpse struct {
 	resource, key string
 	entry         *Entry // nil: nothing
 	from, to      int64
 }
 
-// watching is what a watcher has returned.
+// watching is the result of a watch.
 type watching struct {
 	resource string
 	keys     string
@@ -201,13 +201,13 @@ type watching struct {
 	compacted int64
 }
 
-// standing is a revision of a watcher after a number of events.
+// standing is the revision of a watcher after a number of events.
 type standing struct {
 	events   int
 	revision int64
 }
 
-// check compares what was seen with the history.
+// check compares the results with the history.
 func (p *property) check() {
 	t := p.t
 	t.Logf("%d events, %d writes, %d reads, %d glimpses, %d watches, %d comparisons", len(p.history), len(p.writes), len(p.reads),
@@ -245,6 +245,6 @@ func (p *property) check() {
 	}
 	t.Logf("%d watches with every event, %d ended as compacted", complete, compacted)
 	if complete < len(p.watches)/2 || len(p.glimpses) == 0 || p.compared == 0 {
-		t.Error("the test does not test much")
+		t.Error("too few results to test much")
 	}
 }

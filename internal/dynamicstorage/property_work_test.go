@@ -12,7 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// What the property test does at random.
+// The random operations of the property test.
 
 func (p *property) record(history clientv3.WatchChan) {
 	for resp := range history {
@@ -56,7 +56,7 @@ func (p *property) revision(rnd *rand.Rand) int64 {
 	return max(p.start, newest-rnd.Int64N(min(back, newest-p.start+1)))
 }
 
-// disturbed says that an error is one that broken connections explain.
+// disturbed reports whether broken connections may cause an error.
 func disturbed(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrClosed)
 }
@@ -97,7 +97,7 @@ func (p *property) write(ctx context.Context, store *observed, rnd *rand.Rand) {
 	}
 }
 
-// glimpsed notes what was seen of a key between a revision and now.
+// glimpsed records an observation of a key between a revision and now.
 func (p *property) glimpsed(ctx context.Context, store *observed, g *glimpse) {
 	var err error
 	if g.to, err = p.stores[0].CurrentRevision(ctx); err != nil {
@@ -143,7 +143,7 @@ func (p *property) read(ctx context.Context, store *observed, rnd *rand.Rand) {
 			p.reads = append(p.reads, seen)
 			p.mu.Unlock()
 		case errors.Is(err, ErrCompacted) && seen.revision < p.compacted.Load():
-			// A consistent read of an etcd far ahead of the feed may be compacted on its way, and so may pages.
+			// A page, or a consistent read from etcd, may be compacted before it is read.
 		case errors.Is(err, ErrFutureRevision) && !store.strict:
 		case !disturbed(err):
 			p.t.Errorf("read %+v at %d: %v, compacted %d", at, seen.revision, err, p.compacted.Load())
@@ -151,7 +151,7 @@ func (p *property) read(ctx context.Context, store *observed, rnd *rand.Rand) {
 	}
 }
 
-// view looks at entries as they would be served.
+// view makes views of entries.
 func (p *property) view(ctx context.Context, store *observed, entries []*Entry) error {
 	views, err := store.viewer.Load().Views(ctx, entries)
 	if err != nil {
@@ -186,9 +186,6 @@ func (seen *reading) list(ctx context.Context, r *Resource, at ReadAt, rnd *rand
 	start := ""
 	for err == nil {
 		seen.revision = s.Revision
-		if rnd.IntN(3) == 0 {
-			s.Keep()
-		}
 		n, more := 1+rnd.IntN(10), false
 		for e, err := range s.Ascend(ctx, seen.prefix, start) {
 			if err != nil {
@@ -235,7 +232,7 @@ func (seen *reading) selectFrom(ctx context.Context, r *Resource, at ReadAt, vie
 	return nil
 }
 
-var errCount = errors.New("counted wrongly")
+var errCount = errors.New("wrong count")
 
 // countRest compares the number of entries after the last one with what follows.
 func (seen *reading) countRest(ctx context.Context, s *Snapshot, start string) error {
@@ -255,7 +252,7 @@ func (seen *reading) countRest(ctx context.Context, s *Snapshot, start string) e
 	return nil
 }
 
-// checkMemory compares resources with etcd now and then.
+// checkMemory compares resources with etcd.
 func (p *property) checkMemory(ctx context.Context, store *observed, rnd *rand.Rand) {
 	for ctx.Err() == nil {
 		r, _ := p.resource(store, rnd)
@@ -265,7 +262,7 @@ func (p *property) checkMemory(ctx context.Context, store *observed, rnd *rand.R
 		})
 		switch {
 		case errors.Is(err, ErrNotLoaded):
-			_ = r.warm(ctx) // in vain while it cannot be read
+			_ = r.warm(ctx) // fails while connections are broken
 		case err != nil:
 			if !disturbed(err) && !errors.Is(err, ErrCompacted) {
 				p.t.Errorf("comparing with etcd: %v", err)
@@ -285,7 +282,7 @@ func (p *property) watch(ctx context.Context, store *observed, rnd *rand.Rand) {
 		r, plural := p.resource(store, rnd)
 		keys := []string{"", "", "n0/", "n1/", randomKey(rnd)}[rnd.IntN(5)]
 		seen := &watching{resource: plural, keys: keys, strict: store.strict, after: p.revision(rnd)}
-		if rnd.IntN(10) == 0 { // what is still to come
+		if rnd.IntN(10) == 0 { // the future
 			seen.after = p.newest.Load() + rnd.Int64N(10)
 		}
 		w, err := r.WatchKeys(ctx, seen.keys, seen.after)

@@ -16,8 +16,8 @@ const (
 	Consistent ReadMode = iota
 	// Any is the state in memory, however old it is.
 	Any
-	// NotOlderThan is a state at ReadAt.Revision or later. The read waits for it; after Options.WaitFor the error is a
-	// *FutureRevisionError.
+	// NotOlderThan is a state at ReadAt.Revision or later. The read waits for it; after Options.WaitFor the error is
+	// a *FutureRevisionError.
 	NotOlderThan
 	// Exact is the state at ReadAt.Revision. If that does not exist yet, the error is a *FutureRevisionError.
 	Exact
@@ -57,7 +57,8 @@ func found(e *Entry, revision int64) (*Entry, int64, error) {
 	return e, revision, nil
 }
 
-// waitFor waits until the feed has reached the state that a read needs. It reports false if a consistent read has to go to etcd.
+// waitFor waits until the feed has reached the state that a read needs. It reports false if a consistent read has to
+// go to etcd.
 func (r *Resource) waitFor(ctx context.Context, at ReadAt) (reached bool, err error) {
 	switch at.Mode {
 	case Consistent:
@@ -83,8 +84,8 @@ func (r *Resource) waitConsistent(ctx context.Context) (revision int64, reached 
 	return revision, reached, err
 }
 
-// cached returns the entry of a key in the cache. It reports false if the resource is cold, or if it is being reloaded and stale
-// entries are not allowed.
+// cached returns the entry of a key in the cache. It reports false if the resource is cold, or if it is being
+// reloaded and stale entries are not allowed.
 func (r *Resource) cached(key string, stale bool) (*Entry, int64, bool) {
 	r.touch()
 	fed := r.store.feed.current()
@@ -124,8 +125,8 @@ func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*
 	return found(r.entry(ctx, resp.Kvs[0]), revision)
 }
 
-// Snapshot returns the state of the resource. If that is not in memory any more, Ascend reads it from etcd. Ascend then returns
-// ErrCompacted if etcd does not have it either.
+// Snapshot returns the state of the resource. If that is not in memory any more, Ascend reads it from etcd. Ascend
+// then returns ErrCompacted if etcd does not have it either.
 func (r *Resource) Snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 	s, err := r.snapshot(ctx, at)
 	switch {
@@ -243,10 +244,6 @@ func (r *Resource) past(revision int64) *Snapshot {
 	if r.load == nil && revision >= r.cache.changed {
 		s.since = r.cache.changed
 		s.entries, s.indexes = r.cache.snapshot()
-		return s
-	}
-	if k := r.keptLocked(revision); k != nil {
-		s.entries, s.indexes, s.since = k.entries, k.indexes, k.since
 		return s
 	}
 	if r.load != nil || revision < r.ring.floor {

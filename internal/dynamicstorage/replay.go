@@ -8,9 +8,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// catchUp reads events from etcd that the ring does not have any more. They are prepended to the ring if they fit, so that the
-// next watchers find them there: after a restart of the server all clients come back with old revisions. Otherwise they are
-// returned, in parts, so that a slow watcher holds no more than one part in memory.
+// catchUp reads events from etcd that the ring does not have any more. They are prepended to the ring if they fit, so
+// that the next watchers find them there: after a restart of the server all clients come back with old revisions.
+// Otherwise they are returned, in parts, so that a slow watcher holds no more than one part in memory.
 func (w *Watcher) catchUp(ctx context.Context) ([]Event, error) {
 	r := w.resource
 	select {
@@ -32,7 +32,8 @@ func (w *Watcher) catchUp(ctx context.Context) ([]Event, error) {
 	return w.prepend(part, floor)
 }
 
-// missing returns the range of revisions between the watcher and the ring; it is empty if the watcher can read the ring.
+// missing returns the range of revisions between the watcher and the ring; it is empty if the watcher can read the
+// ring.
 func (w *Watcher) missing() (after, floor int64, err error) {
 	r := w.resource
 	r.mu.RLock()
@@ -78,18 +79,19 @@ type replayPart struct {
 }
 
 const (
-	// replayInterval is the time between progress requests. etcd brings watches that begin in the past up to date every 100 ms.
+	// replayInterval is the time between progress requests. etcd brings watches that begin in the past up to date
+	// every 100 ms.
 	replayInterval = 20 * time.Millisecond
-	// replayRequests bounds the progress requests without an answer, to five seconds or more. They are counted, not timed,
-	// because a process without CPU time sends fewer.
+	// replayRequests bounds the progress requests without an answer, to five seconds or more. They are counted, not
+	// timed, because a process without CPU time sends fewer.
 	replayRequests = 250
 )
 
 // errNoProgress ends a replay whose watch etcd does not report the progress of.
 var errNoProgress = errors.New("etcd does not report the progress of the watch")
 
-// replay reads the events after one revision and up to another from etcd, or the first part of them. The error is ErrCompacted
-// when etcd does not have them any more.
+// replay reads the events after one revision and up to another from etcd, or the first part of them. The error is
+// ErrCompacted when etcd does not have them any more.
 func (r *Resource) replay(ctx context.Context, after, upTo int64) (*replayPart, error) {
 	store := r.store
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))

@@ -11,8 +11,8 @@ import (
 
 // Resource is a folder of a store: the objects of one group and plural.
 //
-// A resource is cold until it is read. Then it is loaded into memory, and the feed keeps it up to date. While a load runs, the
-// events of the feed are buffered.
+// A resource is cold until it is read. Then it is loaded into memory, and the feed keeps it up to date. While a load
+// runs, the events of the feed are buffered.
 type Resource struct {
 	store  *Store
 	name   string // "<group>/<plural>"
@@ -22,7 +22,8 @@ type Resource struct {
 	retired atomic.Bool
 	// read is set by readers and cleared by the janitor, to find resources that are idle.
 	read atomic.Bool
-	// replays holds a token while a watcher reads old events from etcd. The next watcher mostly finds them in the ring then.
+	// replays holds a token while a watcher reads old events from etcd. The next watcher mostly finds them in the
+	// ring then.
 	replays chan struct{}
 	// updates queue where they contend for a key.
 	updates updateQueues
@@ -40,7 +41,6 @@ type Resource struct {
 	reloadRevision int64
 	// pending are the writes of this process whose events have not arrived, by key.
 	pending map[string][]*pendingWrite
-	kept    []*keptSnapshot
 	// scopes are those that watchers watch, by their keys. watchers is the number of all watchers.
 	scopes     map[string]*scope
 	watchers   int
@@ -89,8 +89,8 @@ type change struct {
 	revision int64
 }
 
-// receive applies the events that a response of the feed has for the resource to the cache and the ring. It reports false if the
-// resource is cold and does not need them.
+// receive applies the events that a response of the feed has for the resource to the cache and the ring. It reports
+// false if the resource is cold and does not need them.
 func (r *Resource) receive(ctx context.Context, events []*clientv3.Event) bool {
 	r.mu.Lock()
 	switch {
@@ -139,7 +139,6 @@ func (r *Resource) decodeAll(ctx context.Context, events []*clientv3.Event, writ
 func (r *Resource) applyLocked(changes []change) {
 	for _, c := range changes {
 		if event, applied := r.cache.apply(c.key, c.entry, c.revision); applied {
-			r.outdateKeptLocked(event.Revision)
 			r.ring.push(event)
 			r.notifyLocked(&event)
 		}
@@ -173,11 +172,12 @@ func (r *Resource) resetLocked(err error) {
 	if r.load != nil {
 		r.load.finish(err)
 	}
-	r.cache, r.ring, r.load, r.pending, r.kept = nil, nil, nil, nil, nil
+	r.cache, r.ring, r.load, r.pending = nil, nil, nil, nil
 	r.endWatchersLocked(err)
 }
 
-// entry returns the entry for a key and value of etcd. It is the cached one if that has the same revision, for it may have views.
+// entry returns the entry for a key and value of etcd. It is the cached one if that has the same revision, for it may
+// have views.
 func (r *Resource) entry(ctx context.Context, kv *mvccpb.KeyValue) *Entry {
 	if e := r.cachedAt(r.keyOf(kv), kv.ModRevision); e != nil {
 		return e

@@ -10,9 +10,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// revisionBatcher shares requests for etcd's revision among the readers that wait for one. An answer is only good for the
-// readers that came before its request was sent: it may miss what was written since. So at most one request is in flight,
-// and all readers that come meanwhile share the next one.
+// revisionBatcher shares requests for etcd's revision among the readers that wait for one. An answer is only good for
+// the readers that came before its request was sent: it may miss what was written since. So at most one request is in
+// flight, and all readers that come meanwhile share the next one.
 type revisionBatcher struct {
 	// mu guards the fields below.
 	mu sync.Mutex
@@ -112,8 +112,8 @@ func (s *Store) waitNotOlderThan(ctx context.Context, revision int64) error {
 	return err
 }
 
-// waitConsistent returns the present revision of etcd. reached reports whether the feed has reached it, so that the cache can
-// answer; otherwise the feed is too far behind, or etcd does not report its progress.
+// waitConsistent returns the present revision of etcd. reached reports whether the feed has reached it, so that the
+// cache can answer; otherwise the feed is too far behind, or etcd does not report its progress.
 func (s *Store) waitConsistent(ctx context.Context) (revision int64, reached bool, err error) {
 	if revision, err = s.CurrentRevision(ctx); err != nil {
 		return 0, false, err

@@ -20,9 +20,9 @@ func (e *Event) cost() int64 {
 	return 24 + e.Prev.size()
 }
 
-// ring holds the most recent events of a resource, bounded in number and bytes. Their revisions never decrease. A reader
-// remembers the revision up to which it has read, and reads either all events of a revision or none. The resource's mu
-// guards it.
+// ring holds the most recent events of a resource, bounded in number and bytes. Their revisions never decrease. A
+// reader remembers the revision up to which it has read, and reads either all events of a revision or none. The
+// resource's mu guards it.
 type ring struct {
 	maxEvents int
 	maxBytes  int64
@@ -33,8 +33,8 @@ type ring struct {
 	// The ring has all events after floor and up to last.
 	floor, last int64
 	// reloads counts the reloads, in each of which lost events were replaced by net changes, none of them later than
-	// floor. The net changes are right only for readers that have seen the state before the reload: those may go on if
-	// they have read up to oldFloor or later.
+	// floor. The net changes are right only for readers that have seen the state before the reload: those may go on
+	// if they have read up to oldFloor or later.
 	reloads  int
 	oldFloor int64
 }
@@ -83,8 +83,8 @@ func (r *ring) since(revision int64) []Event {
 	return live[sort.Search(len(live), func(i int) bool { return live[i].Revision > revision }):]
 }
 
-// atRisk returns a revision below which events may soon be evicted: once the ring is half full, that of its middle event.
-// It is 0 while there is room.
+// atRisk returns a revision below which events may soon be evicted: once the ring is half full, that of its middle
+// event. It is 0 while there is room.
 func (r *ring) atRisk() int64 {
 	n := r.len()
 	if n < 2 || 2*n <= r.maxEvents && 2*r.bytes <= r.maxBytes {
@@ -117,8 +117,8 @@ func (r *ring) reload(net []Event, loaded int64) {
 	r.floor, r.last = max(r.floor, loaded), max(r.last, loaded)
 }
 
-// prepend adds the older events between the revision floor and the ring's own floor, so that readers may begin earlier. It
-// reports false when there is no room for them.
+// prepend adds the older events between the revision floor and the ring's own floor, so that readers may begin
+// earlier. It reports false when there is no room for them.
 func (r *ring) prepend(older []Event, floor int64) bool {
 	live := r.since(r.floor) // the older events replace net changes
 	events := make([]Event, 0, len(older)+len(live))

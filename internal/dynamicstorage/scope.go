@@ -2,8 +2,8 @@ package dynamicstorage
 
 import "strings"
 
-// scope is a set of keys that watchers watch: all of the resource, one namespace, or one object. An event wakes only the
-// watchers of the scopes that its key belongs to. The resource's mu guards it.
+// scope is a set of keys that watchers watch: all of the resource, one namespace, or one object. An event wakes only
+// the watchers of the scopes that its key belongs to. The resource's mu guards it.
 type scope struct {
 	// keys is "" for all objects, "namespace/" for a namespace, and the key of a single object otherwise.
 	keys string
@@ -86,7 +86,8 @@ func (r *Resource) queueIdleLocked(s *scope, seen int64) {
 	clear(s.idle)
 }
 
-// notifyReloadLocked queues all idle watchers after a reload: which scopes have changed since the revision seen is unknown.
+// notifyReloadLocked queues all idle watchers after a reload: which scopes have changed since the revision seen is
+// unknown.
 func (r *Resource) notifyReloadLocked(seen int64) {
 	for _, s := range r.scopes {
 		s.last = r.ring.last

@@ -9,8 +9,8 @@ import (
 type Query struct {
 	// Viewer makes the views that Requirements apply to.
 	Viewer *Viewer
-	// StoredLabels: its views have the labels of the stored objects. Then entries are selected by label without views, also
-	// entries whose views have errors.
+	// StoredLabels: its views have the labels of the stored objects. Then entries are selected by label without
+	// views, also entries whose views have errors.
 	StoredLabels bool
 	// Prefix and Start are as for Ascend.
 	Prefix, Start string
@@ -34,8 +34,9 @@ func (q *Query) key(r *Requirement) indexKey {
 	return indexKey{viewer: q.Viewer, kind: r.Kind, name: r.Name}
 }
 
-// Select is Ascend for the entries that may meet the requirements. It uses indexes, which it builds on demand. It may return entries
-// that do not meet the requirements, in particular entries without a view, and all entries if there is no index.
+// Select is Ascend for the entries that may meet the requirements. It uses indexes, which it builds on demand. It may
+// return entries that do not meet the requirements, in particular entries without a view, and all entries if there is
+// no index.
 func (s *Snapshot) Select(ctx context.Context, q Query) iter.Seq2[*Entry, error] {
 	x, values := s.mostSelective(&q)
 	k := keys{q.Prefix, q.Start}
@@ -58,8 +59,8 @@ func (s *Snapshot) Select(ctx context.Context, q Query) iter.Seq2[*Entry, error]
 	}
 }
 
-// mostSelective returns the index with the fewest entries that may meet a requirement, and the values of the requirement. It builds
-// an index if there is no selective one.
+// mostSelective returns the index with the fewest entries that may meet a requirement, and the values of the
+// requirement. It builds an index if there is no selective one.
 func (s *Snapshot) mostSelective(q *Query) (best *index, values []string) {
 	if s.indexes == nil || s.entries.Len() < minIndexed {
 		return nil, nil

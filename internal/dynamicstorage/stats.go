@@ -51,8 +51,8 @@ type ResourceStats struct {
 	Received int64
 	// Loads counts the loads that succeeded, Reloads those that were started because events had been lost.
 	Loads, Reloads, FailedLoads int64
-	// ReadsInMemory counts the consistent reads that the cache has answered, ReadsPassedOn those that went to etcd because the feed
-	// was behind.
+	// ReadsInMemory counts the consistent reads that the cache has answered, ReadsPassedOn those that went to etcd
+	// because the feed was behind.
 	ReadsInMemory, ReadsPassedOn int64
 	// Lists counts the snapshots from memory, StoredLists those that are read from etcd.
 	Lists, StoredLists int64
@@ -78,8 +78,8 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// Size returns the number of objects of a resource and estimates their bytes. Both are 0 if Resource was not called for it yet, and
-// -1 if it is not in memory.
+// Size returns the number of objects of a resource and estimates their bytes. Both are 0 if Resource was not called
+// for it yet, and -1 if it is not in memory.
 func (s *Store) Size(group, plural string) (objects int, bytes int64) {
 	s.mu.RLock()
 	r := s.resources[group+"/"+plural]

@@ -14,8 +14,8 @@ import (
 // Options configure a Store. Everything but Client has a default.
 type Options struct {
 	Client *clientv3.Client
-	// NewWatcher returns an etcd watcher with gRPC streams of its own, which the store closes. Streams must not be shared:
-	// etcd reports the progress of all watches of a stream only when all of them are up to date. Default:
+	// NewWatcher returns an etcd watcher with gRPC streams of its own, which the store closes. Streams must not be
+	// shared: etcd reports the progress of all watches of a stream only when all of them are up to date. Default:
 	// clientv3.NewWatcher(Client), or the shared Client.Watcher if Client is in-process and has no connection.
 	NewWatcher func() clientv3.Watcher
 	// Prefix is the common prefix of all keys, for example "/registry".
@@ -25,12 +25,10 @@ type Options struct {
 	// Header reads the header of a value. It is called once for each value. If nil, headers are empty.
 	Header func(value []byte) (Header, error)
 
-	// RingEvents and RingBytes bound the recent events kept for the watchers of a resource (16384; 4 MiB of replaced values).
+	// RingEvents and RingBytes bound the recent events kept for the watchers of a resource (16384; 4 MiB of replaced
+	// values).
 	RingEvents int
 	RingBytes  int64
-	// KeptSnapshots and KeepFor bound the snapshots a resource keeps for continue tokens (8; 75 s).
-	KeptSnapshots int
-	KeepFor       time.Duration
 	// IdleFor is the time after which a resource without reads and watchers becomes cold (15 min; negative: never).
 	IdleFor time.Duration
 	// WaitFor is how long a read waits for a revision (3 s).
@@ -39,7 +37,8 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Transformer changes values on their way to and from etcd. key is the full key in etcd, for authentication of the data.
+// Transformer changes values on their way to and from etcd. key is the full key in etcd, for authentication of the
+// data.
 type Transformer interface {
 	// FromStorage returns the value that is stored as data. stale reports whether it should be written again.
 	FromStorage(ctx context.Context, data []byte, key string) (value []byte, stale bool, err error)
@@ -50,8 +49,6 @@ type Transformer interface {
 func (o *Options) setDefaults() {
 	setDefault(&o.RingEvents, 16384)
 	setDefault(&o.RingBytes, 4<<20)
-	setDefault(&o.KeptSnapshots, 8)
-	setDefault(&o.KeepFor, 75*time.Second)
 	setDefault(&o.IdleFor, 15*time.Minute)
 	setDefault(&o.WaitFor, 3*time.Second)
 	if o.Clock == nil {
@@ -125,8 +122,8 @@ func New(options Options) (*Store, error) {
 	return s, nil
 }
 
-// Run feeds the store from etcd until ctx is done, and returns when all goroutines of the store have ended. Watchers end with
-// ErrClosed then. A store runs only once.
+// Run feeds the store from etcd until ctx is done, and returns when all goroutines of the store have ended. Watchers
+// end with ErrClosed then. A store runs only once.
 func (s *Store) Run(ctx context.Context) error {
 	detach := context.AfterFunc(ctx, s.close)
 	defer detach()
@@ -147,7 +144,8 @@ func (s *Store) close() {
 	s.stop(ErrClosed)
 }
 
-// spawn runs f, which ends when s.background does, in a goroutine that Run waits for. It reports false if the store has stopped.
+// spawn runs f, which ends when s.background does, in a goroutine that Run waits for. It reports false if the store
+// has stopped.
 func (s *Store) spawn(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

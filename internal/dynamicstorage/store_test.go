@@ -121,7 +121,7 @@ func TestUpdateIsGuarded(t *testing.T) {
 			var err error
 			for n := 0; n < writes && err == nil; n++ {
 				_, err = r.Update(context.Background(), "x", func(_ context.Context, cur *Entry) (Change, error) {
-					if cur == nil { // memory may be behind
+					if cur == nil { // the cache may be behind
 						return Change{}, ErrNotFound
 					}
 					return Change{Op: Put, Value: append(cur.Value[:len(cur.Value):len(cur.Value)], '+')}, nil
@@ -141,8 +141,8 @@ func TestUpdateIsGuarded(t *testing.T) {
 	}
 }
 
-// TestUpdateOfOutdatedState: a failure, or keeping, is only final when it is about the present state.
-func TestUpdateOfOutdatedState(t *testing.T) {
+// TestUpdateOfStaleEntry: an error of mutate, or Keep, is final only for the present entry.
+func TestUpdateOfStaleEntry(t *testing.T) {
 	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), WaitFor: 10 * time.Millisecond})
 	r := s.Resource("g", "p")
@@ -171,7 +171,7 @@ func TestUpdateOfOutdatedState(t *testing.T) {
 	release()
 }
 
-// holdFeed stops the feed from reading events until the function is called.
+// holdFeed blocks the feed until the function is called.
 func holdFeed(s *Store) (release func()) {
 	r := s.Resource("hold", "hold")
 	_ = r.warm(context.Background())
@@ -182,7 +182,7 @@ func holdFeed(s *Store) (release func()) {
 	return r.mu.Unlock
 }
 
-func TestOwnWritesAreRecognised(t *testing.T) {
+func TestPendingWrites(t *testing.T) {
 	t.Parallel()
 	for _, transform := range []Transformer{nil, &cipher{}} {
 		t.Run(fmt.Sprintf("%T", transform), func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestOwnWritesAreRecognised(t *testing.T) {
 	}
 }
 
-// cipher stores values with their key and a counter, as a cipher with a nonce would.
+// cipher stores values with their key and a counter, as encryption with a nonce does.
 type cipher struct{ n int }
 
 func (c *cipher) FromStorage(_ context.Context, data []byte, key string) ([]byte, bool, error) {
@@ -254,14 +254,14 @@ func TestUnreadableEntries(t *testing.T) {
 	}
 	kept, err := r.Update(ctx, "old", func(context.Context, *Entry) (Change, error) { return Change{}, nil }, UpdateOptions{})
 	if err != nil || kept.Revision == got[2].Revision || string(kept.Value) != "good" || kept.stale {
-		t.Errorf("an entry with an old key was not stored anew: %+v, %v", kept, err)
+		t.Errorf("an entry with an old key was not stored again: %+v, %v", kept, err)
 	}
 }
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	r := testStore(t).Resource("g", "p")
-	for _, size := range []int{1700 << 10, 3 << 20} { // more than etcd takes; more than the client sends
+	for _, size := range []int{1700 << 10, 3 << 20} { // above the limit of etcd; above the limit of the client
 		if _, err := r.Update(deadline(t), "x", putting(strings.Repeat("x", size)), UpdateOptions{}); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
@@ -295,7 +295,7 @@ func TestUnavailable(t *testing.T) {
 	becomesReady(t, s)
 }
 
-// becomesReady waits until the feed's watch stands: a revision may be known a little before.
+// becomesReady waits until the feed has a watch.
 func becomesReady(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := deadline(t)
@@ -344,7 +344,7 @@ func TestStoppedStore(t *testing.T) {
 	}
 }
 
-// TestRetire: whoever comes late does not bring a retired resource back into memory, and the next of that name begins anew.
+// TestRetire: late readers do not load a retired resource. Store.Resource returns another one.
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), testStore(t)

@@ -23,8 +23,8 @@ type Change struct {
 	Op Op
 	// Value is stored by Put. It belongs to the new entry from then on.
 	Value []byte
-	// Attach, if not nil, is called with the new entry before any reader sees it. It attaches views that are known already.
-	// In rare cases it is called again with another new entry.
+	// Attach, if not nil, is called with the new entry before any reader sees it. It attaches views that are known
+	// already. In rare cases it is called again with another new entry.
 	Attach func(*Entry)
 }
 
@@ -66,14 +66,16 @@ func (r *Resource) Update(ctx context.Context, key string, mutate Mutate, option
 	}
 }
 
-// GuardedUpdate is an update of one key. Its writes are transactions that are guarded by the revision of the entry that was
-// read. The caller runs a loop: it reads the entry, computes a change, and commits it, or confirms that there is reason not to.
-// It starts again from Read while the error is ErrConflict. The loop ends with the context only.
+// GuardedUpdate is an update of one key. Its writes are transactions that are guarded by the revision of the entry
+// that was read. The caller runs a loop: it reads the entry, computes a change, and commits it, or confirms that
+// there is reason not to. It starts again from Read while the error is ErrConflict. The loop ends with the context
+// only.
 //
-// The first Read may return an entry of the cache that is out of date. Commit and Confirm notice this, so the final result
-// is true of a state that etcd has had during the update.
+// The first Read may return an entry of the cache that is out of date. Commit and Confirm notice this, so the final
+// result is true of a state that etcd has had during the update.
 //
-// Updates of one key in this process that conflict with each other queue, see updateQueues. A GuardedUpdate is for one goroutine.
+// Updates of one key in this process that conflict with each other queue, see updateQueues. A GuardedUpdate is for
+// one goroutine.
 type GuardedUpdate struct {
 	resource *Resource
 	key      string
@@ -130,9 +132,10 @@ func (u *GuardedUpdate) queue(ctx context.Context) (err error) {
 	return err
 }
 
-// Commit carries out a change of the entry that Read has returned. It returns the new entry after Put, the present one after
-// Keep (nil if there is none), and after Delete the last one, with the revision of the deletion. ErrConflict: the key was
-// changed meanwhile. ErrNotFound: there is nothing to delete. ErrCondition: a condition of the update does not hold.
+// Commit carries out a change of the entry that Read has returned. It returns the new entry after Put, the present
+// one after Keep (nil if there is none), and after Delete the last one, with the revision of the deletion.
+// ErrConflict: the key was changed meanwhile. ErrNotFound: there is nothing to delete. ErrCondition: a condition of
+// the update does not hold.
 func (u *GuardedUpdate) Commit(ctx context.Context, change Change) (*Entry, error) {
 	if change.Op == Keep || change.Op == Delete && u.current == nil {
 		if err := u.Confirm(ctx); err != nil {
@@ -158,8 +161,8 @@ func (u *GuardedUpdate) Commit(ctx context.Context, change Change) (*Entry, erro
 
 var errUnknownOp = errors.New("unknown op")
 
-// Confirm returns ErrConflict if the entry that Read has returned is not the present one. It is for attempts that end without a
-// commit: the reason for that may be out of date, too.
+// Confirm returns ErrConflict if the entry that Read has returned is not the present one. It is for attempts that end
+// without a commit: the reason for that may be out of date, too.
 func (u *GuardedUpdate) Confirm(ctx context.Context) error {
 	if u.confirmed {
 		return nil

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// updateQueues queue the updates of one key after one of them has lost against another. Without a queue each success makes
-// all others start again: the work grows with the square of their number, and an unlucky update never succeeds. There is a
-// queue only while updates contend for a key. It does not hold updates of other processes on the same etcd; the guard by
-// revision is enough against those.
+// updateQueues queue the updates of one key after one of them has lost against another. Without a queue each success
+// makes all others start again: the work grows with the square of their number, and an unlucky update never succeeds.
+// There is a queue only while updates contend for a key. It does not hold updates of other processes on the same
+// etcd; the guard by revision is enough against those.
 type updateQueues struct {
 	// mu guards byKey and the counts in it.
 	mu    sync.Mutex

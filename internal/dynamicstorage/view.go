@@ -15,20 +15,21 @@ type View struct {
 	At   int
 	// Labels and Fields are matched against selectors.
 	Labels, Fields Pairs
-	// Err is set if the entry cannot be served in this version. Unlike an error of the function that makes views it is
-	// permanent, and cached.
+	// Err is set if the entry cannot be served in this version. Unlike an error of the function that makes views it
+	// is permanent, and cached.
 	Err error
 }
 
-// Viewer makes views and caches them in the entries until it is closed. There is one for every served version and schema.
+// Viewer makes views and caches them in the entries until it is closed. There is one for every served version and
+// schema.
 type Viewer struct {
 	make   func(ctx context.Context, entries []*Entry) ([]*View, error)
 	closed atomic.Bool
 
 	// mu guards making.
 	mu sync.Mutex
-	// making has the entries whose views are being made, with channels that are closed afterwards. It makes concurrent
-	// readers of an object share one call of a conversion webhook.
+	// making has the entries whose views are being made, with channels that are closed afterwards. It makes
+	// concurrent readers of an object share one call of a conversion webhook.
 	making map[*Entry]chan struct{}
 }
 
@@ -43,8 +44,9 @@ type cachedView struct {
 	noOps  noOps
 }
 
-// NewViewer returns a viewer. It calls make with entries that have no view yet, as many as a caller of Views passes. make returns
-// their views in the same order, and must not modify the entries. An error of make fails the read, and is not cached.
+// NewViewer returns a viewer. It calls make with entries that have no view yet, as many as a caller of Views passes.
+// make returns their views in the same order, and must not modify the entries. An error of make fails the read, and
+// is not cached.
 func NewViewer(make func(ctx context.Context, entries []*Entry) ([]*View, error)) *Viewer {
 	return &Viewer{make: make, making: map[*Entry]chan struct{}{}}
 }
@@ -92,8 +94,8 @@ func (v *Viewer) Views(ctx context.Context, entries []*Entry) ([]*View, error) {
 	}
 }
 
-// claim claims the entries without a view that no other caller has claimed. It returns them, and the channels to wait on for the
-// others.
+// claim claims the entries without a view that no other caller has claimed. It returns them, and the channels to wait
+// on for the others.
 func (v *Viewer) claim(entries []*Entry, views []*View, missing int) (claimed []*Entry, others []chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -150,8 +152,8 @@ func (v *Viewer) unclaim(claimed []*Entry) {
 	}
 }
 
-// Attach caches a view. It returns the cached one: a copy of view, or the view that was attached first. A closed viewer caches
-// nothing and returns view.
+// Attach caches a view. It returns the cached one: a copy of view, or the view that was attached first. A closed
+// viewer caches nothing and returns view.
 func (v *Viewer) Attach(e *Entry, view *View) *View {
 	for !v.closed.Load() {
 		old := e.views.Load()
@@ -169,7 +171,8 @@ func (v *Viewer) Attach(e *Entry, view *View) *View {
 	return view
 }
 
-// Close makes the viewer stop caching. Its views are dropped from the entries. Readers that still hold it can go on using it.
+// Close makes the viewer stop caching. Its views are dropped from the entries. Readers that still hold it can go on
+// using it.
 func (v *Viewer) Close() {
 	if !v.closed.Swap(true) {
 		closedViewers.Add(1)

@@ -40,11 +40,12 @@ const (
 	ready                      // it has a slot
 )
 
-// future stands for the reloads before a revision that the resource has not reached: a reload may leave out events before it.
+// future stands for the reloads before a revision that the resource has not reached: a reload may leave out events
+// before it.
 const future = math.MaxInt
 
-// Watch returns a watcher of all events after a revision, which may be in the future. It loads the resource. The caller must
-// close the watcher.
+// Watch returns a watcher of all events after a revision, which may be in the future. It loads the resource. The
+// caller must close the watcher.
 func (r *Resource) Watch(ctx context.Context, after int64) (*Watcher, error) {
 	return r.WatchKeys(ctx, "", after)
 }
@@ -83,9 +84,9 @@ func (w *Watcher) Close() {
 	}
 }
 
-// Next returns the next events, in order, and waits until there are some. The errors are ErrCompacted when events have been
-// lost for the watcher, and ErrClosed when the watcher, the resource or the store was closed. After an error of ctx the
-// watcher can be used further; no event is lost. Only one goroutine may call Next at a time.
+// Next returns the next events, in order, and waits until there are some. The errors are ErrCompacted when events
+// have been lost for the watcher, and ErrClosed when the watcher, the resource or the store was closed. After an
+// error of ctx the watcher can be used further; no event is lost. Only one goroutine may call Next at a time.
 func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
 	for {
 		events, wait, err := w.poll()
@@ -167,8 +168,8 @@ func (w *Watcher) advanceLocked(fed int64) {
 	}
 }
 
-// Revision returns a revision up to which Next has returned all events of the scope. It advances with the feed, even when there
-// are no events.
+// Revision returns a revision up to which Next has returned all events of the scope. It advances with the feed, even
+// when there are no events.
 func (w *Watcher) Revision() int64 {
 	r := w.resource
 	fed := r.store.feed.current()

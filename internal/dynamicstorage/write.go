@@ -47,7 +47,8 @@ func (u *GuardedUpdate) delete(ctx context.Context) (*Entry, error) {
 	return u.current.at(revision), nil
 }
 
-// transact does op if the key still holds the current entry and the conditions hold. It returns the revision of the transaction.
+// transact does op if the key still holds the current entry and the conditions hold. It returns the revision of the
+// transaction.
 func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op) (int64, error) {
 	var expected int64
 	if u.current != nil {

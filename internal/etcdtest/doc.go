@@ -1,7 +1,7 @@
-// Package etcdtest is the etcd of tests: a real one, in the test's process, that forgets everything when it is stopped.
+// Package etcdtest runs etcd for tests: a real one, in the process of the test, whose data is removed afterwards.
 //
-// Begin with New, an etcd of a test's own. Where the tests of a package do not disturb each other, they share the one
-// of Main, and each has a Prefix of it. What a test runs on an etcd it starts with Run.
+// Begin with Main: the tests of a package share one etcd, and each has a Prefix in it. New starts an etcd for a test
+// that disturbs others. Run runs a component on an etcd for the duration of a test.
 //
 // Only tests import this package.
 package etcdtest

@@ -18,19 +18,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// patience is how long an etcd may take to be ready.
-const patience = time.Minute
+// startTimeout bounds the start of an etcd.
+const startTimeout = time.Minute
 
 // Etcd is an etcd in this process.
 type Etcd struct {
-	// Client asks it without any connection.
+	// Client is in-process: it has no connection.
 	Client *clientv3.Client
 
-	// Dir is a directory of its own, which is removed when it is stopped. The path is short enough for sockets.
+	// Dir is a temporary directory. Its path is short enough for sockets.
 	Dir string
 
 	server   *embed.Etcd
-	prefixes sync.Map // the prefixes of tests that have not ended
+	prefixes sync.Map // of the tests that run
 }
 
 // New starts an etcd for one test. See Start for configure.
@@ -44,8 +44,8 @@ func New(t testing.TB, configure ...func(*embed.Config)) *Etcd {
 	return e
 }
 
-// Main runs the tests of a package with an etcd that they find in shared, and returns the code to exit with. They fail if
-// goroutines are left when all is over.
+// Main runs the tests of a package with the etcd that it stores in shared. It returns the exit code. It fails if
+// goroutines are left at the end.
 func Main(m *testing.M, shared **Etcd) int {
 	e := Start()
 	*shared = e
@@ -58,8 +58,8 @@ func Main(m *testing.M, shared **Etcd) int {
 	return code
 }
 
-// Start starts an etcd for a TestMain that needs more than Main; there nothing is left to do but to panic if it fails.
-// configure may change what differs from an etcd that serves clients at a socket, and does not wait for the disk.
+// Start starts an etcd for a TestMain that needs more than Main. It panics on an error. By default the etcd serves
+// clients at a socket and does not sync its files; configure may change that.
 func Start(configure ...func(*embed.Config)) *Etcd {
 	e, err := start(configure)
 	if err != nil {
@@ -69,7 +69,7 @@ func Start(configure ...func(*embed.Config)) *Etcd {
 }
 
 func start(configure []func(*embed.Config)) (*Etcd, error) {
-	dir, err := os.MkdirTemp("", "etcd") // not that of a test, whose name may be too long for a socket
+	dir, err := os.MkdirTemp("", "etcd") // t.TempDir may be too long for a socket
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func start(configure []func(*embed.Config)) (*Etcd, error) {
 	select {
 	case <-e.server.Server.ReadyNotify():
 	case err = <-e.server.Err():
-	case <-time.After(patience):
+	case <-time.After(startTimeout):
 		err = context.DeadlineExceeded
 	}
 	if err != nil {
@@ -96,7 +96,7 @@ func start(configure []func(*embed.Config)) (*Etcd, error) {
 	return e, nil
 }
 
-// defaults is an etcd without peers that is quick and quiet.
+// defaults returns the configuration of an etcd without peers and logs, with short timeouts.
 func defaults(dir string) *embed.Config {
 	config := embed.NewConfig()
 	config.Dir = filepath.Join(dir, "data")
@@ -109,7 +109,7 @@ func defaults(dir string) *embed.Config {
 	return config
 }
 
-// Stop ends what Start has begun.
+// Stop stops the etcd and removes its files.
 func (e *Etcd) Stop() {
 	if e.Client != nil {
 		_ = e.Client.Close()
@@ -120,11 +120,10 @@ func (e *Etcd) Stop() {
 	_ = os.RemoveAll(e.Dir)
 }
 
-// Addr is where it serves clients.
+// Addr returns the address at which it serves clients.
 func (e *Etcd) Addr() net.Addr { return e.server.Clients[0].Addr() }
 
-// Prefix is the beginning of the keys that are a test's own, the same one whenever the test asks. They are removed when
-// the test has ended, so that it finds none if it is run again.
+// Prefix returns the prefix of the keys of a test. The keys are removed at the end of the test.
 func (e *Etcd) Prefix(t testing.TB) string {
 	t.Helper()
 	prefix := "/" + t.Name()
@@ -134,7 +133,7 @@ func (e *Etcd) Prefix(t testing.TB) string {
 	t.Cleanup(func() {
 		e.prefixes.Delete(prefix)
 		if _, err := e.Client.Delete(context.Background(), prefix+"/", clientv3.WithPrefix()); err != nil {
-			t.Errorf("removing what is left: %v", err)
+			t.Errorf("removing the keys of the test: %v", err)
 		}
 	})
 	return prefix

@@ -168,7 +168,6 @@ func (r *reader) hasMore(ctx context.Context, snapshot *dynamicstorage.Snapshot)
 
 // setContinue sets the page's continue token, and the number of remaining objects if that is known.
 func (r *reader) setContinue(ctx context.Context, snapshot *dynamicstorage.Snapshot) error {
-	snapshot.Keep()
 	last := r.lastKey()
 	r.page.Continue = continueAfter(last[len(r.selection.Prefix):], snapshot.Revision).encode()
 	if !r.selection.Everything() {

@@ -221,7 +221,8 @@ func (a *adapter) Create(ctx context.Context, of string, obj, out runtime.Object
 	return a.show(ctx, created, out)
 }
 
-// The suggestion, which upstream's callers take from the cache, is left aside: an update begins with the cache by itself.
+// The suggestion, which upstream's callers take from the cache, is left aside: an update begins with the cache by
+// itself.
 func (a *adapter) Delete(ctx context.Context, of string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, _ runtime.Object, opts storage.DeleteOptions) error {
 	defer a.use()()

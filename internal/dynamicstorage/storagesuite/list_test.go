@@ -108,7 +108,6 @@ func (p *page) read(ctx context.Context, at dynamicstorage.ReadAt) error {
 	if !more {
 		return nil
 	}
-	s.Keep()
 	remaining, err := s.Count(ctx, p.prefix, p.last)
 	if err != nil {
 		return err

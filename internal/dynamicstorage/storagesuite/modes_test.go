@@ -96,7 +96,8 @@ func (s *transformer) ToStorage(ctx context.Context, data []byte, key string) ([
 	return s.get().TransformToStorage(ctx, data, value.DefaultContext(key))
 }
 
-// transform changes the transformer. A server would be started anew for that: nothing stays in memory that was read before.
+// transform changes the transformer. A server would be started anew for that: nothing stays in memory that was read
+// before.
 func (a *adapter) transform(t value.Transformer) (revert func()) {
 	before := a.transformer.get()
 	a.transformer.set(t)
@@ -141,7 +142,8 @@ func (a *adapter) makeFailing() (set func(bool)) {
 	}
 }
 
-// lateClient returns a client that knows its etcd to be too old to be asked for the progress of a watch, and hears of everything late.
+// lateClient returns a client that knows its etcd to be too old to be asked for the progress of a watch, and hears of
+// everything late.
 func lateClient(t *testing.T, etcd *etcdtest.Etcd) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + etcd.Addr().String()}, Logger: zap.NewNop()})

@@ -268,8 +268,8 @@ func (f *fixture) validate(ctx context.Context, t *testing.T, of string) {
 	}
 }
 
-// compactAndForget compacts as a kube-apiserver does, which makes a revision of it, and makes the resource cold: what is in memory
-// outlives a compaction.
+// compactAndForget compacts as a kube-apiserver does, which makes a revision of it, and makes the resource cold: what
+// is in memory outlives a compaction.
 func (f *fixture) compactAndForget(ctx context.Context, t *testing.T, resourceVersion string) {
 	f.putAt(ctx, t, "compact_rev_key")
 	revision, err := versioner.ParseResourceVersion(resourceVersion)

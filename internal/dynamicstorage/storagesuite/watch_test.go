@@ -16,8 +16,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// bookmarkPeriod is how often a watch says how far it has come. Reading the past begins anew after it, and etcd brings watches of the
-// past up to date every 100 ms: with less, and the lateness, it might never end.
+// bookmarkPeriod is how often a watch says how far it has come. Reading the past begins anew after it, and etcd
+// brings watches of the past up to date every 100 ms: with less, and the lateness, it might never end.
 const bookmarkPeriod = 200 * time.Millisecond
 
 // watching is a watch.Interface on a Watcher.
