@@ -36,7 +36,7 @@ func init() {
 	codec = serializer.NewCodecFactory(scheme).LegacyCodec(examplev1.SchemeGroupVersion)
 }
 
-// resourcePrefix is what upstream's keys begin with.
+// resourcePrefix is the prefix of upstream's keys.
 const resourcePrefix = "/pods/"
 
 // adapter is a storage.Interface of example Pods on a dynamicstorage.Resource.
@@ -47,17 +47,17 @@ type adapter struct {
 	viewer      *dynamicstorage.Viewer
 	transformer *transformer
 
-	// cold makes the resource cold before it is used, whenever nobody else uses it.
+	// cold makes the resource cold before each use, unless another use runs.
 	cold bool
-	// settled has a creation return when the feed has brought it: for tests that then read whatever is at hand.
+	// settled makes a creation wait for its event, for tests that read any state afterwards.
 	settled bool
-	// used is held for reading by who uses the resource.
+	// used is read-locked by each use of the resource.
 	used sync.RWMutex
 }
 
 var _ storage.Interface = &adapter{}
 
-// use is called before the resource is used; the result ends the use. Uses may be nested: nobody ever waits to write.
+// use begins a use of the resource; the result ends it. Uses may be nested, because the write lock is only tried.
 func (a *adapter) use() (done func()) {
 	if a.cold && a.used.TryLock() {
 		a.resource.Release()
@@ -69,7 +69,7 @@ func (a *adapter) use() (done func()) {
 
 func (a *adapter) Versioner() storage.Versioner { return versioner }
 
-// key translates one of upstream's keys, which have an empty namespace where there is none.
+// key translates one of upstream's keys, which may have an empty namespace.
 func key(of string, recursive bool) (string, error) {
 	prepared, err := storage.PrepareKey(resourcePrefix, of, recursive)
 	if err != nil {
@@ -87,7 +87,7 @@ func encode(obj runtime.Object) ([]byte, error) {
 	return bytes.TrimRight(encoded, "\n"), err
 }
 
-// decode returns what a view shows of an object.
+// decode returns the object of a view.
 func decode(view *dynamicstorage.View, revision int64) (*example.Pod, error) {
 	if view.Err != nil {
 		return nil, view.Err
@@ -111,7 +111,7 @@ func (a *adapter) object(ctx context.Context, e *dynamicstorage.Entry, revision 
 	return decode(view, revision)
 }
 
-// show copies the object of an entry to where the caller wants it.
+// show copies the object of an entry to out.
 func (a *adapter) show(ctx context.Context, e *dynamicstorage.Entry, out runtime.Object) error {
 	pod, err := a.object(ctx, e, e.Revision)
 	if err != nil || out == nil {
@@ -158,7 +158,7 @@ func failure(err error, of string) error {
 	return err
 }
 
-// readAt says what state a resourceVersion asks for.
+// readAt returns the state that a resourceVersion asks for.
 func readAt(resourceVersion string) (dynamicstorage.ReadAt, error) {
 	if resourceVersion == "" {
 		return dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent}, nil

@@ -25,7 +25,7 @@ var notApplicable = map[string]string{
 		"and etcd says of the rest that it is gone (RunTestListInconsistentContinuation, RunTestWatchFromZero)",
 }
 
-// TestComplete says that every test of upstream's package is run or listed, so that a new release of it hides none.
+// TestComplete checks that every test of upstream's package is run or listed, so that none of a new release is missed.
 func TestComplete(t *testing.T) {
 	run := called(t, "suite_test.go")
 	known := map[string]bool{}
@@ -73,7 +73,7 @@ func upstreamTests(t *testing.T) (names []string) {
 	return names
 }
 
-// called returns which functions of upstream's package a file calls.
+// called returns the functions of upstream's package that a file calls.
 func called(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

@@ -45,10 +45,10 @@ func (a *adapter) GetList(ctx context.Context, of string, opts storage.ListOptio
 	return failure(err, of)
 }
 
-// listOne lists the only object that is meant.
+// listOne lists a single object.
 func (a *adapter) listOne(ctx context.Context, name string, at dynamicstorage.ReadAt, selected storage.SelectionPredicate, list *example.PodList) error {
 	e, revision, err := a.resource.Get(ctx, name, at)
-	if errors.Is(err, dynamicstorage.ErrInvalidKey) { // of a namespace, or of all: no object
+	if errors.Is(err, dynamicstorage.ErrInvalidKey) { // the key of a namespace or of all objects
 		var s *dynamicstorage.Snapshot
 		if s, err = a.resource.Snapshot(ctx, at); err == nil {
 			revision, err = s.Revision, dynamicstorage.ErrNotFound

@@ -28,41 +28,43 @@ var shared *etcdtest.Etcd
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
 	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil { // what is parallel waits most of the time
+	if err := flag.Set("test.parallel", "6"); err != nil { // parallel tests mostly wait
 		panic(err)
 	}
 	os.Exit(etcdtest.Main(m, &shared))
 }
 
-// mode is a way in which reads are answered.
+// mode is a state of the store in which the tests run.
 type mode struct {
 	name string
-	// cold: the resource is not in memory when it is asked. Objects are read from etcd, and so is the past.
+	// cold: the resource is made cold before each use, so that reads load it or go to etcd.
 	cold bool
-	// late: the feed is behind, and does not tell how far: consistent reads go to etcd.
+	// late: the feed is behind and etcd does not report its progress, so that consistent reads go to etcd.
 	late bool
 }
 
 var modes = []mode{{name: "cached"}, {name: "cold", cold: true}, {name: "late", late: true}}
 
-// stored is what the values in etcd begin with, so that it is seen which were not transformed.
+// stored is the prefix of the values in etcd. It shows that they are transformed.
 const stored = "test!"
 
-// group is that of the Pods.
+// group is the group of the Pods.
 const group = "example.apiserver.k8s.io"
 
-// newStore returns a store of Pods, and the etcd below it.
+// newStore returns a store of Pods, and its etcd.
 func newStore(t *testing.T, m mode, etcd *etcdtest.Etcd) *adapter {
 	t.Helper()
-	client := etcd.Client
+	options := dynamicstorage.Options{Client: etcd.Client, Header: header, WaitFor: time.Second / 2}
 	if m.late {
-		client = lateClient(t, etcd)
+		client := lateClient(t, etcd)
+		options.Client = client
+		options.NewWatcher = func() clientv3.Watcher { return lateWatcher{clientv3.NewWatcher(client)} }
 	}
 	a := &adapter{cold: m.cold, viewer: dynamicstorage.NewViewer(views), transformer: &transformer{}, prefix: etcd.Prefix(t)}
 	a.transformer.set(storagetesting.NewPrefixTransformer([]byte(stored), false))
+	options.Prefix, options.Transform = a.prefix, a.transformer
 	var err error
-	a.store, err = dynamicstorage.New(dynamicstorage.Options{
-		Client: client, Prefix: a.prefix, Transform: a.transformer, Header: header, WaitFor: time.Second / 2})
+	a.store, err = dynamicstorage.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +98,7 @@ func (s *transformer) ToStorage(ctx context.Context, data []byte, key string) ([
 	return s.get().TransformToStorage(ctx, data, value.DefaultContext(key))
 }
 
-// transform changes the transformer. A server would be started anew for that: nothing stays in memory that was read
-// before.
+// transform replaces the transformer and drops the cache, as a restart of the server would.
 func (a *adapter) transform(t value.Transformer) (revert func()) {
 	before := a.transformer.get()
 	a.transformer.set(t)
@@ -117,7 +118,7 @@ func (a *adapter) UpdatePrefixTransformer(modify storagetesting.PrefixTransforme
 	return a.transform(modify(&before))
 }
 
-// failing is a transformer that can be told to fail.
+// failing is a transformer that fails on request.
 type failing struct {
 	value.Transformer
 	fails atomic.Bool
@@ -132,7 +133,7 @@ func (f *failing) TransformFromStorage(ctx context.Context, data []byte, of valu
 	return f.Transformer.TransformFromStorage(ctx, data, of)
 }
 
-// makeFailing returns what decides whether values can be read.
+// makeFailing returns a function that makes the transformer fail or work again.
 func (a *adapter) makeFailing() (set func(bool)) {
 	f := &failing{Transformer: a.transformer.get()}
 	a.transform(f)
@@ -142,8 +143,8 @@ func (a *adapter) makeFailing() (set func(bool)) {
 	}
 }
 
-// lateClient returns a client that knows its etcd to be too old to be asked for the progress of a watch, and hears of
-// everything late.
+// lateClient returns a client whose etcd claims a version that is too old for progress requests. Its watchers are
+// wrapped in lateWatcher.
 func lateClient(t *testing.T, etcd *etcdtest.Etcd) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + etcd.Addr().String()}, Logger: zap.NewNop()})
@@ -151,7 +152,6 @@ func lateClient(t *testing.T, etcd *etcdtest.Etcd) *clientv3.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	client.Watcher = lateWatcher{client.Watcher}
 	client.Maintenance = oldEtcd{client.Maintenance}
 	return client
 }
@@ -162,12 +162,12 @@ func (oldEtcd) Status(context.Context, string) (*clientv3.StatusResponse, error)
 	return &clientv3.StatusResponse{Version: "3.5.0"}, nil
 }
 
-// lateness is how late everything comes.
+// lateness is the delay of the responses of a lateWatcher.
 const lateness = 10 * time.Millisecond
 
 type lateWatcher struct{ clientv3.Watcher }
 
-// lateResponse is what comes at due.
+// lateResponse is a response that is delivered at due.
 type lateResponse struct {
 	clientv3.WatchResponse
 	due time.Time
@@ -181,7 +181,7 @@ func (w lateWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpO
 			under <- lateResponse{response, time.Now().Add(lateness)}
 		}
 	}()
-	go func() { // ends with the one above
+	go func() { // ends with the goroutine above
 		defer close(out)
 		for response := range under {
 			select {

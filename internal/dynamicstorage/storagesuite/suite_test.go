@@ -15,7 +15,7 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// fixture is what a function of upstream's runs on.
+// fixture is the environment of one of upstream's functions.
 type fixture struct {
 	*adapter
 	mode mode
@@ -37,7 +37,7 @@ func TestStorage(t *testing.T) {
 	}
 }
 
-// TestStorageSlowly runs those that wait for seconds, beside each other.
+// TestStorageSlowly runs the functions that wait for seconds, in parallel.
 func TestStorageSlowly(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
