@@ -13,7 +13,8 @@ import (
 // until its turn: the more watchers and events, the larger the batches, and other requests keep their share of the
 // CPU.
 const (
-	// deliveriesPerCPU is the number of deliveries per second and CPU. They may take several times what they need.
+	// deliveriesPerCPU is the number of deliveries per second and CPU. It allows each delivery several times the CPU
+	// time it needs.
 	deliveriesPerCPU = 14_000
 	// burstTime is the time for which unused deliveries are saved up.
 	burstTime = 8 * time.Millisecond

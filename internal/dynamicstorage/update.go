@@ -184,7 +184,9 @@ func (u *GuardedUpdate) conflict(present *Entry) error {
 }
 
 // origin returns the entry an update begins with, and whether it is known to be the present one.
-func (r *Resource) origin(ctx context.Context, key string, options UpdateOptions) (current *Entry, confirmed bool, err error) {
+func (r *Resource) origin(
+	ctx context.Context, key string, options UpdateOptions,
+) (current *Entry, confirmed bool, err error) {
 	if !options.Fresh {
 		if e, _, ok := r.cached(key, true); ok {
 			return r.newest(key, e), false, nil
