@@ -9,8 +9,8 @@ import (
 	"github.com/crd-server/crd-server/internal/answers"
 )
 
-// bounded limits the responses of webhooks, and removes Retry-After from them: client-go would wait that long even after the request
-// has ended.
+// bounded limits the responses of webhooks, and removes Retry-After from them: client-go would wait that long even
+// after the request has ended.
 func bounded(wrapper webhook.AuthenticationInfoResolverWrapper) webhook.AuthenticationInfoResolverWrapper {
 	return func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 		return answers.Configured(answers.FromWebhooks(wrapper)(resolver), func(config *rest.Config) *rest.Config {

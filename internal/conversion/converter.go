@@ -27,12 +27,12 @@ type Converter struct {
 // maxCalls is the maximum number of concurrent calls of a webhook. Further calls wait.
 const maxCalls = 100
 
-// Convert converts objects to a version and returns them in the same order. It returns objects of that version as they are, and converts
-// all others together, with one request if there is a webhook. It then coerces them to the schema of the version (T14, T15), but
-// does not default them. It does not modify objs.
+// Convert converts objects to a version and returns them in the same order. It returns objects of that version as they
+// are, and converts all others together, with one request if there is a webhook. It then coerces them to the schema of
+// the version (T14, T15), but does not default them. It does not modify objs.
 //
-// Convert returns when ctx is done. A call of the webhook continues for up to 30 seconds, because the library takes no context, and may
-// read objs during that time.
+// Convert returns when ctx is done. A call of the webhook continues for up to 30 seconds, because the library takes no
+// context, and may read objs during that time.
 func (c *Converter) Convert(ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
 	apiVersion := to.String()
 	var pending []int
@@ -69,7 +69,8 @@ func (c *Converter) Convert(ctx context.Context, objs []*unstructured.Unstructur
 // KeepsMetadata reports whether conversion leaves metadata unchanged, which is so without a webhook.
 func (c *Converter) KeepsMetadata() bool { return c.inPlace }
 
-// ObjectConvertor returns the converter for managed fields, which compare objects before they are coerced. It copies the objects.
+// ObjectConvertor returns the converter for managed fields, which compare objects before they are coerced. It copies
+// the objects.
 func (c *Converter) ObjectConvertor() runtime.ObjectConvertor {
 	return c.safe
 }
@@ -105,8 +106,8 @@ func (c *Converter) convertWithin(ctx context.Context, objs []*unstructured.Unst
 	}
 }
 
-// convert converts objects, none of which has the target version. A single object is not put into a list, because the error messages
-// of the library differ.
+// convert converts objects, none of which has the target version. A single object is not put into a list, because the
+// error messages of the library differ.
 func (c *Converter) convert(objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
 	if len(objs) == 1 {
 		out, err := c.unsafe.ConvertToVersion(c.private(objs[0]), to)
@@ -141,8 +142,8 @@ func (c *Converter) convert(objs []*unstructured.Unstructured, to schema.GroupVe
 	return converted, nil
 }
 
-// private returns a copy of the object that the library may modify. Without a webhook the copy becomes the result, so it must be deep.
-// With a webhook the library sets only the type of the copy.
+// private returns a copy of the object that the library may modify. Without a webhook the copy becomes the result, so
+// it must be deep. With a webhook the library sets only the type of the copy.
 func (c *Converter) private(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	if c.inPlace {
 		return obj.DeepCopy()

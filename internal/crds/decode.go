@@ -17,8 +17,9 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// stored is a CRD in the form of EncodeDefinition. Decoding into it skips schemas, which are most of the bytes, and metadata that no
-// record keeps. That takes a sixth of the time of decoding the whole CRD, and makes up most of a start with thousands of CRDs.
+// stored is a CRD in the form of EncodeDefinition. Decoding into it skips schemas, which are most of the bytes, and
+// metadata that no record keeps. That takes a sixth of the time of decoding the whole CRD, and makes up most of a start
+// with thousands of CRDs.
 type stored struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        storedMetadata `json:"metadata"`
@@ -62,8 +63,8 @@ func NewRecord(entry *dynamicstorage.Entry) (*Record, error) {
 	return r, nil
 }
 
-// decodeStored decodes any stored form. It converts forms other than v1beta1 JSON to v1beta1 JSON first, so that a spec has the same
-// bytes and the same hash in every form.
+// decodeStored decodes any stored form. It converts forms other than v1beta1 JSON to v1beta1 JSON first, so that a spec
+// has the same bytes and the same hash in every form.
 func decodeStored(value []byte, revision int64) (*stored, error) {
 	s := &stored{}
 	if bytes.HasPrefix(value, []byte("{")) {

@@ -40,8 +40,8 @@ func DecodeDefinition(value []byte, revision int64) (*apiextensions.CustomResour
 	return crd, nil
 }
 
-// decodeUsual decodes a value that begins as API servers write it. It saves a quarter of the time, which the codec takes to find out the
-// encoding and the version. It returns nil for all other values.
+// decodeUsual decodes a value that begins as API servers write it. It saves a quarter of the time, which the codec
+// takes to find out the encoding and the version. It returns nil for all other values.
 func decodeUsual(value []byte) (*apiextensions.CustomResourceDefinition, error) {
 	if !bytes.HasPrefix(value, beforeMetadata) {
 		return nil, nil
@@ -69,7 +69,8 @@ func decodeAny(value []byte) (*apiextensions.CustomResourceDefinition, error) {
 	return crd, nil
 }
 
-// internalOfBeta converts a CRD to the internal form, with defaults. It modifies beta, and the result shares memory with it.
+// internalOfBeta converts a CRD to the internal form, with defaults. It modifies beta, and the result shares memory
+// with it.
 func internalOfBeta(beta *v1beta1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
 	Scheme.Default(beta)
 	crd := &apiextensions.CustomResourceDefinition{}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// digest is a hash of the parts of a CRD that appear in discovery documents, or the XOR of the hashes of many CRDs. With XOR, adding
-// and removing a CRD is cheap, and replicas with the same CRDs have the same digest.
+// digest is a hash of the parts of a CRD that appear in discovery documents, or the XOR of the hashes of many CRDs.
+// With XOR, adding and removing a CRD is cheap, and replicas with the same CRDs have the same digest.
 type digest [16]byte
 
 func digestOf(r *Record) digest {

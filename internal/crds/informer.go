@@ -21,8 +21,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// NewInformer returns an informer of *Record that lists and watches the store. The caller runs and stops it. A CRD that cannot be
-// decoded is logged and skipped.
+// NewInformer returns an informer of *Record that lists and watches the store. The caller runs and stops it. A CRD that
+// cannot be decoded is logged and skipped.
 func NewInformer(store *dynamicstorage.Store) cache.SharedIndexInformer {
 	source := &source{resource: store.Resource(GroupName, Plural)}
 	return cache.NewSharedIndexInformer(source, &Record{}, 0, cache.Indexers{})
@@ -38,8 +38,8 @@ var (
 	_ cache.ListerWatcherWithContext = &source{}
 )
 
-// IsWatchListSemanticsUnSupported makes the reflector list before it watches. A stream of initial events would save nothing in the
-// same process.
+// IsWatchListSemanticsUnSupported makes the reflector list before it watches. A stream of initial events would save
+// nothing in the same process.
 func (s *source) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List is for callers without a context.
@@ -52,8 +52,8 @@ func (s *source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), options)
 }
 
-// ListWithContext returns all records at one revision and ignores the limit. The resourceVersion "" means the newest revision, "0" any
-// revision, and others a minimum.
+// ListWithContext returns all records at one revision and ignores the limit. The resourceVersion "" means the newest
+// revision, "0" any revision, and others a minimum.
 func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (kruntime.Object, error) {
 	at, err := readAt(options.ResourceVersion)
 	if err != nil {
@@ -107,8 +107,8 @@ func readAt(resourceVersion string) (dynamicstorage.ReadAt, error) {
 	return dynamicstorage.ReadAt{Mode: dynamicstorage.NotOlderThan, Revision: revision}, nil
 }
 
-// listError converts an error to one that makes the reflector list again without a revision if its revision does not exist, for example
-// after etcd was restored from a backup.
+// listError converts an error to one that makes the reflector list again without a revision if its revision does not
+// exist, for example after etcd was restored from a backup.
 func listError(err error) error {
 	var future *dynamicstorage.FutureRevisionError
 	switch {

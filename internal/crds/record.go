@@ -77,7 +77,8 @@ func (r *Record) Internal() (*apiextensions.CustomResourceDefinition, error) {
 	return DecodeDefinition(r.entry.Value, r.Revision)
 }
 
-// Outline decodes the CRD without its schemas, in a sixth of the time. The result may be shared: the caller must not modify it.
+// Outline decodes the CRD without its schemas, in a sixth of the time. The result may be shared: the caller must not
+// modify it.
 func (r *Record) Outline() (*apiextensionsv1.CustomResourceDefinition, error) {
 	if r.entry == nil {
 		return nil, fmt.Errorf("CustomResourceDefinition %s: the record holds no stored object", r.Name)
@@ -91,7 +92,8 @@ func (r *Record) Outline() (*apiextensionsv1.CustomResourceDefinition, error) {
 	return &crd, nil
 }
 
-// CreateRevision returns the etcd revision at which the CRD was created. It differs for a CRD that was deleted and created again.
+// CreateRevision returns the etcd revision at which the CRD was created. It differs for a CRD that was deleted and
+// created again.
 func (r *Record) CreateRevision() int64 {
 	if r.entry == nil {
 		return 0

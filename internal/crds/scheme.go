@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// Scheme has the types of apiextensions.k8s.io (internal, v1 and v1beta1, with conversion and defaulting), and the unversioned meta types
-// that any response may contain.
+// Scheme has the types of apiextensions.k8s.io (internal, v1 and v1beta1, with conversion and defaulting), and the
+// unversioned meta types that any response may contain.
 var Scheme = newScheme()
 
 // Codecs are the serializers of apiextensions.k8s.io that clients may request: JSON, YAML and protobuf.

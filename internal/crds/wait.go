@@ -12,7 +12,8 @@ type waiting struct {
 	mu sync.Mutex
 	// seen is the newest revision up to which all changes have been applied.
 	seen int64
-	// applying is the name of the CRD whose change is being applied: Get returns it, but OnChange functions may not have been called.
+	// applying is the name of the CRD whose change is being applied: Get returns it, but OnChange functions may not
+	// have been called.
 	applying string
 	waiters  map[*waiter]struct{}
 }
@@ -23,8 +24,8 @@ type waiter struct {
 	done     chan struct{} // closed when the table holds it
 }
 
-// WaitFor blocks until the table has applied the CRD at that revision or a newer one, or its deletion, and has called all functions
-// registered with OnChange. revision is the result of a write or a deletion of the CRD.
+// WaitFor blocks until the table has applied the CRD at that revision or a newer one, or its deletion, and has called
+// all functions registered with OnChange. revision is the result of a write or a deletion of the CRD.
 func (t *Table) WaitFor(ctx context.Context, name string, revision int64) error {
 	w := &waiter{name: name, revision: revision, done: make(chan struct{})}
 	applied := func() bool {
@@ -70,7 +71,8 @@ func (w *waiting) begin(name string) {
 	w.applying = name
 }
 
-// end wakes the waiters for this revision of the CRD and, because changes arrive in order, for all revisions up to progress.
+// end wakes the waiters for this revision of the CRD and, because changes arrive in order, for all revisions up to
+// progress.
 func (w *waiting) end(name string, revision, progress int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,8 +81,8 @@ func (w *waiting) end(name string, revision, progress int64) {
 	w.wakeLocked(name, revision)
 }
 
-// restart is called when a list at that revision has been applied completely. The revision may be older than seen if etcd was restored
-// from a backup.
+// restart is called when a list at that revision has been applied completely. The revision may be older than seen if
+// etcd was restored from a backup.
 func (w *waiting) restart(revision int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

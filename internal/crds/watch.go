@@ -14,8 +14,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// WatchWithContext returns the changes after a revision. The watch ends with its context or Stop, or with an Expired error if events
-// have been compacted, after which the reflector lists again.
+// WatchWithContext returns the changes after a revision. The watch ends with its context or Stop, or with an Expired
+// error if events have been compacted, after which the reflector lists again.
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	after, err := strconv.ParseInt(options.ResourceVersion, 10, 64)
 	if err != nil {
@@ -118,8 +118,8 @@ func (w *recordWatch) end(ctx context.Context, err error) {
 // progressName is not the name of a CRD: those contain no slash.
 const progressName = "/progress"
 
-// newProgress returns a record that passes the informer as the deletion of a CRD that does not exist. It tells the table that all
-// changes up to its revision have been delivered.
+// newProgress returns a record that passes the informer as the deletion of a CRD that does not exist. It tells the
+// table that all changes up to its revision have been delivered.
 func newProgress(revision int64) *Record { return newTombstone(progressName, revision) }
 
 // newTombstone returns the record of a deletion: the name and the revision of the deletion.
