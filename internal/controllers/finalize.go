@@ -15,15 +15,17 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// minTerminating is how long a deleted CRD with other finalizers has the condition Terminating at least before the condition says
-// that all custom resources are deleted. Without objects that takes no time, and a client may wait for the condition.
+// minTerminating is how long a deleted CRD with other finalizers has the condition Terminating at least before the
+// condition says that all custom resources are deleted. Without objects that takes no time, and a client may wait for
+// the condition.
 const minTerminating = 2 * time.Second
 
 // remainingTimeout is how long custom resources may remain before the condition Terminating says so.
 const remainingTimeout = time.Minute
 
-// finalize continues the deletion of a CRD: first its custom resources, then our finalizer, and with the last finalizer the CRD
-// itself. Custom resources may have finalizers of their own, so finalize does not wait for them but returns errRetry.
+// finalize continues the deletion of a CRD: first its custom resources, then our finalizer, and with the last finalizer
+// the CRD itself. Custom resources may have finalizers of their own, so finalize does not wait for them but returns
+// errRetry.
 func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 	record, ok := l.config.Table.Get(name)
 	if !ok || !needsFinalize(record) {
@@ -103,7 +105,8 @@ func (l *Lifecycle) retryRemaining(ctx context.Context, record *crds.Record) err
 	return errRetry
 }
 
-// mark writes a condition Terminating. InstanceDeletionInProgress does not replace the reason why the deletion is stuck.
+// mark writes a condition Terminating. InstanceDeletionInProgress does not replace the reason why the deletion is
+// stuck.
 func (l *Lifecycle) mark(ctx context.Context, record *crds.Record, c condition) error {
 	return l.update(ctx, record, nil, func(stored *crds.Stored) (dynamicstorage.Change, error) {
 		old := apihelpers.FindCRDCondition(stored.Outline, c.Type)
@@ -115,8 +118,8 @@ func (l *Lifecycle) mark(ctx context.Context, record *crds.Record, c condition) 
 	})
 }
 
-// removeFinalizer removes our finalizer, or deletes the CRD if there is no other. If there is, it writes the condition c as
-// well. The write fails unless the conditions hold.
+// removeFinalizer removes our finalizer, or deletes the CRD if there is no other. If there is, it writes the condition
+// c as well. The write fails unless the conditions hold.
 func (l *Lifecycle) removeFinalizer(ctx context.Context, record *crds.Record, c condition, conditions ...dynamicstorage.Condition) error {
 	return l.update(ctx, record, conditions, func(stored *crds.Stored) (dynamicstorage.Change, error) {
 		others := func(finalizer string) bool { return finalizer != apiextensionsv1.CustomResourceCleanupFinalizer }

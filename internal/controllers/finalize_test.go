@@ -168,7 +168,8 @@ func TestClockSetBack(t *testing.T) {
 	r.deleteHeld()
 }
 
-// TestRemainingTimeout tests that a CRD whose custom resources remain says so after a minute, and does not delay others.
+// TestRemainingTimeout tests that a CRD whose custom resources remain says so after a minute, and does not delay
+// others.
 func TestRemainingTimeout(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(now)

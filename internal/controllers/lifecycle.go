@@ -24,17 +24,18 @@ const (
 	lastRetry  = 5 * time.Second
 )
 
-// reconcileDelay is how long the queue waits before it reconciles a changed CRD. The replica that writes a CRD reconciles it before it
-// responds; the queue is for the case that it failed in between. Without the delay the two would compete.
+// reconcileDelay is how long the queue waits before it reconciles a changed CRD. The replica that writes a CRD
+// reconciles it before it responds; the queue is for the case that it failed in between. Without the delay the two
+// would compete.
 const reconcileDelay = 200 * time.Millisecond
 
 // Config configures a Lifecycle.
 type Config struct {
 	Store *dynamicstorage.Store
 	Table *crds.Table
-	// DeleteInstances deletes the custom resources of a CRD that is being deleted, without admission and respecting finalizers. It
-	// returns how many remain, read from a state no older than the call. If it cannot list them, the error should be a
-	// *crds.ListError. It is called again until nothing remains.
+	// DeleteInstances deletes the custom resources of a CRD that is being deleted, without admission and respecting
+	// finalizers. It returns how many remain, read from a state no older than the call. If it cannot list them, the
+	// error should be a *crds.ListError. It is called again until nothing remains.
 	DeleteInstances func(ctx context.Context, record *crds.Record) (remaining int, err error)
 	// Clock is the real clock if nil.
 	Clock clock.PassiveClock
@@ -77,8 +78,8 @@ func newQueue(name string) queue {
 	)
 }
 
-// Reconcile updates the conditions of a CRD. It returns when the table of this replica holds the result, or no longer holds the
-// CRD. The CRD endpoint calls it after every write, before it responds.
+// Reconcile updates the conditions of a CRD. It returns when the table of this replica holds the result, or no longer
+// holds the CRD. The CRD endpoint calls it after every write, before it responds.
 func (l *Lifecycle) Reconcile(ctx context.Context, name string) error {
 	return l.reconcile(ctx, name, true)
 }
@@ -154,8 +155,8 @@ func (l *Lifecycle) changed(old, record *crds.Record) {
 	}
 }
 
-// reconcileWaiting queues the CRDs of the group of changed that wait for names: changed has given up names, or its place in the
-// order of those that wait.
+// reconcileWaiting queues the CRDs of the group of changed that wait for names: changed has given up names, or its
+// place in the order of those that wait.
 func (l *Lifecycle) reconcileWaiting(changed *crds.Record) {
 	for other := range l.config.Table.Group(changed.Group) {
 		if other.Name != changed.Name && other.WaitsForNames() {

@@ -103,8 +103,8 @@ func TestNamesAreFreedByAnUpdate(t *testing.T) {
 	r.until("the second has the short name", func() bool { return r.shown(second.Name).Established })
 }
 
-// TestReplicasAgree tests that two servers that reconcile two new CRDs at the same time do not grant a name twice, and that
-// one of the CRDs gets it.
+// TestReplicasAgree tests that two servers that reconcile two new CRDs at the same time do not grant a name twice, and
+// that one of the CRDs gets it.
 func TestReplicasAgree(t *testing.T) {
 	t.Parallel()
 	replicas := []*replica{startReplica(t, replicaOptions{}), startReplica(t, replicaOptions{})}

@@ -13,8 +13,8 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// claims counts how many CRDs of one API group hold each name. Plurals, singulars and short names share one name space, kinds and
-// list kinds another.
+// claims counts how many CRDs of one API group hold each name. Plurals, singulars and short names share one name space,
+// kinds and list kinds another.
 type claims struct {
 	resources, kinds map[string]int
 }
@@ -37,10 +37,10 @@ type groupLister interface {
 	Group(name string) iter.Seq[*crds.Record]
 }
 
-// claimed returns the names that crd, as of a revision, cannot have: those that the other CRDs of its group hold, and those that go
-// to CRDs which have waited longer. Because of the latter, two CRDs that are reconciled at the same time, on this or on different
-// replicas, get the same result whichever is written first: each is reconciled with knowledge of every older CRD, and its write
-// fails if it has changed in the meantime. So no name is granted twice.
+// claimed returns the names that crd, as of a revision, cannot have: those that the other CRDs of its group hold, and
+// those that go to CRDs which have waited longer. Because of the latter, two CRDs that are reconciled at the same time,
+// on this or on different replicas, get the same result whichever is written first: each is reconciled with knowledge
+// of every older CRD, and its write fails if it has changed in the meantime. So no name is granted twice.
 func claimed(lister groupLister, crd *apiextensionsv1.CustomResourceDefinition, revision int64) *claims {
 	c := newClaims()
 	var older []*crds.Record
@@ -65,9 +65,9 @@ type conflict struct {
 	reason, message string
 }
 
-// accept grants as many of the requested names as are free. On entry, c counts the names accepted before; on return, those accepted
-// now. A name that the CRD itself holds is not free until the CRD has given it up, so accept repeats until nothing changes. This
-// terminates because a granted name stays granted.
+// accept grants as many of the requested names as are free. On entry, c counts the names accepted before; on return,
+// those accepted now. A name that the CRD itself holds is not free until the CRD has given it up, so accept repeats
+// until nothing changes. This terminates because a granted name stays granted.
 func (c *claims) accept(requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	for {
 		next, conflict := c.grant(requested, accepted)

@@ -12,16 +12,16 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// needsReconcile reports whether the conditions of a CRD may have to change. The record tells, so that a start with thousands of
-// CRDs decodes none of them.
+// needsReconcile reports whether the conditions of a CRD may have to change. The record tells, so that a start with
+// thousands of CRDs decodes none of them.
 func needsReconcile(record *crds.Record) bool {
 	return record.WaitsForNames() || !record.NamesAccepted || !record.Established || record.NonStructural ||
 		apihelpers.IsProtectedCommunityGroup(record.Group)
 }
 
-// reconcile computes all conditions of a CRD and writes them at once if any differs. It returns when the table holds a state at
-// least as new as the one in etcd. CRDs of one group may be reconciled concurrently, see claimed. validated means that the CRD
-// endpoint has just written the CRD.
+// reconcile computes all conditions of a CRD and writes them at once if any differs. It returns when the table holds a
+// state at least as new as the one in etcd. CRDs of one group may be reconciled concurrently, see claimed. validated
+// means that the CRD endpoint has just written the CRD.
 func (l *Lifecycle) reconcile(ctx context.Context, name string, validated bool) error {
 	entry, err := l.definitions.Update(ctx, name, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		return l.changeStatus(ctx, current, validated)
@@ -70,7 +70,8 @@ func withStatus(stored *crds.Stored, status *apiextensionsv1.CustomResourceDefin
 	return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, err
 }
 
-// waitDeleted waits until the table no longer holds a CRD that has been deleted from etcd, or holds another one of its name.
+// waitDeleted waits until the table no longer holds a CRD that has been deleted from etcd, or holds another one of its
+// name.
 func (l *Lifecycle) waitDeleted(ctx context.Context, name string) error {
 	first, ok := l.config.Table.Get(name)
 	for record := first; ok && record.UID == first.UID; record, ok = l.config.Table.Get(name) {

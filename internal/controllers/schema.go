@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// nonStructural returns the condition NonStructuralSchema, or nil if all schemas are structural. Only CRDs created before v1 can
-// have schemas that are not.
+// nonStructural returns the condition NonStructuralSchema, or nil if all schemas are structural. Only CRDs created
+// before v1 can have schemas that are not.
 func nonStructural(crd *apiextensions.CustomResourceDefinition) *condition {
 	var errs field.ErrorList
 	if preserve := crd.Spec.PreserveUnknownFields; preserve != nil && *preserve {

@@ -15,7 +15,8 @@ import (
 	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
-// TestWebhookThatAnswersForEver holds that an answer without an end fails when it is larger than it may be, and is not kept in memory.
+// TestWebhookThatAnswersForEver tests that an answer without an end fails when it is larger than it may be, and is not
+// kept in memory.
 func TestWebhookThatAnswersForEver(t *testing.T) {
 	sent := make(chan int64, 1)
 	conversion := startServer(t, func(w http.ResponseWriter, req *http.Request) {
@@ -45,8 +46,9 @@ func TestWebhookThatAnswersForEver(t *testing.T) {
 	}
 }
 
-// TestWebhookThatHangs holds that whoever waits for a webhook waits no longer than for its own context.
+// TestWebhookThatHangs tests that whoever waits for a webhook waits no longer than for its own context.
 func TestWebhookThatHangs(t *testing.T) {
+	t.Parallel()
 	asked, end := make(chan struct{}, 2*maxCalls), make(chan struct{})
 	conversion := startServer(t, func(_ http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
@@ -75,8 +77,9 @@ func TestWebhookThatHangs(t *testing.T) {
 	}
 }
 
-// TestWebhookThatPutsOff holds that a webhook cannot have the server wait for another try.
+// TestWebhookThatPutsOff tests that a webhook cannot have the server wait for another try.
 func TestWebhookThatPutsOff(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	conversion := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		calls++
@@ -91,7 +94,7 @@ func TestWebhookThatPutsOff(t *testing.T) {
 	}
 }
 
-// FuzzWebhookAnswer has a webhook answer anything. It is refused, or the objects are what was asked for.
+// FuzzWebhookAnswer tests that any response of a webhook is refused or contains the requested objects.
 func FuzzWebhookAnswer(f *testing.F) {
 	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"UID","result":{"status":"Success"},"convertedObjects":[`
 	const object = `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"uid-a"}`

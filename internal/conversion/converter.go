@@ -16,23 +16,23 @@ import (
 // Converter converts the objects of one CRD. It is safe for concurrent use.
 type Converter struct {
 	set *validation.Set
-	// safe copies what it is given, unsafe may modify it.
+	// safe copies the objects it converts, unsafe may modify them.
 	safe, unsafe runtime.ObjectConvertor
-	// inPlace says that unsafe converts by modifying the object itself.
+	// inPlace means that unsafe modifies the object and returns it: there is no webhook.
 	inPlace bool
-	// calls are the calls of the webhook under way.
+	// calls limits the concurrent calls of the webhook.
 	calls *semaphore.Weighted
 }
 
-// maxCalls is how many calls of a webhook are under way at one time; more wait.
+// maxCalls is the maximum number of concurrent calls of a webhook. Further calls wait.
 const maxCalls = 100
 
-// Convert returns the objects in the given version, in their order. Those that are in that version already are returned as
-// they are; all others are converted at once, by one request if there is a webhook, and then coerced to the schema of the
-// version (T14, T15), not defaulted. The objects given are not modified.
+// Convert converts objects to a version and returns them in the same order. It returns objects of that version as they
+// are, and converts all others together, with one request if there is a webhook. It then coerces them to the schema of
+// the version (T14, T15), but does not default them. It does not modify objs.
 //
-// It returns when ctx ends. A call of the webhook goes on without it, for 30 seconds at most, since the library takes no context;
-// the objects may be read as long.
+// Convert returns when ctx is done. A call of the webhook continues for up to 30 seconds, because the library takes no
+// context, and may read objs during that time.
 func (c *Converter) Convert(ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
 	apiVersion := to.String()
 	var pending []int
@@ -66,16 +66,16 @@ func (c *Converter) Convert(ctx context.Context, objs []*unstructured.Unstructur
 	return result, nil
 }
 
-// KeepsMetadata says that converted objects have the metadata of those they were made of: there is no webhook.
+// KeepsMetadata reports whether conversion leaves metadata unchanged, which is so without a webhook.
 func (c *Converter) KeepsMetadata() bool { return c.inPlace }
 
-// ObjectConvertor returns the converter as managed fields want it, which compare objects before they are coerced. It copies
-// what it is given.
+// ObjectConvertor returns the converter for managed fields, which compare objects before they are coerced. It copies
+// the objects.
 func (c *Converter) ObjectConvertor() runtime.ObjectConvertor {
 	return c.safe
 }
 
-// convertWithin is convert until ctx ends.
+// convertWithin calls convert and returns when ctx is done.
 func (c *Converter) convertWithin(ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
 	if c.inPlace {
 		return c.convert(objs, to)
@@ -88,11 +88,11 @@ func (c *Converter) convertWithin(ctx context.Context, objs []*unstructured.Unst
 		failure   error
 	)
 	done := make(chan struct{})
-	go func() { // ends with the call, see Convert
+	go func() { // ends with the call of the webhook, see Convert
 		defer close(done)
 		defer c.calls.Release(1)
 		defer func() {
-			if reason := recover(); reason != nil { // by what the webhook has answered; in the caller's goroutine it would cost one request
+			if reason := recover(); reason != nil { // caused by the response; in the caller's goroutine it would fail one request
 				failure = fmt.Errorf("conversion webhook: panic: %v", reason)
 			}
 		}()
@@ -106,8 +106,8 @@ func (c *Converter) convertWithin(ctx context.Context, objs []*unstructured.Unst
 	}
 }
 
-// convert converts objects none of which is in the target version. A single one goes alone, for the library words its errors
-// accordingly.
+// convert converts objects, none of which has the target version. A single object is not put into a list, because the
+// error messages of the library differ.
 func (c *Converter) convert(objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
 	if len(objs) == 1 {
 		out, err := c.unsafe.ConvertToVersion(c.private(objs[0]), to)
@@ -121,7 +121,7 @@ func (c *Converter) convert(objs []*unstructured.Unstructured, to schema.GroupVe
 		return []*unstructured.Unstructured{converted}, nil
 	}
 
-	// The list takes the type of its items: errors tell it, and clients know the kind of the items only.
+	// The list has the kind of its items, because error messages contain it and clients do not know the list kind.
 	list := &unstructured.UnstructuredList{Items: make([]unstructured.Unstructured, len(objs))}
 	list.SetGroupVersionKind(objs[0].GroupVersionKind())
 	for i, obj := range objs {
@@ -142,8 +142,8 @@ func (c *Converter) convert(objs []*unstructured.Unstructured, to schema.GroupVe
 	return converted, nil
 }
 
-// private returns a copy of the object that the library may do its work on. Converted in place, it becomes the result. A
-// webhook's result is another object, and nothing but the type is ever set on what was sent.
+// private returns a copy of the object that the library may modify. Without a webhook the copy becomes the result, so
+// it must be deep. With a webhook the library sets only the type of the copy.
 func (c *Converter) private(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	if c.inPlace {
 		return obj.DeepCopy()

@@ -82,6 +82,7 @@ func copies(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
 }
 
 func TestConvertNone(t *testing.T) {
+	t.Parallel()
 	for _, conversion := range []*apiextensionsv1.CustomResourceConversion{nil, {Strategy: apiextensionsv1.NoneConverter}} {
 		converter := newConverter(t, newCRD(conversion))
 		for _, count := range []int{0, 1, 3} {
@@ -119,6 +120,7 @@ func TestConvertNone(t *testing.T) {
 }
 
 func TestConvertRefuses(t *testing.T) {
+	t.Parallel()
 	converter := newConverter(t, newCRD(nil))
 	for _, tc := range []struct {
 		from, to schema.GroupVersion
@@ -140,6 +142,7 @@ func TestConvertRefuses(t *testing.T) {
 }
 
 func TestObjectConvertor(t *testing.T) {
+	t.Parallel()
 	convertor := newConverter(t, newCRD(nil)).ObjectConvertor()
 	in := newObject(v1, "w", map[string]any{"color": "red"})
 	out, err := convertor.ConvertToVersion(in, v2)
@@ -168,6 +171,7 @@ func TestObjectConvertor(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	t.Parallel()
 	url := "https://localhost:1"
 	for name, tc := range map[string]struct {
 		conversion apiextensionsv1.CustomResourceConversion
@@ -204,6 +208,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestConvertConcurrently(t *testing.T) {
+	t.Parallel()
 	converter := newConverter(t, newCRD(nil))
 	objs := []*unstructured.Unstructured{newObject(v1, "a", map[string]any{"color": "red"}), newObject(v1, "b", map[string]any{"both": "b"})}
 	var wg sync.WaitGroup

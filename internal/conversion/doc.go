@@ -1,6 +1,7 @@
-// Package conversion converts custom resources between the versions of their CRD, as its spec.conversion says: by
-// rewriting apiVersion only, or by asking a webhook.
+// Package conversion converts custom resources between the versions of their CRD as spec.conversion says: by changing
+// apiVersion only, or by calling a webhook.
 //
-// Begin at [Factory], of which a process needs one. [Factory.New] makes the [Converter] of a CRD without calling anybody: a
-// webhook that is down is noticed by what needs it, not by the rest.
+// Begin at [Factory] in factory.go, of which a process has one. [Factory.New] returns the [Converter] of a CRD
+// (converter.go) and calls no webhook: only conversions that need a webhook depend on it. bound.go limits the responses
+// of webhooks.
 package conversion

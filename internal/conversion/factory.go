@@ -17,8 +17,8 @@ type Factory struct {
 	upstream *conversion.CRConverterFactory
 }
 
-// NewFactory returns a factory whose converters find webhooks that are Services with the resolver, and authenticate
-// to them as the wrapper says.
+// NewFactory returns a factory. Its converters resolve webhooks that are Services with serviceResolver, and
+// authenticate to webhooks with auth.
 func NewFactory(serviceResolver webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper) (*Factory, error) {
 	upstream, err := conversion.NewCRConverterFactory(serviceResolver, bounded(auth))
 	if err != nil {
@@ -27,8 +27,8 @@ func NewFactory(serviceResolver webhook.ServiceResolver, auth webhook.Authentica
 	return &Factory{upstream: upstream}, nil
 }
 
-// New returns the converter of a CRD, whose objects the set coerces. It fails if the CRD says something about its conversion
-// that cannot be carried out, such as a CA bundle that holds no certificate.
+// New returns the converter of a CRD. The converter coerces objects with set. New fails if spec.conversion is unusable,
+// for example because the CA bundle has no certificate.
 func (f *Factory) New(crd *apiextensionsv1.CustomResourceDefinition, set *validation.Set) (*Converter, error) {
 	crd, err := withConversion(crd)
 	if err != nil {
@@ -47,8 +47,8 @@ func (f *Factory) New(crd *apiextensionsv1.CustomResourceDefinition, set *valida
 	}, nil
 }
 
-// withConversion fills in what the CRD endpoint defaults, without which the library would panic: a CRD that was stored
-// by something else may lack it.
+// withConversion sets the defaults of spec.conversion, without which the library would panic. The CRD endpoint sets
+// them too, but the CRD may have been stored by another program.
 func withConversion(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	conversion := crd.Spec.Conversion
 	switch {

@@ -95,6 +95,7 @@ func conversionAt(server *httptest.Server) *apiextensionsv1.CustomResourceConver
 }
 
 func TestConvertByWebhook(t *testing.T) {
+	t.Parallel()
 	h := &hook{convert: func(obj *unstructured.Unstructured) {
 		obj.SetLabels(map[string]string{"converted": "yes"}) // may change
 		obj.SetResourceVersion("7")                          // may not
@@ -144,8 +145,9 @@ func TestConvertByWebhook(t *testing.T) {
 	}
 }
 
-// TestWebhookThatFails compares the errors with the words of upstream.
+// TestWebhookThatFails compares the errors with those of upstream.
 func TestWebhookThatFails(t *testing.T) {
+	t.Parallel()
 	const from = "example.com/v1, Kind=Widget"
 	for _, tc := range []struct {
 		name string
@@ -212,8 +214,9 @@ func TestWebhookThatFails(t *testing.T) {
 	}
 }
 
-// TestWebhookThatIsDown holds that only what needs the webhook fails.
+// TestWebhookThatIsDown tests that only what needs the webhook fails.
 func TestWebhookThatIsDown(t *testing.T) {
+	t.Parallel()
 	conversion, stop := (&hook{}).start(t)
 	stop()
 	converter := newConverter(t, newCRD(conversion))
@@ -227,9 +230,10 @@ func TestWebhookThatIsDown(t *testing.T) {
 	}
 }
 
-// TestWebhookEmptyObject holds that an object of nothing but its type is converted without the webhook, and without being
-// modified.
+// TestWebhookEmptyObject tests that an object of nothing but its type is converted without the webhook, and without
+// being modified.
 func TestWebhookEmptyObject(t *testing.T) {
+	t.Parallel()
 	h := &hook{}
 	conversion, _ := h.start(t)
 	converter := newConverter(t, newCRD(conversion))
@@ -245,6 +249,7 @@ func TestWebhookEmptyObject(t *testing.T) {
 }
 
 func TestWebhookThatIsAService(t *testing.T) {
+	t.Parallel()
 	crd := newCRD(&apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook: &apiextensionsv1.WebhookConversion{

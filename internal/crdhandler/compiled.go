@@ -16,8 +16,8 @@ import (
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// compiled is everything compiled from the schemas of one CRD, each part on its first use. The same CRD always compiles to the
-// same result, so a request may use an evicted compiled and its successor.
+// compiled is everything compiled from the schemas of one CRD, each part on its first use. The same CRD always compiles
+// to the same result, so a request may use an evicted compiled and its successor.
 type compiled struct {
 	// definition is the CRD without its schemas.
 	definition *apiextensionsv1.CustomResourceDefinition
@@ -63,8 +63,8 @@ func (c *compiled) version(name string) (*validation.Version, error) {
 	return v, nil
 }
 
-// table returns the convertor for the printer columns of a version. If the columns cannot be parsed, it returns the default
-// ones, as upstream does.
+// table returns the convertor for the printer columns of a version. If the columns cannot be parsed, it returns the
+// default ones, as upstream does.
 func (c *compiled) table(name string) (printing.TableConvertor, error) {
 	v, err := c.version(name)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // defaultSchemaCacheBytes holds the compiled schemas of about five hundred large CRDs.
 const defaultSchemaCacheBytes = 256 << 20
 
-// schemaCache bounds the memory of compiled schemas. When they take more than limit bytes, it evicts the least recently used
-// ones, which are compiled again on their next use. A request that uses evicted schemas keeps them until it ends.
+// schemaCache bounds the memory of compiled schemas. When they take more than limit bytes, it evicts the least recently
+// used ones, which are compiled again on their next use. A request that uses evicted schemas keeps them until it ends.
 type schemaCache struct {
 	limit int64
 
@@ -79,8 +79,8 @@ func (s *cachedSchemas) cached() *compiled {
 	return s.value
 }
 
-// updateSize counts the parts that have been compiled since the last call and evicts other schemas if necessary. Requests
-// compile parts as they need them, so it is called at the end of each request.
+// updateSize counts the parts that have been compiled since the last call and evicts other schemas if necessary.
+// Requests compile parts as they need them, so it is called at the end of each request.
 func (s *cachedSchemas) updateSize() {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()

@@ -17,15 +17,15 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// stored is a CRD as EncodeDefinition writes it. Most of its bytes are schemas, which nobody asks for until the
-// resource is used: they, and metadata that no record keeps, are skipped over. Reading a CRD like this takes a sixth
-// of the time of decoding it, which is what a start with thousands of CRDs is made of.
+// stored is a CRD in the form of EncodeDefinition. Decoding into it skips schemas, which are most of the bytes, and
+// metadata that no record keeps. That takes a sixth of the time of decoding the whole CRD, and makes up most of a start
+// with thousands of CRDs.
 type stored struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        storedMetadata `json:"metadata"`
-	// Spec is decoded in a second step because its bytes are hashed.
+	// Spec is decoded separately because its bytes are hashed.
 	Spec json.RawMessage `json:"spec"`
-	// Status is decoded in a second step so that another one can be put into its place.
+	// Status is decoded separately because it may be replaced.
 	Status json.RawMessage `json:"status"`
 }
 
@@ -48,7 +48,7 @@ type storedVersion struct {
 	Schema                                  json.RawMessage `json:"schema"`
 }
 
-// NewRecord reads the record of a stored CRD. The record keeps the entry.
+// NewRecord returns the record of a stored CRD. The record keeps the entry.
 func NewRecord(entry *dynamicstorage.Entry) (*Record, error) {
 	stored, err := Open(entry)
 	if err != nil {
@@ -63,8 +63,8 @@ func NewRecord(entry *dynamicstorage.Entry) (*Record, error) {
 	return r, nil
 }
 
-// decodeStored reads any stored form; one that is not v1beta1 JSON is brought into that form first, so that a spec
-// has the same bytes, and the same hash, however it was stored.
+// decodeStored decodes any stored form. It converts forms other than v1beta1 JSON to v1beta1 JSON first, so that a spec
+// has the same bytes and the same hash in every form.
 func decodeStored(value []byte, revision int64) (*stored, error) {
 	s := &stored{}
 	if bytes.HasPrefix(value, []byte("{")) {
@@ -90,7 +90,7 @@ func decodeStored(value []byte, revision int64) (*stored, error) {
 	return s, nil
 }
 
-// withoutSchemas is the v1 form of the CRD, defaulted as if it had been decoded completely, but with no schema.
+// withoutSchemas returns the v1 form of the CRD with defaults but without schemas.
 func (s *stored) withoutSchemas() (*apiextensionsv1.CustomResourceDefinition, error) {
 	spec := &storedSpec{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(s.Spec, spec); err != nil {

@@ -15,14 +15,14 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// GroupName and Plural are where CRDs themselves are stored.
+// GroupName and Plural are the resource of CRDs.
 const (
 	GroupName = apiextensions.GroupName
 	Plural    = "customresourcedefinitions"
 )
 
-// storageCodec reads every version in every encoding an API server may have written; CBOR is recognised by its
-// self-describing prefix, though clients cannot ask for it (R10).
+// storageCodec decodes every version in every encoding that an API server may have written. It recognises CBOR by the
+// self-describing prefix, although clients cannot request it (R10).
 var storageCodec = serializer.NewCodecFactory(Scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).
 	LegacyCodec(v1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
 
@@ -40,8 +40,8 @@ func DecodeDefinition(value []byte, revision int64) (*apiextensions.CustomResour
 	return crd, nil
 }
 
-// decodeUsual decodes what begins as API servers write it, without the look that the codec takes first to see what it is: a
-// quarter of the time. It returns nil for everything else.
+// decodeUsual decodes a value that begins as API servers write it. It saves a quarter of the time, which the codec
+// takes to find out the encoding and the version. It returns nil for all other values.
 func decodeUsual(value []byte) (*apiextensions.CustomResourceDefinition, error) {
 	if !bytes.HasPrefix(value, beforeMetadata) {
 		return nil, nil
@@ -51,12 +51,12 @@ func decodeUsual(value []byte) (*apiextensions.CustomResourceDefinition, error) 
 		return nil, err
 	}
 	if beta.GroupVersionKind() != v1beta1.SchemeGroupVersion.WithKind("CustomResourceDefinition") {
-		return nil, nil // said again further on
+		return nil, nil // there is a second, different kind or apiVersion
 	}
 	return internalOfBeta(beta)
 }
 
-// decodeAny decodes every form that may be stored.
+// decodeAny decodes every form in which a CRD may be stored.
 func decodeAny(value []byte) (*apiextensions.CustomResourceDefinition, error) {
 	obj, err := runtime.Decode(storageCodec, value)
 	if err != nil {
@@ -69,7 +69,8 @@ func decodeAny(value []byte) (*apiextensions.CustomResourceDefinition, error) {
 	return crd, nil
 }
 
-// internalOfBeta is the internal form, with defaults. beta is modified, and the result shares memory with it.
+// internalOfBeta converts a CRD to the internal form, with defaults. It modifies beta, and the result shares memory
+// with it.
 func internalOfBeta(beta *v1beta1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
 	Scheme.Default(beta)
 	crd := &apiextensions.CustomResourceDefinition{}
@@ -79,7 +80,7 @@ func internalOfBeta(beta *v1beta1.CustomResourceDefinition) (*apiextensions.Cust
 	return crd, nil
 }
 
-// ToV1 is the served form of a CRD. It may share memory with the internal one.
+// ToV1 converts a CRD to v1. The result may share memory with crd.
 func ToV1(crd *apiextensions.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	out := &apiextensionsv1.CustomResourceDefinition{}
 	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(crd, out, nil); err != nil {
@@ -89,7 +90,7 @@ func ToV1(crd *apiextensions.CustomResourceDefinition) (*apiextensionsv1.CustomR
 	return out, nil
 }
 
-// FromV1 is the internal form of a CRD. It may share memory with the v1 one.
+// FromV1 converts a CRD from v1. The result may share memory with crd.
 func FromV1(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
 	out := &apiextensions.CustomResourceDefinition{}
 	if err := Scheme.Convert(crd, out, nil); err != nil {

@@ -78,6 +78,7 @@ func internalOf(t *testing.T, manifest string) *apiextensions.CustomResourceDefi
 }
 
 func TestEncodeWritesWhatUpstreamWrites(t *testing.T) {
+	t.Parallel()
 	oracle := apiserver.Codecs.LegacyCodec(v1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
 	for name, manifest := range manifests {
 		t.Run(name, func(t *testing.T) {
@@ -123,6 +124,7 @@ func encodings(t *testing.T, crd *apiextensions.CustomResourceDefinition) map[st
 }
 
 func TestDecodeReadsEveryEncoding(t *testing.T) {
+	t.Parallel()
 	want := internalOf(t, widgets)
 	all := encodings(t, want)
 	if len(all) != 8 {
@@ -142,6 +144,7 @@ func TestDecodeReadsEveryEncoding(t *testing.T) {
 }
 
 func TestDecodeRefusesWhatIsNoDefinition(t *testing.T) {
+	t.Parallel()
 	for _, value := range []string{"", "{", "null", "{}", `{"apiVersion":"v1","kind":"Secret"}`, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":7}`} {
 		if _, err := DecodeDefinition([]byte(value), 1); err == nil {
 			t.Errorf("%q was decoded", value)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// digest is a hash of what discovery shows of a CRD, or, xored together, of many. Removing one CRD from the hash of
-// thousands is as cheap as adding it, and replicas that show the same CRDs have the same hash.
+// digest is a hash of the parts of a CRD that appear in discovery documents, or the XOR of the hashes of many CRDs.
+// With XOR, adding and removing a CRD is cheap, and replicas with the same CRDs have the same digest.
 type digest [16]byte
 
 func digestOf(r *Record) digest {

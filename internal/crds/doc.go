@@ -1,15 +1,14 @@
-// Package crds keeps what the server knows of its CustomResourceDefinitions.
+// Package crds provides the CustomResourceDefinitions that are stored in etcd to the rest of the server.
 //
-// A CRD is stored as upstream stores it (definition.go: DecodeDefinition; encode.go: EncodeDefinition; parts.go: with other forms at once). Most of its bytes are
-// schemas, which are seldom asked for: Open (stored.go) reads the rest, and puts another status into the bytes. What
-// this process has written itself it remembers for a while (known.go), so that it need not be read again. An in-process
-// informer (informer.go) reads the stored bytes straight from dynamicstorage, without HTTP, and hands over one
-// slim, immutable Record each (record.go): names, scope, versions, flags, and a pointer to the stored entry, from
-// which the typed object is decoded when something needs its schemas.
+// Begin at [Table] in table.go: it answers which CRDs exist and which belong to a group, without locks. WaitFor
+// (wait.go) blocks until the table holds a revision of a CRD, so that a CRD is usable when its create request returns.
+// The table holds a Record (record.go) for every CRD: an immutable summary with a pointer to the stored entry, from
+// which schemas are decoded when they are needed.
 //
-// The Table (table.go) is what the rest of the server asks: which CRDs are there, which belong to a group. Reading
-// it takes no lock. WaitFor is the barrier behind "a CRD is usable when its create has returned": it blocks until
-// the table shows a revision, and it does not poll.
+// An in-process informer (informer.go, watch.go) fills the table. It lists and watches dynamicstorage directly, without
+// HTTP.
 //
-// Begin with table.go.
+// CRDs are stored in upstream's form (definition.go, encode.go, parts.go). decode.go and stored.go decode a CRD without
+// its schemas, which are most of its bytes, and replace its status. known.go remembers the values that this process has
+// written recently.
 package crds

@@ -1,7 +1,7 @@
 package crds
 
-// ListError is what deleting the objects of a CRD fails with when they could not be listed. The CRD's condition
-// Terminating words it differently from a failure to delete.
+// ListError means that the custom resources of a deleted CRD could not be listed. The condition Terminating
+// distinguishes it from a failure to delete them.
 type ListError struct{ Err error }
 
 func (e *ListError) Error() string { return e.Err.Error() }

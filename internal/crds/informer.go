@@ -21,10 +21,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// NewInformer returns an informer of *Record that lists and watches the store itself. Whoever runs it stops it.
-//
-// Its lister hands over finished records; no transform is needed to keep it small, and a CRD that cannot be read is
-// logged and left out without stopping the others.
+// NewInformer returns an informer of *Record that lists and watches the store. The caller runs and stops it. A CRD that
+// cannot be decoded is logged and skipped.
 func NewInformer(store *dynamicstorage.Store) cache.SharedIndexInformer {
 	source := &source{resource: store.Resource(GroupName, Plural)}
 	return cache.NewSharedIndexInformer(source, &Record{}, 0, cache.Indexers{})
@@ -40,8 +38,8 @@ var (
 	_ cache.ListerWatcherWithContext = &source{}
 )
 
-// IsWatchListSemanticsUnSupported makes the reflector list and then watch: a list in the same process costs nothing
-// that a stream of initial events would save.
+// IsWatchListSemanticsUnSupported makes the reflector list before it watches. A stream of initial events would save
+// nothing in the same process.
 func (s *source) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List is for callers without a context.
@@ -54,8 +52,8 @@ func (s *source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), options)
 }
 
-// ListWithContext returns all records of one revision, whatever the limit: "" is the newest revision, "0" any,
-// another one at least that.
+// ListWithContext returns all records at one revision and ignores the limit. The resourceVersion "" means the newest
+// revision, "0" any revision, and others a minimum.
 func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions) (kruntime.Object, error) {
 	at, err := readAt(options.ResourceVersion)
 	if err != nil {
@@ -77,7 +75,7 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return list, nil
 }
 
-// recordsOf reads all entries on all processors: with thousands of CRDs this is what a start waits for.
+// recordsOf decodes entries in parallel, because a start with thousands of CRDs waits for it.
 func recordsOf(ctx context.Context, entries []*dynamicstorage.Entry) []*Record {
 	records := make([]*Record, len(entries))
 	var next atomic.Int64
@@ -109,8 +107,8 @@ func readAt(resourceVersion string) (dynamicstorage.ReadAt, error) {
 	return dynamicstorage.ReadAt{Mode: dynamicstorage.NotOlderThan, Revision: revision}, nil
 }
 
-// listError tells a reflector to list without a revision when the one it knows is not there (any more): etcd may have
-// been restored from a backup.
+// listError converts an error to one that makes the reflector list again without a revision if its revision does not
+// exist, for example after etcd was restored from a backup.
 func listError(err error) error {
 	var future *dynamicstorage.FutureRevisionError
 	switch {
@@ -124,7 +122,7 @@ func listError(err error) error {
 	return fmt.Errorf("listing CustomResourceDefinitions: %w", err)
 }
 
-// recordOf returns nil for an entry that is no CRD this server can read; nothing can be served of it.
+// recordOf returns nil if the entry cannot be decoded.
 func recordOf(ctx context.Context, entry *dynamicstorage.Entry) *Record {
 	record, err := NewRecord(entry)
 	if err != nil {
@@ -134,7 +132,7 @@ func recordOf(ctx context.Context, entry *dynamicstorage.Entry) *Record {
 	return record
 }
 
-// recordList is the list type of Record, as far as a reflector needs one.
+// recordList is the list of records that the reflector needs.
 type recordList struct {
 	metav1.TypeMeta
 	metav1.ListMeta

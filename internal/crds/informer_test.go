@@ -41,6 +41,7 @@ func write(t *testing.T, resource *dynamicstorage.Resource, name string, op dyna
 }
 
 func TestTableFollowsTheStore(t *testing.T) {
+	t.Parallel()
 	store := newStore(t)
 	resource := store.Resource(GroupName, Plural)
 	for n, value := range encodings(t, internalOf(t, widgets)) {
@@ -82,6 +83,7 @@ func TestTableFollowsTheStore(t *testing.T) {
 }
 
 func TestWaitForEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	table := newSyncedTable(t, newStore(t))
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -94,8 +96,9 @@ func TestWaitForEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestEmptyStoreMakesProgress: with nothing to list, the revision of the list is known to the table all the same.
+// TestEmptyStoreMakesProgress tests that the table knows the revision of an empty list.
 func TestEmptyStoreMakesProgress(t *testing.T) {
+	t.Parallel()
 	store := newStore(t)
 	revision, err := store.CurrentRevision(testContext(t))
 	if err != nil {
@@ -108,6 +111,7 @@ func TestEmptyStoreMakesProgress(t *testing.T) {
 }
 
 func TestWatchSaysWhenEventsAreGone(t *testing.T) {
+	t.Parallel()
 	ctx := testContext(t)
 	var first, last int64
 	for n := range 3 {
@@ -140,6 +144,7 @@ func TestWatchSaysWhenEventsAreGone(t *testing.T) {
 }
 
 func TestStoppedWatchEnds(t *testing.T) {
+	t.Parallel()
 	s := &source{resource: newStore(t).Resource(GroupName, Plural)}
 	list, err := s.ListWithContext(testContext(t), metav1.ListOptions{})
 	if err != nil {
@@ -156,6 +161,7 @@ func TestStoppedWatchEnds(t *testing.T) {
 }
 
 func TestListErrorsMakeAReflectorStartOver(t *testing.T) {
+	t.Parallel()
 	future := listError(fmt.Errorf("reading: %w", &dynamicstorage.FutureRevisionError{}))
 	if !apierrors.HasStatusCause(future, metav1.CauseTypeResourceVersionTooLarge) {
 		t.Errorf("a revision in the future: %v", future)

@@ -2,6 +2,7 @@ package crds
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,7 +13,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// Record is what the server keeps of a CRD while nobody looks at its schemas. It is immutable and shared.
+// Record is the summary of a CRD without its schemas. It is immutable and shared.
 type Record struct {
 	// ObjectMeta holds name, UID, generation, timestamps, finalizers and resourceVersion; nothing else of the
 	// stored metadata is kept.
@@ -23,25 +24,24 @@ type Record struct {
 	Group                string
 	Names, AcceptedNames apiextensionsv1.CustomResourceDefinitionNames
 	Namespaced           bool
-	// PreserveUnknownFields is the one of the whole CRD, which v1 no longer lets anyone set.
+	// PreserveUnknownFields is spec.preserveUnknownFields, which v1 does not allow to be true.
 	PreserveUnknownFields bool
 	Versions              []Version
 	StoredVersions        []string
 
 	// Conditions that are True.
 	NamesAccepted, Established, NonStructural bool
-	// Terminating says that no new objects are to be created: the CRD is being deleted, or its condition
-	// Terminating is True.
+	// Terminating means that no objects may be created: the CRD is being deleted, or its condition Terminating is True.
 	Terminating bool
 
-	// SpecHash changes when spec or status.acceptedNames change semantically, and only then.
+	// SpecHash changes if and only if spec or status.acceptedNames change semantically.
 	SpecHash string
 
 	// entry is nil in records of deletions.
 	entry *dynamicstorage.Entry
-	// digest is a hash of everything discovery shows of the CRD.
+	// digest is a hash of everything that appears in discovery documents.
 	digest digest
-	// listed is set in records from a list, which come in no order of revisions, and in the one that ends it.
+	// listed is set in records from a list, which are not ordered by revision, and in the record that ends the list.
 	listed bool
 }
 
@@ -49,7 +49,7 @@ type Record struct {
 type Version struct {
 	Name                        string
 	Served, Storage, Deprecated bool
-	// DeprecationWarning is empty where the text is to be generated.
+	// DeprecationWarning is empty if the server generates the text.
 	DeprecationWarning string
 	// Status and Scale say which subresources the version declares.
 	Status, Scale bool
@@ -60,10 +60,10 @@ var (
 	_ metav1.Object  = &Record{}
 )
 
-// GetObjectKind makes a Record an object an informer can hold. It has no kind of its own on any wire.
+// GetObjectKind makes a Record an object that an informer can hold. A Record is never encoded.
 func (r *Record) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject returns a shallow copy: what a record points to is immutable.
+// DeepCopyObject returns a shallow copy because everything a record points to is immutable.
 func (r *Record) DeepCopyObject() runtime.Object {
 	c := *r
 	return &c
@@ -77,7 +77,8 @@ func (r *Record) Internal() (*apiextensions.CustomResourceDefinition, error) {
 	return DecodeDefinition(r.entry.Value, r.Revision)
 }
 
-// Outline decodes the CRD without its schemas, in a sixth of the time. The result may be shared and must not be modified.
+// Outline decodes the CRD without its schemas, in a sixth of the time. The result may be shared: the caller must not
+// modify it.
 func (r *Record) Outline() (*apiextensionsv1.CustomResourceDefinition, error) {
 	if r.entry == nil {
 		return nil, fmt.Errorf("CustomResourceDefinition %s: the record holds no stored object", r.Name)
@@ -91,7 +92,8 @@ func (r *Record) Outline() (*apiextensionsv1.CustomResourceDefinition, error) {
 	return &crd, nil
 }
 
-// CreateRevision is the revision of etcd that the CRD was created at: another one when it was deleted and created anew.
+// CreateRevision returns the etcd revision at which the CRD was created. It differs for a CRD that was deleted and
+// created again.
 func (r *Record) CreateRevision() int64 {
 	if r.entry == nil {
 		return 0
@@ -109,7 +111,7 @@ func (r *Record) Version(name string) *Version {
 	return nil
 }
 
-// StorageVersion is the name of the version new objects are stored in.
+// StorageVersion returns the name of the storage version.
 func (r *Record) StorageVersion() string {
 	for n := range r.Versions {
 		if r.Versions[n].Storage {
@@ -119,12 +121,7 @@ func (r *Record) StorageVersion() string {
 	return ""
 }
 
-// HasFinalizer says whether the finalizer is still on the CRD.
+// HasFinalizer reports whether the CRD has the finalizer.
 func (r *Record) HasFinalizer(name string) bool {
-	for _, finalizer := range r.Finalizers {
-		if finalizer == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(r.Finalizers, name)
 }

@@ -24,8 +24,9 @@ func recordOfValue(t *testing.T, name string, revision int64, value []byte) *Rec
 	return r
 }
 
-// TestRecordIsTheSameAsFromACompleteDecode holds the short way of reading a CRD to the long one.
+// TestRecordIsTheSameAsFromACompleteDecode compares decoding without schemas with decoding completely.
 func TestRecordIsTheSameAsFromACompleteDecode(t *testing.T) {
+	t.Parallel()
 	for _, manifest := range []string{widgets, ancient} {
 		crd := internalOf(t, manifest)
 		t.Run(crd.Name, func(t *testing.T) {
@@ -60,6 +61,7 @@ func TestRecordIsTheSameAsFromACompleteDecode(t *testing.T) {
 }
 
 func TestRecord(t *testing.T) {
+	t.Parallel()
 	r := recordOfValue(t, "widgets.example.com", 9, []byte(encoded(t, internalOf(t, widgets))))
 	if r.StorageVersion() != "v1" || !r.NamesAccepted || !r.Established || r.Terminating || !r.Namespaced || r.NonStructural {
 		t.Errorf("%+v", r)
@@ -91,6 +93,7 @@ func encoded(t *testing.T, crd *apiextensions.CustomResourceDefinition) []byte {
 }
 
 func TestSpecHash(t *testing.T) {
+	t.Parallel()
 	base := recordOfValue(t, "widgets.example.com", 1, encoded(t, internalOf(t, widgets)))
 	for name, value := range encodings(t, internalOf(t, widgets)) {
 		if got := recordOfValue(t, "widgets.example.com", 2, value).SpecHash; got != base.SpecHash {
@@ -120,6 +123,7 @@ func TestSpecHash(t *testing.T) {
 }
 
 func TestNewRecordRefusesAForeignKey(t *testing.T) {
+	t.Parallel()
 	_, err := NewRecord(entryOf("gadgets.example.com", 1, encoded(t, internalOf(t, widgets))))
 	if err == nil || !strings.Contains(err.Error(), "gadgets.example.com") {
 		t.Errorf("got %v", err)

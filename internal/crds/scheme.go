@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// Scheme knows the group apiextensions.k8s.io (internal, v1 and v1beta1, with conversion and defaulting) and the
-// unversioned meta types every answer may consist of.
+// Scheme has the types of apiextensions.k8s.io (internal, v1 and v1beta1, with conversion and defaulting), and the
+// unversioned meta types that any response may contain.
 var Scheme = newScheme()
 
-// Codecs are the serializers clients may ask for in the group apiextensions.k8s.io: JSON, YAML and protobuf.
+// Codecs are the serializers of apiextensions.k8s.io that clients may request: JSON, YAML and protobuf.
 var Codecs = serializer.NewCodecFactory(Scheme)
 
 func newScheme() *runtime.Scheme {

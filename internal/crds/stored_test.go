@@ -20,6 +20,7 @@ func stripped(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.Cu
 
 // TestKnownValuesReadAsOthers compares what is remembered of a value just written with what is read from its bytes.
 func TestKnownValuesReadAsOthers(t *testing.T) {
+	t.Parallel()
 	for name, manifest := range manifests {
 		t.Run(name, func(t *testing.T) {
 			value, err := EncodeDefinition(internalOf(t, manifest))
@@ -79,6 +80,7 @@ func compareKnown(t *testing.T, value []byte) {
 }
 
 func TestStatusOfOtherForms(t *testing.T) {
+	t.Parallel()
 	stored := opened(t, []byte(widgets))
 	status := stored.Outline.Status.DeepCopy()
 	status.StoredVersions = []string{"v1", "v1beta1"}

@@ -52,10 +52,10 @@ func NewTable(informer cache.SharedIndexInformer) *Table {
 	return t
 }
 
-// OnChange registers a function that the table calls for every change, in order, after it has applied the change. old is nil
-// for a new CRD, new for a deleted one. A CRD that was deleted and created again may arrive as one change with two UIDs. The
-// table calls f in the goroutine of the informer, so f must be quick and must not wait for the table. Register before the
-// informer starts.
+// OnChange registers a function that the table calls for every change, in order, after it has applied the change. old
+// is nil for a new CRD, new for a deleted one. A CRD that was deleted and created again may arrive as one change with
+// two UIDs. The table calls f in the goroutine of the informer, so f must be quick and must not wait for the table.
+// Register before the informer starts.
 func (t *Table) OnChange(f func(old, new *Record)) { t.onChange = append(t.onChange, f) }
 
 // HasSynced reports whether the table holds every CRD that existed when the informer started.
@@ -103,8 +103,8 @@ func (t *Table) All() iter.Seq[*Record] {
 	}
 }
 
-// GroupRevision returns a hash that changes whenever the discovery documents of the group change. It depends on the CRDs only,
-// so it is the same on every replica and after a restart. It is empty for a group without CRDs.
+// GroupRevision returns a hash that changes whenever the discovery documents of the group change. It depends on the
+// CRDs only, so it is the same on every replica and after a restart. It is empty for a group without CRDs.
 func (t *Table) GroupRevision(name string) string {
 	if g, ok := t.groups.Load(name); ok {
 		return g.(*group).revision

@@ -33,6 +33,7 @@ func names(records iter.Seq[*Record]) []string {
 }
 
 func TestTableIndexes(t *testing.T) {
+	t.Parallel()
 	table := newTestTable()
 	var changes []string
 	table.OnChange(func(old, record *Record) {
@@ -84,6 +85,7 @@ func TestTableIndexes(t *testing.T) {
 }
 
 func TestWaitFor(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		revision int64
 		change   func(*Table)
@@ -132,8 +134,9 @@ func TestWaitFor(t *testing.T) {
 	}
 }
 
-// TestWaitForIsNotBeforeOnChange: whoever waited must find everybody else told.
+// TestWaitForIsNotBeforeOnChange tests that WaitFor returns after the OnChange functions.
 func TestWaitForIsNotBeforeOnChange(t *testing.T) {
+	t.Parallel()
 	table := newTestTable()
 	inside, finish := make(chan struct{}), make(chan struct{})
 	table.OnChange(func(_, _ *Record) { close(inside); <-finish })
@@ -151,6 +154,7 @@ func TestWaitForIsNotBeforeOnChange(t *testing.T) {
 }
 
 func TestTableIsReadWhileItChanges(t *testing.T) {
+	t.Parallel()
 	table := newTestTable()
 	var readers sync.WaitGroup
 	stop := make(chan struct{})

@@ -6,13 +6,14 @@ import (
 	"sync"
 )
 
-// waiting is everybody who waits for the table to show a revision.
+// waiting holds the callers of WaitFor.
 type waiting struct {
 	// mu guards all below. It is never held while a change is applied.
 	mu sync.Mutex
-	// seen is the newest revision up to which everything has been applied.
+	// seen is the newest revision up to which all changes have been applied.
 	seen int64
-	// applying is the CRD that is being changed: the table shows it, but not everybody has been told.
+	// applying is the name of the CRD whose change is being applied: Get returns it, but OnChange functions may not
+	// have been called.
 	applying string
 	waiters  map[*waiter]struct{}
 }
@@ -20,18 +21,18 @@ type waiting struct {
 type waiter struct {
 	name     string
 	revision int64
-	done     chan struct{} // closed when the table shows it
+	done     chan struct{} // closed when the table holds it
 }
 
-// WaitFor blocks until the table shows the CRD at that revision or a newer one, or its deletion, and everybody who
-// registered with OnChange has been told. The revision is the one a write of the CRD, or its deletion, returned.
+// WaitFor blocks until the table has applied the CRD at that revision or a newer one, or its deletion, and has called
+// all functions registered with OnChange. revision is the result of a write or a deletion of the CRD.
 func (t *Table) WaitFor(ctx context.Context, name string, revision int64) error {
 	w := &waiter{name: name, revision: revision, done: make(chan struct{})}
-	shown := func() bool {
+	applied := func() bool {
 		record, ok := t.Get(name)
 		return ok && record.Revision >= revision
 	}
-	if t.waiting.add(w, shown) {
+	if t.waiting.add(w, applied) {
 		return nil
 	}
 	defer t.waiting.remove(w)
@@ -43,11 +44,11 @@ func (t *Table) WaitFor(ctx context.Context, name string, revision int64) error 
 	}
 }
 
-// add returns true when there is nothing to wait for.
-func (w *waiting) add(one *waiter, shown func() bool) bool {
+// add returns true if there is nothing to wait for.
+func (w *waiting) add(one *waiter, applied func() bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.seen >= one.revision || w.applying != one.name && shown() {
+	if w.seen >= one.revision || w.applying != one.name && applied() {
 		return true
 	}
 	if w.waiters == nil {
@@ -63,14 +64,15 @@ func (w *waiting) remove(one *waiter) {
 	delete(w.waiters, one)
 }
 
-// begin marks a CRD as being changed.
+// begin marks the change of a CRD as being applied.
 func (w *waiting) begin(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.applying = name
 }
 
-// end wakes those who waited for this revision of the CRD, or, as changes come in order, for anything up to progress.
+// end wakes the waiters for this revision of the CRD and, because changes arrive in order, for all revisions up to
+// progress.
 func (w *waiting) end(name string, revision, progress int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,8 +81,8 @@ func (w *waiting) end(name string, revision, progress int64) {
 	w.wakeLocked(name, revision)
 }
 
-// restart says that a list of that revision has been applied completely. It may be older than what was seen before
-// if etcd was restored from a backup.
+// restart is called when a list at that revision has been applied completely. The revision may be older than seen if
+// etcd was restored from a backup.
 func (w *waiting) restart(revision int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

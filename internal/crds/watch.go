@@ -14,8 +14,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// WatchWithContext returns the changes after a revision. It ends only with its context or Stop, or with an Expired
-// error when events in between are gone for good, after which a reflector lists again.
+// WatchWithContext returns the changes after a revision. The watch ends with its context or Stop, or with an Expired
+// error if events have been compacted, after which the reflector lists again.
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	after, err := strconv.ParseInt(options.ResourceVersion, 10, 64)
 	if err != nil {
@@ -45,7 +45,7 @@ type recordWatch struct {
 	cancel  context.CancelFunc
 }
 
-// Stop ends the watch. It may be called often, and from several goroutines.
+// Stop ends the watch. It may be called more than once and concurrently.
 func (w *recordWatch) Stop() { w.cancel() }
 
 // ResultChan is closed when the watch has ended.
@@ -55,7 +55,7 @@ func (w *recordWatch) run(ctx context.Context, after int64) {
 	defer close(w.results)
 	defer w.watcher.Close()
 	defer w.cancel()
-	// The list before this watch has told everything up to here, in no order. Only now it is known to be complete.
+	// The list before this watch delivered its records in no order. Now all of them have been delivered.
 	complete := newProgress(after)
 	complete.listed = true
 	if !w.send(ctx, watch.Deleted, complete) {
@@ -99,7 +99,7 @@ func (w *recordWatch) send(ctx context.Context, kind watch.EventType, record *Re
 	}
 }
 
-// end tells the reader why there is nothing more to come. After anything but a compaction it may go on where it was.
+// end sends the error that ends the watch. Unless it is a compaction, the reflector may watch again from where it was.
 func (w *recordWatch) end(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -115,14 +115,14 @@ func (w *recordWatch) end(ctx context.Context, err error) {
 	}
 }
 
-// progressName is the name of no CRD: theirs are not empty, and contain no slash.
+// progressName is not the name of a CRD: those contain no slash.
 const progressName = "/progress"
 
-// newProgress is handed through the informer as the deletion of something that does not exist. Nothing but its
-// revision is new: everything up to it has been handed over before.
+// newProgress returns a record that passes the informer as the deletion of a CRD that does not exist. It tells the
+// table that all changes up to its revision have been delivered.
 func newProgress(revision int64) *Record { return newTombstone(progressName, revision) }
 
-// newTombstone is the record of a deletion: a name, and the revision at which the CRD was no longer there.
+// newTombstone returns the record of a deletion: the name and the revision of the deletion.
 func newTombstone(name string, revision int64) *Record {
 	r := &Record{Revision: revision}
 	r.Name = name

@@ -228,7 +228,7 @@ func BenchmarkValidateStatusUpdate(b *testing.B) {
 	})
 }
 
-// BenchmarkRejected is an update that a rule refuses.
+// BenchmarkRejected validates an update that a rule refuses.
 func BenchmarkRejected(b *testing.B) {
 	v, old := New(readCRD(b, "machines")).Version("v1"), machine(b)
 	obj := old.DeepCopy()
@@ -285,7 +285,7 @@ func BenchmarkTypedToObject(b *testing.B) {
 	})
 }
 
-// BenchmarkCompile tells what the parts cost each CRD that needs them.
+// BenchmarkCompile compiles each part of a version.
 func BenchmarkCompile(b *testing.B) {
 	for _, part := range []struct {
 		name    string

@@ -9,8 +9,8 @@ import (
 
 // CoerceOptions are options of Coerce.
 type CoerceOptions struct {
-	// DropInvalidMetadata drops metadata fields of the wrong type instead of returning an error. It is for stored objects, which may be
-	// older than the validation of metadata (T2).
+	// DropInvalidMetadata drops metadata fields of the wrong type instead of returning an error. It is for stored
+	// objects, which may be older than the validation of metadata (T2).
 	DropInvalidMetadata bool
 	// RepairGeneration sets a missing generation to 1. It is for stored objects.
 	RepairGeneration bool
@@ -18,10 +18,10 @@ type CoerceOptions struct {
 	ReturnUnknownFieldPaths bool
 }
 
-// Coerce does to a custom resource what decoding into a Go struct does to an object of a built-in type. It decodes metadata as
-// ObjectMeta, and drops fields that the schema does not declare and nulls that are not allowed and have no default, in embedded
-// resources as well (T1-T3). It uses the schema of the object's version. Objects of other kinds lose unknown metadata only. Coerce
-// modifies obj.
+// Coerce does to a custom resource what decoding into a Go struct does to an object of a built-in type. It decodes
+// metadata as ObjectMeta, and drops fields that the schema does not declare and nulls that are not allowed and have no
+// default, in embedded resources as well (T1-T3). It uses the schema of the object's version. Objects of other kinds
+// lose unknown metadata only. Coerce modifies obj.
 func (s *Set) Coerce(obj map[string]any, o CoerceOptions) (unknownFields []string, err error) {
 	return s.coerce(obj, o, nil)
 }

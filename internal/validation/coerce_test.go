@@ -10,6 +10,7 @@ import (
 )
 
 func TestCoerce(t *testing.T) {
+	t.Parallel()
 	const head = "apiVersion: example.com/v1\nkind: Widget\n"
 	for _, tc := range []struct {
 		name    string
@@ -140,6 +141,7 @@ func TestCoerce(t *testing.T) {
 }
 
 func TestVersionCoerce(t *testing.T) {
+	t.Parallel()
 	obj := object(t, "apiVersion: example.com/v1\nkind: Widget\nspec: {color: red, colour: red}")
 	if _, err := New(readCRD(t, "widgets")).Version("v2").Coerce(obj, CoerceOptions{}); err != nil {
 		t.Fatal(err)
@@ -151,6 +153,7 @@ func TestVersionCoerce(t *testing.T) {
 }
 
 func TestDefault(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ name, crd, in, want string }{
 		{
 			name: "missing fields, null that may not be null, no missing parents",
@@ -204,8 +207,9 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestNewKeepsTheCRD holds that compiling does not modify the CRD that was given.
+// TestNewKeepsTheCRD tests that compiling does not modify the CRD that was given.
 func TestNewKeepsTheCRD(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
 		crd := readCRD(t, name)
 		before := crd.DeepCopy()
@@ -235,8 +239,9 @@ func compileAll(t testing.TB, v *Version) {
 	}
 }
 
-// TestReadBuildsNoValidator holds that decoding compiles nothing but the structural schema.
+// TestReadBuildsNoValidator tests that decoding compiles nothing but the structural schema.
 func TestReadBuildsNoValidator(t *testing.T) {
+	t.Parallel()
 	set := New(readCRD(t, "widgets"))
 	obj := object(t, widget("color: red"))
 	if _, err := set.Coerce(obj, CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
@@ -260,8 +265,8 @@ func TestReadBuildsNoValidator(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that no object makes coercing and defaulting panic, that what they have accepted they accept again, and
-// that they leave it as it is then: what is stored is read the way it was written.
+// FuzzDecode holds that no object makes coercing and defaulting panic, that what they have accepted they accept again,
+// and that they leave it as it is then: what is stored is read the way it was written.
 func FuzzDecode(f *testing.F) {
 	for _, spec := range []string{
 		"color: red", "ports: [{number: 1}]", "template: {metadata: {name: 1}}", "limits: null", "tags: {a: b}",

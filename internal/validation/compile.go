@@ -16,8 +16,8 @@ import (
 // ErrSchema means that the schema of a CRD cannot be compiled. The CRD endpoint accepts no such schema.
 var ErrSchema = errors.New("the server could not properly serve the CR schema")
 
-// Structural returns the structural schema of the version, with pruned defaults. It is nil if the CRD declares no schema, or one
-// that is not structural and preserves unknown fields (T5). It is shared: the caller must not modify it.
+// Structural returns the structural schema of the version, with pruned defaults. It is nil if the CRD declares no
+// schema, or one that is not structural and preserves unknown fields (T5). It is shared: the caller must not modify it.
 func (v *Version) Structural() (*structuralschema.Structural, error) {
 	return v.structural.get(v.compileStructural)
 }
@@ -70,8 +70,8 @@ func (v *Version) objectSchema() (objectSchema, error) {
 	})
 }
 
-// embedded returns the structural schema if it has embedded resources, and nil otherwise. The library would search whole objects
-// for them in vain.
+// embedded returns the structural schema if it has embedded resources, and nil otherwise. The library would search
+// whole objects for them in vain.
 func (v *Version) embedded() (*structuralschema.Structural, error) {
 	s, err := v.Structural()
 	if err != nil || !v.statistics().embedded {
@@ -91,8 +91,8 @@ func (v *Version) openAPISchema() (*spec.Schema, error) {
 	})
 }
 
-// statusOpenAPISchema returns the schema of the status for kube-openapi. It is nil if the status is not a subresource or has no
-// schema.
+// statusOpenAPISchema returns the schema of the status for kube-openapi. It is nil if the status is not a subresource
+// or has no schema.
 func (v *Version) statusOpenAPISchema() (*spec.Schema, error) {
 	return v.statusOpenAPI.get(func() (*spec.Schema, error) {
 		if !v.HasStatus() {

@@ -9,17 +9,18 @@ import (
 // ErrTooLarge means that the defaults of an object take much more space than etcd accepts.
 var ErrTooLarge = errors.New("object is too large with its defaults")
 
-// The size of the defaults that an object may get, in bytes. A request body of empty items could ask for a million large defaults.
+// The size of the defaults that an object may get, in bytes. A request body of empty items could ask for a million
+// large defaults.
 const (
-	// MaxDefaults is for an object to be written. It is more than etcd accepts: the client stops at 2 MiB, the embedded server at
-	// 4 MiB.
+	// MaxDefaults is for an object to be written. It is more than etcd accepts: the client stops at 2 MiB, the embedded
+	// server at 4 MiB.
 	MaxDefaults = 4 << 20
 	// MaxStoredDefaults is for a stored object, which may be older than the defaults.
 	MaxStoredDefaults = 64 << 20
 )
 
-// Default sets the defaults of the schema of the object's version (T4). It does not change objects of other kinds, or of
-// versions that the CRD does not have. It returns ErrTooLarge if the defaults take more than limit bytes.
+// Default sets the defaults of the schema of the object's version (T4). It does not change objects of other kinds, or
+// of versions that the CRD does not have. It returns ErrTooLarge if the defaults take more than limit bytes.
 func (s *Set) Default(obj map[string]any, limit int) error {
 	u := unstructured.Unstructured{Object: obj}
 	gvk := u.GroupVersionKind()

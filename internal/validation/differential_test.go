@@ -77,9 +77,10 @@ func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, versi
 	return s, customresource.NewStatusStrategy(s)
 }
 
-// TestAgainstUpstream holds every decision against that of upstream's strategies, for objects that are valid, invalid and
-// absurd.
+// TestAgainstUpstream compares every decision with upstream's strategies, for objects that are valid, invalid
+// and absurd.
 func TestAgainstUpstream(t *testing.T) {
+	t.Parallel()
 	rounds := 150
 	if testing.Short() {
 		rounds = 30
@@ -109,9 +110,10 @@ func TestAgainstUpstream(t *testing.T) {
 	}
 }
 
-// TestOneOfAgainstUpstream is about keywords for which fewer errors inside mean more outside: were errors dropped there, a value
-// that is valid by itself could be refused as a change.
+// TestOneOfAgainstUpstream is about keywords for which fewer errors inside mean more outside: were errors dropped
+// there, a value that is valid by itself could be refused as a change.
 func TestOneOfAgainstUpstream(t *testing.T) {
+	t.Parallel()
 	crd := readCRD(t, "widgets")
 	main, status := upstream(t, crd, &crd.Spec.Versions[1])
 	ours := New(crd).Version("v2")

@@ -36,8 +36,8 @@ type (
 	}
 )
 
-// check reports whether a value is valid, as the library does, but reports no errors: the caller gets those from the library unless
-// the value is valid.
+// check reports whether a value is valid, as the library does, but reports no errors: the caller gets those from the
+// library unless the value is valid.
 //
 // Values are those that JSON is decoded to: string, int64, float64, bool, nil, map[string]any and []any.
 func (n *node) check(value any) verdict {

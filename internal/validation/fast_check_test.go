@@ -13,8 +13,8 @@ import (
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 )
 
-// choices turn bytes into decisions, so that fuzzing varies what is generated from them. When they are used up, every decision
-// is the first.
+// choices turn bytes into decisions, so that fuzzing varies what is generated from them. When they are used up, every
+// decision is the first.
 type choices []byte
 
 func randomChoices(random *rand.Rand) *choices {
@@ -251,8 +251,9 @@ func compareCheck(t testing.TB, c *choices) (verdict, bool) {
 	return got, want
 }
 
-// TestCheckAgainstLibrary holds verdicts on random values of random schemas against the library.
+// TestCheckAgainstLibrary compares verdicts on random values of random schemas with the library.
 func TestCheckAgainstLibrary(t *testing.T) {
+	t.Parallel()
 	rounds := 20_000
 	if testing.Short() {
 		rounds = 5_000
@@ -288,8 +289,9 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestCheckKnowsOrdinaryObjects holds that valid objects of ordinary CRDs are not left to the library.
+// TestCheckKnowsOrdinaryObjects tests that valid objects of ordinary CRDs are not left to the library.
 func TestCheckKnowsOrdinaryObjects(t *testing.T) {
+	t.Parallel()
 	for _, c := range benchCases(t) {
 		if got := compileFast(t, New(c.crd).Version(c.crd.Spec.Versions[0].Name)).root.check(c.obj.Object); got != valid {
 			t.Errorf("%s: verdict %d", c.name, got)

@@ -32,8 +32,8 @@ func (c *choices) decoding(t testing.TB) (*structuralschema.Structural, map[stri
 	return structural, obj
 }
 
-// compareDecoding compares pruning, list types and defaulting with the library. It returns whether the node reports the object to be
-// clean, and whether it is.
+// compareDecoding compares pruning, list types and defaulting with the library. It returns whether the node reports the
+// object to be clean, and whether it is.
 func compareDecoding(t testing.TB, c *choices) (seen, clean bool) {
 	t.Helper()
 	structural, obj := c.decoding(t)

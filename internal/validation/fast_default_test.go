@@ -16,6 +16,7 @@ import (
 
 // TestDefaultIsBounded tests that the size of defaults is limited: of items, of defaults within defaults, of nulls.
 func TestDefaultIsBounded(t *testing.T) {
+	t.Parallel()
 	crd := manyErrorsCRD()
 	large := strings.Repeat("x", 1000)
 	defaulted := func(value any) *apiextensionsv1.JSON {

@@ -13,13 +13,14 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// maxErrors limits the errors that the library reports for one object. The library compares every error with all previous ones, so
-// an object of one megabyte could keep it busy for many minutes. See docs/upstream.md, "Quadratic error lists".
+// maxErrors limits the errors that the library reports for one object. The library compares every error with all
+// previous ones, so an object of one megabyte could keep it busy for many minutes. See docs/upstream.md, "Quadratic
+// error lists".
 const maxErrors = 500
 
-// errorSearch is the validator that makes the library report the errors of one object. It hides from the library all values that
-// are valid, and all values that an update has not changed, whose errors upstream drops (T9). It stops after maxErrors errors or when
-// ctx is done. An errorSearch is for one validation.
+// errorSearch is the validator that makes the library report the errors of one object. It hides from the library all
+// values that are valid, and all values that an update has not changed, whose errors upstream drops (T9). It stops
+// after maxErrors errors or when ctx is done. An errorSearch is for one validation.
 type errorSearch struct {
 	ctx    context.Context
 	node   *node
@@ -91,8 +92,8 @@ func cost(errs []error) (cost int) {
 	return cost
 }
 
-// validateChildren makes the library use valueValidators for properties and items. The library ignores it inside allOf, anyOf, oneOf and
-// not, so nothing is hidden where fewer errors could make a value invalid.
+// validateChildren makes the library use valueValidators for properties and items. The library ignores it inside allOf,
+// anyOf, oneOf and not, so nothing is hidden where fewer errors could make a value invalid.
 func (v *valueValidator) validateChildren(options *validate.SchemaValidatorOptions) {
 	options.NewValidatorForField = func(name string, schema *spec.Schema, _ any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
 		change := v.change.Key(name)
@@ -106,12 +107,12 @@ func (v *valueValidator) validateChildren(options *validate.SchemaValidatorOptio
 	}
 }
 
-// maxLogicValues is the size of the largest value that the library validates against allOf, anyOf, oneOf and not. The library collects
-// and compares the errors of all branches, even if another branch matches.
+// maxLogicValues is the size of the largest value that the library validates against allOf, anyOf, oneOf and not. The
+// library collects and compares the errors of all branches, even if another branch matches.
 const maxLogicValues = 5000
 
-// withoutLogic returns the schema of the value. If the value is large, it removes allOf, anyOf, oneOf and not from the schema and
-// returns an error if the value does not match them.
+// withoutLogic returns the schema of the value. If the value is large, it removes allOf, anyOf, oneOf and not from the
+// schema and returns an error if the value does not match them.
 func (v *valueValidator) withoutLogic(value any) (*spec.Schema, error) {
 	if s := v.schema; len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 && s.Not == nil || !exceeds(value, maxLogicValues) {
 		return s, nil

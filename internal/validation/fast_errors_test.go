@@ -2,7 +2,8 @@
 
 package validation
 
-// The library alone does not bound its work for objects with very many errors, so these tests would not end with the tag library.
+// The library alone does not bound its work for objects with very many errors, so these tests would not end with the
+// tag library.
 
 import (
 	"context"
@@ -25,9 +26,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestManyErrors tests that an object with very many errors is refused with some of them, that errors of unchanged values do not count,
-// and that they hide no others. The library's work is quadratic in the errors it finds, so the test counts those.
+// TestManyErrors tests that an object with very many errors is refused with some of them, that errors of unchanged
+// values do not count, and that they hide no others. The library's work is quadratic in the errors it finds, so the
+// test counts those.
 func TestManyErrors(t *testing.T) {
+	t.Parallel()
 	const many = 10_000
 	version := manyErrorsVersion()
 	object := func(list []any, fields map[string]any) *unstructured.Unstructured {
@@ -109,8 +112,10 @@ func (p *countedContext) Err() error {
 	return nil
 }
 
-// TestErrorSearchEndsWithRequest tests that the search ends with the context, and that the object does not pass for valid then.
+// TestErrorSearchEndsWithRequest tests that the search ends with the context, and that the object does not pass for
+// valid then.
 func TestErrorSearchEndsWithRequest(t *testing.T) {
+	t.Parallel()
 	version := manyErrorsVersion()
 	object := func(items int) *unstructured.Unstructured {
 		list := make([]any, items)
@@ -133,8 +138,10 @@ func TestErrorSearchEndsWithRequest(t *testing.T) {
 	}
 }
 
-// TestManyErrorsInLogic tests that the library does not collect the errors of large values in branches of anyOf and the like.
+// TestManyErrorsInLogic tests that the library does not collect the errors of large values in branches of anyOf and the
+// like.
 func TestManyErrorsInLogic(t *testing.T) {
+	t.Parallel()
 	const both = `"limited" must validate its schemas (allOf, anyOf, oneOf, not); it is too large to tell why it does not`
 	version := manyErrorsVersion()
 	with := func(field string, count int, item any) *unstructured.Unstructured {
@@ -172,6 +179,7 @@ func TestManyErrorsInLogic(t *testing.T) {
 
 // TestLogicByBranches tests that validating branch by branch has the same result as the library.
 func TestLogicByBranches(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 8))
 	var fitting, others int
 	for fitting+others < 2000 {
@@ -205,8 +213,10 @@ func TestLogicByBranches(t *testing.T) {
 	t.Logf("%d values fit, %d do not", fitting, others)
 }
 
-// TestUnchangedErrorsAgainstUpstream tests that of hundreds of errors, most of them of unchanged values, upstream's are reported.
+// TestUnchangedErrorsAgainstUpstream tests that of hundreds of errors, most of them of unchanged values, upstream's are
+// reported.
 func TestUnchangedErrorsAgainstUpstream(t *testing.T) {
+	t.Parallel()
 	crd := manyErrorsCRD()
 	main, _ := upstream(t, crd, &crd.Spec.Versions[0])
 	ours := New(crd).Version("v1")

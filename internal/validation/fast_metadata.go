@@ -13,8 +13,8 @@ func readMetadataFast(obj map[string]any, o CoerceOptions) (metadata, []string, 
 	return readMetadataWithLibrary(obj, o)
 }
 
-// canonicalMetadata reports whether decoding metadata as ObjectMeta and encoding it again would certainly not change it, and returns the
-// generation. Nearly all metadata is canonical.
+// canonicalMetadata reports whether decoding metadata as ObjectMeta and encoding it again would certainly not change
+// it, and returns the generation. Nearly all metadata is canonical.
 func canonicalMetadata(metadata any) (generation int64, ok bool) {
 	fields, ok := metadata.(map[string]any)
 	if !ok || fields == nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// node is the compiled form of one node of a structural schema. It is compiled when the first value meets it, because objects
-// use a small part of a large schema. It is safe for concurrent use.
+// node is the compiled form of one node of a structural schema. It is compiled when the first value meets it, because
+// objects use a small part of a large schema. It is safe for concurrent use.
 type node struct {
 	types    kinds // anyKind without a type
 	nullable bool
@@ -46,8 +46,8 @@ type (
 		properties                   children
 		// defaults are the properties that have one.
 		defaults []propertyDefault
-		// additional is the schema of undeclared properties. Without it, open means that they may be anything, closed that there must
-		// be none.
+		// additional is the schema of undeclared properties. Without it, open means that they may be anything, closed
+		// that there must be none.
 		additional   *child
 		open, closed bool
 	}
@@ -144,7 +144,8 @@ func (n *node) statusNode() *node {
 	return &node{types: anyKind}
 }
 
-// compileNode compiles one node and its allOf, anyOf, oneOf and not. The node is opaque if it cannot be compiled exactly.
+// compileNode compiles one node and its allOf, anyOf, oneOf and not. The node is opaque if it cannot be compiled
+// exactly.
 func compileNode(s *structuralschema.Structural) *node {
 	types, known := kindsByName[s.Type]
 	if s.XIntOrString {
@@ -216,8 +217,8 @@ func (n *node) compileText(values *structuralschema.ValueValidation, format stri
 	n.text = &textCheck{minLength: values.MinLength, maxLength: values.MaxLength, pattern: values.Pattern, format: format}
 }
 
-// compileNumber compiles the keywords for numbers. The library refuses every number if a limit is not of the type, such as 0.5 for
-// integers.
+// compileNumber compiles the keywords for numbers. The library refuses every number if a limit is not of the type, such
+// as 0.5 for integers.
 func (n *node) compileNumber(values *structuralschema.ValueValidation, format string) {
 	var typeName string
 	switch n.types {

@@ -1,7 +1,8 @@
 package validation
 
-// clean reports whether pruning would certainly leave the value unchanged (T1): it has no field that the schema does not declare,
-// and no null that is not allowed and has no default. Nearly all values are clean. n is nil where there is no schema.
+// clean reports whether pruning would certainly leave the value unchanged (T1): it has no field that the schema does
+// not declare, and no null that is not allowed and has no default. Nearly all values are clean. n is nil where there is
+// no schema.
 func (n *node) clean(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -24,8 +25,8 @@ func (n *node) preservesUnknown() bool {
 	return n != nil && n.preserve
 }
 
-// cleanObject is clean for objects. resource means that the object has apiVersion, kind and metadata, from which pruning removes
-// only nulls that the schema declares.
+// cleanObject is clean for objects. resource means that the object has apiVersion, kind and metadata, from which
+// pruning removes only nulls that the schema declares.
 func (n *node) cleanObject(fields map[string]any, resource bool) bool {
 	resource = resource || n != nil && n.embedded
 	for name, value := range fields {

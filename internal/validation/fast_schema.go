@@ -9,11 +9,13 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// fastSchema is the objectSchema for the common case: an object with nothing to prune and without errors. It recognises such
-// objects by its own compiled form of the schema, whose nodes are compiled once; the library builds its validators for every value
-// anew. Everything else goes to the library, which makes all error messages. Fuzz tests compare the two.
+// fastSchema is the objectSchema for the common case: an object with nothing to prune and without errors. It recognises
+// such objects by its own compiled form of the schema, whose nodes are compiled once; the library builds its validators
+// for every value anew. Everything else goes to the library, which makes all error messages. Fuzz tests compare the
+// two.
 //
-// fastSchema also bounds the work for hostile objects: the size of defaults, and the number of errors that the library finds.
+// fastSchema also bounds the work for hostile objects: the size of defaults, and the number of errors that the library
+// finds.
 //
 // See docs/upstream.md, "Validators are built for every value" and "Quadratic error lists".
 type fastSchema struct {
@@ -63,8 +65,8 @@ func (s *fastSchema) validate(ctx context.Context, obj map[string]any) field.Err
 	})
 }
 
-// validateUpdate may ignore old if obj is valid: the library only drops errors of unchanged values, but not inside oneOf and not,
-// where fewer errors could make a value invalid.
+// validateUpdate may ignore old if obj is valid: the library only drops errors of unchanged values, but not inside
+// oneOf and not, where fewer errors could make a value invalid.
 func (s *fastSchema) validateUpdate(ctx context.Context, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
 	if s.root.check(obj) == valid {
 		return nil
@@ -90,8 +92,8 @@ func (s *fastSchema) validateLists(obj map[string]any) field.ErrorList {
 	return library.validateLists(obj)
 }
 
-// fallBack validates with the library. n is the compiled form of the schema of the validated value. The library stops at maxErrors,
-// and when ctx is done.
+// fallBack validates with the library. n is the compiled form of the schema of the validated value. The library stops
+// at maxErrors, and when ctx is done.
 func (s *fastSchema) fallBack(ctx context.Context, n *node, validate func(library *librarySchema) field.ErrorList) field.ErrorList {
 	search := &errorSearch{ctx: ctx, node: n, left: maxErrors}
 	library := s.library
@@ -106,8 +108,8 @@ func (s *fastSchema) fallBack(ctx context.Context, n *node, validate func(librar
 	return errs
 }
 
-// keyedLists returns the part of a schema that leads to lists of type set and map, nil if there are none. The library copies the
-// schema of every field on its way.
+// keyedLists returns the part of a schema that leads to lists of type set and map, nil if there are none. The library
+// copies the schema of every field on its way.
 func keyedLists(s *structuralschema.Structural) *structuralschema.Structural {
 	if s == nil {
 		return nil

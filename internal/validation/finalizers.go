@@ -19,7 +19,8 @@ var standardFinalizers = sets.New(
 	string(corev1.FinalizerKubernetes),
 )
 
-// WarningsForFinalizers returns warnings about the names of finalizers that obj has and old does not have (W14). old may be nil.
+// WarningsForFinalizers returns warnings about the names of finalizers that obj has and old does not have (W14). old
+// may be nil.
 func WarningsForFinalizers(obj, old *unstructured.Unstructured) []string {
 	finalizers := obj.GetFinalizers()
 	if len(finalizers) == 0 {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// lazy holds a value that is built on first use. Unlike sync.OnceValues it needs no closure in advance, so an unused CRD costs only
-// zero values. The zero lazy is ready to use. It must not be copied.
+// lazy holds a value that is built on first use. Unlike sync.OnceValues it needs no closure in advance, so an unused
+// CRD costs only zero values. The zero lazy is ready to use. It must not be copied.
 type lazy[T any] struct {
 	built atomic.Pointer[result[T]]
 	mu    sync.Mutex // held while building, so that the value is built only once

@@ -5,15 +5,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// metadata holds the metadata of an object while the schema is applied to the rest, because the schema need not declare it. It is
-// zero for an object without metadata.
+// metadata holds the metadata of an object while the schema is applied to the rest, because the schema need not declare
+// it. It is zero for an object without metadata.
 type metadata struct {
 	canonical map[string]any     // metadata that is written back unchanged
 	decoded   *metav1.ObjectMeta // any other metadata
 }
 
-// readMetadataWithLibrary decodes the metadata of an object as ObjectMeta. It drops unknown fields, and returns their paths if o asks for
-// them. Depending on o, fields of the wrong type are dropped or an error.
+// readMetadataWithLibrary decodes the metadata of an object as ObjectMeta. It drops unknown fields, and returns their
+// paths if o asks for them. Depending on o, fields of the wrong type are dropped or an error.
 func readMetadataWithLibrary(obj map[string]any, o CoerceOptions) (meta metadata, unknownFields []string, err error) {
 	if _, ok := obj["metadata"]; !ok {
 		return metadata{}, nil, nil

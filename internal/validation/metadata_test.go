@@ -10,6 +10,7 @@ import (
 )
 
 func TestCanonicalMeta(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		`{}`:                              true,
 		`{name: a, uid: b}`:               true,
@@ -73,7 +74,7 @@ func roundTripped(t *testing.T, metadata any) {
 	}
 }
 
-// FuzzCanonicalMeta holds that metadata said to be canonical is.
+// FuzzCanonicalMeta tests that metadata reported to be canonical is canonical.
 func FuzzCanonicalMeta(f *testing.F) {
 	for _, text := range []string{
 		`{name: a, generation: 1, creationTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 0, labels: {a: b}, finalizers: [a]}`,

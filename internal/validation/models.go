@@ -23,8 +23,9 @@ var (
 	scaleModel      = autoscalingv1.Scale{}.OpenAPIModelName()
 )
 
-// builtInTypes returns the types that the models of CRDs refer to, and Scale. There are two sets because preserveUnknownFields (T5)
-// affects metadata as well. All CRDs share them: a copy for each CRD would take more memory than most schemas.
+// builtInTypes returns the types that the models of CRDs refer to, and Scale. There are two sets because
+// preserveUnknownFields (T5) affects metadata as well. All CRDs share them: a copy for each CRD would take more memory
+// than most schemas.
 func builtInTypes(preserveUnknownFields bool) ([]smdschema.TypeDef, error) {
 	if preserveUnknownFields {
 		return lenientBuiltInTypes()
@@ -76,8 +77,8 @@ func (v *Version) convertModel(name string) ([]smdschema.TypeDef, error) {
 	return slices.DeleteFunc(converted.Types, func(def smdschema.TypeDef) bool { return def.Name != name }), nil
 }
 
-// objectModel returns the OpenAPI model of whole objects. It does not describe their fields if there is no valid structural schema,
-// which only CRDs created before v1 lack (T5).
+// objectModel returns the OpenAPI model of whole objects. It does not describe their fields if there is no valid
+// structural schema, which only CRDs created before v1 lack (T5).
 func objectModel(structural *structuralschema.Structural, stats schemaStatistics) *spec.Schema {
 	if structural == nil || stats.unknownTypes || len(structuralschema.ValidateStructural(nil, structural)) > 0 {
 		return new(spec.Schema).Typed("object", "")

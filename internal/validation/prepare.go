@@ -16,8 +16,8 @@ func (v *Version) PrepareForCreate(obj *unstructured.Unstructured) {
 	obj.SetGeneration(1)
 }
 
-// PrepareForUpdate restores the old status if it is a subresource (S1), and increments the generation if anything but metadata
-// changes (W13). The two objects may share the status afterwards.
+// PrepareForUpdate restores the old status if it is a subresource (S1), and increments the generation if anything but
+// metadata changes (W13). The two objects may share the status afterwards.
 func (v *Version) PrepareForUpdate(obj, old *unstructured.Unstructured) {
 	if v.HasStatus() {
 		if status, ok := old.Object["status"]; ok {
@@ -31,8 +31,8 @@ func (v *Version) PrepareForUpdate(obj, old *unstructured.Unstructured) {
 	}
 }
 
-// PrepareForStatusUpdate restores everything but the status and the managed fields (S1). The two objects may share the restored
-// values afterwards, but not metadata itself.
+// PrepareForStatusUpdate restores everything but the status and the managed fields (S1). The two objects may share the
+// restored values afterwards, but not metadata itself.
 func (v *Version) PrepareForStatusUpdate(obj, old *unstructured.Unstructured) {
 	restored := unstructured.Unstructured{Object: maps.Clone(old.Object)}
 	if metadata, ok := old.Object["metadata"].(map[string]any); ok {

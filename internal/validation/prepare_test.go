@@ -9,6 +9,7 @@ import (
 )
 
 func TestSameJSON(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(15, 16))
 	same := 0
 	for range 5_000 {
@@ -34,8 +35,9 @@ func TestSameJSON(t *testing.T) {
 	}
 }
 
-// TestPrepareForStatusUpdateShares holds that what is done to an object's metadata later does not reach the old one.
+// TestPrepareForStatusUpdateShares tests that what is done to an object's metadata later does not reach the old one.
 func TestPrepareForStatusUpdateShares(t *testing.T) {
+	t.Parallel()
 	obj, old := machine(t), machine(t)
 	New(readCRD(t, "machines")).Version("v1").PrepareForStatusUpdate(obj, old)
 	obj.SetLabels(map[string]string{"new": "label"})

@@ -10,8 +10,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// ratchet correlates a changed object with the old one, so that errors of unchanged values can be dropped (T9). It is nil if the feature
-// is disabled, or without the structural schema that correlating needs.
+// ratchet correlates a changed object with the old one, so that errors of unchanged values can be dropped (T9). It is
+// nil if the feature is disabled, or without the structural schema that correlating needs.
 type ratchet struct {
 	correlated *common.CorrelatedObject
 }
@@ -44,8 +44,9 @@ func (r *ratchet) observe() {
 	}
 }
 
-// correlatingSchema is the schema of one correlation. The library's own converts all properties of an object whenever one of them is
-// read; this one does so once. See docs/upstream.md, "Schemas of CEL convert all properties on every read".
+// correlatingSchema is the schema of one correlation. The library's own converts all properties of an object whenever
+// one of them is read; this one does so once. See docs/upstream.md, "Schemas of CEL convert all properties on every
+// read".
 type correlatingSchema struct {
 	model.Structural
 	properties map[string]common.Schema

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// ReplicasPathMappings returns for every apiVersion the path of the replicas of the scale subresource, nil for a version without the
-// subresource (W9).
+// ReplicasPathMappings returns for every apiVersion the path of the replicas of the scale subresource, nil for a
+// version without the subresource (W9).
 func (s *Set) ReplicasPathMappings() managedfields.ResourcePathMappings {
 	mappings := managedfields.ResourcePathMappings{}
 	for _, v := range s.versions {

@@ -6,12 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// objectSchema applies the schema of one version to whole objects. librarySchema does so by calling Kubernetes' libraries only.
-// fastSchema calls librarySchema unless it finds out faster that there is nothing to do. Building with the tag library selects
-// librarySchema, see newObjectSchema. Implementations are safe for concurrent use.
+// objectSchema applies the schema of one version to whole objects. librarySchema does so by calling Kubernetes'
+// libraries only. fastSchema calls librarySchema unless it finds out faster that there is nothing to do. Building with
+// the tag library selects librarySchema, see newObjectSchema. Implementations are safe for concurrent use.
 type objectSchema interface {
-	// prune removes unknown fields (T1), and nulls that are not allowed and have no default. It returns the paths of the fields if
-	// trackUnknown is set.
+	// prune removes unknown fields (T1), and nulls that are not allowed and have no default. It returns the paths of
+	// the fields if trackUnknown is set.
 	prune(obj map[string]any, trackUnknown bool) (unknownFields []string)
 	// setDefaults sets the defaults (T4). It returns ErrTooLarge if they add more than limit bytes.
 	setDefaults(obj map[string]any, limit int) error

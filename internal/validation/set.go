@@ -26,8 +26,9 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) *Set {
 	})
 }
 
-// NewLazy returns the set of a CRD that is held in memory without its schemas, which are the largest part of it. crd needs everything but
-// the schemas. The set calls load whenever it compiles a part. It does not keep the result, but may modify it.
+// NewLazy returns the set of a CRD that is held in memory without its schemas, which are the largest part of it. crd
+// needs everything but the schemas. The set calls load whenever it compiles a part. It does not keep the result, but
+// may modify it.
 func NewLazy(crd *apiextensionsv1.CustomResourceDefinition, load func() (*apiextensions.CustomResourceDefinition, error)) *Set {
 	kind := crd.Status.AcceptedNames.Kind
 	if kind == "" {
@@ -56,8 +57,8 @@ func (s *Set) Version(name string) *Version {
 	return nil
 }
 
-// TypeConverter returns the type converter of managed fields. It converts the schema of a version when it meets the first object of
-// that version, and reports then if it cannot.
+// TypeConverter returns the type converter of managed fields. It converts the schema of a version when it meets the
+// first object of that version, and reports then if it cannot.
 func (s *Set) TypeConverter() (managedfields.TypeConverter, error) {
 	return s.types, nil
 }

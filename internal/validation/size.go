@@ -1,7 +1,7 @@
 package validation
 
-// The approximate size of compiled parts in bytes per node of the schema. The size of a CEL program depends little on its rule.
-// TestBytes compares these figures with real schemas.
+// The approximate size of compiled parts in bytes per node of the schema. The size of a CEL program depends little on
+// its rule. TestBytes compares these figures with real schemas.
 const (
 	bytesStructural = 650 // with the compiled form of fastSchema
 	bytesOpenAPI    = 700

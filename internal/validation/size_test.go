@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestBytes compares the estimates with the memory that the parts of a hundred sets take. If CRDS is set, it reads the CRDs of that
-// directory.
+// TestBytes compares the estimates with the memory that the parts of a hundred sets take. If CRDS is set, it reads the
+// CRDs of that directory.
 func TestBytes(t *testing.T) {
 	crds := weighedCRDs(t)
 	sets := make([]*Set, len(crds))

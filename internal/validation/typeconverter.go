@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// typeConverter types the objects of a CRD by the schema of their version (O6). The library's converter would type them in the same
-// way, but holds the types of all versions and a copy of the built-in types for every CRD.
+// typeConverter types the objects of a CRD by the schema of their version (O6). The library's converter would type them
+// in the same way, but holds the types of all versions and a copy of the built-in types for every CRD.
 type typeConverter struct {
 	set *Set
 }

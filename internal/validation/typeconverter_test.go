@@ -40,9 +40,10 @@ func upstreamModels(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition)
 	return merged.Components.Schemas
 }
 
-// TestTypesAgainstUpstream holds that an object's types are those that upstream makes: every type of ours is one of
+// TestTypesAgainstUpstream tests that an object's types are those that upstream makes: every type of ours is one of
 // theirs, under the same name and with the same content.
 func TestTypesAgainstUpstream(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
 		crd := readCRD(t, name)
 		set := New(crd)
@@ -103,8 +104,9 @@ func sortRef(r smdschema.TypeRef) smdschema.TypeRef {
 	return r
 }
 
-// TestTypeConverterAgainstUpstream holds that objects come out of typing, comparing and merging as they do upstream.
+// TestTypeConverterAgainstUpstream tests that objects come out of typing, comparing and merging as they do upstream.
 func TestTypeConverterAgainstUpstream(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
 		crd := readCRD(t, name)
 		set := New(crd)
@@ -196,6 +198,7 @@ func typing(converter managedfields.TypeConverter, obj, old *unstructured.Unstru
 }
 
 func TestTypeConverterScale(t *testing.T) {
+	t.Parallel()
 	converter, err := New(readCRD(t, "widgets")).TypeConverter()
 	if err != nil {
 		t.Fatal(err)
@@ -216,9 +219,10 @@ func TestTypeConverterScale(t *testing.T) {
 	}
 }
 
-// TestFieldManagerDropsUnknownVersions holds that the managed fields of a version that the CRD no longer has do not fail a
-// write: the error for it is one that the library knows.
+// TestFieldManagerDropsUnknownVersions tests that the managed fields of a version that the CRD no longer has do not
+// fail a write: the error for it is one that the library knows.
 func TestFieldManagerDropsUnknownVersions(t *testing.T) {
+	t.Parallel()
 	set := New(readCRD(t, "widgets"))
 	converter, err := set.TypeConverter()
 	if err != nil {
@@ -265,8 +269,9 @@ func (noDefaults) Default(runtime.Object) {}
 
 type creator struct{ runtime.ObjectCreater }
 
-// TestConcurrentUse compiles and uses everything from several goroutines; the race detector looks on.
+// TestConcurrentUse compiles and uses everything from several goroutines, for the race detector.
 func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
 		set := New(readCRD(t, name))
 		converter, err := set.TypeConverter()

@@ -11,8 +11,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// ValidateCreate validates a new object. The errors are in upstream's order: type, metadata, schema, scale, embedded metadata, list
-// types, rules.
+// ValidateCreate validates a new object. The errors are in upstream's order: type, metadata, schema, scale, embedded
+// metadata, list types, rules.
 func (v *Version) ValidateCreate(ctx context.Context, obj *unstructured.Unstructured) field.ErrorList {
 	c, err := v.compiled()
 	if err != nil {
@@ -51,8 +51,8 @@ func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Uns
 	return append(errs, c.validateRules(ctx, errs, obj.Object, old.Object, ratchet)...)
 }
 
-// ValidateStatusUpdate validates an object whose status has changed. The schema applies to the status only, the rules to the whole
-// object (S2).
+// ValidateStatusUpdate validates an object whose status has changed. The schema applies to the status only, the rules
+// to the whole object (S2).
 func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
 	c, err := v.compiled()
 	if err != nil {
@@ -101,8 +101,8 @@ func (c *compiledVersion) validateListsUpdate(obj, old *unstructured.Unstructure
 	return errs
 }
 
-// validateRules evaluates the x-kubernetes-validations rules, unless errs show that the object does not have the shape for which the
-// rules were compiled (T10). old is nil on create.
+// validateRules evaluates the x-kubernetes-validations rules, unless errs show that the object does not have the shape
+// for which the rules were compiled (T10). old is nil on create.
 func (c *compiledVersion) validateRules(ctx context.Context, errs field.ErrorList, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
 	if c.rules == nil {
 		return nil

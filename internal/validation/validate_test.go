@@ -19,6 +19,7 @@ func texts(errs field.ErrorList) []string {
 }
 
 func TestValidateCreate(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		spec string
@@ -127,6 +128,7 @@ func TestValidateCreate(t *testing.T) {
 }
 
 func TestValidateUpdate(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name     string
 		old, new string
@@ -166,8 +168,9 @@ func TestValidateUpdate(t *testing.T) {
 	}
 }
 
-// TestValidateStatusUpdate holds that the schema is held against the status only, and rules against everything.
+// TestValidateStatusUpdate tests that the schema is held against the status only, and rules against everything.
 func TestValidateStatusUpdate(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name     string
 		spec     string
@@ -211,6 +214,7 @@ func TestValidateStatusUpdate(t *testing.T) {
 }
 
 func TestWithoutStructuralSchema(t *testing.T) {
+	t.Parallel()
 	set := New(readCRD(t, "relics"))
 	ctx := context.Background()
 	obj := wrap(t, "{apiVersion: example.com/v1, kind: Relic, metadata: {name: a, resourceVersion: '1'}, spec: {age: 1, other: 2}}")

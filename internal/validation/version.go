@@ -78,8 +78,8 @@ func (v *Version) ResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return fields
 }
 
-// StatusResetFields returns the fields that a write of the status does not own: metadata and spec. It returns them for every version
-// of the CRD that has the subresource, since managed fields may be recorded in any of them.
+// StatusResetFields returns the fields that a write of the status does not own: metadata and spec. It returns them for
+// every version of the CRD that has the subresource, since managed fields may be recorded in any of them.
 func (v *Version) StatusResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := map[fieldpath.APIVersion]*fieldpath.Set{}
 	for _, other := range v.set.versions {

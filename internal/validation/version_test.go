@@ -9,6 +9,7 @@ import (
 )
 
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	set := New(readCRD(t, "widgets"))
 	if set.Version("v9") != nil {
 		t.Error("v9 should not exist")
@@ -46,6 +47,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestSelectableFields(t *testing.T) {
+	t.Parallel()
 	crd := readCRD(t, "widgets")
 	crd.Spec.Versions[0].SelectableFields = append(crd.Spec.Versions[0].SelectableFields,
 		apiextensionsv1.SelectableField{JSONPath: ".spec.free.deep.er"},
@@ -81,6 +83,7 @@ func TestSelectableFields(t *testing.T) {
 }
 
 func TestSelectableFieldsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	for path, want := range map[string]string{
 		".spec[":  "unexpected error parsing jsonPath: ",
 		".spec.*": "unexpectedly received more than one JSON path result",
@@ -95,6 +98,7 @@ func TestSelectableFieldsThatCannotBeRead(t *testing.T) {
 }
 
 func TestWarningsForFinalizers(t *testing.T) {
+	t.Parallel()
 	obj := wrap(t, "{metadata: {finalizers: [kubernetes, orphan, foregroundDeletion, plain, dotted.name, example.com/ok, 'bad name', old]}}")
 	old := wrap(t, "{metadata: {finalizers: [old]}}")
 	got := WarningsForFinalizers(obj, old)
