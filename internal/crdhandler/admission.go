@@ -156,14 +156,12 @@ func (a *admitter) validateUpdate(ctx context.Context, obj, old, options runtime
 	if a.validating == nil || !a.validating.Handles(admission.Update) {
 		return nil
 	}
-	if part, ok := a.scope.part.(interface {
-		shown(parent runtime.Object) (runtime.Object, error)
-	}); ok {
+	if scale := a.scope.scale; scale != nil {
 		var err error
-		if obj, err = part.shown(obj); err != nil {
+		if obj, err = scale.shown(obj); err != nil {
 			return err
 		}
-		if old, err = part.shown(old); err != nil {
+		if old, err = scale.shown(old); err != nil {
 			return err
 		}
 	}

@@ -94,7 +94,7 @@ func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Obj
 
 // newObject returns an empty object of the endpoint in the hub version.
 func (s *requestScope) newObject() (runtime.Object, error) {
-	if s.part != nil {
+	if s.scale != nil {
 		return &autoscalingv1.Scale{}, nil
 	}
 	return s.objects.creater.New(s.hub.WithKind(s.kind.Kind))

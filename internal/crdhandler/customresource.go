@@ -94,7 +94,7 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale.subresource = "scale"
 	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	scale.serializer, scale.standardSerializers = scaleSerializer(), nil
-	scale.part = newScalePart(info, version, s.hub)
+	scale.scale = &scaleConversion{info: info, version: version, hub: s.hub}
 	scale.table = sync.OnceValues(scaleTable)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (resetFields, error) { return nil, nil })
 	return &scale

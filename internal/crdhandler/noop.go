@@ -28,7 +28,7 @@ type noOpCheck struct {
 // patches other than apply, which clients seldom repeat.
 func (p *patchRequest) newNoOpCheck() *noOpCheck {
 	s := p.scope
-	if !p.applies() || p.admission.dryRun || s.part != nil || s.inEffect != nil || s.config.Admission != nil {
+	if !p.applies() || p.admission.dryRun || s.scale != nil || s.inEffect != nil || s.config.Admission != nil {
 		return nil
 	}
 	digest := sha256.New()

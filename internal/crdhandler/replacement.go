@@ -53,8 +53,8 @@ func (r *replacement) run(ctx context.Context, noOp *noOpCheck) (updateResult, e
 	}
 	update := guardedUpdate{scope: s, key: key, change: r, dryRun: a.dryRun, noOp: noOp}
 	res, err := update.run(ctx)
-	if err == nil && res.entry == nil && s.part != nil {
-		if res.obj, err = s.part.read(res.obj); err != nil {
+	if err == nil && res.entry == nil && s.scale != nil {
+		if res.obj, err = s.scale.read(res.obj); err != nil {
 			return updateResult{}, apierrors.NewBadRequest(err.Error())
 		}
 	}
@@ -119,10 +119,10 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (prop
 
 // buildFrom returns the new object, admitted. At the scale endpoint builder and admission see Scales.
 func (r *replacement) buildFrom(ctx context.Context, existing runtime.Object) (runtime.Object, error) {
-	if r.scope.part == nil {
+	if r.scope.scale == nil {
 		return r.buildAdmitted(ctx, existing)
 	}
-	before, merge, err := r.scope.part.edit(existing)
+	before, merge, err := r.scope.scale.edit(existing)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 
 // printed returns the object to encode. If the client wants no more than metadata, nothing else is decoded.
 func (s *requestScope) printed(ctx context.Context, printer printing.Printer, mediaType negotiation.MediaTypeOptions, res result) (runtime.Object, error) {
-	if target := mediaType.Convert; res.entry != nil && s.part == nil && target != nil && target.Kind == "PartialObjectMetadata" {
+	if target := mediaType.Convert; res.entry != nil && s.scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
 		view, err := s.metadataView(ctx, res.entry)
 		if err != nil {
 			return nil, s.storageError(err, stored.Name(res.entry.Key))
@@ -96,9 +96,9 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 			return nil, s.storageError(err, stored.Name(res.entry.Key))
 		}
 	}
-	// The parent of a part is always unstructured; the part itself and a Status are not.
-	if parent, ok := obj.(*unstructured.Unstructured); ok && s.part != nil {
-		return s.part.read(parent)
+	// A stored object is always unstructured here; a Scale and a Status are not.
+	if cr, ok := obj.(*unstructured.Unstructured); ok && s.scale != nil {
+		return s.scale.read(cr)
 	}
 	return obj, nil
 }
@@ -130,7 +130,7 @@ func (s *requestScope) printing() *printing.Endpoint {
 
 // fromBytes reports whether a response in this format consists of the bytes of views.
 func (s *requestScope) fromBytes(mediaType negotiation.MediaTypeOptions) bool {
-	return mediaType.Accepted.MediaType == runtime.ContentTypeJSON && mediaType.Convert == nil && s.part == nil
+	return mediaType.Accepted.MediaType == runtime.ContentTypeJSON && mediaType.Convert == nil && s.scale == nil
 }
 
 // logsResponseObject reports whether the audit policy logs the answer as an object.

@@ -14,18 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// scalePart is the scale of custom resources: an autoscaling/v1 Scale made of the fields that their definition names
-// (S3). A write of a Scale stores its replicas only.
-type scalePart struct {
+// scaleConversion converts between custom resources and autoscaling/v1 Scales, which are made of the fields that the definition
+// names (S3). A write of a Scale stores its replicas only.
+type scaleConversion struct {
 	info    *crdInfo
 	version string
 	hub     schema.GroupVersion
-}
-
-var _ part = &scalePart{}
-
-func newScalePart(info *crdInfo, version string, hub schema.GroupVersion) part {
-	return &scalePart{info: info, version: version, hub: hub}
 }
 
 // scalePaths are the paths of a Scale's fields in a custom resource.
@@ -34,14 +28,14 @@ type scalePaths struct {
 	selector                     string // empty: none
 }
 
-func (p *scalePart) paths() (scalePaths, error) {
-	version, err := p.info.version(p.version)
+func (c *scaleConversion) paths() (scalePaths, error) {
+	version, err := c.info.version(c.version)
 	if err != nil {
 		return scalePaths{}, err
 	}
 	scale := version.HasScale()
 	if scale == nil {
-		return scalePaths{}, fmt.Errorf("version %s has no scale", p.version)
+		return scalePaths{}, fmt.Errorf("version %s has no scale", c.version)
 	}
 	paths := scalePaths{specReplicas: scale.SpecReplicasPath, statusReplicas: scale.StatusReplicasPath}
 	if scale.LabelSelectorPath != nil {
@@ -51,8 +45,8 @@ func (p *scalePart) paths() (scalePaths, error) {
 }
 
 // read returns the Scale of a custom resource. It fails if the object does not have the field of wanted replicas.
-func (p *scalePart) read(parent runtime.Object) (runtime.Object, error) {
-	paths, err := p.paths()
+func (c *scaleConversion) read(parent runtime.Object) (runtime.Object, error) {
+	paths, err := c.paths()
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +61,8 @@ func (p *scalePart) read(parent runtime.Object) (runtime.Object, error) {
 }
 
 // shown returns the Scale of a custom resource for admission, with zero replicas if the object does not have the field.
-func (p *scalePart) shown(parent runtime.Object) (runtime.Object, error) {
-	paths, err := p.paths()
+func (c *scaleConversion) shown(parent runtime.Object) (runtime.Object, error) {
+	paths, err := c.paths()
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +75,12 @@ const noReplicas = math.MinInt32
 
 // edit returns the Scale of a custom resource, with the managed fields that concern it, and a function that returns a copy of
 // the custom resource with a changed Scale in it.
-func (p *scalePart) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
-	paths, err := p.paths()
+func (c *scaleConversion) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
+	paths, err := c.paths()
 	if err != nil {
 		return nil, nil, err
 	}
-	compiled, err := p.info.compiled()
+	compiled, err := c.info.compiled()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +91,7 @@ func (p *scalePart) edit(parent runtime.Object) (runtime.Object, func(runtime.Ob
 	if !found {
 		before.Spec.Replicas = noReplicas
 	}
-	fields := managedfields.NewScaleHandler(accessor(parent).GetManagedFields(), p.hub, compiled.schemas.ReplicasPathMappings())
+	fields := managedfields.NewScaleHandler(accessor(parent).GetManagedFields(), c.hub, compiled.schemas.ReplicasPathMappings())
 	if before.ManagedFields, err = fields.ToSubresource(); err != nil {
 		return nil, nil, err
 	}

@@ -42,8 +42,8 @@ type requestScope struct {
 
 	storage  *storage
 	strategy strategy
-	// part is set at the scale endpoint, whose objects are made of the stored ones.
-	part part
+	// scale is set at the scale endpoint: it makes Scales of the stored objects.
+	scale *scaleConversion
 
 	// fieldManager returns the field manager, which is built on first use.
 	fieldManager func() (fieldManager, error)
@@ -69,15 +69,6 @@ type strategy interface {
 	ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string
 	Canonicalize(obj runtime.Object)
-}
-
-// part reads and writes an object that is made of a stored one.
-type part interface {
-	// read returns the part as GET answers it.
-	read(parent runtime.Object) (runtime.Object, error)
-	// edit returns the part of parent before a change, and a function that returns a copy of parent with the changed part in it.
-	// Neither modifies parent.
-	edit(parent runtime.Object) (before runtime.Object, apply func(after runtime.Object) (runtime.Object, error), err error)
 }
 
 // objectInterfaces are the functions with which admission and managed fields handle objects of an endpoint.
