@@ -15,18 +15,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/common"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 const definitionResource = crds.Plural
@@ -36,7 +36,7 @@ type definitionScopes struct {
 	main, status *requestScope
 }
 
-func newDefinitionScopes(config *Config, ahead *headStart) (*definitionScopes, error) {
+func newDefinitionScopes(config *Config) (*definitionScopes, error) {
 	gv := apiextensionsv1.SchemeGroupVersion
 	rules := customresourcedefinition.NewStrategy(crds.Scheme)
 	statusRules := customresourcedefinition.NewStatusStrategy(crds.Scheme)
@@ -60,10 +60,10 @@ func newDefinitionScopes(config *Config, ahead *headStart) (*definitionScopes, e
 			viewer:   dynamicstorage.NewViewer(codec.views),
 			codec:    codec,
 		},
-		strategy: startingAhead{strategy: definitionRules{rules}, ahead: ahead},
+		strategy: definitionRules{rules},
 		table:    func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
 		finalize: markForDeletion,
-		inEffect: config.Settle,
+		inEffect: config.ReconcileDefinition,
 		replaced: context.Background(),
 	}
 	main.fieldManager = main.definitionFieldManager(rules.GetResetFields())
@@ -112,24 +112,20 @@ func (h *crdHandler) serveDefinitions(w http.ResponseWriter, req *http.Request, 
 }
 
 // definitionFieldManager returns a function that builds the field manager of CRDs on first use.
-func (s *requestScope) definitionFieldManager(reset resetFields) func() (fieldManager, error) {
-	kind, hub, subresource, objects := s.kind, s.hub, s.subresource, s.objects
-	return sync.OnceValues(func() (fieldManager, error) {
-		converter, err := definitionTypeConverter()
-		if err != nil {
+func (s *requestScope) definitionFieldManager(reset managedfields.ResetFields) func() (managedfields.Manager, error) {
+	config := s.fieldManagerConfig()
+	config.ResetFields = reset
+	return sync.OnceValues(func() (managedfields.Manager, error) {
+		var err error
+		if config.Types, err = definitionTypeConverter(); err != nil {
 			return nil, err
 		}
-		library, err := managedfields.NewDefaultFieldManager(converter, objects.convertor, objects.defaulter, objects.creater,
-			kind, hub, subresource, fieldpath.NewExcludeFilterSetMap(reset))
-		if err != nil {
-			return nil, err
-		}
-		return definitionFields{library}, nil
+		return managedfields.NewForDefinitions(config)
 	})
 }
 
 // definitionTypeConverter reads the structure of CRDs (which lists merge by which keys) from upstream's generated OpenAPI.
-var definitionTypeConverter = sync.OnceValues(func() (managedfields.TypeConverter, error) {
+var definitionTypeConverter = sync.OnceValues(func() (upstream.TypeConverter, error) {
 	models, err := builder3.BuildOpenAPIDefinitionsForResources(&common.OpenAPIV3Config{
 		GetDefinitions:    generatedopenapi.GetOpenAPIDefinitions,
 		GetDefinitionName: openapi.NewDefinitionNamer(crds.Scheme).GetDefinitionName,
@@ -137,7 +133,7 @@ var definitionTypeConverter = sync.OnceValues(func() (managedfields.TypeConverte
 	if err != nil {
 		return nil, err
 	}
-	return managedfields.NewTypeConverter(models, false)
+	return upstream.NewTypeConverter(models, false)
 })
 
 // markForDeletion answers the first DELETE of a CRD: it gets the finalizer under which its instances are

@@ -16,7 +16,7 @@ import (
 func newDefinitions(t *testing.T) *writes {
 	t.Helper()
 	return newWrites(t, func(f *writes) {
-		scopes, err := newDefinitionScopes(f.config, &headStart{})
+		scopes, err := newDefinitionScopes(f.config)
 		if err != nil {
 			t.Fatal(err)
 		}

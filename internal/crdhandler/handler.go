@@ -39,7 +39,7 @@ func New(config Config) (*crdHandler, error) {
 	}
 	config.shutdown = &watch.Shutdown{}
 	h := &crdHandler{config: &config}
-	definitions, err := newDefinitionScopes(h.config, &h.infos.ahead)
+	definitions, err := newDefinitionScopes(h.config)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		version.main.err(apierrors.NewNotFound(gr, info.Name), w, req)
 		return
 	}
-	defer crdInfo.slot.weigh()
+	defer crdInfo.schemas.updateSize()
 	instrumented(handle, info, len(version.warnings) > 0)(w, req)
 }
 

@@ -74,7 +74,7 @@ func newGadgets(t *testing.T, configure func(*writes)) *writes {
 		if f.config.Converters, err = conversion.NewFactory(nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		info, err := newCRDInfo(f.config, newSchemaCache(0), record, nil)
+		info, err := newCRDInfo(f.config, newSchemaCache(0), record)
 		if err != nil {
 			t.Fatal(err)
 		}

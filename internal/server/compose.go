@@ -61,11 +61,10 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 		Delegate:         reviews.New(g.authorizer, http.HandlerFunc(notFound)),
 		GroupDiscovery:   published.Group(),
 		VersionDiscovery: published.Version(),
-		Settle: func(ctx context.Context, name string) error {
+		ReconcileDefinition: func(ctx context.Context, name string) error {
 			burst.announce(garbageWritten)
-			return lifecycle.Settle(ctx, name)
+			return lifecycle.Reconcile(ctx, name)
 		},
-		UsedAtOnce:              func() { burst.announceWaited(garbageUsed) },
 		Authorizer:              g.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.Resources.GarbageCollection,
