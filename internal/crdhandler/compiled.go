@@ -34,7 +34,7 @@ func compile(config *Config, record *crds.Record) (*compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoding CustomResourceDefinition %s: %w", record.Name, err)
 	}
-	schemas := validation.NewFrom(definition, record.Internal)
+	schemas := validation.NewLazy(definition, record.Internal)
 	converter, err := config.Converters.New(definition, schemas)
 	if err != nil {
 		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", record.Name, err)

@@ -39,11 +39,7 @@ func New(config Config) (*crdHandler, error) {
 	}
 	config.shutdown = &watch.Shutdown{}
 	h := &crdHandler{config: &config}
-	definitions, err := newDefinitionScopes(h.config)
-	if err != nil {
-		return nil, err
-	}
-	h.definitions = definitions
+	h.definitions = newDefinitionScopes(h.config)
 	h.infos.config, h.infos.cache = h.config, newSchemaCache(config.SchemaCacheBytes)
 	config.Table.OnChange(h.infos.changed)
 	return h, nil

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/crd-server/crd-server/internal/conversion"

@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // comparison finds the fields in which two objects differ, as managed fields count them. It checks both objects against
@@ -81,7 +82,7 @@ func (c *comparison) compareMembers(t *smdschema.Map, live, obj map[string]any, 
 		p := pair{ref: ref}
 		p.live, p.inLive = live[name]
 		p.obj, p.inObj = obj[name]
-		if !c.inside(step{name: name}, func() bool { return compare(name, p) }) {
+		if !c.member(name, func() bool { return compare(name, p) }) {
 			return false
 		}
 	}
@@ -117,7 +118,7 @@ func (c *comparison) remove(ref smdschema.TypeRef, value any) bool {
 // modify records that the current value has changed.
 func (c *comparison) modify() {
 	c.changes++
-	c.modified.Insert(c.current())
+	c.modified.Insert(c.path)
 }
 
 // compare compares two values of a type.
@@ -148,37 +149,20 @@ func (c *comparison) compare(ref smdschema.TypeRef, live, obj any) bool {
 		}
 		return c.compareItems(atom.List, live, obj)
 	}
-	return isScalar(atom.Scalar, live) && isScalar(atom.Scalar, obj) && c.compareScalars(live, obj)
-}
-
-// compareScalars compares scalars of the same Go type. Whether an integer equals a float is left to the library.
-func (c *comparison) compareScalars(live, obj any) bool {
-	var ok bool
-	switch live.(type) {
-	case string:
-		_, ok = obj.(string)
-	case bool:
-		_, ok = obj.(bool)
-	case int64:
-		_, ok = obj.(int64)
-	case float64:
-		_, ok = obj.(float64)
-	}
-	if ok && live != obj {
-		c.modify()
-	}
-	return ok
+	return isScalar(atom.Scalar, live) && isScalar(atom.Scalar, obj) && c.compareLeaves(live, obj)
 }
 
 // compareAtomic compares values that have their owners as a whole.
 func (c *comparison) compareAtomic(ref smdschema.TypeRef, live, obj any) bool {
-	if !c.typeCheck(ref, live, paths{}) {
-		return false
-	}
+	return c.typeCheck(ref, live, paths{}) && c.typeCheck(ref, obj, paths{}) && c.compareLeaves(live, obj)
+}
+
+// compareLeaves compares values of the same type that have no fields. It leaves an integer that equals a float to the library.
+func (c *comparison) compareLeaves(live, obj any) bool {
 	if equalJSON(live, obj) {
 		return true
 	}
-	if hasFloats(live) || hasFloats(obj) || !c.typeCheck(ref, obj, paths{}) {
+	if value.Equals(value.NewValueInterface(live), value.NewValueInterface(obj)) {
 		return false
 	}
 	c.modify()
@@ -187,55 +171,23 @@ func (c *comparison) compareAtomic(ref smdschema.TypeRef, live, obj any) bool {
 
 // compareItems compares associative lists. The order of their items does not count.
 func (c *comparison) compareItems(t *smdschema.List, live, obj []any) bool {
-	if !sameItems(t, live, obj) {
-		return c.matchItems(t, live, obj)
-	}
-	before := c.changes
-	for i := range obj {
-		if !c.inside(step{list: t, item: obj[i]}, func() bool { return c.compare(t.ElementType, live[i], obj[i]) }) {
-			return false
-		}
-	}
-	if c.changes == before {
-		return true
-	}
-	_, ok := c.sortedItems(t, obj)
-	return ok
-}
-
-// matchItems compares associative lists whose items differ or have moved.
-func (c *comparison) matchItems(t *smdschema.List, live, obj []any) bool {
 	old, ok := c.sortedItems(t, live)
 	items, ok2 := c.sortedItems(t, obj)
 	if !ok || !ok2 {
 		return false
 	}
-	for len(old) > 0 || len(items) > 0 {
+	for ok && (len(old) > 0 || len(items) > 0) {
 		switch order := compareFirst(old, items); {
 		case order < 0:
-			ok = c.inside(old[0], func() bool { return c.remove(t.ElementType, old[0].item) })
+			ok = c.inside(old[0].element, func() bool { return c.remove(t.ElementType, old[0].value) })
 			old = old[1:]
 		case order > 0:
-			ok = c.inside(items[0], func() bool { return c.add(t.ElementType, items[0].item) })
+			ok = c.inside(items[0].element, func() bool { return c.add(t.ElementType, items[0].value) })
 			items = items[1:]
 		default:
-			ok = c.inside(items[0], func() bool { return c.compare(t.ElementType, old[0].item, items[0].item) })
+			ok = c.inside(items[0].element, func() bool { return c.compare(t.ElementType, old[0].value, items[0].value) })
 			old, items = old[1:], items[1:]
 		}
-		if !ok {
-			return false
-		}
 	}
-	return true
-}
-
-// compareFirst compares the first of the steps to two lists of items. The end of a list comes after every item.
-func compareFirst(a, b []step) int {
-	switch {
-	case len(a) == 0:
-		return 1
-	case len(b) == 0:
-		return -1
-	}
-	return a[0].element.Compare(b[0].element)
+	return ok
 }

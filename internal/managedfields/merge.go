@@ -51,7 +51,7 @@ func (m *merge) mergeMetadata(t *smdschema.Map, obj, config map[string]any) bool
 	if !ok || !ok2 || !ok3 || len(members) == 0 || !granular(atom.Map) {
 		return false
 	}
-	return m.inside(step{name: "metadata"}, func() bool {
+	return m.member("metadata", func() bool {
 		for _, name := range sortedNames(members, nil) {
 			merge := m.mergeMember
 			if systemFields[name] {
@@ -90,7 +90,7 @@ func (m *merge) mergeMembers(t *smdschema.Map, obj, config map[string]any) bool 
 // mergeMember merges one member. A member that the type does not declare is owned beside the fields inside it.
 func (m *merge) mergeMember(t *smdschema.Map, name string, obj, config map[string]any) bool {
 	ref, ok := memberType(t, name)
-	return ok && m.inside(step{name: name}, func() bool {
+	return ok && m.member(name, func() bool {
 		live, exists := obj[name]
 		var next any
 		if exists {
@@ -138,7 +138,7 @@ func (m *merge) merge(ref smdschema.TypeRef, live, config any) (next any, ok boo
 		return m.mergeAtomic(ref, live, config)
 	}
 	m.own()
-	return config, isScalar(atom.Scalar, live) && isScalar(atom.Scalar, config) && m.compareScalars(live, config)
+	return config, m.compare(ref, live, config)
 }
 
 // mergeAtomic replaces a value that has its owners as a whole.
@@ -149,14 +149,13 @@ func (m *merge) mergeAtomic(ref smdschema.TypeRef, live, config any) (next any, 
 
 // mergeItems merges a list that has the same items in the same order as the live one.
 func (m *merge) mergeItems(t *smdschema.List, live, config []any) bool {
-	if !sameItems(t, live, config) {
-		return false
-	}
-	items, ok := m.sortedItems(t, config)
+	old, ok := m.sortedItems(t, live)
+	items, ok2 := m.sortedItems(t, config)
+	ok = ok && ok2 && len(old) == len(items)
 	for i := 0; ok && i < len(items); i++ {
-		ok = m.inside(items[i], func() bool {
-			at := items[i].index
-			next, ok := m.merge(t.ElementType, live[at], items[i].item)
+		at := items[i].index
+		ok = at == old[i].index && items[i].element.Equals(old[i].element) && m.inside(items[i].element, func() bool {
+			next, ok := m.merge(t.ElementType, live[at], config[at])
 			live[at] = next
 			m.own()
 			return ok
@@ -176,4 +175,4 @@ func (m *merge) addValue(ref smdschema.TypeRef, config any) (next any, ok bool) 
 }
 
 // own adds the current value to the fields of the configuration.
-func (m *merge) own() { m.owned.Insert(m.current()) }
+func (m *merge) own() { m.owned.Insert(m.path) }

@@ -2,6 +2,7 @@ package managedfields
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,5 +27,17 @@ func KeepTimestamps(ctx context.Context, obj, old runtime.Object) (runtime.Objec
 func differs(obj, old runtime.Object) bool {
 	a, ok := obj.(*unstructured.Unstructured)
 	b, ok2 := old.(*unstructured.Unstructured)
-	return ok && ok2 && !equalMembers(a.Object, b.Object, []string{"metadata", "managedFields"})
+	return ok && ok2 && !equalJSON(withoutManagedFields(a.Object), withoutManagedFields(b.Object))
+}
+
+// withoutManagedFields returns an object without managed fields that shares everything else with obj.
+func withoutManagedFields(obj map[string]any) map[string]any {
+	metadata, ok := obj["metadata"].(map[string]any)
+	if !ok {
+		return obj
+	}
+	metadata, obj = maps.Clone(metadata), maps.Clone(obj)
+	delete(metadata, "managedFields")
+	obj["metadata"] = metadata
+	return obj
 }

@@ -36,10 +36,10 @@ func (w *walk) typeCheck(ref smdschema.TypeRef, value any, into paths) bool {
 		ok = isScalar(atom.Scalar, value)
 	}
 	if ok && into.all != nil {
-		into.all.Insert(w.current())
+		into.all.Insert(w.path)
 	}
 	if ok && leaf && into.applied != nil {
-		into.applied.Insert(w.current())
+		into.applied.Insert(w.path)
 	}
 	return ok
 }
@@ -55,9 +55,9 @@ func (p paths) inside(leaf bool) paths {
 func (w *walk) typeCheckMembers(t *smdschema.Map, members map[string]any, into paths) bool {
 	for _, name := range sortedNames(members, nil) {
 		ref, ok := memberType(t, name)
-		if !ok || !w.inside(step{name: name}, func() bool {
+		if !ok || !w.member(name, func() bool {
 			if into.applied != nil && !isDeclared(t, name) {
-				into.applied.Insert(w.current())
+				into.applied.Insert(w.path)
 			}
 			return w.typeCheck(ref, members[name], into)
 		}) {
@@ -71,13 +71,13 @@ func (w *walk) typeCheckItems(t *smdschema.List, items []any, into paths) bool {
 	if !associative(t) {
 		return !slices.ContainsFunc(items, func(item any) bool { return !w.typeCheck(t.ElementType, item, paths{}) })
 	}
-	steps, ok := w.sortedItems(t, items)
-	for i := 0; ok && i < len(steps); i++ {
-		ok = w.inside(steps[i], func() bool {
+	sorted, ok := w.sortedItems(t, items)
+	for i := 0; ok && i < len(sorted); i++ {
+		ok = w.inside(sorted[i].element, func() bool {
 			if into.applied != nil {
-				into.applied.Insert(w.current())
+				into.applied.Insert(w.path)
 			}
-			return w.typeCheck(t.ElementType, steps[i].item, into)
+			return w.typeCheck(t.ElementType, sorted[i].value, into)
 		})
 	}
 	return ok

@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // walk visits values of objects together with their types, and knows the path to the current value.
@@ -19,9 +18,7 @@ type walk struct {
 	visits int
 	schema *smdschema.Schema
 	object smdschema.TypeRef // the type of whole objects
-	// steps lead from the object to the current value. path is the buffer for the path made of them.
-	steps []step
-	path  fieldpath.Path
+	path   fieldpath.Path    // to the current value
 }
 
 // newWalk returns a walk over objects of the type of kind. It ends early when ctx is done.
@@ -44,55 +41,16 @@ func (w *walk) objectType() (*smdschema.Map, bool) {
 	return atom.Map, ok && granular(atom.Map)
 }
 
-// inside calls do with the walk one step further, and then goes back.
-func (w *walk) inside(s step, do func() bool) bool {
-	w.steps = append(w.steps, s)
-	defer func() { w.steps = w.steps[:len(w.steps)-1] }()
+// member calls do with the walk at a member of the current value.
+func (w *walk) member(name string, do func() bool) bool {
+	return w.inside(fieldpath.FieldNameElement(name), do)
+}
+
+// inside calls do with the walk one element further, and then goes back.
+func (w *walk) inside(element fieldpath.PathElement, do func() bool) bool {
+	w.path = append(w.path, element)
+	defer func() { w.path = w.path[:len(w.path)-1] }()
 	return do()
-}
-
-// current returns the path to the current value. It is valid until the next call.
-func (w *walk) current() fieldpath.Path {
-	w.path = w.path[:0]
-	for i := range w.steps {
-		w.path = append(w.path, w.steps[i].pathElement())
-	}
-	return w.path
-}
-
-// step leads to a member of an object or to an item of an associative list. Its path element is made when it is first needed: most
-// values have not changed, and their paths are not needed.
-type step struct {
-	name  string          // of a member
-	list  *smdschema.List // the list of an item, nil for a member
-	item  any
-	index int // of an item in its list
-
-	element fieldpath.PathElement
-	made    bool // element is set
-}
-
-func (s *step) pathElement() fieldpath.PathElement {
-	if !s.made {
-		s.element, s.made = s.newPathElement(), true
-	}
-	return s.element
-}
-
-func (s *step) newPathElement() fieldpath.PathElement {
-	if s.list == nil {
-		return fieldpath.FieldNameElement(s.name)
-	}
-	if len(s.list.Keys) == 0 {
-		return fieldpath.ValueElement(value.NewValueInterface(s.item))
-	}
-	members := s.item.(map[string]any)
-	keys := make(value.FieldList, len(s.list.Keys))
-	for i, name := range s.list.Keys {
-		keys[i] = value.Field{Name: name, Value: value.NewValueInterface(members[name])}
-	}
-	keys.Sort()
-	return fieldpath.KeyElement(keys...)
 }
 
 // memberType returns the type of a member of an object. It returns false if the object cannot have that member.

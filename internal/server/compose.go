@@ -11,8 +11,6 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
@@ -24,8 +22,9 @@ import (
 
 // compose wires what serves custom resources: the store feeds the informer, the informer the table of served resources,
 // and the table everything else.
-func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
-	storing := dynamicstorage.Options{Client: client, Prefix: o.Etcd.root(), Header: readHeader}
+func compose(o *Options, stored *storage, g *guards) (*parts, error) {
+	client := stored.client
+	storing := dynamicstorage.Options{Client: client, NewWatcher: stored.newWatcher, Prefix: o.Etcd.root(), Header: readHeader}
 	if g.encryption != nil {
 		storing.Transform = g.encryption
 	}

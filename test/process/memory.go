@@ -9,7 +9,7 @@ import (
 const CheckMemory = "--cache-consistency-check-interval=1s"
 
 // memoryMarker is in what the server logs when a comparison has found a difference.
-const memoryMarker = "Memory is not as etcd"
+const memoryMarker = "Cache inconsistent with etcd"
 
 // ErrMemory says that the server's memory was not as etcd.
 var ErrMemory = errors.New("the server's memory differed from etcd")
