@@ -5,7 +5,9 @@
 // resources and, in info.go, the crdInfo that holds a storage and request scopes for each of its
 // versions; serveResource, serveStatus and serveScale choose the verb. A verb is a method of
 // requestScope in the file of its name (get.go, list.go, watch.go, create.go, update.go, patch.go,
-// delete.go, deletecollection.go). storage.go is the way to etcd; customresource.go says what is particular to custom
+// delete.go, deletecollection.go). Reads go on in packages below this one: selection reads which objects a request is about,
+// listing reads and writes lists, printing negotiates formats and makes Tables and metadata, watch serves one watch; all of
+// them know objects as package stored describes them. storage.go is the way to etcd; customresource.go says what is particular to custom
 // resources, definition.go what is particular to CustomResourceDefinitions, and the verbs know neither.
 //
 // What is compiled of a CRD's schemas (compiled.go) is kept within one memory budget for all CRDs (schemacache.go). It may be

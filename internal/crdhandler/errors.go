@@ -53,7 +53,7 @@ func (s *requestScope) storageError(err error, name string) error {
 // readError is storageError for a list or watch. It tells the client when to retry, which is safe for a read.
 func (s *requestScope) readError(err error) error {
 	if corrupt, ok := errors.AsType[stored.CorruptErrors](err); ok {
-		return s.corruptList(corrupt)
+		return corrupt.APIError(s.resource.GroupResource())
 	}
 	if errors.Is(err, dynamicstorage.ErrUnavailable) {
 		return apierrors.NewTooManyRequests("storage is (re)initializing", retryUnavailable)
@@ -77,36 +77,6 @@ func tooLargeRevision(future *dynamicstorage.FutureRevisionError) error {
 		Message: "Too large resource version",
 	}}
 	return err
-}
-
-// maxListedCorrupt is the largest number of unreadable objects that corruptList names.
-const maxListedCorrupt = 100
-
-// corruptList returns the API error for a list or watch with objects that cannot be read. It names them all (W18).
-func (s *requestScope) corruptList(corrupt stored.CorruptErrors) error {
-	resource := s.resource.GroupResource()
-	var causes []metav1.StatusCause
-	for _, e := range corrupt[:min(len(corrupt), maxListedCorrupt)] {
-		causes = append(causes, metav1.StatusCause{
-			Type:    metav1.CauseTypeUnexpectedServerResponse,
-			Field:   e.Key,
-			Message: e.Error(),
-		})
-	}
-	if len(corrupt) > maxListedCorrupt {
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
-	}
-	message := fmt.Sprintf("failed to read one or more %s from the storage: %v", resource, corrupt[0])
-	if more := min(len(corrupt), maxListedCorrupt) - 1; more > 0 {
-		message = fmt.Sprintf("%s (and %d more)", message, more)
-	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusInternalServerError,
-		Reason:  metav1.StatusReasonStoreReadError,
-		Message: message,
-		Details: &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource, Name: "list", Causes: causes},
-	}}
 }
 
 // maxErrors is the number of errors that an answer about an invalid object has at most.

@@ -40,7 +40,7 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 		s.err(err, w, req)
 		return
 	}
-	obj, err := s.printed(req.Context(), printer, mediaType, res)
+	obj, err := s.printed(req.Context(), printer, res)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -49,8 +49,8 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 }
 
 // printed returns the object to encode. If the client wants no more than metadata, nothing else is decoded.
-func (s *requestScope) printed(ctx context.Context, printer printing.Printer, mediaType negotiation.MediaTypeOptions, res result) (runtime.Object, error) {
-	if target := mediaType.Convert; res.entry != nil && s.scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
+func (s *requestScope) printed(ctx context.Context, printer printing.Printer, res result) (runtime.Object, error) {
+	if target := printer.Target(); res.entry != nil && s.scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
 		view, err := s.metadataView(ctx, res.entry)
 		if err != nil {
 			return nil, s.storageError(err, stored.Name(res.entry.Key))

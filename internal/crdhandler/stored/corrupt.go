@@ -2,7 +2,12 @@ package stored
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -50,4 +55,33 @@ func AllUnreadable(entries []*dynamicstorage.Entry, views []*dynamicstorage.View
 		}
 	}
 	return corrupt
+}
+
+// maxListedCorrupt is the largest number of unreadable objects that APIError names.
+const maxListedCorrupt = 100
+
+// APIError returns the API error for a list or watch of a resource. It names the objects (W18).
+func (e CorruptErrors) APIError(resource schema.GroupResource) error {
+	var causes []metav1.StatusCause
+	for _, corrupt := range e[:min(len(e), maxListedCorrupt)] {
+		causes = append(causes, metav1.StatusCause{
+			Type:    metav1.CauseTypeUnexpectedServerResponse,
+			Field:   corrupt.Key,
+			Message: corrupt.Error(),
+		})
+	}
+	if len(e) > maxListedCorrupt {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
+	}
+	message := fmt.Sprintf("failed to read one or more %s from the storage: %v", resource, e[0])
+	if more := min(len(e), maxListedCorrupt) - 1; more > 0 {
+		message = fmt.Sprintf("%s (and %d more)", message, more)
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Reason:  metav1.StatusReasonStoreReadError,
+		Message: message,
+		Details: &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource, Name: "list", Causes: causes},
+	}}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
+// TestBookmarks is not parallel: bookmarks have etcd's revision, which other tests would advance.
 func TestBookmarks(t *testing.T) {
-	t.Parallel()
 	w := newTimedWatch(t)
 	revision := w.put("b")
 	w.expect(`{"type":"ADDED"`)
@@ -29,9 +29,9 @@ func TestBookmarks(t *testing.T) {
 	}
 }
 
-// TestBookmarkDuringEvents checks that a bookmark that becomes due while events are sent follows them.
+// TestBookmarkDuringEvents checks that a bookmark that becomes due while events are sent follows them. It is
+// not parallel for the same reason.
 func TestBookmarkDuringEvents(t *testing.T) {
-	t.Parallel()
 	w := newTimedWatch(t)
 	w.awaitTimer()
 	w.flushing = sync.OnceFunc(func() { w.clock.Step(time.Minute) })
