@@ -27,7 +27,7 @@ func builtinGroups(reviews bool) []*group {
 	return groups
 }
 
-// newReviewGroup returns a group of resources that can only be posted.
+// newReviewGroup returns a group of resources whose only verb is create.
 func newReviewGroup(gv schema.GroupVersion, kinds ...string) *group {
 	var resources []*resource
 	for _, kind := range kinds {

@@ -8,7 +8,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// Table is what discovery needs of a crds.Table.
+// Table has the methods of crds.Table that discovery needs.
 type Table interface {
 	// Groups returns the names of all groups that have CRDs, sorted.
 	Groups() []string
@@ -106,7 +106,7 @@ func (d *Discovery) builtinGroup(name string) *group {
 // API returns the handler of /api. There are no core resources.
 func (d *Discovery) API() http.Handler { return d.api }
 
-// APIs returns the handler of /apis: the list of groups, or everything at once.
+// APIs returns the handler of /apis: the list of groups, or the aggregated list.
 func (d *Discovery) APIs() http.Handler { return d.synced(d.apis) }
 
 // Group returns the handler of /apis/{group}.

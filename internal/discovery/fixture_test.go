@@ -17,7 +17,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// fakeTable is a table whose changes the test makes.
+// fakeTable is a table that the test changes.
 type fakeTable struct {
 	mu      sync.Mutex // guards everything
 	records map[string]*crds.Record
@@ -58,7 +58,7 @@ func (f *fakeTable) OnChange(changed func(old, record *crds.Record)) {
 	f.changed = append(f.changed, changed)
 }
 
-// show puts a CRD into the table, or takes it out if record is nil.
+// show adds a CRD to the table, or removes it if record is nil.
 func (f *fakeTable) show(name string, record *crds.Record) {
 	f.mu.Lock()
 	old := f.records[name]
@@ -87,7 +87,7 @@ func newFixture(t testing.TB, texts ...string) (*Discovery, *fakeTable) {
 	return d, table
 }
 
-// recordOf makes an established CRD; modify may change that.
+// recordOf returns an established CRD after modify.
 func recordOf(t testing.TB, text string, modify ...func(*apiextensionsv1.CustomResourceDefinition)) *crds.Record {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -120,13 +120,13 @@ func recordOf(t testing.TB, text string, modify ...func(*apiextensionsv1.CustomR
 	return record
 }
 
-// answer is what a client gets.
+// answer is a response with its body.
 type answer struct {
 	*http.Response
 	body []byte
 }
 
-// get asks the handler; headers are names and values in turn.
+// get sends a request to the handler. headers are names and values in turn.
 func get(t testing.TB, h http.Handler, path string, headers ...string) answer {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, path, nil)

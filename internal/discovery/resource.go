@@ -10,7 +10,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// Verbs in the order upstream lists them.
+// Verbs in the order of upstream's lists.
 var (
 	verbs            = metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	terminatingVerbs = metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"}

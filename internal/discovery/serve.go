@@ -63,7 +63,7 @@ func (d *Discovery) serveGroupList(w http.ResponseWriter, req *http.Request) {
 // serveAPIVersions serves /api, which has no versions because there are no core resources.
 func serveAPIVersions(w http.ResponseWriter, req *http.Request) {
 	write(w, req, verbatim{crds.Codecs}, &metav1.APIVersions{
-		// Since Kubernetes 1.1 this answer has no apiVersion.
+		// Since Kubernetes 1.1 this response has no apiVersion.
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
 		Versions: []string{},
 		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{

@@ -10,41 +10,41 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 )
 
-// operation is one method of one path, in no particular version of OpenAPI.
+// operation is one method of one path, in a form that does not depend on the version of OpenAPI.
 type operation struct {
 	method, path    string
 	id, description string
 	tags            []string
-	// action and kind are what x-kubernetes-action and x-kubernetes-group-version-kind say; nil: nothing.
+	// action and kind are the extensions x-kubernetes-action and x-kubernetes-group-version-kind. Without a kind there are none.
 	action string
 	kind   *metav1.GroupVersionKind
 
 	parameters         []parameter
 	consumes, produces []string
-	// reads names the definition of the body, if there is one.
+	// reads is the name of the definition of the request body, if there is one.
 	reads        string
 	bodyRequired bool
 	responses    []response
 }
 
-// response names the definition that an answer of this code has.
+// response is a status code with the name of the definition of the response body.
 type response struct {
 	code        int
 	description string
 	writes      string
 }
 
-// target is a path and how the operations on it are named.
+// target is a path with what the names of its operations are made of.
 type target struct {
 	resource *resource
 	path     string
-	// sub names a subresource.
+	// sub is the name of a subresource, or empty.
 	sub string
-	// object is what the operations read and write.
+	// object is the name of the definition that the operations read and write.
 	object string
 }
 
-// operations lists what can be done with the resource.
+// operations returns the operations on the resource.
 func (r *resource) operations() []*operation {
 	root := "/apis/" + r.group + "/" + r.version + "/"
 	all := target{resource: r, path: root + r.plural, object: r.list}
@@ -70,7 +70,7 @@ func (r *resource) operations() []*operation {
 	return operations
 }
 
-// operation fills in what all operations have in common.
+// operation returns an operation with what all operations have in common.
 func (t *target) operation(method, verb, action string) *operation {
 	r := t.resource
 	op := &operation{
@@ -94,7 +94,7 @@ func (t *target) operation(method, verb, action string) *operation {
 	return op
 }
 
-// name is the end of the names of operations.
+// name returns the end of the IDs of operations.
 func (t *target) name() string {
 	name := t.resource.kind
 	if t.sub != "" {
@@ -106,7 +106,7 @@ func (t *target) name() string {
 	return name
 }
 
-// operationID is unique in all documents: it names group and version after the verb.
+// operationID returns an ID that is unique in all documents: the verb, the group, the version and a name.
 func operationID(verb string, r *resource, name string) string {
 	return verb + openapi.ToValidOperationID(strings.TrimSuffix(r.group, ".k8s.io"), true) +
 		openapi.ToValidOperationID(r.version, true) + openapi.ToValidOperationID(name, true)
@@ -120,7 +120,7 @@ func tag(group, version string) string {
 	return name
 }
 
-// of is what stands between the verb and the kind in a description.
+// of returns the words between the verb and the kind in a description.
 func (t *target) of() string {
 	if t.sub != "" {
 		return " " + t.sub + " of"
@@ -214,7 +214,7 @@ func (t *target) patch() *operation {
 	return op
 }
 
-// watch describes the old way to watch, which only compiled-in resources still document.
+// watch returns a deprecated watch, which upstream documents for compiled-in resources only.
 func (t *target) watch(name, action, description string) *operation {
 	op := t.operation(http.MethodGet, "watch", action)
 	op.id = operationID("watch", t.resource, name)

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// parameter is one that stands in the path or in the query.
+// parameter is a parameter in the path or in the query.
 type parameter struct {
 	name, description string
 	kind              string // the type of its value
@@ -33,7 +33,7 @@ func nameParameter(kind string) parameter {
 	return parameter{name: "name", kind: "string", inPath: true, description: "name of the " + kind}
 }
 
-// parametersOf lists the query parameters that options are read from: its fields that are no structs.
+// parametersOf returns the query parameters of options: its fields that are not structs.
 func parametersOf(options interface{ SwaggerDoc() map[string]string }) []parameter {
 	docs := options.SwaggerDoc()
 	var parameters []parameter
@@ -49,7 +49,7 @@ func parametersOf(options interface{ SwaggerDoc() map[string]string }) []paramet
 	return parameters
 }
 
-// valueKind names the type of a parameter; a list of values is a parameter that may be repeated.
+// valueKind returns the type of a parameter, or "". Repeated parameters have the type of one value.
 func valueKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
@@ -64,7 +64,7 @@ func valueKind(t reflect.Type) string {
 	return ""
 }
 
-// commonParameters splits the parameters of the operations of a path: those all of them have, and for each operation the rest.
+// commonParameters splits the parameters of the operations of a path into those that all of them have and the rest of each.
 func commonParameters(operations []*operation) (all []parameter, rest [][]parameter) {
 	counts := map[parameter]int{}
 	for _, op := range operations {
@@ -92,7 +92,7 @@ func sorted(parameters []parameter) []parameter {
 	return parameters
 }
 
-// byPath groups operations.
+// byPath groups operations by path.
 func byPath(operations []*operation) map[string][]*operation {
 	paths := map[string][]*operation{}
 	for _, op := range operations {

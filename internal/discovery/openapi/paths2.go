@@ -7,13 +7,12 @@ import (
 	"hash/fnv"
 	"net/http"
 	"strings"
-	"sync"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// pathsV2 says the operations in version 2. Parameters that many operations have stand in the beginning of the
-// document and are only referred to.
+// pathsV2 returns the operations in version 2. They refer to parameters that many operations have, which are in a section of
+// their own in the document.
 func pathsV2(operations []*operation) (map[string]spec.PathItem, error) {
 	paths := map[string]spec.PathItem{}
 	for path, operations := range byPath(operations) {
@@ -103,7 +102,7 @@ func parametersV2(parameters []parameter) ([]spec.Parameter, error) {
 	return out, nil
 }
 
-// shareParameter returns a reference to p, or p itself if it is not one that stands in the beginning of the document.
+// shareParameter returns a reference to p if it is a shared parameter, and p itself otherwise.
 func shareParameter(p spec.Parameter) (spec.Parameter, error) {
 	if !sharable(&p) {
 		return p, nil
@@ -115,8 +114,8 @@ func shareParameter(p spec.Parameter) (spec.Parameter, error) {
 	return spec.Parameter{Refable: spec.Refable{Ref: spec.MustCreateRef("#/parameters/" + name)}}, nil
 }
 
-// sharable: the name mentions the kind, and a body the resource; old versions of kubectl look for dryRun and
-// fieldValidation in the operations themselves.
+// sharable says whether a parameter is shared. The parameter name mentions the kind and a body the resource; old versions of kubectl
+// look for dryRun and fieldValidation in the operations themselves.
 func sharable(p *spec.Parameter) bool {
 	switch p.Name {
 	case "name", "dryRun", "fieldValidation":
@@ -127,41 +126,24 @@ func sharable(p *spec.Parameter) bool {
 	return true
 }
 
-// sharableBody says that a body of this definition may be what many operations read.
+// sharableBody says whether many operations read a body of this definition.
 func sharableBody(definition string) bool {
 	return strings.HasPrefix(definition, "io.k8s.apimachinery")
 }
 
-// sharedNames keeps the names of shared parameters by what makes them different: there are a few dozen.
-var sharedNames sync.Map
-
-type parameterKey struct {
-	name, in, schema, description string
-	required                      bool
-}
-
-// sharedName names a shared parameter by its content, so that all parts agree on it.
+// sharedName returns the name of a shared parameter, which depends on its content only, as upstream's does.
 func sharedName(p *spec.Parameter) (string, error) {
-	key := parameterKey{name: p.Name, in: p.In, description: p.Description, required: p.Required}
-	if p.Schema != nil {
-		key.schema = p.Schema.Ref.String()
-	}
-	if name, ok := sharedNames.Load(key); ok {
-		return name.(string), nil
-	}
 	encoded, err := json.Marshal(p)
 	if err != nil {
 		return "", fmt.Errorf("encoding parameter %s: %w", p.Name, err)
 	}
 	hash := fnv.New64()
 	hash.Write(encoded)
-	// Upstream takes the first six of the bytes.
-	name := p.Name + "-" + base64.URLEncoding.EncodeToString(hash.Sum(nil)[:6])
-	sharedNames.Store(key, name)
-	return name, nil
+	// Upstream uses the first six bytes.
+	return p.Name + "-" + base64.URLEncoding.EncodeToString(hash.Sum(nil)[:6]), nil
 }
 
-// sharedParameters are those that some part may refer to.
+// sharedParameters returns the parameters that operations refer to, by name.
 func sharedParameters(operations []*operation) (map[string]spec.Parameter, error) {
 	out := map[string]spec.Parameter{}
 	for _, op := range operations {

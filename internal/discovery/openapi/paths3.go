@@ -7,7 +7,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// pathsV3 says the operations in version 3.
+// pathsV3 returns the operations in version 3.
 func pathsV3(operations []*operation) map[string]*spec3.Path {
 	paths := map[string]*spec3.Path{}
 	for path, operations := range byPath(operations) {
@@ -81,7 +81,7 @@ func parametersV3(parameters []parameter) []*spec3.Parameter {
 	return out
 }
 
-// extensions are what Kubernetes adds to an operation.
+// extensions returns the extensions of Kubernetes to an operation.
 func (o *operation) extensions() spec.Extensions {
 	if o.kind == nil {
 		return nil

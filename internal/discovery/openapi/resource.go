@@ -11,28 +11,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// resource is what its operations are made of.
+// resource has what the operations on a resource depend on.
 type resource struct {
 	group, version, plural string
 	kind, listKind         string
 	namespaced             bool
 	status, scale          bool
-	// object and list are the names of the definitions of the two kinds.
+	// object and list are the names of the definitions of kind and listKind.
 	object, list string
-	// builtin: the operations are described as upstream describes those of what is compiled in.
+	// builtin says that upstream describes the operations as those of a compiled-in resource.
 	builtin bool
-	// produces is what every operation answers in, streams what watches answer in besides.
+	// produces are the media types of all responses, streams further ones of watches.
 	produces, streams []string
 	patches           []string
 }
 
-// What all custom resources are answered in, and patched with.
+// Media types of responses and patches of custom resources.
 var (
 	customProduces = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML}
 	customPatches  = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyPatchType)}
 )
 
-// newResource describes a CRD in one of its versions.
+// newResource returns a CRD in one of its versions as a resource.
 func newResource(crd *apiextensions.CustomResourceDefinition, version string) (*resource, error) {
 	names := &crd.Spec.Names
 	r := &resource{
@@ -53,14 +53,14 @@ func newResource(crd *apiextensions.CustomResourceDefinition, version string) (*
 	return r, nil
 }
 
-// definitionName names the definition of a custom kind: the group is reversed, as in a Java package.
+// definitionName returns the name of the definition of a custom kind, with the group reversed as in a Java package.
 func definitionName(group, version, kind string) string {
 	parts := strings.Split(group, ".")
 	slices.Reverse(parts)
 	return strings.Join(append(parts, version, kind), ".")
 }
 
-// article is what stands between a verb and a kind.
+// article returns the text between a verb and a kind.
 func article(kind string) string {
 	switch {
 	case strings.HasSuffix(kind, "s") && !strings.HasSuffix(kind, "ss"):

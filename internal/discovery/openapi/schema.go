@@ -19,13 +19,13 @@ var (
 	listMetaDescription   = metav1beta1.PartialObjectMetadataList{}.SwaggerDoc()["metadata"]
 )
 
-// Descriptions of apiVersion and kind where an object is embedded in another.
+// Descriptions of apiVersion and kind in embedded objects.
 const (
 	embeddedAPIVersion = "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
 	embeddedKind       = "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
 )
 
-// definitions are those of the kind and its list, by name.
+// definitions returns the definitions of the kind and its list, by name.
 func (r *resource) definitions(crd *apiextensions.CustomResourceDefinition, v *openAPIVersion) (spec.Definitions, error) {
 	structural, err := structuralOf(crd, r.version)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *resource) definitions(crd *apiextensions.CustomResourceDefinition, v *o
 	return definitions, nil
 }
 
-// selectableFields are those of a version, or those that all versions share.
+// selectableFields returns the fields of a version, or those that all versions share.
 func selectableFields(crd *apiextensions.CustomResourceDefinition, version string) []apiextensions.SelectableField {
 	for n := range crd.Spec.Versions {
 		if v := &crd.Spec.Versions[n]; v.Name == version && len(v.SelectableFields) > 0 {
@@ -62,7 +62,7 @@ func selectableFields(crd *apiextensions.CustomResourceDefinition, version strin
 	return crd.Spec.SelectableFields
 }
 
-// structuralOf returns nil for a schema that is missing or not structural: nothing is said about such objects.
+// structuralOf returns nil for a schema that is missing or not structural. Documents do not describe such objects.
 func structuralOf(crd *apiextensions.CustomResourceDefinition, version string) (*structuralschema.Structural, error) {
 	declared, err := apiextensions.GetSchemaForVersion(crd, version)
 	if err != nil || declared == nil || declared.OpenAPIV3Schema == nil {
@@ -81,8 +81,8 @@ func structuralOf(crd *apiextensions.CustomResourceDefinition, version string) (
 
 func (r *resource) objectSchema(structural *structuralschema.Structural, preserveUnknownFields bool, v *openAPIVersion) *spec.Schema {
 	schema := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
-	// kubectl takes properties for the complete list of them. Where more are allowed, or nothing is known, none may be
-	// listed, not even metadata; version 3 has a way to say that more are allowed.
+	// kubectl treats properties as a complete list. If more are allowed or nothing is known, none may be listed, not even
+	// metadata. Only version 3 can express that more are allowed.
 	anything := structural == nil || v == version2 && (structural.XPreserveUnknownFields || preserveUnknownFields)
 	if !anything {
 		if v == version2 {
@@ -100,8 +100,8 @@ func (r *resource) objectSchema(structural *structuralschema.Structural, preserv
 	return schema
 }
 
-// dropDefaults takes the defaults out of a schema: version 2 has none. Upstream takes them out of the finished definitions, all of
-// which have to be copied for that.
+// dropDefaults removes the defaults from a schema, because version 2 has none. Upstream removes them from copies of the finished
+// definitions.
 func dropDefaults(structural *structuralschema.Structural) {
 	visitor := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
 		had := s.Default.Object != nil
@@ -128,7 +128,7 @@ func (r *resource) kindExtension(kind string) []any {
 	return []any{map[string]any{"group": r.group, "version": r.version, "kind": kind}}
 }
 
-// embeds says whether there are objects inside of the object.
+// embeds says whether the schema has embedded objects.
 func embeds(structural *structuralschema.Structural) bool {
 	found := false
 	visitor := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
@@ -139,7 +139,7 @@ func embeds(structural *structuralschema.Structural) bool {
 	return found
 }
 
-// embedded completes the schemas of objects inside of the object.
+// embedded completes the schemas of embedded objects.
 func embedded(s *spec.Schema, v *openAPIVersion) {
 	for name, property := range s.Properties {
 		embedded(&property, v)
