@@ -11,6 +11,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
@@ -241,6 +242,9 @@ func (s *server) watchStorage(working context.Context) error {
 	}
 }
 
+// readyPoll is how often the storage is checked until it is ready at the start.
+const readyPoll = 5 * time.Millisecond
+
 // becomeReady waits until the resources are known, installs the CRDs of --crds, and reports that the server is ready.
 func (s *server) becomeReady(ctx, working context.Context, manifests []manifest) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -259,6 +263,12 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	}
 	if s.health.installed != nil {
 		s.health.installed.done.Store(true)
+	}
+	// /readyz must succeed from now on, so the watch on etcd has to be established.
+	if err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
+		return s.parts.ready(ctx) == nil, nil
+	}); err != nil {
+		return err
 	}
 	took := time.Since(s.options.Started).Round(time.Millisecond)
 	_, err := fmt.Fprintf(s.options.Out, "crd-server is ready after %v at %s; use it with: export KUBECONFIG=%s\n",

@@ -65,8 +65,8 @@ func TestCertificatesAreRenewedWhenDue(t *testing.T) {
 		{name: "another name", change: func(c *Config) { c.SANs = []string{"crds.example.com"} }, serving: true},
 		{name: "another address", change: func(c *Config) { c.BindAddress = net.IPv4(10, 1, 2, 3) }, serving: true},
 		{name: "certificate lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "admin.crt")) }, admin: true},
-		{name: "key lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "admin.Key")) }, admin: true},
-		{name: "authority lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "ca.Key")) }, serving: true, admin: true, ca: true},
+		{name: "key lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "admin.key")) }, admin: true},
+		{name: "authority lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "ca.key")) }, serving: true, admin: true, ca: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +104,7 @@ func TestCertificatesAreRenewedWhenDue(t *testing.T) {
 
 func TestUnreadableCertificateIsNamed(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"ca.crt", "ca.Key", "serving.crt", "admin.Key"} {
+	for _, name := range []string{"ca.crt", "ca.key", "serving.crt", "admin.key"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := newDataDir(t)

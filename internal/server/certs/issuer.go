@@ -70,7 +70,7 @@ func (p Issuer) obtain(name string, template *x509.Certificate, authority *Pair)
 	if err != nil {
 		return nil, err
 	}
-	found := &Pair{Key: key, CertFile: p.Dir.Path("pki", name+".crt"), KeyFile: p.Dir.Path("pki", name+".Key")}
+	found := &Pair{Key: key, CertFile: p.Dir.Path("pki", name+".crt"), KeyFile: p.Dir.Path("pki", name+".key")}
 	if authority == nil {
 		authority = found
 	}
@@ -98,7 +98,7 @@ func (p Issuer) obtain(name string, template *x509.Certificate, authority *Pair)
 
 // key returns the named private key, and creates it on the first call.
 func (p Issuer) key(name string) (crypto.Signer, error) {
-	file := p.Dir.Path("pki", name+".Key")
+	file := p.Dir.Path("pki", name+".key")
 	loaded, err := keyutil.PrivateKeyFromFile(file)
 	if err == nil {
 		if signer, ok := loaded.(crypto.Signer); ok {
@@ -117,7 +117,7 @@ func (p Issuer) key(name string) (crypto.Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode private key %s: %w", name, err)
 	}
-	return key, p.Dir.Write(pem, "pki", name+".Key")
+	return key, p.Dir.Write(pem, "pki", name+".key")
 }
 
 // fits reports whether a certificate on disk can stay in use: it belongs to the key and the authority, matches want,
