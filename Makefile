@@ -44,7 +44,7 @@ test-unit: ## run the tests beside the code
 
 .PHONY: test-e2e
 test-e2e: server ## run the tests that start the server: transcripts, kubectl, informers, an aggregator, faults in short form
-	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -p 2 ./...
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -p 2 -parallel 4 ./...
 
 .PHONY: test-library
 test-library: ## run all tests, conformance too, with the implementations that only call the libraries

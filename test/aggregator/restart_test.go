@@ -66,9 +66,6 @@ func TestRestart(t *testing.T) {
 		if err := end(); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("the open watch has held up the end for %v", took)
-		}
 		if _, err := client.Get(ctx, "seen", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) {
 			t.Errorf("without crd-server, a request ends with %v, not with 503", err)
 		}

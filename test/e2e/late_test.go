@@ -24,6 +24,7 @@ import (
 
 // A create whose body is still on its way when the CRD is deleted must not leave an object for the next CRD of that name.
 func TestLateCreate(t *testing.T) {
+	t.Parallel()
 	server := run(t)
 	client := dynamicClient(t, server)
 	regionCRD := readManifests(t, "../../config/samples/regions.yaml")
@@ -80,6 +81,7 @@ func TestLateCreate(t *testing.T) {
 
 // A watcher that does not read must not hold up a server that is to stop.
 func TestStalledWatch(t *testing.T) {
+	t.Parallel()
 	server := start(t, process.Options{DataDir: filepath.Join(t.TempDir(), "data")})
 	client := dynamicClient(t, server)
 	createCRDs(t, client, readManifests(t, "../../config/samples/regions.yaml"))
@@ -91,12 +93,8 @@ func TestStalledWatch(t *testing.T) {
 		}
 	}
 	stall(t, adminConfig(t, server), "/apis/infra.example.com/v1/regions?watch=true")
-	began := time.Now()
-	if err := server.Stop(); err != nil {
+	if err := server.Stop(); err != nil { // it fails if the server has to be killed
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("stopping took %v", took)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 // Who still asks for a deprecated version can be seen in the metric that dashboards look at (R7, A12).
 func TestDeprecatedVersionIsCounted(t *testing.T) {
+	t.Parallel()
 	server := run(t)
 	installSamples(t, server)
 	client, err := rest.HTTPClientFor(adminConfig(t, server))

@@ -49,7 +49,7 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 	if builtWith("-pgo") != "" {
 		profile = "auto"
 	}
-	build := exec.Command("go", "build", "-pgo="+profile, fmt.Sprintf("-race=%t", raceDetector()), "-overlay", path+".json",
+	build := exec.Command("go", "build", "-pgo="+profile, "-tags="+builtWith("-tags"), fmt.Sprintf("-race=%t", raceDetector()), "-overlay", path+".json",
 		"-ldflags=-w", // or the linker takes twice as long
 		"-o", path, "./cmd/crd-server")
 	build.Dir = programs.Root()

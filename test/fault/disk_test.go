@@ -142,6 +142,7 @@ func fillDisk(path string) error {
 // TestSlowDisk has the disk of a server with its etcd busy with other files, and the process stand still now and then, while clients
 // write. Then it is killed. Writes take as long as the disk does; all that were acknowledged are there.
 func TestSlowDisk(t *testing.T) {
+	besideOthers(t)
 	defer written.outcome(t, time.Now())
 	disk := t.TempDir()
 	options := process.Options{Binary: programs.Server(), DataDir: filepath.Join(disk, "data")}

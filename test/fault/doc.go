@@ -8,9 +8,8 @@
 // says what such a history must be like.
 //
 // Clients that ask for more than there is, and the one that measures beside them,
-// are processes of their own (child_test.go). What took long is told apart from
-// what had to wait for a machine that was busy with something else: see
-// process.Effort.
+// are processes of their own (child_test.go). No scenario judges how long something
+// took; the report says it.
 //
 // Disks that are slow and clocks that jump are in the server itself, which is built
 // altered for these scenarios (altered_test.go, testdata/altered).

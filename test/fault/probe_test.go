@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"sync"
 	"time"
-
-	"github.com/crd-server/crd-server/test/process"
 )
 
 // probes is how those fare who ask for little while others ask for much.
@@ -18,8 +15,6 @@ type probes struct {
 	Health answers
 	// Reads and Writes are of a user who does four and two of them a second.
 	Reads, Writes answers
-	// Effort is that of the process that asks: its own waiting is in what it measures.
-	Effort process.Effort
 }
 
 // answers counts the answers to one kind of question.
@@ -72,7 +67,6 @@ func probe(ctx context.Context, w task) (any, error) {
 		})
 	})
 	asking.Wait()
-	p.Effort = process.EffortOf(os.Getpid())
 	return &p, nil
 }
 

@@ -74,9 +74,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	case <-s.done:
 		return nil, fmt.Errorf("%s ended before it was ready: %v\n%s", options.Binary, s.err, s.output)
 	case <-ctx.Done():
-		effort := EffortOf(s.Pid())
 		endErr := s.dump()
-		return nil, errors.Join(fmt.Errorf("%s is not ready: %w; it had %s\n%s", options.Binary, ctx.Err(), effort, s.output), endErr)
+		return nil, errors.Join(fmt.Errorf("%s is not ready: %w\n%s", options.Binary, ctx.Err(), s.output), endErr)
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/crd-server/crd-server/test/programs"
 )
 
 var (
@@ -56,7 +54,7 @@ func TestDifferentialLockstep(t *testing.T) {
 	if !*upstream {
 		t.Skip("without -upstream")
 	}
-	l := &lockstep{theirs: startUpstream(t), ours: startTarget(t, programs.Server(), ourFlags...)}
+	l := &lockstep{both: startBoth(t)}
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
@@ -72,7 +70,7 @@ func TestDifferentialLockstep(t *testing.T) {
 
 // lockstep has two servers do the same.
 type lockstep struct {
-	theirs, ours *target
+	both
 	// spaces counts the sequences played, each in a namespace of its own.
 	spaces atomic.Int64
 }

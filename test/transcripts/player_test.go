@@ -50,6 +50,9 @@ func (p *player) play(e exchange) []string {
 	case "CRD":
 		p.serve(strings.Join(e.request[1:], "\n"))
 		return nil
+	case "SAMPLES":
+		p.installSamples()
+		return nil
 	case "WATCH":
 		e.request = append([]string{"GET " + words[2]}, e.request[1:]...)
 		return p.open(words[1], e)

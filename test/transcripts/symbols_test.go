@@ -59,16 +59,18 @@ func (s *symbols) expand(text string) string {
 }
 
 var (
-	uids       = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	times      = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	ages       = regexp.MustCompile(`^\d+s$`)
-	generated  = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
-	agesInYAML = regexp.MustCompile(`(?m)^( *- )\d+s$`)
-	hashes     = regexp.MustCompile(`\b[0-9A-F]{64}([0-9A-F]{64})?\b`)
-	dates      = regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT`)
-	addresses  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	goTypes    = regexp.MustCompile(`Go value of type \[\]\w+\.\w+`)
-	revisions  = []*regexp.Regexp{
+	uids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	ages      = regexp.MustCompile(`^\d+s$`)
+	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+	// generatedInText is a generated name in a message.
+	generatedInText = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}"`)
+	agesInYAML      = regexp.MustCompile(`(?m)^( *- )\d+s$`)
+	hashes          = regexp.MustCompile(`\b[0-9A-F]{64}([0-9A-F]{64})?\b`)
+	dates           = regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT`)
+	addresses       = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	goTypes         = regexp.MustCompile(`Go value of type \[\]\w+\.\w+`)
+	revisions       = []*regexp.Regexp{
 		regexp.MustCompile(`()(, current: )\d+`),
 		regexp.MustCompile(`(too old resource version: )(\d+ \()\d+`),
 		regexp.MustCompile(`()(resourceVersion\\*"?: ?\\*")\d+`),
@@ -90,6 +92,7 @@ func (s *symbols) inText(text string) string {
 		}
 		return "{time}"
 	})
+	text = generatedInText.ReplaceAllString(text, `-{generated}"`)
 	text = hashes.ReplaceAllString(text, "{hash}")
 	text = dates.ReplaceAllString(text, "{date}")
 	text = addresses.ReplaceAllString(text, "{address}")
