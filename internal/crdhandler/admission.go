@@ -15,31 +15,31 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// errTerminating is why a terminating CustomResourceDefinition takes no new objects (R4).
+// errTerminating answers the creation of an object while its CustomResourceDefinition is being deleted (R4).
 var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
 
-// admitter asks admission about one request.
+// admitter runs admission for one request.
 type admitter struct {
 	scope           *requestScope
 	namespace, name string
 	dryRun          bool
 	user            user.Info
-	// terminating forbids creation, at the point where admission would have its first say.
+	// terminating refuses creations, before mutating admission.
 	terminating bool
 
-	// mutating and validating are nil where there is nobody to ask.
+	// mutating and validating are nil if there is no admission of that sort.
 	mutating   admission.MutationInterface
 	validating admission.ValidationInterface
 }
 
-// target is the object a request is about.
+// target is the object that a request is about.
 type target struct {
 	namespace, name string
 	dryRun          bool
 	terminating     bool
 }
 
-// admitter returns who is to be asked about a request.
+// admitter returns the admitter of a request.
 func (s *requestScope) admitter(ctx context.Context, t target) *admitter {
 	a := &admitter{scope: s, namespace: t.namespace, name: t.name, dryRun: t.dryRun, terminating: t.terminating}
 	a.user, _ = request.UserFrom(ctx)
@@ -51,7 +51,7 @@ func (s *requestScope) admitter(ctx context.Context, t target) *admitter {
 	return a
 }
 
-// admissionEvent is one question to admission. obj is nil for a deletion, old for a creation.
+// admissionEvent is one call of admission. obj is nil for a deletion, old for a creation.
 type admissionEvent struct {
 	operation admission.Operation
 	obj, old  runtime.Object
@@ -82,7 +82,7 @@ func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 	return a.mutating.Admit(ctx, attributes, s.objects)
 }
 
-// validate asks validating admission about copies of the objects, which are final.
+// validate calls validating admission with copies of the objects.
 func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
 	if a.validating == nil || !a.validating.Handles(e.operation) {
 		return nil
@@ -96,7 +96,7 @@ func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
 	return a.validating.Validate(ctx, a.attributes(e), a.scope.objects)
 }
 
-// admitDelete asks all of admission whether old may be deleted.
+// admitDelete calls mutating and validating admission for the deletion of old.
 func (a *admitter) admitDelete(ctx context.Context, old, options runtime.Object) error {
 	mutating := a.mutating != nil && a.mutating.Handles(admission.Delete)
 	validating := a.validating != nil && a.validating.Handles(admission.Delete)
@@ -115,8 +115,8 @@ func (a *admitter) admitDelete(ctx context.Context, old, options runtime.Object)
 	return nil
 }
 
-// authorizeCreate returns a function that says whether the user may create the object of a request that was
-// authorized as something else: an apply that creates (W7). The authorizer is asked once.
+// authorizeCreate returns a function that decides whether the user may create the object of a request that was
+// authorized as a patch: an apply that creates (W7). It calls the authorizer once.
 func (a *admitter) authorizeCreate(path string) func(ctx context.Context) error {
 	s := a.scope
 	if s.config.Authorizer == nil {
@@ -140,7 +140,7 @@ func (a *admitter) authorizeCreate(path string) func(ctx context.Context) error 
 		once.Do(func() {
 			decision, reason, err := s.config.Authorizer.Authorize(ctx, attributes)
 			switch {
-			case decision == authorizer.DecisionAllow: // even with an error: others of a union may have failed
+			case decision == authorizer.DecisionAllow: // even with an error: another authorizer of the union may have failed
 			case err != nil:
 				answer = apierrors.NewInternalError(err)
 			default:
@@ -151,19 +151,17 @@ func (a *admitter) authorizeCreate(path string) func(ctx context.Context) error 
 	}
 }
 
-// validateUpdate asks validating admission about a change, of which it is shown the part where the endpoint has one (S5).
+// validateUpdate calls validating admission for an update. At the scale endpoint admission sees Scales (S5).
 func (a *admitter) validateUpdate(ctx context.Context, obj, old, options runtime.Object) error {
 	if a.validating == nil || !a.validating.Handles(admission.Update) {
 		return nil
 	}
-	if part, ok := a.scope.part.(interface {
-		shown(parent runtime.Object) (runtime.Object, error)
-	}); ok {
+	if scale := a.scope.scale; scale != nil {
 		var err error
-		if obj, err = part.shown(obj); err != nil {
+		if obj, err = scale.shown(obj); err != nil {
 			return err
 		}
-		if old, err = part.shown(old); err != nil {
+		if old, err = scale.shown(old); err != nil {
 			return err
 		}
 	}

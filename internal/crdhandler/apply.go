@@ -11,11 +11,13 @@ import (
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// applyTo merges an applied configuration into the live object by the fields its manager owns (W7). Without a live
-// object it makes one.
-func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+// applyTo merges the applied configuration into the live object, by the fields that its manager owns (W7). Without a live
+// object it makes a new one.
+func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	if !exists(live) {
 		empty, err := p.scope.objects.creater.New(p.scope.kind)
 		if err != nil {
@@ -25,7 +27,7 @@ func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Obj
 	}
 	applied, plain := &unstructured.Unstructured{}, false
 	if p.patchType == types.ApplyYAMLPatchType {
-		applied.Object, plain = readPlainJSON(p.body)
+		applied.Object, plain = objectjson.UnmarshalYAML(p.body)
 	}
 	if !plain {
 		read, _ := p.unmarshal()
@@ -34,8 +36,7 @@ func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Obj
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 		}
 	}
-	force := p.options.Force != nil && *p.options.Force
-	obj, err := p.fields.Apply(ctx, live, applied, p.options.FieldManager, force)
+	obj, err := p.fields.Apply(ctx, live, applied, p.options.FieldManager, p.forced())
 	if err == nil {
 		err = p.complete(obj)
 	}
@@ -48,8 +49,8 @@ func (p *patcher) applyTo(ctx context.Context, live runtime.Object) (runtime.Obj
 	return obj, p.checkDuplicates(ctx)
 }
 
-// complete returns an error if what was merged has not got all of its defaults: they were too large, which mergers cannot say.
-func (p *patcher) complete(obj runtime.Object) error {
+// complete returns an error if the merged object lacks defaults because they were too large. The merge itself cannot return it.
+func (p *patchRequest) complete(obj runtime.Object) error {
 	u, isUnstructured := obj.(*unstructured.Unstructured)
 	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)
 	if !isUnstructured || !isOurs {
@@ -59,7 +60,7 @@ func (p *patcher) complete(obj runtime.Object) error {
 }
 
 // checkDuplicates looks for duplicate fields in an applied configuration.
-func (p *patcher) checkDuplicates(ctx context.Context) error {
+func (p *patchRequest) checkDuplicates(ctx context.Context) error {
 	if !p.validation.looks() {
 		return nil
 	}
@@ -73,10 +74,10 @@ func (p *patcher) checkDuplicates(ctx context.Context) error {
 	return nil
 }
 
-// unmarshal returns the functions that read an applied configuration, the second one refusing duplicate fields.
-func (p *patcher) unmarshal() (read, readStrictly func([]byte, any) error) {
+// unmarshal returns the functions that decode an applied configuration. The second one refuses duplicate fields.
+func (p *patchRequest) unmarshal() (read, readStrictly func([]byte, any) error) {
 	if p.patchType == types.ApplyCBORPatchType {
-		return cbor.Unmarshal, cbor.Unmarshal // CBOR takes no duplicates at all
+		return cbor.Unmarshal, cbor.Unmarshal // which refuses duplicates in any case
 	}
 	return yaml.Unmarshal, yaml.UnmarshalStrict
 }

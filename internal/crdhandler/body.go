@@ -20,7 +20,7 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// readBody returns the body of a write, 413 when it is larger than the server takes (W12).
+// readBody returns the body of a write. The error is a 413 when it is larger than the limit (W12).
 func (s *requestScope) readBody(req *http.Request) ([]byte, error) {
 	return wire.ReadBody(req, s.config.MaxRequestBodyBytes)
 }
@@ -33,7 +33,7 @@ func queryOptions(req *http.Request, options runtime.Object) error {
 	return nil
 }
 
-// finishOptions answers what is wrong with options, and gives them their kind, which admission looks at.
+// finishOptions returns the errors of options as an API error, and sets their kind, which admission reads.
 func finishOptions(options runtime.Object, kind string, errs field.ErrorList) error {
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
@@ -42,8 +42,8 @@ func finishOptions(options runtime.Object, kind string, errs field.ErrorList) er
 	return nil
 }
 
-// negotiateBody returns the serializer for the body of a create or update. Protobuf is a media type of custom resources
-// for the meta types only: there is no strict serializer of it, and nothing a client could send (upstream panics).
+// negotiateBody returns the serializer for the body of a create or update. It refuses protobuf for custom resources, which
+// have it as a media type for the meta types only. See docs/upstream.md, "Protobuf bodies of custom resources".
 func (s *requestScope) negotiateBody(req *http.Request) (runtime.SerializerInfo, error) {
 	info, err := negotiation.NegotiateInputSerializer(req, false, s.serializer)
 	if err == nil && info.StrictSerializer == nil {
@@ -61,14 +61,14 @@ func readOptions[O runtime.Object](req *http.Request, options O, kind string, va
 	return finishOptions(options, kind, validate(options))
 }
 
-// payload is the body of a create or update, and how to read it.
+// payload is the body of a create or update, and the way to decode it.
 type payload struct {
 	data       []byte
 	serializer runtime.SerializerInfo
 	validation fieldValidation
 }
 
-// decodeObject returns the object a client sent, in the hub version.
+// decodeObject returns the object in the body of a request, in the hub version.
 func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Object, error) {
 	into, err := s.newObject()
 	if err != nil {
@@ -94,13 +94,13 @@ func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Obj
 
 // newObject returns an empty object of the endpoint in the hub version.
 func (s *requestScope) newObject() (runtime.Object, error) {
-	if s.part != nil {
-		return &autoscalingv1.Scale{}, nil // the one part there is; its serializer knows Go types
+	if s.scale != nil {
+		return &autoscalingv1.Scale{}, nil
 	}
 	return s.objects.creater.New(s.hub.WithKind(s.kind.Kind))
 }
 
-// decodeError says what could not be read as an object of the expected kind.
+// decodeError is the answer to a body that is not an object of the expected kind.
 func decodeError(expected string, err error, gvk *schema.GroupVersionKind, body []byte) error {
 	if errors.Is(err, errTooLarge) {
 		return err
@@ -111,7 +111,7 @@ func decodeError(expected string, err error, gvk *schema.GroupVersionKind, body 
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", expected, err, summary(body)))
 }
 
-// summary returns the beginning of a body for an error message: as text if it looks like JSON.
+// summary returns the beginning of a body for an error message, as text if it looks like JSON.
 func summary(body []byte) string {
 	const most = 30
 	if len(body) == 0 {

@@ -12,15 +12,16 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/objectjson"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// customResourceCodec is the way between the bytes of custom resources and objects of one version.
+// customResourceCodec translates between stored custom resources and objects of one version.
 type customResourceCodec struct {
 	info *crdInfo
-	// gv is the version of the objects, storage that of the bytes written.
+	// gv is the version of the objects, storage the version that they are stored in.
 	gv, storage schema.GroupVersion
-	// canonical says that what is encoded reads back as it is, so that a writer knows its view.
+	// canonical says that an encoded object reads back unchanged, so a write knows its view without decoding it.
 	canonical bool
 	// cbor stores CBOR instead of JSON.
 	cbor bool
@@ -58,7 +59,7 @@ func (c *customResourceCodec) encode(ctx context.Context, obj runtime.Object) ([
 		}
 		u = converted[0]
 	}
-	value, at, err := encodeSpliced(u.Object)
+	value, at, err := objectjson.MarshalObject(u.Object)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,7 +75,7 @@ func (c *customResourceCodec) encode(ctx context.Context, obj runtime.Object) ([
 	return value, view, err
 }
 
-// keepsLabels: only a webhook changes them.
+// keepsLabels: only a conversion webhook can change labels.
 func (c *customResourceCodec) keepsLabels() bool {
 	compiled, err := c.info.compiled()
 	return err == nil && compiled.converter.KeepsMetadata()
@@ -91,9 +92,9 @@ func encodeCBOR(obj *unstructured.Unstructured) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// views makes the views of entries: decoded, coerced and defaulted by the version they are stored in, then converted. What a
-// webhook is to convert goes to it in one request; everything else is done one by one, for decoded objects take several
-// times the memory of their bytes. A value that cannot be read spoils its own view only.
+// views makes the views of entries. It decodes each, coerces and defaults it by the schema of the version it is stored in, and
+// converts it. Objects that a webhook converts go to it in one request. All others are handled one by one, because decoded objects
+// take several times the memory of their bytes. A value that cannot be read only affects its own view.
 func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	compiled, err := c.info.compiled()
 	if err != nil {
@@ -131,9 +132,9 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 	return views, nil
 }
 
-// viewOf returns the view of an object that was made of an entry.
+// viewOf returns the view of an object that was decoded from an entry.
 func (c *customResourceCodec) viewOf(obj *unstructured.Unstructured, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
-	value, at, err := encodeSpliced(obj.Object)
+	value, at, err := objectjson.MarshalObject(obj.Object)
 	if err != nil {
 		return nil, fmt.Errorf("custom resource %s: %w", entry.Key, err)
 	}
@@ -163,8 +164,8 @@ func (c *customResourceCodec) view(obj *unstructured.Unstructured, value []byte,
 	return view, nil
 }
 
-// decodeStored reads a stored value as upstream's storage does: malformed metadata is dropped, a missing
-// generation repaired, unknown fields pruned and defaults of the stored version applied (T2-T4).
+// decodeStored decodes a stored value as upstream's storage does: it drops malformed metadata, repairs a missing
+// generation, prunes unknown fields and applies the defaults of the stored version (T2-T4).
 func decodeStored(entry *dynamicstorage.Entry, schemas *validation.Set) (*unstructured.Unstructured, error) {
 	if entry.Err != nil {
 		return nil, entry.Err
@@ -180,7 +181,7 @@ func decodeStored(entry *dynamicstorage.Entry, schemas *validation.Set) (*unstru
 	return obj, coerceStored(obj, schemas)
 }
 
-// coerceStored does to an object what reading it from storage does, once its bytes are decoded.
+// coerceStored coerces and defaults an object after its stored bytes were decoded.
 func coerceStored(obj *unstructured.Unstructured, schemas *validation.Set) error {
 	if _, err := schemas.Coerce(obj.Object, validation.CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
 		return fmt.Errorf("decoding stored custom resource: %w", err)
@@ -188,7 +189,7 @@ func coerceStored(obj *unstructured.Unstructured, schemas *validation.Set) error
 	return schemas.Default(obj.Object, validation.MaxStoredDefaults)
 }
 
-// asStored is the way of encode and of views, but for the bytes.
+// asStored converts an object as encode and views do, without the bytes.
 func (c *customResourceCodec) asStored(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 	compiled, err := c.info.compiled()
 	if err != nil {

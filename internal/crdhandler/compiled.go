@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/validation"
 )
@@ -24,7 +25,7 @@ type compiled struct {
 	converter  *conversion.Converter
 
 	mu     sync.Mutex // guards tables
-	tables map[string]tableConvertor
+	tables map[string]printing.TableConvertor
 }
 
 // compile reads a CRD but for its schemas: these are decoded when a part of them is compiled, unless there are some already.
@@ -66,7 +67,7 @@ func (c *compiled) version(name string) (*validation.Version, error) {
 
 // table returns the convertor for the columns of a version. Columns that cannot be parsed are answered with the default
 // ones, as upstream does.
-func (c *compiled) table(name string) (tableConvertor, error) {
+func (c *compiled) table(name string) (printing.TableConvertor, error) {
 	v, err := c.version(name)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (c *compiled) table(name string) (tableConvertor, error) {
 		klog.V(2).InfoS("Printer columns cannot be parsed; using the default ones", "version", name, "err", err)
 	}
 	if c.tables == nil {
-		c.tables = map[string]tableConvertor{}
+		c.tables = map[string]printing.TableConvertor{}
 	}
 	c.tables[name] = table
 	return table, nil

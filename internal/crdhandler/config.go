@@ -9,17 +9,18 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// Config is what a crdHandler is made of.
+// Config has what a crdHandler needs.
 type Config struct {
 	Store      *dynamicstorage.Store
 	Table      *crds.Table
 	Converters *conversion.Factory
 
-	// Delegate receives what no CustomResourceDefinition serves.
+	// Delegate receives the requests that no CustomResourceDefinition serves.
 	Delegate http.Handler
 	// GroupDiscovery and VersionDiscovery answer /apis/<group> and /apis/<group>/<version>.
 	GroupDiscovery, VersionDiscovery http.Handler
@@ -30,20 +31,22 @@ type Config struct {
 	// UsedAtOnce, if set, is called when the first request for the newest CustomResourceDefinition comes.
 	UsedAtOnce func()
 
-	// Authorizer decides on apply requests that create, and unsafe deletes; nil allows all.
+	// Authorizer decides about applies that create an object, and about unsafe deletions; nil allows all.
 	Authorizer authorizer.Authorizer
-	// Admission is asked before objects are stored; nil admits all.
+	// Admission admits objects before they are stored; nil admits all.
 	Admission admission.Interface
 
-	// MinRequestTimeout is the least time a watch is kept open: [t, 2t) at random.
+	// MinRequestTimeout is the shortest time t that a watch stays open: the handler picks one in [t, 2t) at random.
 	MinRequestTimeout time.Duration
 	// MaxRequestBodyBytes limits the body of writes (3 MiB by default).
 	MaxRequestBodyBytes int64
 	// SchemaCacheBytes bounds the memory of compiled schemas (256 MiB by default).
 	SchemaCacheBytes int64
-	// GarbageCollection says that a garbage collector works on the objects, so that propagation
-	// policies turn into finalizers (W16).
+	// GarbageCollection says that a garbage collector runs, so propagation policies become finalizers (W16).
 	GarbageCollection bool
-	// DeleteCollectionWorkers is the number of objects a deletecollection deletes at a time.
+	// DeleteCollectionWorkers is the number of objects that a deletecollection deletes at a time.
 	DeleteCollectionWorkers int
+
+	// shutdown ends watches; New sets it.
+	shutdown *watch.Shutdown
 }

@@ -11,11 +11,12 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// newServedVersion returns a version of a CRD with its storage and scopes. Nothing is compiled for it yet.
+// newServedVersion returns a version of a CRD with its storage and scopes. It compiles nothing.
 func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crds.Version) *servedVersion {
 	group, names := record.Group, record.AcceptedNames
 	gv := schema.GroupVersion{Group: group, Version: v.Name}
@@ -24,7 +25,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		info:    info,
 		gv:      gv,
 		storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
-		// What admission adds after the decoding may not be what is read back (A5): then the bytes are looked at again.
+		// Admission may change an object after it was decoded, so that it reads back differently (A5).
 		canonical: config.Admission == nil,
 		cbor:      utilfeature.DefaultFeatureGate.Enabled(cborFeature),
 	}
@@ -32,8 +33,8 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		resource: info.resource,
 		viewer:   dynamicstorage.NewViewer(codec.views),
 		codec:    codec,
-		// A write that was under way while its CRD went must not leave an object behind for the next CRD of that name.
-		while: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
+		// A write must not leave an object behind if its CRD is deleted meanwhile.
+		conditions: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
 	}
 	main := &requestScope{
 		config:     config,
@@ -46,7 +47,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		objects:    customResourceInterfaces(info, record, kind),
 		storage:    storage,
 		strategy:   &customResourceStrategy{info: info, version: v.Name},
-		table:      func() (tableConvertor, error) { return info.table(v.Name) },
+		table:      func() (printing.TableConvertor, error) { return info.table(v.Name) },
 		replaced:   info.replaced,
 	}
 	main.serializer, main.standardSerializers = newCustomResourceSerializer(info, main.objects.convertor)
@@ -67,7 +68,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 	return served
 }
 
-// customResourcePatchTypes are the patches custom resources take: no strategic merge, for want of Go types (W6).
+// customResourcePatchTypes are the patch types of custom resources. Strategic merge needs Go types (W6).
 func customResourcePatchTypes() []string {
 	accepted := []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
 	if utilfeature.DefaultFeatureGate.Enabled(cborFeature) {
@@ -78,7 +79,7 @@ func customResourcePatchTypes() []string {
 
 const cborFeature = "CBORServingAndStorage"
 
-// statusScope is the scope of the status subresource: the same objects under other rules.
+// statusScope returns the scope of the status subresource: the same objects with other rules.
 func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope {
 	status := *s
 	status.subresource = "status"
@@ -87,13 +88,13 @@ func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope 
 	return &status
 }
 
-// scaleScope is the scope of the scale subresource: autoscaling/v1 Scale objects made of custom resources.
+// scaleScope returns the scope of the scale subresource: autoscaling/v1 Scale objects made of custom resources.
 func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale := *s
 	scale.subresource = "scale"
 	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	scale.serializer, scale.standardSerializers = scaleSerializer(), nil
-	scale.part = newScalePart(info, version, s.hub)
+	scale.scale = &scaleConversion{info: info, version: version, hub: s.hub}
 	scale.table = sync.OnceValues(scaleTable)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (resetFields, error) { return nil, nil })
 	return &scale
@@ -101,8 +102,8 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 
 type resetFields = map[fieldpath.APIVersion]*fieldpath.Set
 
-// statusResetFields joins the reset fields of the versions that have a status subresource: a status write may find
-// fields owned in any of them.
+// statusResetFields returns the reset fields of all versions that have a status subresource. Managed fields of any of them may
+// be found in an object.
 func statusResetFields(info *crdInfo) (resetFields, error) {
 	joined := resetFields{}
 	for name, served := range info.versions {
@@ -150,7 +151,7 @@ func customResourceInterfaces(info *crdInfo, record *crds.Record, kind schema.Gr
 	}
 }
 
-// equivalentResources tells admission that the versions of a CRD are the same resource.
+// equivalentResources returns the registry by which admission knows that the versions of a CRD are the same resource.
 func equivalentResources(record *crds.Record) runtime.EquivalentResourceMapper {
 	registry := runtime.NewEquivalentResourceRegistry()
 	for _, v := range record.Versions {
@@ -194,7 +195,7 @@ func (c lazyConvertor) ConvertToVersion(in runtime.Object, target runtime.GroupV
 	return convertor.ConvertToVersion(in, target)
 }
 
-// ConvertFieldLabel accepts what a field selector may name. The two labels that every object has need no schema.
+// ConvertFieldLabel accepts the labels that a field selector may name. metadata.name needs no schema.
 func (c lazyConvertor) ConvertFieldLabel(gvk schema.GroupVersionKind, label, value string) (string, string, error) {
 	if label == "metadata.name" {
 		return label, value, nil

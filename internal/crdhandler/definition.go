@@ -24,6 +24,7 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -60,10 +61,10 @@ func newDefinitionScopes(config *Config, ahead *headStart) (*definitionScopes, e
 			codec:    codec,
 		},
 		strategy: startingAhead{strategy: definitionRules{rules}, ahead: ahead},
-		table:    func() (tableConvertor, error) { return definitiontable.New(), nil },
+		table:    func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
 		finalize: markForDeletion,
-		settle:   config.Settle,
-		replaced: make(chan struct{}),
+		inEffect: config.Settle,
+		replaced: context.Background(),
 	}
 	main.fieldManager = main.definitionFieldManager(rules.GetResetFields())
 	status := *main

@@ -116,7 +116,7 @@ var (
 	revisionMember = []byte(`"resourceVersion":"` + revisionMark + `",`)
 )
 
-// encodeSplicedDefinition is encodeSpliced for a CRD; it modifies crd.
+// encodeSplicedDefinition is objectjson.MarshalObject for a CRD; it modifies crd.
 func encodeSplicedDefinition(crd *apiextensionsv1.CustomResourceDefinition) (value []byte, at int, err error) {
 	crd.ResourceVersion = revisionMark
 	encoded, err := json.Marshal(crd)

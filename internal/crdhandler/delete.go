@@ -10,143 +10,155 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 )
 
 // delete answers DELETE of one object.
 func (s *requestScope) delete(w http.ResponseWriter, req *http.Request) {
-	s.serveWrite(w, req, func(ctx context.Context) (writeAnswer, error) { return s.deleted(ctx, req) })
-}
-
-func (s *requestScope) deleted(ctx context.Context, req *http.Request) (writeAnswer, error) {
-	namespace, name, media, err := s.addressed(req)
+	ctx, cancel := s.writeContext(req)
+	defer cancel()
+	d, err := s.decodeDelete(ctx, req)
 	if err != nil {
-		return writeAnswer{}, err
+		s.err(err, w, req)
+		return
 	}
-	options, err := s.decodeDeleteOptions(ctx, req)
+	res, err := d.run(ctx)
 	if err != nil {
-		return writeAnswer{}, err
-	}
-	admitter := s.admitter(ctx, target{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)})
-	if ignoresReadErrors(options) {
-		res, err := s.deleteCorrupt(ctx, admitter, options)
-		return writeAnswer{code: http.StatusOK, media: media, result: res}, finished(ctx, err)
-	}
-	key, err := s.objectKey(namespace, name)
-	if err != nil {
-		return writeAnswer{}, err
-	}
-	res, gone, err := s.deleteObject(ctx, key, deleteOptions{
-		DeleteOptions: options, admit: admitter.admitDelete, unconverted: s.deletesUnconverted(req, media)})
-	if err != nil {
-		return writeAnswer{}, finished(ctx, err)
+		s.writeFailed(ctx, err, w, req)
+		return
 	}
 	code := http.StatusOK
 	//lint:ignore SA1019 old clients set it
-	if orphan := options.OrphanDependents; !gone && orphan != nil && !*orphan {
+	if orphan := d.deletion.options.OrphanDependents; !res.removed && orphan != nil && !*orphan {
 		code = http.StatusAccepted
 	}
-	return writeAnswer{code: code, media: media, result: s.deletedAs(ctx, res, media)}, nil
+	s.respond(w, req, code, d.media, s.deletedAs(ctx, res.result, d.media))
 }
 
-// deleteOptions say how to delete an object.
-type deleteOptions struct {
-	*metav1.DeleteOptions // nil: the defaults
-	// admit, if set, may refuse the deletion of an object.
-	admit func(ctx context.Context, old, options runtime.Object) error
-	// unconverted: an object that cannot be converted is deleted all the same.
-	unconverted bool
+// deleteRequest is a decoded DELETE.
+type deleteRequest struct {
+	deletion  *deletion
+	admission *admitter
+	media     negotiation.MediaTypeOptions
 }
 
-// deleteObject deletes the object at a key, or marks it as being deleted while there are finalizers. The result is a
-// Status when it is gone, else the object.
-func (s *requestScope) deleteObject(ctx context.Context, key string, options deleteOptions) (res result, gone bool, err error) {
-	if options.DeleteOptions == nil {
-		options.DeleteOptions = &metav1.DeleteOptions{}
-	}
-	d := &deletion{scope: s, key: key, options: options, dryRun: isDryRun(options.DryRun)}
-	entry, obj, err := s.storage.apply(ctx, update{key: key, orStored: options.unconverted && !d.dryRun, change: d.change})
+func (s *requestScope) decodeDelete(ctx context.Context, req *http.Request) (*deleteRequest, error) {
+	namespace, name, media, err := s.addressed(req)
 	if err != nil {
-		return result{}, false, s.writeError(err, d.name())
+		return nil, err
 	}
-	s.settled(ctx, d.name(), d.dryRun)
-	if d.gone {
-		return result{obj: d.status()}, true, nil
+	options, err := s.decodeDeleteOptions(ctx, req)
+	if err != nil {
+		return nil, err
 	}
-	return result{entry: entry, obj: obj}, false, nil
+	admission := s.admitter(ctx, target{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)})
+	return &deleteRequest{
+		deletion: &deletion{
+			scope: s, options: options, admit: admission.admitDelete, unconverted: s.deletesUnconverted(req, media),
+		},
+		admission: admission,
+		media:     media,
+	}, nil
 }
 
-// deleteInstance deletes an object of a CustomResourceDefinition that is being deleted itself, without asking admission.
-// left says that the object waits for its finalizers.
-func (s *requestScope) deleteInstance(ctx context.Context, key string) (left bool, err error) {
-	_, gone, err := s.deleteObject(ctx, key, deleteOptions{unconverted: true})
-	if apierrors.IsNotFound(err) {
-		return false, nil
+// run deletes the object, or removes one that cannot be read if the client asks for that.
+func (d *deleteRequest) run(ctx context.Context) (updateResult, error) {
+	if ignoresReadErrors(d.deletion.options) {
+		res, err := d.deletion.scope.deleteCorrupt(ctx, d.admission, d.deletion.options)
+		return updateResult{result: res, removed: true}, err
 	}
-	return err == nil && !gone, err
+	var err error
+	if d.deletion.key, err = stored.Key(d.deletion.scope.namespaced, d.admission.namespace, d.admission.name); err != nil {
+		return updateResult{}, err
+	}
+	return d.deletion.run(ctx)
 }
 
-// deletion is one object on its way out.
+// deletion deletes one object, or marks it as being deleted while it has finalizers.
 type deletion struct {
 	scope   *requestScope
 	key     string
-	options deleteOptions
-	dryRun  bool
-
-	// gone and uid are what the last attempt made of which object.
-	gone bool
-	uid  types.UID
+	options *metav1.DeleteOptions
+	// admit, if set, may refuse the deletion of an object.
+	admit func(ctx context.Context, old, options runtime.Object) error
+	// unconverted deletes an object even if it cannot be converted.
+	unconverted bool
 }
 
-func (d *deletion) name() string { return nameOfKey(d.key) }
+var _ objectChange = &deletion{}
 
-// status tells the client which object is gone, so that it can see that no finalizer is waited for.
-func (d *deletion) status() *metav1.Status {
+// run carries out the deletion. The result is a Status when the object is removed, else the object.
+func (d *deletion) run(ctx context.Context) (updateResult, error) {
+	dryRun := isDryRun(d.options.DryRun)
+	update := guardedUpdate{scope: d.scope, key: d.key, change: d, dryRun: dryRun, orStored: d.unconverted && !dryRun}
+	res, err := update.run(ctx)
+	if err == nil && res.removed {
+		res.result = result{obj: d.status(accessor(res.obj).GetUID())}
+	}
+	return res, err
+}
+
+// deleteInstance deletes an object of a CustomResourceDefinition that is being deleted, without asking admission.
+// left says that the object waits for its finalizers.
+func (s *requestScope) deleteInstance(ctx context.Context, key string) (left bool, err error) {
+	d := deletion{scope: s, key: key, options: &metav1.DeleteOptions{}, unconverted: true}
+	res, err := d.run(ctx)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && !res.removed, err
+}
+
+func (d *deletion) name() string { return stored.Name(d.key) }
+
+// status tells the client which object is gone, and so that it need not wait for finalizers.
+func (d *deletion) status(uid types.UID) *metav1.Status {
 	resource := d.scope.resource
 	return &metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{
 		Name:  d.name(),
 		Group: resource.Group,
-		Kind:  resource.Resource, // the resource, indeed
-		UID:   d.uid,
+		Kind:  resource.Resource, // upstream writes the resource here
+		UID:   uid,
 	}}
 }
 
-// change is one attempt.
-func (d *deletion) change(ctx context.Context, existing runtime.Object) (outcome, error) {
+// propose implements objectChange.
+func (d *deletion) propose(ctx context.Context, existing runtime.Object) (proposal, error) {
 	s := d.scope
 	if existing == nil {
-		return outcome{}, apierrors.NewNotFound(s.resource.GroupResource(), d.name())
+		return proposal{}, apierrors.NewNotFound(s.resource.GroupResource(), d.name())
 	}
 	m := accessor(existing)
-	d.gone, d.uid = false, m.GetUID()
 	if err := d.checkPreconditions(m); err != nil {
-		return outcome{}, err
+		return proposal{}, err
 	}
-	if d.options.admit != nil {
-		if err := d.options.admit(ctx, existing, d.options.DeleteOptions); err != nil {
-			return outcome{}, err
+	if d.admit != nil {
+		if err := d.admit(ctx, existing, d.options); err != nil {
+			return proposal{}, err
 		}
 	}
 	if s.finalize != nil && s.finalize(existing) {
-		return outcome{obj: existing, dryRun: d.dryRun}, nil
+		return proposal{obj: existing}, nil
 	}
 	if s.config.GarbageCollection {
-		m.SetFinalizers(collectorFinalizers(m.GetFinalizers(), d.options.DeleteOptions))
+		m.SetFinalizers(collectorFinalizers(m.GetFinalizers(), d.options))
 	}
-	if len(m.GetFinalizers()) > 0 {
-		markDeleting(m, metav1.Now())
-		return outcome{obj: existing, dryRun: d.dryRun}, nil
+	if len(m.GetFinalizers()) == 0 {
+		return proposal{obj: existing, remove: true}, nil
 	}
-	d.gone = true
-	return outcome{remove: !d.dryRun, dryRun: d.dryRun}, nil
+	markDeleting(m, metav1.Now())
+	return proposal{obj: existing}, nil
 }
 
-// checkPreconditions holds the deletion to the object it was meant for.
+// checkPreconditions checks that the object is the one that the client means.
 func (d *deletion) checkPreconditions(m metav1.Object) error {
 	preconditions := d.options.Preconditions
 	if preconditions == nil {
 		return nil
 	}
-	// Where deletion has a step of its own before the generic ones, its words are others (C4).
+	// The first step of the deletion of a CRD has other messages (C4).
 	resource := schema.GroupResource{Group: d.scope.resource.Group, Resource: d.scope.kind.Kind}
 	format := "the %[1]s in the precondition (%[2]s) does not match the %[1]s in record (%[3]s). The object might have been %[4]s"
 	if d.scope.finalize != nil {
@@ -162,8 +174,8 @@ func (d *deletion) checkPreconditions(m metav1.Object) error {
 	return nil
 }
 
-// markDeleting gives an object with finalizers the marks of one that is being deleted. The first time is a change
-// of its generation, too (W13).
+// markDeleting sets the deletion timestamp of an object with finalizers. The first time it increments the generation as well
+// (W13).
 func markDeleting(m metav1.Object, now metav1.Time) {
 	deleted := m.GetDeletionTimestamp()
 	if deleted == nil && m.GetGeneration() > 0 {
@@ -175,8 +187,8 @@ func markDeleting(m metav1.Object, now metav1.Time) {
 	m.SetDeletionGracePeriodSeconds(new(int64))
 }
 
-// collectorFinalizers returns the finalizers of an object with those of the garbage collector as the client wants
-// them (W16). What it does not say stays as it is.
+// collectorFinalizers returns the finalizers of an object with the garbage collector's finalizers that the options ask for
+// (W16).
 func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	wanted := collectorFinalizer(finalizers, options)
 	var kept []string
@@ -196,7 +208,7 @@ func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 	return kept
 }
 
-// collectorFinalizer returns the one finalizer of the garbage collector an object is to have, if any.
+// collectorFinalizer returns the finalizer of the garbage collector that an object gets; "" for none.
 func collectorFinalizer(finalizers []string, options *metav1.DeleteOptions) string {
 	//lint:ignore SA1019 old clients set it
 	if orphan := options.OrphanDependents; orphan != nil {

@@ -180,7 +180,7 @@ func TestDeleteFinalize(t *testing.T) {
 			m.SetFinalizers(append(m.GetFinalizers(), "example.com/cleanup"))
 			return true
 		}
-		f.scope.settle = func(_ context.Context, name string) error {
+		f.scope.inEffect = func(_ context.Context, name string) error {
 			settled = append(settled, name)
 			return errors.New("not yet")
 		}

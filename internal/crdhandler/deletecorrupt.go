@@ -15,31 +15,35 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// unsafeVerb is what a user must be allowed to do to delete what cannot be read.
+// unsafeVerb is the verb that authorizes the deletion of an object that cannot be read.
 const unsafeVerb = "unsafe-delete-ignore-read-errors"
 
-// errReadable says that an object can be read, and hence be deleted as any other.
+// errReadable says that an object can be read, so it can be deleted as any other.
 var errReadable = errors.New("object can be read")
 
-// deleteCorrupt removes an object that cannot be read, and only such a one: no precondition, finalizer or admission
-// can be looked at (W18).
+// errDryRun ends a dry run before it removes anything.
+var errDryRun = errors.New("dry run")
+
+// deleteCorrupt removes an object that cannot be read. It refuses to remove any other, because it cannot respect
+// preconditions, finalizers and admission (W18).
 func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *metav1.DeleteOptions) (result, error) {
 	audit.AddAuditAnnotation(ctx, "apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
 	if err := s.authorizeUnsafe(ctx, a, options); err != nil {
 		return result{}, err
 	}
-	key, err := s.objectKey(a.namespace, a.name)
+	key, err := stored.Key(s.namespaced, a.namespace, a.name)
 	if err != nil {
 		return result{}, err
 	}
-	_, err = s.storage.resource.Update(ctx, key, func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		if cur == nil {
+	_, err = s.storage.resource.Update(ctx, key, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		if current == nil {
 			return dynamicstorage.Change{}, dynamicstorage.ErrNotFound
 		}
-		if _, err := s.storage.object(ctx, cur); err == nil {
+		if _, err := s.storage.object(ctx, current); err == nil {
 			return dynamicstorage.Change{}, errReadable
 		}
 		if a.dryRun {
@@ -54,7 +58,9 @@ func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *
 		return result{}, s.writeError(err, a.name)
 	}
 	klog.FromContext(ctx).Info("Deleted an object that could not be read", "resource", s.resource.GroupResource(), "object", klog.KRef(a.namespace, a.name), "dryRun", a.dryRun)
-	s.settled(ctx, a.name, a.dryRun)
+	if !a.dryRun {
+		s.waitInEffect(ctx, a.name)
+	}
 	return result{obj: &metav1.Status{
 		Status:  metav1.StatusSuccess,
 		Code:    200,
@@ -62,7 +68,7 @@ func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *
 	}}, nil
 }
 
-// authorizeUnsafe asks whether the user may delete what cannot be read.
+// authorizeUnsafe asks the authorizer whether the user may delete an object that cannot be read.
 func (s *requestScope) authorizeUnsafe(ctx context.Context, a *admitter, options runtime.Object) error {
 	if s.config.Authorizer == nil {
 		return nil

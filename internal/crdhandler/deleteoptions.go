@@ -14,7 +14,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// decodeDeleteOptions reads how a client wants something deleted: from the body, or from the query if there is none
+// decodeDeleteOptions returns the DeleteOptions of a request: from the body, or from the query if there is no body
 // (W15).
 func (s *requestScope) decodeDeleteOptions(ctx context.Context, req *http.Request) (*metav1.DeleteOptions, error) {
 	body, err := s.readBody(req)
@@ -59,7 +59,7 @@ func unsafeDeletionEnabled() bool {
 	return utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
 }
 
-// ignoresReadErrors says that a client wants an object gone that cannot be read.
+// ignoresReadErrors reports whether the options ask for the removal of an object that cannot be read.
 func ignoresReadErrors(options *metav1.DeleteOptions) bool {
 	ignore := options.IgnoreStoreReadErrorWithClusterBreakingPotential
 	return ignore != nil && *ignore

@@ -23,16 +23,15 @@ type fieldSets struct {
 // would not write it in the same way, because the type of the objects has become another one, or because nobody should own what
 // is in it.
 func (s *fieldSets) read(fields map[string]any, kind *typed.TypedValue) *fieldpath.Set {
-	e := encoders.Get().(*jsonEncoder)
-	defer e.release()
-	if err := e.fields(fields); err != nil {
+	encoded, err := marshalFields(fields)
+	if err != nil {
 		return nil
 	}
 	s.mu.Lock()
-	set, ok := s.sets[string(e.out)]
+	set, ok := s.sets[string(encoded)]
 	s.mu.Unlock()
 	if !ok {
-		text := string(e.out)
+		text := string(encoded)
 		set = readFieldSet(text, fields, kind)
 		s.keep(text, set)
 	}

@@ -1,7 +1,6 @@
 package crdhandler
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -9,38 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // The library reads the text of a set by inserting one path element after the other into a sorted slice, which is quick for those that it has
 // written itself. Clients may send any, and JSON's own order is not that of numbers: 100,000 negative ones took 5 s, and more by the
 // square of their number (https://github.com/kubernetes-sigs/structured-merge-diff/pull/310). So where they are many they are shown to it in its order.
 
-// fields writes a set of fields, with what is many in the order of path elements.
-func (e *jsonEncoder) fields(members map[string]any) error {
-	e.out = append(e.out, '{')
-	base := len(e.names)
-	names := e.sorted(members)
-	if len(names) > few {
-		sortElements(names)
-	}
-	for _, name := range names {
-		within, ok := members[name].(map[string]any)
-		if !ok || within == nil {
-			if err := e.member(name, members[name]); err != nil {
-				return err
-			}
-			continue
+// marshalFields encodes a set of fields. Many of them are in the order of path elements.
+func marshalFields(members map[string]any) ([]byte, error) {
+	return objectjson.MarshalOrdered(members, func(names []string) {
+		if len(names) > few {
+			sortElements(names)
 		}
-		if err := e.name(name); err != nil {
-			return err
-		}
-		if err := e.fields(within); err != nil {
-			return err
-		}
-	}
-	e.names = e.names[:base]
-	e.out = append(e.out, '}')
-	return nil
+	})
 }
 
 // sortElements sorts texts of path elements as the elements are sorted; those of none go first.
@@ -83,12 +65,10 @@ func inFieldOrder(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEnt
 		if err := utiljson.Unmarshal(fields.GetRawBytes(), &members); err != nil || members == nil {
 			continue // for the library to say
 		}
-		e := encoders.Get().(*jsonEncoder)
-		if err := e.fields(members); err == nil {
+		if text, err := marshalFields(members); err == nil {
 			ordered[i].FieldsV1 = &metav1.FieldsV1{}
-			ordered[i].FieldsV1.SetRawBytes(bytes.Clone(e.out))
+			ordered[i].FieldsV1.SetRawBytes(text)
 		}
-		e.release()
 	}
 	return ordered
 }

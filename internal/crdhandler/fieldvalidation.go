@@ -9,10 +9,10 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// fieldValidation is what becomes of unknown and duplicate fields (W11): Ignore, Warn or Strict.
+// fieldValidation is the mode of handling unknown and duplicate fields (W11): Ignore, Warn or Strict.
 type fieldValidation string
 
-// fieldValidationOf returns the mode a client asked for; Warn if it did not ask.
+// fieldValidationOf returns the mode of an option; Warn by default.
 func fieldValidationOf(option string) fieldValidation {
 	if option == "" {
 		return metav1.FieldValidationWarn
@@ -20,12 +20,12 @@ func fieldValidationOf(option string) fieldValidation {
 	return fieldValidation(option)
 }
 
-// looks says whether unknown and duplicate fields have to be found at all.
+// looks reports whether unknown and duplicate fields have to be found at all.
 func (v fieldValidation) looks() bool {
 	return v == metav1.FieldValidationWarn || v == metav1.FieldValidationStrict
 }
 
-// serializer returns the one of a media type's serializers that finds what the mode is about.
+// serializer returns the serializer of a media type that finds such fields if the mode needs them.
 func (v fieldValidation) serializer(info runtime.SerializerInfo) runtime.Serializer {
 	if v.looks() {
 		return info.StrictSerializer
@@ -33,7 +33,7 @@ func (v fieldValidation) serializer(info runtime.SerializerInfo) runtime.Seriali
 	return info.Serializer
 }
 
-// judge warns of what was found, or returns it as one error in the mode Strict.
+// judge warns of the fields that were found, or returns them as one error in the mode Strict.
 func (v fieldValidation) judge(ctx context.Context, found []error) error {
 	switch {
 	case len(found) == 0:
@@ -54,7 +54,7 @@ func warnStrict(ctx context.Context, found []error) {
 	}
 }
 
-// yamlPrefixes begin the errors in which the YAML decoder joins several messages.
+// yamlPrefixes are the prefixes of errors in which the YAML decoder joins several messages.
 var yamlPrefixes = []string{"yaml: unmarshal errors:\n", "error converting YAML to JSON: yaml: unmarshal errors:\n"}
 
 // yamlMessages returns the messages of a YAML error one by one, and the text of any other error as it is.

@@ -10,6 +10,9 @@ import (
 	metainternalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/selection"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 )
 
 // get answers with one object (W19).
@@ -25,12 +28,12 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		s.err(err, w, req)
 		return
 	}
-	key, err := s.objectKey(namespace, name)
+	key, err := stored.Key(s.namespaced, namespace, name)
 	if err != nil {
 		s.err(err, w, req)
 		return
 	}
-	at, err := readAt(resourceVersion)
+	at, err := selection.ReadAt(resourceVersion)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -43,7 +46,7 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 	s.respond(w, req, http.StatusOK, mediaType, result{entry: entry})
 }
 
-// getOptions reads the query of a GET; of its options only the resourceVersion means anything.
+// getOptions reads the query of a GET. Its only option with an effect is the resourceVersion.
 func getOptions(req *http.Request) (resourceVersion string, err error) {
 	if req.URL.RawQuery == "" {
 		return "", nil
@@ -62,13 +65,13 @@ func getOptions(req *http.Request) (resourceVersion string, err error) {
 	return options.ResourceVersion, nil
 }
 
-// onlyRevision returns the resourceVersion of a query that has nothing else, as that of most reads.
+// onlyRevision returns the resourceVersion of a query that has no other parameter, as most reads have.
 func onlyRevision(query string) (resourceVersion string, ok bool) {
 	resourceVersion, ok = strings.CutPrefix(query, "resourceVersion=")
 	return resourceVersion, ok && strings.Trim(resourceVersion, "0123456789") == ""
 }
 
-// refuseExport refuses a parameter that once asked for an object without what the server has set.
+// refuseExport refuses the parameter export, which was removed from Kubernetes.
 func refuseExport(query url.Values) error {
 	values := query["export"]
 	if len(values) == 0 {

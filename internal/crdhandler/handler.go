@@ -14,11 +14,12 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
 // crdHandler serves everything below /apis: the CRD endpoint, and the custom resources of every CRD in
-// the table of served resources. What neither serves goes to the delegate.
+// the table of served resources. All other requests go to the delegate.
 type crdHandler struct {
 	config      *Config
 	infos       infos
@@ -30,11 +31,13 @@ var _ http.Handler = &crdHandler{}
 // defaultMaxRequestBodyBytes is the limit of kube-apiserver.
 const defaultMaxRequestBodyBytes = 3 << 20
 
-// New returns the handler for /apis. It has no goroutines that stay, see headStart.
+// New returns the handler for /apis. It starts no goroutines, but the first watch starts one that ends when the server
+// shuts down.
 func New(config Config) (*crdHandler, error) {
 	if config.MaxRequestBodyBytes == 0 {
 		config.MaxRequestBodyBytes = defaultMaxRequestBodyBytes
 	}
+	config.shutdown = &watch.Shutdown{}
 	h := &crdHandler{config: &config}
 	definitions, err := newDefinitionScopes(h.config, &h.infos.ahead)
 	if err != nil {
@@ -46,7 +49,7 @@ func New(config Config) (*crdHandler, error) {
 	return h, nil
 }
 
-// acrossNamespaces are the verbs that may leave the namespace of a namespaced resource out.
+// acrossNamespaces are the verbs that may omit the namespace of a namespaced resource.
 var acrossNamespaces = sets.New("list", "watch")
 
 // ServeHTTP dispatches a request: discovery of a group or version, the CRD endpoint, a custom resource,
@@ -78,7 +81,7 @@ func (h *crdHandler) serveDiscovery(w http.ResponseWriter, req *http.Request, in
 	}
 }
 
-// serveCustomResource finds the CRD a request is for. What the CRD does not serve is the delegate's.
+// serveCustomResource finds the CRD of a request, and calls the handler of the verb. Requests that the CRD does not serve go to the delegate.
 func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
 	record, ok := h.config.Table.Get(info.Resource + "." + info.APIGroup)
 	if !ok || !addresses(record, info) {
@@ -97,7 +100,7 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		return
 	}
 	version := crdInfo.versions[info.APIVersion]
-	if version == nil || !version.served { // the serving state is newer than the record: it was served a moment ago
+	if version == nil || !version.served { // the crdInfo is newer than the record: the version was served a moment ago
 		h.config.Delegate.ServeHTTP(w, req)
 		return
 	}
@@ -121,7 +124,7 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 	instrumented(handle, info, len(version.warnings) > 0)(w, req)
 }
 
-// Serves says whether a request is about a resource that there is, or one of its subresources, whatever becomes of it.
+// Serves reports whether a request is about a resource that exists, or one of its subresources.
 func (h *crdHandler) Serves(info *request.RequestInfo) bool {
 	if info.APIGroup == apiextensions.GroupName && info.Resource == definitionResource {
 		return info.APIVersion == "v1" && (info.Subresource == "" || info.Subresource == "status")
@@ -137,7 +140,7 @@ func (h *crdHandler) Serves(info *request.RequestInfo) bool {
 	return false
 }
 
-// addresses says whether a request's scope and version are ones that the CRD serves (R2).
+// addresses reports whether the CRD serves the scope and version of a request (R2).
 func addresses(record *crds.Record, info *request.RequestInfo) bool {
 	if info.Namespace != "" && !record.Namespaced {
 		return false

@@ -1,6 +1,7 @@
 package crdhandler
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -8,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// infos holds the crdInfo of every CRD that has been asked for, by UID.
+// infos holds the crdInfo of every CRD that was requested, by UID.
 type infos struct {
 	config *Config
 	cache  *schemaCache
@@ -21,8 +23,8 @@ type infos struct {
 	byUID  sync.Map // types.UID -> *crdInfo
 }
 
-// of returns the serving state of a CRD, building it when there is none for this spec and these accepted names.
-// errCRDGone: the table does not show it any more.
+// of returns the crdInfo of a CRD. It builds one when there is none for this spec and these accepted names.
+// errCRDGone: the CRD is no longer in the table.
 func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 	if known, ok := i.byUID.Load(record.UID); ok {
 		if info := known.(*crdInfo); info.serves(record) {
@@ -57,11 +59,11 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 	return info, nil
 }
 
-// errCRDGone: the CRD was deleted a moment ago. Nobody would give back what was read of its resource now.
+// errCRDGone: the CRD was deleted a moment ago. A crdInfo made now would never be retired.
 var errCRDGone = fmt.Errorf("CustomResourceDefinition: %w", dynamicstorage.ErrClosed)
 
-// dropIfStale retires an info that was stored while its CRD changed: changed saw nothing to retire then. It returns false
-// if there is no such CRD any more.
+// dropIfStale retires an info that was stored while its CRD changed: changed found nothing to retire then. It returns false
+// if the CRD does not exist any more.
 func (i *infos) dropIfStale(name string, info *crdInfo) bool {
 	record, ok := i.config.Table.Get(name)
 	if ok && record.UID == info.uid && (record.SpecHash == info.specHash || record.Revision < info.revision) {
@@ -71,8 +73,8 @@ func (i *infos) dropIfStale(name string, info *crdInfo) bool {
 	return ok
 }
 
-// changed is told of every change of the table: serving state that no longer fits is retired, which ends
-// its watches, and built anew when it is asked for (R5).
+// changed handles a change of the table. It retires a crdInfo that is out of date, which ends its watches. The next request
+// builds a new one (R5).
 func (i *infos) changed(old, current *crds.Record) {
 	if old == nil {
 		return
@@ -98,8 +100,8 @@ func (i *infos) retire(uid types.UID, info *crdInfo) {
 	}
 }
 
-// crdInfo is the serving state of one CRD: per version, a storage and the request scopes. Schemas are compiled when
-// something needs them.
+// crdInfo is the state needed to serve one CRD: for each version, a storage and the request scopes. Schemas are compiled when
+// a request needs them.
 type crdInfo struct {
 	uid            types.UID
 	revision       int64
@@ -108,22 +110,23 @@ type crdInfo struct {
 	resource       *dynamicstorage.Resource
 	versions       map[string]*servedVersion
 
-	// slot is where the cache keeps what is compiled of the CRD.
+	// slot holds the compiled schemas of the CRD while the cache keeps them.
 	slot *schemaSlot
-	// replaced is closed by retire.
-	replaced   chan struct{}
+	// replaced ends when retire calls replace.
+	replaced   context.Context
+	replace    context.CancelFunc
 	retireOnce sync.Once
 }
 
 // servedVersion is one version of a CRD.
 type servedVersion struct {
-	// served is false for a version that objects are stored in and nobody may ask for.
+	// served is false for a storage version that clients cannot request.
 	served  bool
 	storage *storage
 	main    *requestScope
 	// status and scale are nil where the version does not declare the subresource.
 	status, scale *requestScope
-	// warnings go with every answer: the version is deprecated (R7).
+	// warnings are sent with every answer of a deprecated version (R7).
 	warnings []string
 }
 
@@ -139,8 +142,8 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *
 		storageVersion: record.StorageVersion(),
 		resource:       config.Store.Resource(record.Group, record.AcceptedNames.Plural),
 		versions:       map[string]*servedVersion{},
-		replaced:       make(chan struct{}),
 	}
+	info.replaced, info.replace = context.WithCancel(context.Background())
 	info.slot = &schemaSlot{cache: cache, compile: func() (*compiled, error) { return compile(config, record, nil) }}
 	if ahead != nil {
 		compiled, err := compile(config, record, ahead)
@@ -157,14 +160,14 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *
 	return info, nil
 }
 
-// serves says whether the info is as new as a record of its CRD. One that was made while the resource of an older CRD of
-// that name was being retired may have got that.
+// serves reports whether the info is as new as a record of its CRD. An info that was made while the resource of an older CRD
+// of the same name was being retired may hold that resource.
 func (i *crdInfo) serves(record *crds.Record) bool {
 	return (i.specHash == record.SpecHash || i.revision >= record.Revision) && !i.resource.Retired()
 }
 
-// compiled returns what is compiled of the CRD, which may have to be compiled again. Those who hold the result may go on
-// using it.
+// compiled returns the compiled schemas of the CRD. It compiles them again if the cache has evicted them. The caller may use the
+// result for the rest of its request.
 func (i *crdInfo) compiled() (*compiled, error) { return i.slot.get() }
 
 // version returns the compiled schema of a version.
@@ -177,7 +180,7 @@ func (i *crdInfo) version(name string) (*validation.Version, error) {
 }
 
 // table returns the convertor for the columns of a version.
-func (i *crdInfo) table(version string) (tableConvertor, error) {
+func (i *crdInfo) table(version string) (printing.TableConvertor, error) {
 	compiled, err := i.compiled()
 	if err != nil {
 		return nil, err
@@ -185,10 +188,10 @@ func (i *crdInfo) table(version string) (tableConvertor, error) {
 	return compiled.table(version)
 }
 
-// retire ends what hangs on the serving state: watches, views kept beside the entries, and what is compiled.
+// retire ends the watches of the CRD, and releases its views and compiled schemas.
 func (i *crdInfo) retire() {
 	i.retireOnce.Do(func() {
-		close(i.replaced)
+		i.replace()
 		i.slot.retire()
 		for _, v := range i.versions {
 			v.storage.viewer.Close()

@@ -8,8 +8,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// DeleteInstances deletes the custom resources of a terminating CRD, straight in storage: no admission is asked,
-// but finalizers are respected (D5). It returns how many are left; those wait for their finalizers.
+// DeleteInstances deletes the custom resources of a CRD that is being deleted. It calls no admission, and respects
+// finalizers (D5). It returns the number of objects that wait for their finalizers.
 func (h *crdHandler) DeleteInstances(ctx context.Context, record *crds.Record) (remaining int, err error) {
 	info, err := h.infos.of(record)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// instrumented wraps a verb in upstream's request metrics. The answer of a watch may be a connection that is taken over: it
-// gets upstream's writer, which lets that through.
+// instrumented wraps a verb in upstream's request metrics. A watch gets upstream's ResponseWriter, which can be hijacked for a
+// websocket.
 func instrumented(handle http.HandlerFunc, info *request.RequestInfo, deprecated bool) http.HandlerFunc {
 	verb, scope := strings.ToUpper(info.Verb), metrics.CleanScope(info)
 	if info.Verb == "watch" {
@@ -32,7 +32,7 @@ func instrumented(handle http.HandlerFunc, info *request.RequestInfo, deprecated
 	}
 }
 
-// countedWriter remembers the status of an answer and how long it is.
+// countedWriter records the status and the length of an answer.
 type countedWriter struct {
 	http.ResponseWriter
 	code, written int
@@ -54,5 +54,5 @@ func (c *countedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController find the writer.
 func (c *countedWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }

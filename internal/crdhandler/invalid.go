@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxErrors bounds what an answer tells of what is wrong with an object: the library makes its message by appending one error after
-// the other to a string, copying all that is there.
+// maxErrors is the number of errors that an answer about an invalid object has at most.
+// See docs/upstream.md, "Quadratic messages of error lists".
 const maxErrors = 1000
 
-// invalidObject is the answer to an object with errors.
+// invalidObject returns the answer to an object with errors.
 func invalidObject(kind schema.GroupKind, name string, errs field.ErrorList) error {
 	if len(errs) > maxErrors {
 		errs = append(errs[:maxErrors:maxErrors], &field.Error{Type: field.ErrorTypeTooMany, BadValue: len(errs), Detail: "there are more errors; correct these to see the others"})

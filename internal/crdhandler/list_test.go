@@ -2,13 +2,18 @@ package crdhandler
 
 import (
 	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 func TestList(t *testing.T) {
@@ -117,7 +122,7 @@ func TestListAfterCompaction(t *testing.T) {
 	if status.Reason != metav1.StatusReasonExpired || status.Message != "The resourceVersion for the provided list is too old." {
 		t.Errorf("exact revision: %v", status)
 	}
-	token := continueToken{Revision: first, Start: "ns/a\x00"}.encode()
+	token := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"v":"meta.k8s.io/v1","rv":%d,"start":"ns/a\u0000"}`, first))
 	status = r.get("/gadgets?limit=1&continue="+token).status(t, http.StatusGone)
 	if status.Reason != metav1.StatusReasonExpired || status.Continue == "" {
 		t.Fatalf("continue token: %v", status)
@@ -210,5 +215,36 @@ func TestLongListIsCompressed(t *testing.T) {
 	}
 	if short := r.get("/gadgets?"+url.Values{"fieldSelector": {"metadata.name=g01"}}.Encode(), "Accept-Encoding", "gzip"); short.header.Get("Content-Encoding") != "" {
 		t.Errorf("header of a short list: %v", short.header)
+	}
+}
+
+// givingUp is a selector whose client goes away at the first object.
+type givingUp struct {
+	labels.Selector
+	leave   func()
+	matched int
+}
+
+func (s *givingUp) Empty() bool { return false }
+
+func (s *givingUp) Matches(labels.Labels) bool {
+	s.leave()
+	s.matched++
+	return true
+}
+
+// TestMatchingStops checks that objects are not matched any more when the client has gone.
+func TestMatchingStops(t *testing.T) {
+	r := newReading(t)
+	for n := range 128 {
+		r.put(fmt.Sprintf("ns/g%03d", n), "red")
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	selector := &givingUp{Selector: labels.Everything(), leave: leave}
+	if _, err := r.scope.readPage(ctx, "ns", &metainternal.ListOptions{LabelSelector: selector}, r.scope.views); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if selector.matched >= 64 {
+		t.Errorf("%d objects were looked at", selector.matched)
 	}
 }

@@ -152,13 +152,12 @@ func readFields(value any, entry *metav1.ManagedFieldsEntry, sets *[]readSet) (u
 	if !ok || sets == nil {
 		return ok
 	}
-	e := encoders.Get().(*jsonEncoder)
-	defer e.release()
-	if err := e.fields(members); err != nil {
+	text, err := marshalFields(members)
+	if err != nil {
 		return false
 	}
 	entry.FieldsV1 = &metav1.FieldsV1{}
-	entry.FieldsV1.SetRawBytes(e.out) // it takes a copy
+	entry.FieldsV1.SetRawBytes(text)
 	*sets = append(*sets, readSet{text: entry.FieldsV1.GetRawBytes(), members: members})
 	return true
 }

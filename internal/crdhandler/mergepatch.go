@@ -7,12 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// mergePatched returns a custom resource with a merge patch in it: patchAsJSON without encoding and decoding what the patch does not name,
-// which is most of the object. ok is false where there is anything to tell the client of, and nothing has been done.
-func (p *patcher) mergePatched(ctx context.Context, live runtime.Object) (obj runtime.Object, ok bool) {
+// mergePatched applies a merge patch to a custom resource. Unlike patchAsJSON it does not encode and decode the members that the
+// patch does not name, which are most of the object. ok is false, and nothing has been done, if there is an error or a warning to
+// report.
+func (p *patchRequest) mergePatched(ctx context.Context, live runtime.Object) (obj runtime.Object, ok bool) {
 	u, ok := live.(*unstructured.Unstructured)
 	if !ok || p.patchType != types.MergePatchType {
 		return nil, false
@@ -29,10 +32,10 @@ func (p *patcher) mergePatched(ctx context.Context, live runtime.Object) (obj ru
 	return obj, runtime.DecodeInto(decoder, nil, obj) == nil
 }
 
-// mergedMembers returns the members of a decoded object that a merge patch was applied to, and shares nothing with it. ok is false
-// for patches that are none, have duplicate fields, or change the kind of the object.
+// mergedMembers returns the members of an object after a merge patch. They share nothing with live. ok is false for patches that
+// are malformed, have duplicate fields, or change the kind of the object.
 func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merged map[string]any, ok bool) {
-	patch, ok := readMembers(body)
+	patch, ok := objectjson.UnmarshalStrict(body)
 	if !ok || ctx.Err() != nil {
 		return nil, false
 	}
@@ -41,22 +44,22 @@ func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merge
 			return nil, false
 		}
 	}
-	document, err := encodeJSON(namedMembers(live, patch))
+	document, err := objectjson.Marshal(namedMembers(live, patch))
 	if err != nil {
 		return nil, false
 	}
-	patched, _, err := documentPatch{patchType: types.MergePatchType, body: body}.apply(ctx, document)
+	patched, _, err := documentpatch.Patch{Type: types.MergePatchType, Body: body}.Apply(ctx, document)
 	if err != nil || ctx.Err() != nil {
 		return nil, false
 	}
-	if merged, ok = readMembers(patched); !ok {
+	if merged, ok = objectjson.UnmarshalStrict(patched); !ok {
 		return nil, false
 	}
 	return merged, copyUnnamed(merged, live, patch)
 }
 
-// namedMembers returns what a patch may see of an object: the members it names, and of objects in both those that it names there.
-// It shares them with the object.
+// namedMembers returns the members of an object that a patch names, recursively in objects that both have. The result shares them
+// with live.
 func namedMembers(live, patch map[string]any) map[string]any {
 	named := make(map[string]any, len(patch))
 	for name, change := range patch {
@@ -73,7 +76,7 @@ func namedMembers(live, patch map[string]any) map[string]any {
 	return named
 }
 
-// copyUnnamed adds what namedMembers left away to what a patch has made of the rest. ok is false if there is no place for it.
+// copyUnnamed adds copies of the members that namedMembers has left out to the patched members. ok is false if a parent of them is gone.
 func copyUnnamed(merged, live, patch map[string]any) (ok bool) {
 	for name, value := range live {
 		change, named := patch[name]
@@ -92,10 +95,4 @@ func copyUnnamed(merged, live, patch map[string]any) (ok bool) {
 		}
 	}
 	return true
-}
-
-// readMembers reads an object without duplicate fields.
-func readMembers(text []byte) (members map[string]any, ok bool) {
-	found, err := kjson.UnmarshalStrict(text, &members)
-	return members, err == nil && len(found) == 0 && members != nil
 }

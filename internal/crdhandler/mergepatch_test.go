@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // FuzzMergedMembers compares patches of the members that a patch names with patches of the whole document.
@@ -25,7 +28,7 @@ func FuzzMergedMembers(f *testing.F) {
 		if utiljson.Unmarshal(document, &live) != nil || live == nil {
 			return
 		}
-		before, err := encodeJSON(live) // as it is stored
+		before, err := objectjson.Marshal(live) // as it is stored
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +40,7 @@ func FuzzMergedMembers(f *testing.F) {
 		if !ok {
 			return
 		}
-		after, found, err := documentPatch{patchType: types.MergePatchType, body: body, strict: true}.apply(t.Context(), before)
+		after, found, err := documentpatch.Patch{Type: types.MergePatchType, Body: body, Strict: true}.Apply(t.Context(), before)
 		if err != nil || len(found) > 0 {
 			t.Fatalf("%q: got %v, should have been refused: %v %v", body, got, found, err)
 		}
@@ -48,7 +51,7 @@ func FuzzMergedMembers(f *testing.F) {
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q: got %#v, want %#v", body, got, want)
 		}
-		if again, err := encodeJSON(live); err != nil || string(again) != string(before) {
+		if again, err := objectjson.Marshal(live); err != nil || string(again) != string(before) {
 			t.Fatalf("%q changed the object to %s", body, again)
 		}
 	})

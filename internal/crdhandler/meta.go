@@ -18,11 +18,11 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// errNoName answers a request that needs a name in its path and has none.
+// errNoName answers a request without a name in its path that needs one.
 var errNoName = apierrors.NewBadRequest("name must be provided")
 
-// storedKind is the kind of a stored object, as the object says it: upstream's messages name the kind that was sent,
-// even when that is what is wrong.
+// storedKind returns the kind that an object names. Upstream's messages name the kind that was sent, even if it is the
+// wrong one.
 func (s *requestScope) storedKind(obj runtime.Object) schema.GroupKind {
 	if kinds, _, err := s.objects.typer.ObjectKinds(obj); err == nil {
 		return kinds[0].GroupKind()
@@ -30,12 +30,12 @@ func (s *requestScope) storedKind(obj runtime.Object) schema.GroupKind {
 	return s.kind.GroupKind()
 }
 
-// exists says whether obj is a stored object: only those have a UID.
+// exists reports whether obj is a stored object: only those have a UID.
 func exists(obj runtime.Object) bool {
 	return obj != nil && accessor(obj).GetUID() != ""
 }
 
-// wipeSystemFields drops what clients may not set on objects they create.
+// wipeSystemFields clears the fields that clients cannot set on new objects.
 func wipeSystemFields(m metav1.Object) {
 	m.SetCreationTimestamp(metav1.Time{})
 	m.SetUID("")
@@ -44,13 +44,13 @@ func wipeSystemFields(m metav1.Object) {
 	m.SetSelfLink("")
 }
 
-// fillSystemFields gives a new object what the server decides.
+// fillSystemFields sets the fields of a new object that the server decides.
 func fillSystemFields(m metav1.Object) {
 	m.SetCreationTimestamp(metav1.Now())
 	m.SetUID(uuid.NewUUID())
 }
 
-// matchNamespace puts an object into the namespace of the request, unless it says that it belongs to another one.
+// matchNamespace sets the namespace of an object to that of the request. The error says that the object names another one.
 func matchNamespace(namespace string, m metav1.Object) error {
 	switch own := m.GetNamespace(); {
 	case own == namespace:
@@ -78,7 +78,7 @@ func matchName(obj runtime.Object, namespace, name string) error {
 	return nil
 }
 
-// scopedNamespace is the namespace objects of a request are in: none for cluster-scoped ones.
+// scopedNamespace returns the namespace of the objects of a request; "" for cluster-scoped ones.
 func (s *requestScope) scopedNamespace(namespace string) string {
 	if s.namespaced {
 		return namespace
@@ -86,7 +86,7 @@ func (s *requestScope) scopedNamespace(namespace string) string {
 	return ""
 }
 
-// beforeCreate applies the rules for a new object and validates it. Its system fields and its name are set already.
+// beforeCreate applies the rules for a new object, and validates it. The caller has set its system fields and its name.
 func (s *requestScope) beforeCreate(ctx context.Context, namespace string, obj runtime.Object) error {
 	m := accessor(obj)
 	if err := matchNamespace(s.scopedNamespace(namespace), m); err != nil {
@@ -94,10 +94,10 @@ func (s *requestScope) beforeCreate(ctx context.Context, namespace string, obj r
 	}
 	s.strategy.PrepareForCreate(ctx, obj)
 	if err := ctx.Err(); err != nil {
-		return err // nobody waits for what takes the longest
+		return err // before the validation, which takes the longest
 	}
 
-	// The strategy comes first: its messages are the more specific ones.
+	// The strategy is first because its messages are more specific.
 	errs := s.strategy.Validate(ctx, obj)
 	if len(errs) == 0 {
 		errs = apivalidation.ValidateObjectMetaAccessor(checked(m), s.namespaced, pathSegment, field.NewPath("metadata"))
@@ -112,7 +112,7 @@ func (s *requestScope) beforeCreate(ctx context.Context, namespace string, obj r
 	return nil
 }
 
-// beforeUpdate applies the rules for the change of old into obj and validates it.
+// beforeUpdate applies the rules for an update of old to obj, and validates it.
 func (s *requestScope) beforeUpdate(ctx context.Context, namespace string, obj, old runtime.Object) error {
 	m, oldMeta := accessor(obj), accessor(old)
 	if err := matchNamespace(s.scopedNamespace(namespace), m); err != nil {
@@ -139,7 +139,7 @@ func (s *requestScope) beforeUpdate(ctx context.Context, namespace string, obj, 
 	return nil
 }
 
-// keepSystemFields restores what no update may change or remove.
+// keepSystemFields restores the fields that no update can change or remove.
 func keepSystemFields(m, old metav1.Object) {
 	if m.GetUID() == "" {
 		m.SetUID(old.GetUID())
@@ -155,7 +155,7 @@ func keepSystemFields(m, old metav1.Object) {
 	}
 }
 
-// pathSegment is the least a name must satisfy.
+// pathSegment validates a name as a segment of a URL path, which every name must be.
 func pathSegment(name string, prefix bool) []string {
 	if prefix {
 		return content.IsPathSegmentPrefix(name)
@@ -163,22 +163,12 @@ func pathSegment(name string, prefix bool) []string {
 	return content.IsPathSegmentName(name)
 }
 
-// finalized says that an update of old to obj ends a deletion: the last finalizer is gone (W5).
-func finalized(obj, old runtime.Object) bool {
-	oldMeta := accessor(old)
-	if len(accessor(obj).GetFinalizers()) > 0 || oldMeta.GetDeletionTimestamp() == nil {
-		return false
-	}
-	grace := oldMeta.GetDeletionGracePeriodSeconds()
-	return grace == nil || *grace == 0
-}
-
 const (
 	duplicateOwners               = ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v"
 	duplicateOwnersAfterAdmission = ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v"
 )
 
-// dedupOwners collapses equal owner references (W14), and warns with the format given.
+// dedupOwners removes duplicate owner references (W14), and warns in the given format.
 func dedupOwners(ctx context.Context, obj runtime.Object, format string) {
 	m := accessor(obj)
 	refs := m.GetOwnerReferences()
@@ -193,7 +183,7 @@ func dedupOwners(ctx context.Context, obj runtime.Object, format string) {
 	m.SetOwnerReferences(kept)
 }
 
-// uniqueOwners splits references into the first of each kind and the UIDs of those that repeat one.
+// uniqueOwners returns the references without duplicates, and the UIDs of the duplicates.
 func uniqueOwners(refs []metav1.OwnerReference) (kept []metav1.OwnerReference, duplicates []string) {
 	byUID := map[types.UID][]metav1.OwnerReference{}
 next:

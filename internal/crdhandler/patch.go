@@ -17,24 +17,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// patch answers PATCH. While the CustomResourceDefinition is terminating an apply creates nothing (R4).
+// patch answers PATCH. terminating: the CustomResourceDefinition is being deleted, and an apply creates nothing (R4).
 func (s *requestScope) patch(w http.ResponseWriter, req *http.Request, terminating bool) {
 	patchType, err := s.patchType(req)
 	if err != nil {
 		s.err(err, w, req)
 		return
 	}
-	s.serveWrite(w, req, func(ctx context.Context) (writeAnswer, error) { return s.patched(ctx, req, patchType, terminating) })
+	ctx, cancel := s.writeContext(req)
+	defer cancel()
+	p, err := s.decodePatch(ctx, req, patchType, terminating)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	res, err := p.run(ctx)
+	if err != nil {
+		s.writeFailed(ctx, err, w, req)
+		return
+	}
+	code := http.StatusOK
+	if res.created {
+		code = http.StatusCreated
+	}
+	s.respond(w, req, code, p.media, res.result)
 }
 
-// patchType returns the type of a patch, which its content type says; 415 if the endpoint does not take it.
+// patchType returns the type of a patch by its content type. The error is a 415 if the endpoint does not accept it.
 func (s *requestScope) patchType(req *http.Request) (types.PatchType, error) {
 	contentType, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";")
 	if !slices.Contains(s.patchTypes, contentType) {
@@ -43,53 +58,62 @@ func (s *requestScope) patchType(req *http.Request) (types.PatchType, error) {
 	return types.PatchType(contentType), nil
 }
 
-func (s *requestScope) patched(ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool) (writeAnswer, error) {
+// patchRequest is a PATCH: it patches the stored object.
+type patchRequest struct {
+	scope      *requestScope
+	admission  *admitter
+	options    *metav1.PatchOptions
+	patchType  types.PatchType
+	body       []byte
+	validation fieldValidation
+	manager    string
+	fields     fieldManager
+	media      negotiation.MediaTypeOptions
+	// authorizeCreate decides whether the user may create the object.
+	authorizeCreate func(ctx context.Context) error
+}
+
+func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool) (*patchRequest, error) {
 	namespace, name, media, err := s.addressed(req)
 	if err != nil {
-		return writeAnswer{}, err
+		return nil, err
 	}
 	body, err := s.readBody(req)
 	if err != nil {
-		return writeAnswer{}, err
+		return nil, err
 	}
 	options := &metav1.PatchOptions{}
 	err = readOptions(req, options, "PatchOptions", func(o *metav1.PatchOptions) field.ErrorList {
 		return validation.ValidatePatchOptions(o, patchType)
 	})
 	if err != nil {
-		return writeAnswer{}, err
+		return nil, err
 	}
 	readable, err := patchJSON(body, patchType)
 	if err != nil {
-		return writeAnswer{}, err
+		return nil, err
 	}
 	if audit.AuditContextFrom(ctx) != nil {
 		audit.LogRequestPatch(ctx, readable)
 	}
-
-	p := &patcher{
-		scope:      s,
-		patchType:  patchType,
-		body:       body,
-		options:    options,
-		validation: fieldValidationOf(options.FieldValidation),
-		manager:    managerName(options.FieldManager, req.UserAgent()),
-		admitter: s.admitter(ctx, target{
+	p := &patchRequest{
+		scope: s,
+		admission: s.admitter(ctx, target{
 			namespace: namespace, name: name, dryRun: isDryRun(options.DryRun), terminating: terminating,
 		}),
+		options:    options,
+		patchType:  patchType,
+		body:       body,
+		validation: fieldValidationOf(options.FieldValidation),
+		manager:    managerName(options.FieldManager, req.UserAgent()),
+		media:      media,
 	}
-	p.authorizeCreate = p.admitter.authorizeCreate(req.URL.Path)
-	if p.fields, err = s.fieldManager(); err != nil {
-		return writeAnswer{}, err
-	}
-	res, code, err := p.run(ctx)
-	if err != nil {
-		return writeAnswer{}, finished(ctx, err)
-	}
-	return writeAnswer{code: code, media: media, result: res}, nil
+	p.authorizeCreate = p.admission.authorizeCreate(req.URL.Path)
+	p.fields, err = s.fieldManager()
+	return p, err
 }
 
-// patchJSON returns a patch as JSON, for the audit log; what is not well-formed is refused here.
+// patchJSON returns a patch as JSON for the audit log. It refuses patches that are not well-formed.
 func patchJSON(body []byte, patchType types.PatchType) ([]byte, error) {
 	switch patchType {
 	case types.ApplyYAMLPatchType:
@@ -115,70 +139,35 @@ func patchJSON(body []byte, patchType types.PatchType) ([]byte, error) {
 	return body, nil
 }
 
-// patcher applies one patch: to the live object, again to a fresh one when that has changed meanwhile.
-type patcher struct {
-	scope           *requestScope
-	patchType       types.PatchType
-	body            []byte
-	options         *metav1.PatchOptions
-	validation      fieldValidation
-	manager         string
-	fields          fieldManager
-	admitter        *admitter
-	authorizeCreate func(ctx context.Context) error
-	// bare leaves the managed fields away: the object was too large with them (W3).
-	bare bool
-}
-
-// applies says whether the patch is an apply, which may create the object.
-func (p *patcher) applies() bool {
+// applies reports whether the patch is an apply, which may create the object.
+func (p *patchRequest) applies() bool {
 	return p.patchType == types.ApplyYAMLPatchType || p.patchType == types.ApplyCBORPatchType
 }
 
-func (p *patcher) run(ctx context.Context) (result, int, error) {
-	r := p.replacement()
-	res, err := r.run(ctx)
+// forced reports whether an apply takes fields from other managers.
+func (p *patchRequest) forced() bool { return p.options.Force != nil && *p.options.Force }
+
+// run patches the object.
+func (p *patchRequest) run(ctx context.Context) (updateResult, error) {
+	change := &replacement{scope: p.scope, admission: p.admission, builder: p, options: updateOptions(p.options), merged: p.applies()}
+	if p.applies() && p.scope.subresource == "" {
+		change.creation = &creation{scope: p.scope, admission: p.admission, options: createOptions(p.options), authorize: p.authorizeCreate}
+	}
+	res, err := change.run(ctx, p.newNoOpCheck())
 	if errors.Is(err, dynamicstorage.ErrTooLarge) && !p.applies() {
-		p.bare = true
-		r = p.replacement()
-		res, err = r.run(ctx)
+		change.dropManagedFields = true
+		res, err = change.run(ctx, nil)
 	}
-	if r.created {
-		return res, http.StatusCreated, err
-	}
-	return res, http.StatusOK, err
+	return res, err
 }
 
-func (p *patcher) replacement() *replacement {
-	r := &replacement{
-		scope:     p.scope,
-		namespace: p.admitter.namespace,
-		name:      p.admitter.name,
-		dryRun:    p.admitter.dryRun,
-		mayCreate: p.applies() && p.scope.subresource == "",
-		next:      p.next,
-		merged:    p.applies(),
-		validateCreate: func(ctx context.Context, obj runtime.Object) error {
-			if err := p.authorizeCreate(ctx); err != nil {
-				return err
-			}
-			return p.admitter.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: createOptions(p.options)})
-		},
-		validateUpdate: func(ctx context.Context, obj, old runtime.Object) error {
-			return p.admitter.validateUpdate(ctx, obj, old, updateOptions(p.options))
-		},
-	}
-	r.memory = p.memory(r.spared)
-	return r
-}
-
-// next returns the patched object.
-func (p *patcher) next(ctx context.Context, live runtime.Object) (runtime.Object, error) {
-	obj, err := p.patchedObject(ctx, live)
+// build implements objectBuilder: it patches the live object.
+func (p *patchRequest) build(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+	obj, err := p.patched(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	namespace, name := p.admitter.namespace, p.admitter.name
+	namespace, name := p.admission.namespace, p.admission.name
 	if exists(obj) && !exists(live) {
 		return nil, apierrors.NewConflict(p.scope.resource.GroupResource(), name, fmt.Errorf(
 			"uid mismatch: the provided object specified uid %s, and no existing object was found", accessor(obj).GetUID()))
@@ -186,30 +175,16 @@ func (p *patcher) next(ctx context.Context, live runtime.Object) (runtime.Object
 	if err := matchNamespace(namespace, accessor(obj)); err != nil {
 		return nil, err
 	}
-	if err := matchName(obj, namespace, name); err != nil {
-		return nil, err
-	}
-	change := admissionEvent{operation: admission.Update, obj: obj, old: live, options: updateOptions(p.options)}
-	if !exists(live) {
-		change = admissionEvent{operation: admission.Create, obj: obj, options: createOptions(p.options)}
-	}
-	if err := p.admitter.admit(ctx, change); err != nil {
-		return nil, err
-	}
-	dedupOwners(ctx, obj, duplicateOwnersAfterAdmission)
-	if p.bare {
-		accessor(obj).SetManagedFields(nil)
-	}
-	return obj, nil
+	return obj, matchName(obj, namespace, name)
 }
 
-// patchedObject applies the patch to live, by its type. Only an apply makes something of nothing.
-func (p *patcher) patchedObject(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+// patched applies the patch to live, by its type. Only an apply needs no live object.
+func (p *patchRequest) patched(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	if p.applies() {
 		return p.applyTo(ctx, live)
 	}
 	if !exists(live) {
-		return nil, apierrors.NewNotFound(p.scope.resource.GroupResource(), p.admitter.name)
+		return nil, apierrors.NewNotFound(p.scope.resource.GroupResource(), p.admission.name)
 	}
 	var obj runtime.Object
 	var err error
@@ -222,4 +197,24 @@ func (p *patcher) patchedObject(ctx context.Context, live runtime.Object) (runti
 		return nil, err
 	}
 	return p.fields.Update(ctx, live, obj, p.manager)
+}
+
+// createOptions returns the options that admission sees when an apply creates the object.
+func createOptions(options *metav1.PatchOptions) *metav1.CreateOptions {
+	return &metav1.CreateOptions{
+		TypeMeta:        metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "CreateOptions"},
+		DryRun:          options.DryRun,
+		FieldManager:    options.FieldManager,
+		FieldValidation: options.FieldValidation,
+	}
+}
+
+// updateOptions returns the options that admission sees when a patch updates the object.
+func updateOptions(options *metav1.PatchOptions) *metav1.UpdateOptions {
+	return &metav1.UpdateOptions{
+		TypeMeta:        metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "UpdateOptions"},
+		DryRun:          options.DryRun,
+		FieldManager:    options.FieldManager,
+		FieldValidation: options.FieldValidation,
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // newStore runs a store of the keys below /registry until the test ends.
@@ -32,7 +33,7 @@ func (plainCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Obj
 }
 
 func (plainCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
-	value, _, err := encodeSpliced(obj.(*unstructured.Unstructured).Object)
+	value, _, err := objectjson.MarshalObject(obj.(*unstructured.Unstructured).Object)
 	return value, nil, err
 }
 
@@ -63,7 +64,7 @@ func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*
 			views[n] = &dynamicstorage.View{Err: err}
 			continue
 		}
-		value, at, err := encodeSpliced(obj.Object)
+		value, at, err := objectjson.MarshalObject(obj.Object)
 		if err != nil {
 			return nil, err
 		}

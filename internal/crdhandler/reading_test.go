@@ -25,27 +25,30 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // reading is an endpoint for gadgets.example.com, namespaced, with spec.color selectable, in front of a real etcd.
 type reading struct {
-	t        testing.TB
-	client   *clientv3.Client
-	scope    *requestScope
-	replaced chan struct{}
-	url      string
+	t       testing.TB
+	client  *clientv3.Client
+	scope   *requestScope
+	replace context.CancelFunc
+	url     string
 }
 
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 
 func newReading(t testing.TB) *reading {
 	t.Helper()
-	r := &reading{t: t, client: etcdtest.New(t).Client, replaced: make(chan struct{})}
+	replaced, replace := context.WithCancel(t.Context())
+	r := &reading{t: t, client: etcdtest.New(t).Client, replace: replace}
 	store := newStore(t, dynamicstorage.Options{Client: r.client, Header: widgetHeader})
-	r.scope = testScope(store, r.replaced)
+	r.scope = testScope(store, replaced)
 
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}
 	server := httptest.NewServer(genericfilters.WithRequestInfo(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -58,7 +61,7 @@ func newReading(t testing.TB) *reading {
 	return r
 }
 
-func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScope {
+func testScope(store *dynamicstorage.Store, replaced context.Context) *requestScope {
 	kind := schema.GroupVersionKind{Group: gadgets.Group, Version: gadgets.Version, Kind: "Gadget"}
 	objects := objectInterfaces{
 		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme, convertor: gadgetConvertor{},
@@ -79,7 +82,7 @@ func testScope(store *dynamicstorage.Store, replaced chan struct{}) *requestScop
 			viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
 			codec:    plainCodec{},
 		},
-		table:    func() (tableConvertor, error) { return tableconvertor.New(nil) },
+		table:    func() (printing.TableConvertor, error) { return tableconvertor.New(nil) },
 		replaced: replaced,
 	}
 }
@@ -100,7 +103,7 @@ func (gadgetConvertor) ConvertFieldLabel(_ schema.GroupVersionKind, label, value
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
-// put stores a gadget of a color, which is its label as well, and returns its revision.
+// put stores a gadget with a color in its spec and its labels, and returns its revision.
 func (r *reading) put(key, color string) int64 {
 	r.t.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
@@ -111,7 +114,7 @@ func (r *reading) put(key, color string) int64 {
 	u.SetName(name)
 	u.SetUID("uid")
 	u.SetLabels(map[string]string{"color": color})
-	value, _, err := encodeSpliced(u.Object)
+	value, _, err := objectjson.MarshalObject(u.Object)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -136,7 +139,7 @@ func (r *reading) remove(key string) int64 {
 	return response.Header.Revision
 }
 
-// compact makes everything before a revision unknown to etcd.
+// compact compacts etcd at a revision.
 func (r *reading) compact(revision int64) {
 	r.t.Helper()
 	if _, err := r.client.Compact(r.t.Context(), revision); err != nil {
@@ -144,14 +147,14 @@ func (r *reading) compact(revision int64) {
 	}
 }
 
-// answer is what came back for a request.
+// answer is the response to a request.
 type answer struct {
 	code   int
 	header http.Header
 	body   []byte
 }
 
-// get requests a path below the group and version. headers are names and values by turns.
+// get requests a path below the group and version. headers are pairs of names and values.
 func (r *reading) get(path string, headers ...string) answer {
 	r.t.Helper()
 	response, err := http.DefaultClient.Do(r.request(r.t.Context(), path, headers...))
@@ -185,7 +188,7 @@ func (a answer) decode(t *testing.T, into any) {
 	}
 }
 
-// unzipped checks that the answer is compressed, and returns its body without that.
+// unzipped checks that the response is compressed, and returns the decompressed body.
 func (a answer) unzipped(t *testing.T) []byte {
 	t.Helper()
 	if a.header.Get("Content-Encoding") != "gzip" || a.header.Get("Vary") != "Accept-Encoding" {
@@ -202,7 +205,7 @@ func (a answer) unzipped(t *testing.T) []byte {
 	return body
 }
 
-// status checks that the answer is a failure, and returns it.
+// status checks that the response is a failure, and returns its Status.
 func (a answer) status(t *testing.T, code int) *metav1.Status {
 	t.Helper()
 	if a.code != code {
@@ -216,7 +219,7 @@ func (a answer) status(t *testing.T, code int) *metav1.Status {
 	return &status
 }
 
-// list checks that the answer is a list, and returns it with the names of its items.
+// list checks that the response is a list, and returns it with the names of its items.
 func (a answer) list(t *testing.T) (*unstructured.UnstructuredList, string) {
 	t.Helper()
 	if a.code != http.StatusOK {
@@ -231,7 +234,7 @@ func (a answer) list(t *testing.T) (*unstructured.UnstructuredList, string) {
 	return list, strings.Join(names, " ")
 }
 
-// watching is an open watch whose events are read one by one.
+// watching is an open watch; the test reads its events one by one.
 type watching struct {
 	t        testing.TB
 	response *http.Response
@@ -265,13 +268,13 @@ type event struct {
 	Object *unstructured.Unstructured
 }
 
-// String tells type, name, color and revision of the object.
+// String returns type, name, color and revision of the object.
 func (e event) String() string {
 	color, _, _ := unstructured.NestedString(e.Object.Object, "spec", "color")
 	return strings.Join([]string{e.Type, e.Object.GetName(), color, e.Object.GetResourceVersion()}, " ")
 }
 
-// next returns the next event; false: the stream has ended.
+// next returns the next event; false means that the stream has ended.
 func (w *watching) next() (event, bool) {
 	w.t.Helper()
 	var frame struct {

@@ -3,6 +3,7 @@ package crdhandler
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,31 +14,33 @@ import (
 	"k8s.io/apiserver/pkg/util/apihelpers"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// result is what a verb answers with: a stored entry, or an object where nothing is stored.
+// result is the answer of a verb: a stored entry, or an object where nothing is stored.
 type result struct {
-	// entry is what is stored now; nil in a dry run.
+	// entry is the stored object; nil in a dry run.
 	entry *dynamicstorage.Entry
-	// obj is set in a dry run, in the hub version (or the part of it the endpoint serves), and by delete for a Status.
+	// obj is the object of a dry run in the hub version, or a Status.
 	obj runtime.Object
 }
 
-// respond answers a request with one object. JSON of stored objects is copied from their view; every other format is
+// respond answers a request with one object. JSON of stored objects is copied from their view. All other formats are
 // encoded from the decoded object.
 func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, res result) {
-	options, err := tableOptions(mediaType, req)
-	if err != nil {
-		s.err(err, w, req)
-		return
-	}
 	if res.entry != nil && s.fromBytes(mediaType) && !logsResponseObject(req.Context()) {
 		s.respondBytes(w, req, code, mediaType.Pretty, res.entry)
 		return
 	}
-	obj, err := s.transformed(req.Context(), s.transformer(mediaType.Convert, options), res)
+	printer, err := s.printing().NewPrinter(mediaType, req)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	obj, err := s.printed(req.Context(), printer, mediaType, res)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -45,26 +48,30 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 	s.writeObject(w, req, code, mediaType, obj)
 }
 
-// transformed returns the object that is to be encoded.
-func (s *requestScope) transformed(ctx context.Context, t transformer, res result) (runtime.Object, error) {
-	if res.entry != nil && s.part == nil && t.target != nil && t.target.Kind == "PartialObjectMetadata" {
-		return t.metadataOfEntry(ctx, res.entry)
+// printed returns the object to encode. If the client wants no more than metadata, nothing else is decoded.
+func (s *requestScope) printed(ctx context.Context, printer printing.Printer, mediaType negotiation.MediaTypeOptions, res result) (runtime.Object, error) {
+	if target := mediaType.Convert; res.entry != nil && s.scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
+		view, err := s.metadataView(ctx, res.entry)
+		if err != nil {
+			return nil, s.storageError(err, stored.Name(res.entry.Key))
+		}
+		return printer.Metadata(view, res.entry.Revision)
 	}
 	obj, err := s.served(ctx, res)
 	if err != nil {
 		return nil, err
 	}
-	return t.transform(ctx, obj)
+	return printer.Object(ctx, obj)
 }
 
 // respondBytes answers with the bytes of an entry's view.
 func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, code int, pretty bool, entry *dynamicstorage.Entry) {
 	view, err := s.view(req.Context(), entry)
 	if err != nil {
-		s.err(s.storageError(err, nameOfKey(entry.Key)), w, req)
+		s.err(s.storageError(err, stored.Name(entry.Key)), w, req)
 		return
 	}
-	object := wireObject(view, entry.Revision)
+	object := stored.Object(view, entry.Revision)
 	buffer := objectBuffers.Get().(*[]byte)
 	defer objectBuffers.Put(buffer)
 	body, err := object.Encode((*buffer)[:0], pretty)
@@ -76,37 +83,67 @@ func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, co
 		*buffer = body
 	}
 	if err := wire.WriteBody(w, req, code, wire.JSON, body); err != nil {
-		klog.FromContext(req.Context()).V(4).Info("Client went away during an answer", "err", err)
+		klog.FromContext(req.Context()).V(4).Info("Client went away during a response", "err", err)
 	}
 }
 
-// served returns the object an answer is made of, in the hub version, or the part of it that the endpoint serves.
+// served returns the object of an answer in the hub version. At the scale endpoint it is the Scale.
 func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, error) {
 	obj := res.obj
 	if res.entry != nil {
 		var err error
 		if obj, err = s.decoded(ctx, res.entry); err != nil {
-			return nil, s.storageError(err, nameOfKey(res.entry.Key))
+			return nil, s.storageError(err, stored.Name(res.entry.Key))
 		}
 	}
-	// What a part belongs to is always unstructured, the part itself and a Status never are.
-	if parent, ok := obj.(*unstructured.Unstructured); ok && s.part != nil {
-		return s.part.read(parent)
+	// A stored object is always unstructured here; a Scale and a Status are not.
+	if cr, ok := obj.(*unstructured.Unstructured); ok && s.scale != nil {
+		return s.scale.read(cr)
 	}
 	return obj, nil
 }
 
-// writeObject encodes an object, transformed already, in the format negotiated.
+// writeObject encodes an object that was transformed already, in the negotiated format.
 func (s *requestScope) writeObject(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, obj runtime.Object) {
 	gv, serializer := s.kind.GroupVersion(), s.serializer
 	if target := mediaType.Convert; target != nil {
 		gv, serializer = target.GroupVersion(), apihelpers.GetMetaInternalVersionCodecs()
 	}
-	responsewriters.WriteObjectNegotiated(serializer, s, gv, w, req, code, obj, false)
+	responsewriters.WriteObjectNegotiated(serializer, s.printing(), gv, w, req, code, obj, false)
 }
 
-// logsResponseObject says that the audit policy wants the answer as an object.
+// negotiate chooses the format of the response by the Accept header.
+func (s *requestScope) negotiate(req *http.Request) (negotiation.MediaTypeOptions, error) {
+	return s.printing().Negotiate(req)
+}
+
+// printing returns the formats of the endpoint.
+func (s *requestScope) printing() *printing.Endpoint {
+	return &printing.Endpoint{
+		Kind:              s.kind,
+		Serializer:        s.serializer,
+		ObjectSerializers: s.standardSerializers,
+		Table:             s.table,
+		Convertor:         s.objects.convertor,
+	}
+}
+
+// fromBytes reports whether a response in this format consists of the bytes of views.
+func (s *requestScope) fromBytes(mediaType negotiation.MediaTypeOptions) bool {
+	return mediaType.Accepted.MediaType == runtime.ContentTypeJSON && mediaType.Convert == nil && s.scale == nil
+}
+
+// logsResponseObject reports whether the audit policy logs the answer as an object.
 func logsResponseObject(ctx context.Context) bool {
 	log := audit.AuditContextFrom(ctx)
 	return log != nil && !log.GetEventLevel().Less(auditinternal.LevelRequestResponse)
 }
+
+// objectBuffers hold responses of one object while they are sent.
+var objectBuffers = sync.Pool{New: func() any {
+	buffer := make([]byte, 0, 4<<10)
+	return &buffer
+}}
+
+// maxPooledObject is the largest buffer that is kept for other objects.
+const maxPooledObject = 64 << 10

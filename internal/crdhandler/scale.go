@@ -14,34 +14,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// scalePart is the scale of custom resources: an autoscaling/v1 Scale made of fields that their definition names
-// (S3). Of what a client sends only the replicas are stored.
-type scalePart struct {
+// scaleConversion converts between custom resources and autoscaling/v1 Scales, which are made of the fields that the definition
+// names (S3). A write of a Scale stores its replicas only.
+type scaleConversion struct {
 	info    *crdInfo
 	version string
 	hub     schema.GroupVersion
 }
 
-var _ part = &scalePart{}
-
-func newScalePart(info *crdInfo, version string, hub schema.GroupVersion) part {
-	return &scalePart{info: info, version: version, hub: hub}
-}
-
-// scalePaths are the places of a Scale's fields in a custom resource.
+// scalePaths are the paths of a Scale's fields in a custom resource.
 type scalePaths struct {
 	specReplicas, statusReplicas string
 	selector                     string // empty: none
 }
 
-func (p *scalePart) paths() (scalePaths, error) {
-	version, err := p.info.version(p.version)
+func (c *scaleConversion) paths() (scalePaths, error) {
+	version, err := c.info.version(c.version)
 	if err != nil {
 		return scalePaths{}, err
 	}
 	scale := version.HasScale()
 	if scale == nil {
-		return scalePaths{}, fmt.Errorf("version %s has no scale", p.version)
+		return scalePaths{}, fmt.Errorf("version %s has no scale", c.version)
 	}
 	paths := scalePaths{specReplicas: scale.SpecReplicasPath, statusReplicas: scale.StatusReplicasPath}
 	if scale.LabelSelectorPath != nil {
@@ -50,9 +44,9 @@ func (p *scalePart) paths() (scalePaths, error) {
 	return paths, nil
 }
 
-// read returns the scale of a custom resource that says how many replicas it wants.
-func (p *scalePart) read(parent runtime.Object) (runtime.Object, error) {
-	paths, err := p.paths()
+// read returns the Scale of a custom resource. It fails if the object does not have the field of wanted replicas.
+func (c *scaleConversion) read(parent runtime.Object) (runtime.Object, error) {
+	paths, err := c.paths()
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +60,9 @@ func (p *scalePart) read(parent runtime.Object) (runtime.Object, error) {
 	return scale, nil
 }
 
-// shown returns the scale of a custom resource as admission is shown it: zero replicas if it does not say.
-func (p *scalePart) shown(parent runtime.Object) (runtime.Object, error) {
-	paths, err := p.paths()
+// shown returns the Scale of a custom resource for admission, with zero replicas if the object does not have the field.
+func (c *scaleConversion) shown(parent runtime.Object) (runtime.Object, error) {
+	paths, err := c.paths()
 	if err != nil {
 		return nil, err
 	}
@@ -76,17 +70,17 @@ func (p *scalePart) shown(parent runtime.Object) (runtime.Object, error) {
 	return scale, err
 }
 
-// noReplicas stands for replicas that were never set, while a scale is changed.
+// noReplicas marks replicas that were never set, while a Scale is changed.
 const noReplicas = math.MinInt32
 
-// edit returns the scale of a custom resource, with those managed fields that concern it, and a function that puts
-// a changed one into a copy of the custom resource.
-func (p *scalePart) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
-	paths, err := p.paths()
+// edit returns the Scale of a custom resource, with the managed fields that concern it, and a function that returns a copy of
+// the custom resource with a changed Scale in it.
+func (c *scaleConversion) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
+	paths, err := c.paths()
 	if err != nil {
 		return nil, nil, err
 	}
-	compiled, err := p.info.compiled()
+	compiled, err := c.info.compiled()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +91,7 @@ func (p *scalePart) edit(parent runtime.Object) (runtime.Object, func(runtime.Ob
 	if !found {
 		before.Spec.Replicas = noReplicas
 	}
-	fields := managedfields.NewScaleHandler(accessor(parent).GetManagedFields(), p.hub, compiled.schemas.ReplicasPathMappings())
+	fields := managedfields.NewScaleHandler(accessor(parent).GetManagedFields(), c.hub, compiled.schemas.ReplicasPathMappings())
 	if before.ManagedFields, err = fields.ToSubresource(); err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +100,7 @@ func (p *scalePart) edit(parent runtime.Object) (runtime.Object, func(runtime.Ob
 	}, nil
 }
 
-// scale makes the scale of a custom resource, and says whether that has the field for replicas wanted.
+// scale returns the Scale of a custom resource. found says whether the object has the field of wanted replicas.
 func (s scalePaths) scale(parent runtime.Object) (_ *autoscalingv1.Scale, found bool, err error) {
 	cr := parent.(*unstructured.Unstructured)
 	wanted, found, err := unstructured.NestedInt64(cr.Object, splitPath(s.specReplicas)...)
@@ -137,7 +131,7 @@ func (s scalePaths) scale(parent runtime.Object) (_ *autoscalingv1.Scale, found 
 	}, found, nil
 }
 
-// put returns a copy of a custom resource with the replicas of a scale, and the managed fields that follow from it.
+// put returns a copy of a custom resource with the replicas and the managed fields of a Scale.
 func (s scalePaths) put(parent, after runtime.Object, fields *managedfields.ScaleHandler) (runtime.Object, error) {
 	scale, ok := after.(*autoscalingv1.Scale)
 	if !ok {
@@ -151,7 +145,7 @@ func (s scalePaths) put(parent, after runtime.Object, fields *managedfields.Scal
 		return nil, err
 	}
 	if scale.ResourceVersion != "" {
-		cr.SetResourceVersion(scale.ResourceVersion) // the client wants this very state changed
+		cr.SetResourceVersion(scale.ResourceVersion) // the version that the client has read
 	}
 	entries, err := fields.ToParent(scale.ManagedFields)
 	if err != nil {

@@ -11,9 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/scale"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 )
 
-// scaleSerializer returns the serializer of autoscaling/v1 Scale, the same for all CRDs: JSON, YAML and protobuf (S3).
+// scaleSerializer returns the serializer of autoscaling/v1 Scale for all CRDs: JSON, YAML and protobuf (S3).
 var scaleSerializer = sync.OnceValue(func() runtime.NegotiatedSerializer {
 	options := []serializer.CodecFactoryOptionsMutator{
 		serializer.WithStreamingCollectionEncodingToJSON(),
@@ -26,7 +28,7 @@ var scaleSerializer = sync.OnceValue(func() runtime.NegotiatedSerializer {
 })
 
 // scaleTable returns the convertor for the columns of Scale: Name, Desired, Available, Age (S4).
-func scaleTable() (tableConvertor, error) {
+func scaleTable() (printing.TableConvertor, error) {
 	return tableconvertor.New([]apiextensionsv1.CustomResourceColumnDefinition{
 		{Name: "Desired", Type: "integer", Description: "Number of desired replicas", JSONPath: ".spec.replicas"},
 		{Name: "Available", Type: "integer", Description: "Number of actual replicas", JSONPath: ".status.replicas"},

@@ -12,9 +12,11 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 )
 
-// requestScope is all that a verb needs to know of the endpoint it serves: a resource in one
+// requestScope has everything that a verb needs to know about its endpoint: a resource in one
 // version, or one of its subresources. It is immutable and shared by all requests.
 type requestScope struct {
 	config *Config
@@ -24,15 +26,15 @@ type requestScope struct {
 	listKind    schema.GroupVersionKind
 	subresource string
 	namespaced  bool
-	// hub is the version objects have in memory: the served version for custom resources, the
+	// hub is the version of objects in memory: the served version for custom resources, the
 	// internal version for CustomResourceDefinitions.
 	hub schema.GroupVersion
 
 	// serializer decodes request bodies (coercing custom resources by their schema) and encodes
 	// objects that are not served from bytes.
 	serializer runtime.NegotiatedSerializer
-	// standardSerializers are those that may encode the objects themselves: protobuf is left out for
-	// custom resources, though it carries PartialObjectMetadata and Status. Nil: all of them.
+	// standardSerializers are the serializers that can encode the objects themselves. For custom resources protobuf is not one of
+	// them; it can only encode PartialObjectMetadata and Status. Nil: all of them.
 	standardSerializers []runtime.SerializerInfo
 	// patchTypes are the content types PATCH accepts, in the order the 415 names them.
 	patchTypes []string
@@ -40,25 +42,25 @@ type requestScope struct {
 
 	storage  *storage
 	strategy strategy
-	// part is set where the objects of the endpoint are a part of the stored ones (scale).
-	part part
+	// scale is set at the scale endpoint: it makes Scales of the stored objects.
+	scale *scaleConversion
 
-	// fieldManager is built on first use: a read needs none.
+	// fieldManager returns the field manager, which is built on first use.
 	fieldManager func() (fieldManager, error)
-	// table converts objects for printing; built on first use.
-	table func() (tableConvertor, error)
+	// table returns the convertor for printed columns, which is built on first use.
+	table func() (printing.TableConvertor, error)
 
-	// finalize, if set, is offered the live object of a DELETE: when it changes the object and returns true,
-	// that is stored and answered instead of the generic deletion (C4).
+	// finalize, if set, may change the live object of a DELETE. If it returns true, the changed object is stored and answered
+	// instead of the generic deletion (C4).
 	finalize func(obj runtime.Object) bool
-	// settle, if set, is called after a write, before the answer: what was written must be in effect then.
-	settle func(ctx context.Context, name string) error
-	// replaced is closed when the serving state the scope belongs to is out of date; watches end then.
-	replaced <-chan struct{}
+	// inEffect, if set, is called after a write, and before the answer. It returns when the write is in effect.
+	inEffect func(ctx context.Context, name string) error
+	// replaced ends when the crdInfo of the scope is out of date. Watches end then.
+	replaced context.Context
 }
 
-// strategy holds the rules for writes at an endpoint. apiextensions-apiserver's strategies for
-// CustomResourceDefinitions satisfy it as they are.
+// strategy holds the rules for writes at an endpoint. The strategies of apiextensions-apiserver for
+// CustomResourceDefinitions implement it.
 type strategy interface {
 	PrepareForCreate(ctx context.Context, obj runtime.Object)
 	Validate(ctx context.Context, obj runtime.Object) field.ErrorList
@@ -69,21 +71,7 @@ type strategy interface {
 	Canonicalize(obj runtime.Object)
 }
 
-// part reads and writes an object that is a part of a stored one.
-type part interface {
-	// read returns the part as GET answers it.
-	read(parent runtime.Object) (runtime.Object, error)
-	// edit prepares the part of parent for a change; parent is not modified. What apply returns is a
-	// copy of parent with the changed part in it.
-	edit(parent runtime.Object) (before runtime.Object, apply func(after runtime.Object) (runtime.Object, error), err error)
-}
-
-// tableConvertor is what apiextensions-apiserver's tableconvertor and its CRD table offer.
-type tableConvertor interface {
-	ConvertToTable(ctx context.Context, object runtime.Object, tableOptions runtime.Object) (*metav1.Table, error)
-}
-
-// objectInterfaces is what admission and managed fields need to handle objects of an endpoint.
+// objectInterfaces are the functions with which admission and managed fields handle objects of an endpoint.
 type objectInterfaces struct {
 	creater     runtime.ObjectCreater
 	typer       runtime.ObjectTyper
@@ -102,18 +90,21 @@ func (o objectInterfaces) GetEquivalentResourceMapper() runtime.EquivalentResour
 	return o.equivalents
 }
 
-// err answers the request with err as a Status, in the format the client accepts.
+// err answers the request with err as a Status, in a format that the client accepts.
 func (s *requestScope) err(err error, w http.ResponseWriter, req *http.Request) {
 	responsewriters.ErrorNegotiated(err, s.serializer, s.kind.GroupVersion(), w, req)
 }
 
-// target returns the namespace and name the request addresses.
+// target returns the namespace and name that the request addresses.
 func (s *requestScope) target(req *http.Request) (namespace, name string) {
 	info, _ := request.RequestInfoFrom(req.Context())
 	return info.Namespace, info.Name
 }
 
-// accessor returns the metadata of an object of this endpoint; every one of them has it.
+// typed reports whether the endpoint's objects are Go types rather than unstructured.
+func (s *requestScope) typed() bool { return s.hub.Version == runtime.APIVersionInternal }
+
+// accessor returns the metadata of an object of an endpoint. All of them have metadata.
 func accessor(obj runtime.Object) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {

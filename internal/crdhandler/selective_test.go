@@ -16,7 +16,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// paintedCRD declares fields that select.
+// paintedCRD returns a CRD with selectable fields.
 func paintedCRD(fields ...string) string {
 	var declared []string
 	for _, field := range fields {
@@ -31,7 +31,7 @@ func paintedCRD(fields ...string) string {
 		strings.Join(declared, ",")), "\n", "", -1)
 }
 
-// painted is the n-th object: its labels and fields follow from n.
+// painted returns the n-th object; its labels and fields depend on n.
 func painted(n, shard int) string {
 	odd := ""
 	if n%2 == 1 {
@@ -46,7 +46,7 @@ type machines struct {
 	*writing
 }
 
-// list returns the objects of one list, and the token of the next page.
+// list returns the objects of one list, and its continue token.
 func (m machines) list(query url.Values) (items []unstructured.Unstructured, next string) {
 	m.Helper()
 	list := &unstructured.UnstructuredList{}
@@ -63,7 +63,7 @@ func namesOf(items []unstructured.Unstructured) (names []string) {
 	return names
 }
 
-// selected returns the objects that selectors select.
+// selectedOf returns the objects that selectors select.
 func selectedOf(all []unstructured.Unstructured, labelSelector, fieldSelector string) (selected []unstructured.Unstructured) {
 	l, f := labels.SelectorFromSet(nil), fields.Everything()
 	if labelSelector != "" {
@@ -82,8 +82,8 @@ func selectedOf(all []unstructured.Unstructured, labelSelector, fieldSelector st
 	return selected
 }
 
-// TestSelectiveLists compares lists by selector with what selectors say of the whole list: of objects that were written here
-// and by others, in pages, while labels change, and after the schema was replaced.
+// TestSelectiveLists compares lists by selector with the whole list filtered by the library's selectors: of objects that were
+// written here and by others, in pages, while labels change, and after the schema was replaced.
 func TestSelectiveLists(t *testing.T) {
 	client := etcdOf(t)
 	config := &Config{Store: newStore(t, dynamicstorage.Options{Client: client, Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
@@ -126,7 +126,7 @@ func TestSelectiveLists(t *testing.T) {
 						t.Fatalf("%q %q: a page of %d", labelSelector, fieldSelector, len(items))
 					}
 					query.Set("continue", next)
-					if page == 1 { // the pages to come are of the state before
+					if page == 1 { // later pages show the state before
 						elsewhere(page*7%objects, 3)
 					}
 				}
@@ -138,7 +138,7 @@ func TestSelectiveLists(t *testing.T) {
 	}
 	check(t, "spec.color=red", "spec.color!=red", "spec.color=blue,metadata.name=m005", "spec.color=")
 
-	for n := range objects / 4 { // labels come and go
+	for n := range objects / 4 { // change labels
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"shard":"%d","odd":null}}}`, n%5)
 		m.send(http.MethodPatch, fmt.Sprintf("m%03d", n), "application/merge-patch+json", patch).is(t, http.StatusOK)
 		elsewhere(n+200, n%6)
@@ -152,7 +152,7 @@ func TestSelectiveLists(t *testing.T) {
 	check(t, "spec.size=2", "spec.size=2,spec.color=red")
 }
 
-// TestSelectiveInitialEvents: what a watch begins with is found by an index, too.
+// TestSelectiveInitialEvents checks the initial events of watches that an index finds.
 func TestSelectiveInitialEvents(t *testing.T) {
 	r := newReading(t)
 	var want []string
@@ -168,7 +168,7 @@ func TestSelectiveInitialEvents(t *testing.T) {
 	}
 	r.put("other/g000", "red")
 	for _, query := range []string{"labelSelector=color%3Dred", "labelSelector=color+in+(red,white)", "fieldSelector=spec.color%3Dred"} {
-		for range 2 { // the first finds fields by looking at all objects
+		for range 2 { // the first one makes the index of a field
 			w := r.watch("/namespaces/ns/gadgets?watch=true&" + query)
 			w.expect(want...)
 			w.cancel()
@@ -176,7 +176,7 @@ func TestSelectiveInitialEvents(t *testing.T) {
 	}
 }
 
-// TestSelectiveDeleteCollection deletes what a selector selects, found by an index.
+// TestSelectiveDeleteCollection deletes objects that an index finds.
 func TestSelectiveDeleteCollection(t *testing.T) {
 	config := &Config{Store: newStore(t, dynamicstorage.Options{Client: etcdOf(t), Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
 	m := machines{&writing{TB: t, served: infoOf(t, config, paintedCRD("color")).versions["v1"]}}

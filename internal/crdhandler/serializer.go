@@ -20,8 +20,8 @@ import (
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// customResourceSerializer is the negotiated serializer of custom resources: request bodies are coerced and defaulted
-// by the schema (T1). Protobuf is among the media types for the meta types that answers may consist of.
+// customResourceSerializer is the negotiated serializer of custom resources. It coerces and defaults request bodies by the
+// schema (T1). Protobuf is one of its media types because answers may consist of meta types.
 type customResourceSerializer struct {
 	info       *crdInfo
 	convertor  runtime.ObjectConvertor
@@ -30,7 +30,7 @@ type customResourceSerializer struct {
 
 var _ runtime.NegotiatedSerializer = &customResourceSerializer{}
 
-// newCustomResourceSerializer returns the serializer of a version, and the media types that its objects themselves have: all but
+// newCustomResourceSerializer returns the serializer of a version, and the media types that can encode its objects: all but
 // protobuf (P1).
 func newCustomResourceSerializer(info *crdInfo, convertor runtime.ObjectConvertor) (_ *customResourceSerializer, standard []runtime.SerializerInfo) {
 	types := plainMediaTypes
@@ -40,10 +40,10 @@ func newCustomResourceSerializer(info *crdInfo, convertor runtime.ObjectConverto
 	return &customResourceSerializer{info: info, convertor: convertor, mediaTypes: types().all}, types().standard
 }
 
-// mediaTypes are shared by all custom resources. Nobody modifies them.
+// mediaTypes are shared by all custom resources, and never modified.
 type mediaTypes struct{ all, standard []runtime.SerializerInfo }
 
-// Media types without CBOR and with it, which is behind a feature gate.
+// CBOR is behind a feature gate.
 var (
 	plainMediaTypes = sync.OnceValue(func() mediaTypes { return newMediaTypes() })
 	cborMediaTypes  = sync.OnceValue(func() mediaTypes {
@@ -63,7 +63,7 @@ func newMediaTypes(more ...runtime.SerializerInfo) mediaTypes {
 		EncodesAsText:    true,
 		Serializer:       jsonSerializer(json.SerializerOptions{StreamingCollectionsEncoding: true}),
 		PrettySerializer: jsonSerializer(json.SerializerOptions{Pretty: true}),
-		StrictSerializer: strictJSON{jsonSerializer(json.SerializerOptions{Strict: true, StreamingCollectionsEncoding: true})},
+		StrictSerializer: jsonSerializer(json.SerializerOptions{Strict: true, StreamingCollectionsEncoding: true}),
 		StreamSerializer: &runtime.StreamSerializerInfo{
 			EncodesAsText: true,
 			Serializer:    jsonSerializer(json.SerializerOptions{}),
@@ -105,12 +105,12 @@ func (s *customResourceSerializer) DecoderToVersion(decoder runtime.Decoder, gv 
 		"customResources")
 }
 
-// coercingDecoder coerces what its delegate decodes by the schema: metadata, pruning, nulls, embedded objects. Then it fills in the defaults,
-// which fails when they are too large (errTooLarge).
+// coercingDecoder coerces the objects that its delegate decodes by the schema: metadata, pruning, nulls, embedded objects. Then it
+// applies the defaults. The error is errTooLarge if these are too large.
 type coercingDecoder struct {
 	delegate runtime.Decoder
 	info     *crdInfo
-	// unknownFields reports what was pruned as a strict decoding error (W11).
+	// unknownFields reports pruned fields as a strict decoding error (W11).
 	unknownFields bool
 }
 
@@ -146,7 +146,7 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 	return obj, gvk, nil
 }
 
-// parameters knows the options of requests, of which nothing depends on the resource. It is shared, and nobody modifies it.
+// parameters returns the scheme of the options of requests. It is shared by all resources, and never modified.
 var parameters = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	scheme.AddUnversionedTypes(metav1.SchemeGroupVersion, &metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
@@ -162,8 +162,7 @@ func (unstructuredCreater) New(kind schema.GroupVersionKind) (runtime.Object, er
 	return obj, nil
 }
 
-// unstructuredTyper reads the kind of unstructured objects from themselves, that of others (options) from
-// its delegate.
+// unstructuredTyper returns the kind that an unstructured object names. It asks its delegate for the kind of others (options).
 type unstructuredTyper struct{ delegate runtime.ObjectTyper }
 
 func (t unstructuredTyper) ObjectKinds(obj runtime.Object) ([]schema.GroupVersionKind, bool, error) {
@@ -184,7 +183,7 @@ func (t unstructuredTyper) Recognizes(gvk schema.GroupVersionKind) bool {
 	return t.delegate != nil && t.delegate.Recognizes(gvk)
 }
 
-// unstructuredDefaulter applies the schema's defaults to custom resources of its kind, and those of its delegate to others.
+// unstructuredDefaulter applies the defaults of the schema to custom resources of its kind. It passes others to its delegate.
 type unstructuredDefaulter struct {
 	info      *crdInfo
 	groupKind schema.GroupKind
@@ -197,11 +196,11 @@ func (d unstructuredDefaulter) Default(obj runtime.Object) {
 		d.delegate.Default(obj)
 		return
 	}
-	// A schema that does not compile is reported by the decoding before and the validation after, defaults that are too large by complete.
+	// The decoding before and the validation after report a schema that does not compile; complete reports defaults that are too large.
 	_ = d.complete(u)
 }
 
-// complete fills in the defaults. It returns errTooLarge if they are too large, and obj has not got all of them.
+// complete applies the defaults. The error is errTooLarge if they are too large; obj has only some of them then.
 func (d unstructuredDefaulter) complete(obj *unstructured.Unstructured) error {
 	compiled, err := d.info.compiled()
 	if err != nil {

@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
-// mergeStrategically applies a strategic merge patch, which needs Go types: CustomResourceDefinitions have them (C1).
-func (p *patcher) mergeStrategically(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+// mergeStrategically applies a strategic merge patch to a CustomResourceDefinition, which has a Go type as the patch needs it (C1).
+func (p *patchRequest) mergeStrategically(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	objects, gv := p.scope.objects, p.scope.kind.GroupVersion()
 	versioned, err := objects.convertor.ConvertToVersion(live, gv)
 	if err != nil {
@@ -35,8 +37,8 @@ func (p *patcher) mergeStrategically(ctx context.Context, live runtime.Object) (
 	return objects.convertor.ConvertToVersion(obj, p.scope.hub)
 }
 
-// mergeInto puts the patched content into obj, whose Go type says how lists are merged.
-func (p *patcher) mergeInto(ctx context.Context, before map[string]any, obj runtime.Object) error {
+// mergeInto sets obj to the patched content. Its Go type says how lists are merged.
+func (p *patchRequest) mergeInto(ctx context.Context, before map[string]any, obj runtime.Object) error {
 	patch, found, err := p.patchMembers()
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -58,8 +60,8 @@ func (p *patcher) mergeInto(ctx context.Context, before map[string]any, obj runt
 	return nil
 }
 
-// patchMembers decodes the patch, and returns what strict decoding found in it.
-func (p *patcher) patchMembers() (patch map[string]any, found []error, err error) {
+// patchMembers decodes the patch. It returns the fields that strict decoding has found in it.
+func (p *patchRequest) patchMembers() (patch map[string]any, found []error, err error) {
 	patch = map[string]any{}
 	if p.validation.looks() {
 		found, err = kjson.UnmarshalStrict(p.body, &patch)
@@ -69,7 +71,7 @@ func (p *patcher) patchMembers() (patch map[string]any, found []error, err error
 	return patch, found, err
 }
 
-// strategicError says whose fault it is that a strategic merge patch cannot be applied.
+// strategicError returns the answer to a strategic merge patch that cannot be applied.
 func strategicError(err error) error {
 	for _, malformed := range []error{
 		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
@@ -80,7 +82,7 @@ func strategicError(err error) error {
 		}
 	}
 	if errors.Is(err, mergepatch.ErrNoListOfLists) || errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys) {
-		return unprocessable(err)
+		return documentpatch.Unprocessable(err)
 	}
 	return err
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// customResourceStrategy holds the rules for writes of custom resources in one version. They are compiled when the
-// first write comes.
+// customResourceStrategy holds the rules for writes of custom resources in one version. The first write compiles them.
 type customResourceStrategy struct {
 	info    *crdInfo
 	version string
@@ -19,8 +18,8 @@ type customResourceStrategy struct {
 
 var _ strategy = &customResourceStrategy{}
 
-// rules returns the compiled version. An error here is met again, and reported, by the validation that follows
-// every preparation.
+// rules returns the compiled version. The methods that prepare an object ignore its error; the validation that follows
+// reports it.
 func (s *customResourceStrategy) rules() (*validation.Version, error) {
 	return s.info.version(s.version)
 }
@@ -63,7 +62,7 @@ func (s *customResourceStrategy) WarningsOnUpdate(_ context.Context, obj, old ru
 
 func (s *customResourceStrategy) Canonicalize(runtime.Object) {}
 
-// statusStrategy holds the rules for writes of the status subresource: nothing but status changes (S1, S2).
+// statusStrategy holds the rules for writes of the status subresource: only status changes (S1, S2).
 type statusStrategy struct{ customResourceStrategy }
 
 func (s *statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {

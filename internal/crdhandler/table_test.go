@@ -2,19 +2,22 @@ package crdhandler
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"testing"
 
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 )
 
-// TestTableOfManyObjects compares a Table made chunk by chunk with one made of the whole list.
+// TestTableOfManyObjects compares a Table made chunk by chunk (of 200 objects) with one made of the whole list.
 func TestTableOfManyObjects(t *testing.T) {
 	r := newReading(t)
 	tableKind := metav1.SchemeGroupVersion.WithKind("Table")
 	rows := 0
-	for _, objects := range []int{0, 3, tableChunk, tableChunk + 1, 2*tableChunk + 50} {
+	for _, objects := range []int{0, 3, 200, 201, 450} {
 		for ; rows < objects; rows++ {
 			r.put(fmt.Sprintf("ns/g%05d", rows), "red")
 		}
@@ -23,8 +26,12 @@ func TestTableOfManyObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, include := range []metav1.IncludeObjectPolicy{metav1.IncludeMetadata, metav1.IncludeObject, metav1.IncludeNone} {
-			transformer := r.scope.transformer(&tableKind, &metav1.TableOptions{IncludeObject: include})
-			got, err := transformer.tableOfPage(t.Context(), p)
+			req := httptest.NewRequest(http.MethodGet, "/?includeObject="+string(include), nil)
+			printer, err := r.scope.printing().NewPrinter(negotiation.MediaTypeOptions{Convert: &tableKind}, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := printer.Page(t.Context(), p, r.scope.listObject)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,11 +39,11 @@ func TestTableOfManyObjects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := transformer.table(t.Context(), list)
+			want, err := printer.Object(t.Context(), list)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(want.Rows) != objects || !reflect.DeepEqual(got, want) {
+			if len(want.(*metav1.Table).Rows) != objects || !reflect.DeepEqual(got, want) {
 				t.Errorf("%d objects, %s: got %d rows %v", objects, include, len(got.(*metav1.Table).Rows), got)
 			}
 		}

@@ -9,137 +9,115 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
 // update answers PUT.
 func (s *requestScope) update(w http.ResponseWriter, req *http.Request) {
-	s.serveWrite(w, req, func(ctx context.Context) (writeAnswer, error) { return s.updated(ctx, req) })
+	ctx, cancel := s.writeContext(req)
+	defer cancel()
+	u, err := s.decodeUpdate(ctx, req)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	res, err := u.run(ctx)
+	if err != nil {
+		s.writeFailed(ctx, err, w, req)
+		return
+	}
+	s.respond(w, req, http.StatusOK, u.media, res.result)
 }
 
-func (s *requestScope) updated(ctx context.Context, req *http.Request) (writeAnswer, error) {
+// updateRequest is a PUT: it replaces an object by the one that was sent.
+type updateRequest struct {
+	scope     *requestScope
+	admission *admitter
+	options   *metav1.UpdateOptions
+	payload   payload
+	manager   string
+	media     negotiation.MediaTypeOptions
+
+	// sent is the object that was sent, until an attempt has taken it. uid is its UID.
+	sent runtime.Object
+	uid  types.UID
+}
+
+func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*updateRequest, error) {
 	namespace, name, media, err := s.addressed(req)
 	if err != nil {
-		return writeAnswer{}, err
+		return nil, err
 	}
 	body, err := s.readBody(req)
 	if err != nil {
-		return writeAnswer{}, err
+		return nil, err
 	}
 	options := &metav1.UpdateOptions{}
 	if err := readOptions(req, options, "UpdateOptions", validation.ValidateUpdateOptions); err != nil {
-		return writeAnswer{}, err
+		return nil, err
 	}
 	serializer, err := s.negotiateBody(req)
 	if err != nil {
-		return writeAnswer{}, err
+		return nil, err
 	}
-	p := &put{
-		scope:    s,
-		payload:  payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)},
-		options:  options,
-		manager:  managerName(options.FieldManager, req.UserAgent()),
-		admitter: s.admitter(ctx, target{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)}),
+	u := &updateRequest{
+		scope:     s,
+		admission: s.admitter(ctx, target{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)}),
+		options:   options,
+		payload:   payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)},
+		manager:   managerName(options.FieldManager, req.UserAgent()),
+		media:     media,
 	}
-	res, err := p.run(ctx)
-	if err != nil {
-		return writeAnswer{}, finished(ctx, err)
+	if u.sent, err = u.decode(ctx); err != nil {
+		return nil, finished(ctx, err)
 	}
-	return writeAnswer{code: http.StatusOK, media: media, result: res}, nil
+	u.uid = accessor(u.sent).GetUID()
+	return u, nil
 }
 
-// put replaces one object by another.
-type put struct {
-	scope    *requestScope
-	payload  payload
-	options  *metav1.UpdateOptions
-	manager  string
-	admitter *admitter
-
-	// obj is the object sent, until an attempt has taken it; uid is that of the object it is to replace.
-	obj runtime.Object
-	uid types.UID
-	// bare leaves the managed fields away: the object was too large with them (W3).
-	bare bool
-}
-
-func (p *put) run(ctx context.Context) (result, error) {
-	obj, err := p.decode(ctx)
-	if err != nil {
-		return result{}, err
-	}
-	p.obj, p.uid = obj, accessor(obj).GetUID()
-	res, err := p.replacement().run(ctx)
-	if errors.Is(err, dynamicstorage.ErrTooLarge) {
-		p.bare = true
-		res, err = p.replacement().run(ctx)
-	}
-	return res, err
-}
-
-// decode returns the object sent, which must be the one that the URL names.
-func (p *put) decode(ctx context.Context) (runtime.Object, error) {
-	obj, err := p.scope.decodeObject(ctx, p.payload)
+// decode returns the object that was sent. It must be the one that the URL names.
+func (u *updateRequest) decode(ctx context.Context) (runtime.Object, error) {
+	obj, err := u.scope.decodeObject(ctx, u.payload)
 	if err != nil {
 		return nil, err
 	}
-	namespace, name := p.admitter.namespace, p.admitter.name
-	if err := matchNamespace(namespace, accessor(obj)); err != nil {
+	if err := matchNamespace(u.admission.namespace, accessor(obj)); err != nil {
 		return nil, err
 	}
-	if err := matchName(obj, namespace, name); err != nil {
+	if err := matchName(obj, u.admission.namespace, u.admission.name); err != nil {
 		return nil, err
 	}
 	dedupOwners(ctx, obj, duplicateOwners)
 	return obj, nil
 }
 
-// take returns the object sent for an attempt, which may change it. Attempts after the first are rare: they decode it
-// again, and nobody needs a copy.
-func (p *put) take(ctx context.Context) (runtime.Object, error) {
-	obj := p.obj
-	if p.obj = nil; obj != nil {
-		return obj, nil
+// run replaces the object.
+func (u *updateRequest) run(ctx context.Context) (updateResult, error) {
+	change := &replacement{scope: u.scope, admission: u.admission, builder: u, options: u.options, uid: u.uid}
+	res, err := change.run(ctx, nil)
+	if errors.Is(err, dynamicstorage.ErrTooLarge) {
+		change.dropManagedFields = true
+		res, err = change.run(ctx, nil)
 	}
-	return p.decode(ctx)
+	return res, err
 }
 
-func (p *put) replacement() *replacement {
-	return &replacement{
-		scope:     p.scope,
-		namespace: p.admitter.namespace,
-		name:      p.admitter.name,
-		dryRun:    p.admitter.dryRun,
-		uid:       p.uid,
-		next:      p.next,
-		validateUpdate: func(ctx context.Context, obj, old runtime.Object) error {
-			return p.admitter.validateUpdate(ctx, obj, old, p.options)
-		},
+// build implements objectBuilder. An attempt may change the object that was sent. Attempts after the first are rare: they
+// decode it again, which is cheaper than a copy for each update.
+func (u *updateRequest) build(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+	obj := u.sent
+	u.sent = nil
+	if obj == nil {
+		var err error
+		if obj, err = u.decode(ctx); err != nil {
+			return nil, err
+		}
 	}
-}
-
-// next returns the object sent, as one attempt may store it.
-func (p *put) next(ctx context.Context, live runtime.Object) (runtime.Object, error) {
-	obj, err := p.take(ctx)
+	fields, err := u.scope.fieldManager()
 	if err != nil {
 		return nil, err
 	}
-	if p.bare {
-		accessor(obj).SetManagedFields(nil)
-	} else {
-		fields, err := p.scope.fieldManager()
-		if err != nil {
-			return nil, err
-		}
-		if obj, err = fields.Update(ctx, live, obj, p.manager); err != nil {
-			return nil, err
-		}
-	}
-	if err := p.admitter.admit(ctx, admissionEvent{operation: admission.Update, obj: obj, old: live, options: p.options}); err != nil {
-		return nil, err
-	}
-	dedupOwners(ctx, obj, duplicateOwnersAfterAdmission)
-	return obj, nil
+	return fields.Update(ctx, live, obj, u.manager)
 }

@@ -2,28 +2,28 @@ package crdhandler
 
 import (
 	"context"
-	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
-	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// view returns the bytes of an entry as the endpoint's version serves them.
+// view returns the view of an entry in the endpoint's version.
 func (s *requestScope) view(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
 	view, err := s.storage.viewer.View(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
-	if corrupt := unreadable(entry, view); corrupt != nil {
+	if corrupt := stored.Unreadable(entry, view); corrupt != nil {
 		return nil, corrupt
 	}
 	return view, nil
 }
 
-// views does so for many entries at once, which a conversion webhook sees as one request (T15). A view of an entry that
+// views returns the views of entries; a conversion webhook gets them in one request (T15). The view of an entry that
 // cannot be read has its Err set.
 func (s *requestScope) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	if len(entries) == 0 {
@@ -32,7 +32,44 @@ func (s *requestScope) views(ctx context.Context, entries []*dynamicstorage.Entr
 	return s.storage.viewer.Views(ctx, entries)
 }
 
-// decoded returns a new object of an entry, in the hub version.
+// viewFor returns the function that makes a view for a response in a media type, viewsFor the one for many views.
+func (s *requestScope) viewFor(mediaType negotiation.MediaTypeOptions) stored.ViewFunc {
+	if printing.IsMetadataOnly(mediaType) {
+		return s.metadataView
+	}
+	return s.view
+}
+
+func (s *requestScope) viewsFor(mediaType negotiation.MediaTypeOptions) stored.ViewsFunc {
+	if printing.IsMetadataOnly(mediaType) {
+		return s.metadataViews
+	}
+	return s.views
+}
+
+// metadataViews is views for responses with nothing but metadata. If a conversion webhook fails, it returns the views in
+// the stored versions. It prefers those of the endpoint's version, because a webhook may change labels and annotations.
+func (s *requestScope) metadataViews(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+	views, err := s.views(ctx, entries)
+	if err == nil || ctx.Err() != nil {
+		return views, err
+	}
+	return s.storage.storedViews(entries), nil
+}
+
+// metadataView is metadataViews for one entry.
+func (s *requestScope) metadataView(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	views, err := s.metadataViews(ctx, []*dynamicstorage.Entry{entry})
+	if err != nil {
+		return nil, err
+	}
+	if corrupt := stored.Unreadable(entry, views[0]); corrupt != nil {
+		return nil, corrupt
+	}
+	return views[0], nil
+}
+
+// decoded returns a new object made of an entry, in the hub version.
 func (s *requestScope) decoded(ctx context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
 	view, err := s.view(ctx, entry)
 	if err != nil {
@@ -40,40 +77,3 @@ func (s *requestScope) decoded(ctx context.Context, entry *dynamicstorage.Entry)
 	}
 	return s.storage.codec.decode(view, entry.Revision)
 }
-
-// unreadable returns the error of an entry that cannot be read, nil for all others.
-func unreadable(entry *dynamicstorage.Entry, view *dynamicstorage.View) *corruptError {
-	switch {
-	case view == nil:
-		return &corruptError{key: entry.Key, err: entry.Err}
-	case view.Err != nil:
-		return &corruptError{key: entry.Key, err: view.Err}
-	}
-	return nil
-}
-
-func wireObject(view *dynamicstorage.View, revision int64) wire.Object {
-	return wire.Object{JSON: view.JSON, At: view.At, Revision: revision}
-}
-
-// nameOfKey returns the object's name in a storage key, namespaceOfKey its namespace.
-func nameOfKey(key string) string {
-	return key[strings.LastIndexByte(key, '/')+1:]
-}
-
-func namespaceOfKey(key string) string {
-	namespace, _, ok := strings.Cut(key, "/")
-	if !ok {
-		return ""
-	}
-	return namespace
-}
-
-// objectBuffers hold answers of one object while they are sent.
-var objectBuffers = sync.Pool{New: func() any {
-	buffer := make([]byte, 0, 4<<10)
-	return &buffer
-}}
-
-// maxPooledObject keeps buffers that a very large object has grown from being held for small ones.
-const maxPooledObject = 64 << 10

@@ -2,26 +2,21 @@ package crdhandler
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/net/websocket"
-	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
-	testingclock "k8s.io/utils/clock/testing"
 )
 
 func TestWatch(t *testing.T) {
@@ -161,7 +156,7 @@ func TestWatchEnds(t *testing.T) {
 	future.expectEnd()
 
 	open := r.watch(path)
-	close(r.replaced)
+	r.replace()
 	open.expectEnd()
 }
 
@@ -192,7 +187,7 @@ func TestWatchFormats(t *testing.T) {
 		t.Errorf("metadata: %v", got.Object)
 	}
 
-	// Those who come later get the frames that others have made; the first row has column definitions again.
+	// The first Table of every watch has column definitions.
 	for range 2 {
 		again := r.watch(path, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
 		included := r.watch(path+"&includeObject=Object", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
@@ -265,102 +260,6 @@ func TestWatchOverWebSocket(t *testing.T) {
 		}
 		w := &watching{t: t, decoder: json.NewDecoder(strings.NewReader(text))}
 		w.expect(want)
-	}
-}
-
-func TestBookmarks(t *testing.T) {
-	r := newReading(t)
-	w := r.watchInTime()
-	revision := r.put("ns/b", "red")
-	w.expectFlushed(`{"type":"ADDED"`)
-	for _, step := range []time.Duration{time.Minute, 28 * time.Second} {
-		waitFor(t, w.clock.HasWaiters)
-		w.clock.Step(step)
-		w.expectFlushed(bookmarkOf(revision))
-	}
-}
-
-// A bookmark that comes to be due while events are sent follows them.
-func TestBookmarkDuringEvents(t *testing.T) {
-	r := newReading(t)
-	w := r.watchInTime()
-	waitFor(t, w.clock.HasWaiters)
-	w.flushing = sync.OnceFunc(func() { w.clock.Step(time.Minute) })
-	revision := r.put("ns/b", "red")
-	w.expectFlushed(`{"type":"ADDED"`)
-	w.expectFlushed(bookmarkOf(revision))
-}
-
-func bookmarkOf(revision int64) string {
-	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"%d"}}}`+"\n", revision)
-}
-
-// watchInTime begins a watch of gadgets with bookmarks, whose clock is a test's and whose time is up after 90 seconds.
-func (r *reading) watchInTime() *timedWatch {
-	r.t.Helper()
-	begin := r.put("ns/a", "red")
-	now := time.Now()
-	opts := &metainternal.ListOptions{ResourceVersion: fmt.Sprint(begin), AllowWatchBookmarks: true}
-	req := httptest.NewRequest(http.MethodGet, "/", nil)
-	mediaType, err := r.scope.negotiate(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	encoder, err := r.scope.newEventEncoder(req, mediaType)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	start, err := newWatchStart(opts)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	w := &timedWatch{t: r.t, clock: testingclock.NewFakeClock(now), flushing: func() {}, flushed: make(chan string, 10)}
-	session := &watchSession{
-		scope: r.scope, selection: r.scope.selection("", opts), start: start, bookmarks: true, encoder: encoder, out: w, view: r.scope.view, views: r.scope.views,
-		clock: w.clock, deadline: now.Add(90 * time.Second),
-	}
-	session.measure(r.t.Context(), opts)
-	ctx, cancel := context.WithCancel(r.t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		session.run(ctx, session.open(ctx))
-	}()
-	r.t.Cleanup(func() { cancel(); <-done; session.close() })
-	return w
-}
-
-// timedWatch is a watch by a clock of its own, and an eventStream that hands what is flushed to a test.
-type timedWatch struct {
-	t     testing.TB
-	clock *testingclock.FakeClock
-	// flushing is called before anything is flushed.
-	flushing func()
-	pending  string
-	flushed  chan string
-}
-
-func (w *timedWatch) write(frame []byte) error { w.pending += string(frame); return nil }
-
-func (w *timedWatch) flush() error {
-	if w.pending != "" {
-		w.flushing()
-		w.flushed <- w.pending
-		w.pending = ""
-	}
-	return nil
-}
-
-// expectFlushed waits for what is flushed next, and compares its beginning.
-func (w *timedWatch) expectFlushed(prefix string) {
-	w.t.Helper()
-	select {
-	case got := <-w.flushed:
-		if !strings.HasPrefix(got, prefix) {
-			w.t.Fatalf("got %s, want %s", got, prefix)
-		}
-	case <-time.After(10 * time.Second):
-		w.t.Fatalf("nothing was sent in time, want %s", prefix)
 	}
 }
 

@@ -111,7 +111,7 @@ func widgetScope(config *Config) *requestScope {
 			resource: config.Store.Resource(widgets.Group, widgets.Resource), codec: codec,
 			viewer: dynamicstorage.NewViewer(codec.views),
 		},
-		replaced: make(chan struct{}),
+		replaced: context.Background(),
 	}
 	scope.fieldManager = func() (fieldManager, error) {
 		library, err := managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), objects.convertor, objects.defaulter, objects.creater,

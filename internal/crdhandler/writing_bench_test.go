@@ -94,7 +94,7 @@ type writing struct {
 	testing.TB
 	served *servedVersion
 	// heard are the warnings of the last answer.
-	heard heardWarnings
+	heard recordedWarnings
 }
 
 func newWriting(t testing.TB, admits admission.Interface) *writing {

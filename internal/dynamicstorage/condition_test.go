@@ -74,7 +74,7 @@ func TestContention(t *testing.T) {
 	if n := attempts.Load(); n > 3*writers*each {
 		t.Errorf("%d attempts for %d writes", n, writers*each)
 	}
-	if r.turns.contended("x") {
+	if r.updates.contended("x") {
 		t.Error("the key is still taken for contended")
 	}
 }

@@ -26,6 +26,8 @@ var (
 	ErrTooLarge = errors.New("request is too large")
 	// ErrInvalidKey: the key is neither "name" nor "namespace/name".
 	ErrInvalidKey = errors.New("invalid key")
+	// ErrConflict: the key was changed after the entry was read. Nothing was written.
+	ErrConflict = errors.New("key has been changed")
 )
 
 // Checks.

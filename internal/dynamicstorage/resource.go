@@ -23,9 +23,9 @@ type Resource struct {
 	read atomic.Bool
 	// replays holds a token while a watcher reads old events from etcd: others mostly find them in the ring afterwards.
 	replays chan struct{}
-	// turns orders the updates of contended keys.
-	turns  turns
-	counts counts
+	// updates queue where they contend for a key.
+	updates updateQueues
+	counts  counts
 
 	// mu guards the fields below. It is never held while etcd, a Transformer, or any function of a caller is at work.
 	mu sync.RWMutex

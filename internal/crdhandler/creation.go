@@ -1,0 +1,137 @@
+package crdhandler
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/storage/names"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// maxNameAttempts is how many generated names are tried (W2).
+const maxNameAttempts = 8
+
+// errResourceVersionSet answers a new object that says it was stored already (W1).
+var errResourceVersionSet = errors.New("resourceVersion should not be set on objects to be created")
+
+// creation makes a new object: for POST, and for an apply that finds no object.
+type creation struct {
+	scope     *requestScope
+	admission *admitter
+	options   *metav1.CreateOptions
+	// authorize, if set, decides whether the user may create the object: the request was authorized as another verb.
+	authorize func(ctx context.Context) error
+}
+
+// admit asks mutating admission about the object.
+func (c *creation) admit(ctx context.Context, obj runtime.Object) error {
+	if err := c.admission.admit(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options}); err != nil {
+		return err
+	}
+	dedupOwners(ctx, obj, duplicateOwnersAfterAdmission)
+	return nil
+}
+
+// validate completes the object by its system fields and the rules of the endpoint, and validates it. Validating admission is
+// asked last.
+func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
+	fillSystemFields(accessor(obj))
+	if err := c.scope.beforeCreate(ctx, c.admission.namespace, obj); err != nil {
+		return err
+	}
+	if c.authorize != nil {
+		if err := c.authorize(ctx); err != nil {
+			return err
+		}
+	}
+	return c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options})
+}
+
+// insert validates and commits an object that POST creates. Without its managed fields an object that is too large for etcd is of
+// use still (W3).
+func (c *creation) insert(ctx context.Context, obj runtime.Object) (result, error) {
+	res, err := c.insertNamed(ctx, obj)
+	if errors.Is(err, dynamicstorage.ErrTooLarge) {
+		accessor(obj).SetManagedFields(nil)
+		res, err = c.insertNamed(ctx, obj)
+	}
+	return res, err
+}
+
+// insertNamed tries generated names until one is free, if the object asks for that.
+func (c *creation) insertNamed(ctx context.Context, obj runtime.Object) (res result, err error) {
+	m := accessor(obj)
+	if m.GetGenerateName() == "" || m.GetName() != "" {
+		return c.insertOnce(ctx, obj)
+	}
+	for range maxNameAttempts {
+		attempt := obj.DeepCopyObject()
+		accessor(attempt).SetName(names.SimpleNameGenerator.GenerateName(m.GetGenerateName()))
+		if res, err = c.insertOnce(ctx, attempt); !apierrors.IsAlreadyExists(err) {
+			break
+		}
+	}
+	return res, err
+}
+
+func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (result, error) {
+	s := c.scope
+	if err := c.validate(ctx, obj); err != nil {
+		return result{}, err
+	}
+	name := accessor(obj).GetName()
+	key, err := stored.Key(s.namespaced, c.admission.namespace, name)
+	if err != nil {
+		return result{}, err
+	}
+	change, err := c.change(ctx, obj)
+	if err != nil {
+		return result{}, s.writeError(err, name)
+	}
+	entry, err := s.storage.resource.Update(ctx, key, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		if current != nil {
+			return dynamicstorage.Change{}, c.alreadyExists(obj, current)
+		}
+		return change, nil
+	}, dynamicstorage.UpdateOptions{Absent: true, If: s.storage.conditions})
+	if err != nil {
+		return result{}, s.writeError(err, name)
+	}
+	if c.admission.dryRun {
+		obj, err = s.storage.codec.asStored(ctx, obj)
+		return result{obj: obj}, err
+	}
+	s.waitInEffect(ctx, name)
+	return result{entry: entry}, nil
+}
+
+// change returns the change that stores the object; in a dry run, one that stores nothing. As upstream, the object is encoded
+// before its key is looked up: a conversion that fails is answered before a name that is taken.
+func (c *creation) change(ctx context.Context, obj runtime.Object) (dynamicstorage.Change, error) {
+	if c.admission.dryRun {
+		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+	}
+	if revision, err := resourceVersionOf(obj); err == nil && revision != 0 {
+		return dynamicstorage.Change{}, errResourceVersionSet
+	}
+	return c.scope.storage.encode(ctx, proposal{obj: obj}, nil, c.scope.storage.servedForm())
+}
+
+// alreadyExists is the answer to a name that is taken. It says whether the name is going to be free.
+func (c *creation) alreadyExists(obj runtime.Object, current *dynamicstorage.Entry) error {
+	resource, m := c.scope.resource.GroupResource(), accessor(obj)
+	err := apierrors.NewAlreadyExists(resource, m.GetName())
+	if m.GetGenerateName() != "" {
+		err = apierrors.NewGenerateNameConflict(resource, m.GetName(), 1)
+	}
+	if current.Header.Deleting {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}

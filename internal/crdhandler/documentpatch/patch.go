@@ -1,0 +1,127 @@
+package documentpatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+)
+
+const (
+	// maxOperations is how many operations a JSON patch may have.
+	maxOperations = 10000
+	// maxCopies is how many bytes the copy operations of a JSON patch may add up to.
+	maxCopies = 3 << 20
+	// bytesBetweenChecks is how many bytes, of operations multiplied by documents, are processed between two looks at the
+	// context: about a second of work.
+	bytesBetweenChecks = 256 << 20
+	// maxGrowth is how many times larger a text may become by the library's escapes.
+	maxGrowth = 6
+)
+
+// The library has this limit as a variable for all its users in the process.
+func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopies }
+
+// Patch is a JSON patch (RFC 6902) or a merge patch (RFC 7386).
+type Patch struct {
+	Type types.PatchType
+	Body []byte
+	// Strict finds unknown and duplicate fields in the patch itself.
+	Strict bool
+}
+
+// operation names the members that an operation of a JSON patch may have.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Value any    `json:"value"`
+}
+
+// errUnusable answers a patch that the library panics on.
+var errUnusable = errors.New("the patch cannot be applied to the object")
+
+// Unprocessable returns the answer to a patch that is well-formed and cannot be applied.
+func Unprocessable(err error) error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+}
+
+// Apply returns the patched document, and the fields that strict decoding has found in the patch. The error is an API error or
+// that of the context.
+func (p Patch) Apply(ctx context.Context, document []byte) (patched []byte, found []error, err error) {
+	defer func() {
+		// See docs/upstream.md, "Panics of json-patch": it panics on a test operation without a value, for instance.
+		if cause := recover(); cause != nil {
+			patched, found, err = nil, nil, Unprocessable(errUnusable)
+		}
+	}()
+	if p.Type == types.JSONPatchType {
+		return p.applyOperations(ctx, document)
+	}
+	if p.Strict {
+		members := map[string]any{}
+		if found, err = kjson.UnmarshalStrict(p.Body, &members); err != nil {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	patched, err = jsonpatch.MergePatch(document, p.Body)
+	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	return patched, found, err
+}
+
+func (p Patch) applyOperations(ctx context.Context, document []byte) (patched []byte, found []error, err error) {
+	if p.Strict {
+		var operations []operation
+		if found, err = kjson.UnmarshalStrict(p.Body, &operations); err != nil {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		}
+		for i := range found {
+			found[i] = fmt.Errorf("json patch %v", found[i])
+		}
+	}
+	operations, err := jsonpatch.DecodePatch(p.Body)
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	if len(operations) > maxOperations {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(operations)))
+	}
+	patched, err = p.applyInBatches(ctx, operations, document)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case err != nil:
+		return nil, nil, Unprocessable(err)
+	}
+	return patched, found, nil
+}
+
+// applyInBatches applies operations and looks at the context between batches of them. Each operation may copy a list: 10,000 of
+// them on a list of a million items take minutes.
+func (p Patch) applyInBatches(ctx context.Context, operations jsonpatch.Patch, document []byte) (patched []byte, err error) {
+	size := len(document) + len(p.Body)
+	for patched = document; ; {
+		batch := min(len(operations), max(1, bytesBetweenChecks/(len(patched)+len(p.Body))))
+		if patched, err = operations[:batch].Apply(patched); err != nil {
+			return nil, err
+		}
+		if operations = operations[batch:]; len(operations) == 0 || ctx.Err() != nil {
+			return patched, nil
+		}
+		if len(patched) > maxGrowth*size+maxCopies { // the library bounds the copies of one batch
+			return nil, jsonpatch.NewAccumulatedCopySizeError(maxCopies, int64(len(patched)))
+		}
+	}
+}

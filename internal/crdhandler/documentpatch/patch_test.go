@@ -1,0 +1,186 @@
+package documentpatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestApply(t *testing.T) {
+	const document = `{"a":1,"list":[1,2],"m":{"x":"y"}}`
+	operations := func(n int, operation string) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(operation+",", n), ",") + "]"
+	}
+	long := strings.Repeat("x", 1<<20)
+	tests := []struct {
+		name      string
+		document  string
+		patchType types.PatchType
+		patch     string
+		want      string
+		wantFound []string
+		code      int32
+		reason    metav1.StatusReason
+		message   string
+	}{
+		{name: "operations", patchType: types.JSONPatchType, patch: `[{"op":"replace","path":"/a","value":2},{"op":"remove","path":"/m"}]`, want: `{"a":2,"list":[1,2]}`},
+		{name: "no operation", patchType: types.JSONPatchType, patch: `[]`, want: document},
+		{
+			name: "unknown member", patchType: types.JSONPatchType, patch: `[{"op":"replace","path":"/a","value":2,"foo":1}]`,
+			want: `{"a":2,"list":[1,2],"m":{"x":"y"}}`, wantFound: []string{`json patch unknown field "[0].foo"`},
+		},
+		{
+			name: "duplicate member", patchType: types.JSONPatchType, patch: `[{"op":"replace","path":"/a","path":"/a","value":2}]`,
+			want: `{"a":2,"list":[1,2],"m":{"x":"y"}}`, wantFound: []string{`json patch duplicate field "[0].path"`},
+		},
+		{
+			name: "no list", patchType: types.JSONPatchType, patch: `{"a":1}`,
+			code: 400, reason: metav1.StatusReasonBadRequest,
+			message: "error decoding patch: json: cannot unmarshal object into Go value of type []documentpatch.operation",
+		},
+		{
+			name: "failing test", patchType: types.JSONPatchType, patch: `[{"op":"test","path":"/a","value":2}]`,
+			code: 422, reason: metav1.StatusReasonInvalid, message: "the server rejected our request due to an error in our request",
+		},
+		{
+			name: "missing path", patchType: types.JSONPatchType, patch: `[{"op":"remove","path":"/b"}]`,
+			code: 422, reason: metav1.StatusReasonInvalid, message: "the server rejected our request due to an error in our request",
+		},
+		{
+			name: "test of everything without a value", patchType: types.JSONPatchType, patch: `[{"op":"test","path":""}]`,
+			code: 422, reason: metav1.StatusReasonInvalid,
+		},
+		{
+			name: "as many operations as there may be", patchType: types.JSONPatchType, want: document,
+			patch: operations(maxOperations, `{"op":"test","path":"/a","value":1}`),
+		},
+		{
+			name: "too many operations", patchType: types.JSONPatchType,
+			patch: operations(maxOperations+1, `{"op":"test","path":"/a","value":1}`),
+			code:  413, reason: metav1.StatusReasonRequestEntityTooLarge,
+			message: "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001",
+		},
+		{
+			name: "too much copied", patchType: types.JSONPatchType, document: fmt.Sprintf(`{"a":%q}`, long),
+			patch: `[{"op":"copy","from":"/a","path":"/b"},{"op":"copy","from":"/a","path":"/c"},{"op":"copy","from":"/a","path":"/d"}]`,
+			code:  422, reason: metav1.StatusReasonInvalid, message: "the server rejected our request due to an error in our request",
+		},
+		{name: "merge", patchType: types.MergePatchType, patch: `{"a":null,"m":{"z":1}}`, want: `{"list":[1,2],"m":{"x":"y","z":1}}`},
+		{name: "merge, duplicate", patchType: types.MergePatchType, patch: `{"a":3,"a":2}`, want: `{"a":2,"list":[1,2],"m":{"x":"y"}}`, wantFound: []string{`duplicate field "a"`}},
+		{
+			name: "merge, no object", patchType: types.MergePatchType, patch: `[1]`,
+			code: 400, reason: metav1.StatusReasonBadRequest,
+			message: "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			before := test.document
+			if before == "" {
+				before = document
+			}
+			got, found, err := Patch{Type: test.patchType, Body: []byte(test.patch), Strict: true}.Apply(t.Context(), []byte(before))
+			if test.code != 0 {
+				wantStatus(t, err, test.code, test.reason, test.message)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !equalJSON(t, string(got), test.want) {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if fmt.Sprint(found) != fmt.Sprint(test.wantFound) {
+				t.Errorf("found %v, want %v", found, test.wantFound)
+			}
+		})
+	}
+}
+
+// TestLongPatch checks that a long patch is applied in batches, and given up when the context ends.
+func TestLongPatch(t *testing.T) {
+	items := make([]int, 10_000)
+	document, err := json.Marshal(map[string]any{"list": items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert := `{"op":"add","path":"/list/0","value":1}`
+	body := []byte("[" + strings.Repeat(insert+",", maxOperations-1) + insert + "]")
+	if parts := maxOperations * (len(document) + len(body)) / bytesBetweenChecks; parts < 3 {
+		t.Fatalf("%d parts", parts)
+	}
+	patch := Patch{Type: types.JSONPatchType, Body: body}
+	patched, _, err := patch.Apply(t.Context(), document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ List []int }
+	if err := json.Unmarshal(patched, &got); err != nil || len(got.List) != len(items)+maxOperations || got.List[maxOperations-1] != 1 || got.List[maxOperations] != 0 {
+		t.Errorf("%d items, %v", len(got.List), err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, _, err := patch.Apply(gone, document); !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody waits: %v", err)
+	}
+}
+
+// FuzzApply looks for patches that panic, or that produce a document that is not JSON.
+func FuzzApply(f *testing.F) {
+	for _, patch := range []string{
+		`[{"op":"add","path":"/a/-","value":{"b":[]}}]`, `[{"op":"copy","from":"/m","path":"/m/x"}]`, `[{"op":"move","from":"/list/0","path":"/list/-1"}]`,
+		`[{"op":"test","path":"","value":null}]`, `[{"op":"replace","path":"","value":1}]`, `[null]`, `[{}]`, `[{"op":"remove","path":"/list/99999999999999999999"}]`,
+		`{"a":{"b":null},"list":null}`, `{"m":[{"x":null}]}`, `null`,
+	} {
+		f.Add(true, []byte(patch))
+		f.Add(false, []byte(patch))
+	}
+	f.Fuzz(func(t *testing.T, operations bool, patch []byte) {
+		patchType := types.MergePatchType
+		if operations {
+			patchType = types.JSONPatchType
+		}
+		if !json.Valid(patch) {
+			return
+		}
+		for _, strict := range []bool{true, false} {
+			got, _, err := Patch{Type: patchType, Body: patch, Strict: strict}.Apply(t.Context(), []byte(`{"a":1,"list":[1,2],"m":{"x":"y"}}`))
+			if err == nil && !json.Valid(got) {
+				t.Errorf("not JSON: %q", got)
+			}
+		}
+	})
+}
+
+// wantStatus checks an API error. The message of a patch that cannot be applied is the library's, and is not compared.
+func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason, message string) {
+	t.Helper()
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		t.Fatalf("got %v, want a Status", err)
+	}
+	got := status.Status()
+	if got.Code != code || got.Reason != reason || code != http.StatusUnprocessableEntity && got.Message != message {
+		t.Errorf("got %d %s %q\nwant %d %s %q", got.Code, got.Reason, got.Message, code, reason, message)
+	}
+}
+
+func equalJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var x, y any
+	if err := json.Unmarshal([]byte(a), &x); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(b), &y); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(x) == fmt.Sprint(y)
+}

@@ -1,0 +1,146 @@
+package crdhandler
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// guardedUpdate changes one stored object. Every write but the creation by POST is one: PUT, PATCH, apply, DELETE. The
+// transaction that commits it is guarded by the revision of the object that the change was computed from.
+type guardedUpdate struct {
+	scope  *requestScope
+	key    string
+	change objectChange
+	// dryRun ends the update before the transaction.
+	dryRun bool
+	// orStored passes the object to the change in the version it is stored in, if it cannot be converted.
+	orStored bool
+	// noOp, if set, skips a change that is known to change nothing.
+	noOp *noOpCheck
+}
+
+// objectChange computes what a guardedUpdate stores. An update asks again, with the newer object, each time another write
+// was faster.
+type objectChange interface {
+	// propose returns what becomes of the existing object, which it owns; existing is nil if there is none.
+	propose(ctx context.Context, existing runtime.Object) (proposal, error)
+}
+
+// proposal is what one attempt of an update wants to store.
+type proposal struct {
+	// obj is the new object. With remove it is the last state of the object.
+	obj runtime.Object
+	// remove deletes the object.
+	remove bool
+	// created says that there was no object before.
+	created bool
+	// merged says that obj was merged instead of decoded. It may hold what no decoding leaves, such as empty labels.
+	merged bool
+}
+
+// updateResult is the state of the object after an update.
+type updateResult struct {
+	result
+	created, removed bool
+}
+
+// run carries out the update: it reads the stored object, lets the change propose a new one, and commits that. It starts again
+// when another write was faster.
+func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
+	s := u.scope
+	tx, err := s.storage.resource.BeginUpdate(u.key, dynamicstorage.UpdateOptions{If: s.storage.conditions})
+	if err != nil {
+		return updateResult{}, err
+	}
+	defer tx.End()
+	for {
+		current, err := tx.Read(ctx)
+		if err != nil {
+			return updateResult{}, s.writeError(err, stored.Name(u.key))
+		}
+		p, change, err := u.attempt(ctx, current)
+		var entry *dynamicstorage.Entry
+		if err == nil && !u.dryRun {
+			entry, err = tx.Commit(ctx, change)
+		} else if outdated := tx.Confirm(ctx); outdated != nil {
+			err = outdated
+		}
+		switch {
+		case errors.Is(err, dynamicstorage.ErrConflict):
+			continue
+		case err != nil:
+			return updateResult{}, s.writeError(err, stored.Name(u.key))
+		}
+		if !u.dryRun {
+			s.waitInEffect(ctx, stored.Name(u.key))
+		}
+		return p.result(entry), nil
+	}
+}
+
+// result returns the state of the object after the update: the entry that was stored, or the object of a proposal that has
+// stored none.
+func (p *proposal) result(entry *dynamicstorage.Entry) updateResult {
+	res := updateResult{result: result{entry: entry}, created: p.created, removed: p.remove}
+	if p.remove || entry == nil {
+		res.result = result{obj: p.obj}
+	}
+	return res
+}
+
+// attempt returns the proposal for the current entry, and the change of it. In a dry run the object of the proposal is as it would
+// be read.
+func (u *guardedUpdate) attempt(ctx context.Context, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
+	if u.noOp != nil && current != nil {
+		return u.noOp.attempt(ctx, u, current)
+	}
+	return u.compute(ctx, current)
+}
+
+// compute is attempt without the no-op cache. An object that cannot be converted is changed in the version it is stored in, if the
+// update allows that.
+func (u *guardedUpdate) compute(ctx context.Context, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
+	s := u.scope.storage
+	p, change, err := u.computeIn(ctx, current, s.servedForm())
+	var unconverted *unconvertedError
+	if !errors.As(err, &unconverted) {
+		return p, change, err
+	}
+	if u.orStored && ctx.Err() == nil {
+		stored, storedChange, storedErr := u.computeIn(ctx, current, s.storedForm())
+		if !errors.As(storedErr, &unconverted) {
+			return stored, storedChange, storedErr
+		}
+	}
+	return proposal{}, dynamicstorage.Change{}, unconverted.error
+}
+
+// computeIn decodes the current entry in a form, asks for the proposal, and encodes that.
+func (u *guardedUpdate) computeIn(ctx context.Context, current *dynamicstorage.Entry, f form) (p proposal, change dynamicstorage.Change, err error) {
+	var existing runtime.Object
+	if current != nil {
+		if existing, err = f.decodeCurrent(ctx, current); err != nil {
+			return proposal{}, change, err
+		}
+	}
+	if p, err = u.change.propose(ctx, existing); err != nil {
+		return proposal{}, change, err
+	}
+	switch {
+	case p.remove:
+		return p, dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
+	case u.dryRun:
+		p.obj, err = u.scope.storage.codec.asStored(ctx, p.obj)
+	default:
+		change, err = u.scope.storage.encode(ctx, p, current, f)
+	}
+	if err != nil {
+		return proposal{}, change, &unconvertedError{err}
+	}
+	return p, change, nil
+}

@@ -1,0 +1,180 @@
+package crdhandler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/wire"
+)
+
+// longColor makes an object of some kilobytes.
+func longColor(n int) string { return strings.Repeat(fmt.Sprintf("color %d of many, ", n), 200) }
+
+// sameAsPlain compares the responses of a path with and without compression, and returns the latter.
+func (r *reading) sameAsPlain(t *testing.T, path string) answer {
+	t.Helper()
+	plain := r.get(path, "Accept-Encoding", "identity")
+	if plain.code != http.StatusOK {
+		t.Fatalf("%s: %d: %s", path, plain.code, plain.body)
+	}
+	got := r.get(path, "Accept-Encoding", "gzip")
+	if len(plain.body) > wire.GzipThreshold {
+		got.body = got.unzipped(t)
+	}
+	if !bytes.Equal(got.body, plain.body) {
+		t.Errorf("%s: %d bytes, want %d", path, len(got.body), len(plain.body))
+	}
+	return plain
+}
+
+// samePages calls sameAsPlain for all pages of a list.
+func (r *reading) samePages(t *testing.T, path string) {
+	t.Helper()
+	for next := ""; ; {
+		list, _ := r.sameAsPlain(t, path+"&continue="+next).list(t)
+		if next = list.GetContinue(); next == "" {
+			return
+		}
+	}
+}
+
+func TestCompressedListsEqualPlainOnes(t *testing.T) {
+	r := newReading(t)
+	for n := range 120 {
+		r.put(fmt.Sprintf("%s/g%03d", []string{"a", "b"}[n/60], n), longColor(n%2))
+	}
+	lists := func(t *testing.T) {
+		for range 2 { // the second time from chunks
+			r.sameAsPlain(t, "/gadgets")
+			r.sameAsPlain(t, "/gadgets?resourceVersion=0")
+			r.sameAsPlain(t, "/gadgets?pretty=true")
+			r.sameAsPlain(t, "/namespaces/b/gadgets")
+			r.sameAsPlain(t, "/gadgets?fieldSelector=metadata.namespace%3Da")
+			r.samePages(t, "/gadgets?limit=60")
+			r.sameAsPlain(t, "/gadgets?labelSelector=color")
+			r.sameAsPlain(t, "/gadgets?fieldSelector=metadata.name!%3Dg007")
+		}
+	}
+	for _, step := range []struct {
+		name   string
+		change func()
+	}{
+		{"at first", func() {}},
+		{"after an update", func() { r.put("a/g030", longColor(3)) }},
+		{"after an update of the first", func() { r.put("a/g000", longColor(4)) }},
+		{"after an insertion", func() { r.put("a/g030x", longColor(5)) }},
+		{"after a deletion", func() { r.remove("b/g100") }},
+		{"after a change of the schema", func() {
+			r.scope.storage = &storage{
+				resource: r.scope.storage.resource, codec: plainCodec{}, viewer: dynamicstorage.NewViewer(dyed{}.views),
+			}
+		}},
+	} {
+		step.change()
+		t.Run(step.name, lists)
+	}
+	if body := r.sameAsPlain(t, "/gadgets").body; !bytes.Contains(body, []byte(`"dye"`)) {
+		t.Error("served as before the schema changed")
+	}
+}
+
+// dyed serves objects with one more field than plainCodec.
+type dyed struct{ plainCodec }
+
+func (d dyed) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+	views, err := d.plainCodec.views(ctx, entries)
+	for _, view := range views {
+		view.JSON = append(bytes.TrimSuffix(view.JSON, []byte("}\n")), `,"dye":"none"}`...)
+	}
+	return views, err
+}
+
+// TestCompressedListsDuringWrites compares lists with exact lists of their revision.
+func TestCompressedListsDuringWrites(t *testing.T) {
+	r := newReading(t)
+	for n := range 100 {
+		r.put(fmt.Sprintf("ns/g%03d", n), longColor(n))
+	}
+	done := make(chan struct{})
+	written := make(chan struct{})
+	go func() { // ends when the lists are done
+		defer close(written)
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			key := fmt.Sprintf("ns/g%03d", n*37%110)
+			if n%5 == 4 {
+				r.remove(key)
+			} else {
+				r.put(key, longColor(n%9))
+			}
+		}
+	}()
+	for range 30 {
+		got := r.get("/gadgets", "Accept-Encoding", "gzip").unzipped(t)
+		list := &unstructured.UnstructuredList{}
+		if err := json.Unmarshal(got, list); err != nil {
+			t.Fatal(err)
+		}
+		same := r.get("/gadgets?resourceVersionMatch=Exact&resourceVersion="+list.GetResourceVersion(), "Accept-Encoding", "identity")
+		if !bytes.Equal(same.body, got) {
+			t.Errorf("%d bytes, want %d", len(got), len(same.body))
+		}
+	}
+	close(done)
+	<-written
+}
+
+func TestCompressedListOfDefinitions(t *testing.T) {
+	f := newDefinitions(t)
+	for n := range 4 {
+		definition := strings.NewReplacer("gadget", fmt.Sprint("gadget", n), "Gadget", fmt.Sprint("Gadget", n)).Replace(gadgetDefinition(t))
+		crd := map[string]any{}
+		if err := json.Unmarshal([]byte(definition), &crd); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Repeat("described at length, ", 3000)
+		if err := unstructured.SetNestedField(crd, text, "metadata", "annotations", "text"); err != nil {
+			t.Fatal(err)
+		}
+		body, err := json.Marshal(crd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.do(call{method: "POST", body: string(body)}).is(201)
+	}
+	list := func(encoding string) answer {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept-Encoding", encoding)
+		response, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer{code: response.StatusCode, header: response.Header, body: body}
+	}
+	for range 2 {
+		if plain, got := list("identity"), list("gzip").unzipped(t); !bytes.Equal(got, plain.body) || len(got) < 200_000 {
+			t.Errorf("%d bytes, want %d", len(got), len(plain.body))
+		}
+	}
+}

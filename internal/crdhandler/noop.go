@@ -1,0 +1,101 @@
+package crdhandler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// noOpCheck skips applies that are known to change nothing: controllers apply the same configuration again and again. The
+// storage remembers, beside an entry, the digests of such applies. It forgets them when the entry or the schema changes. Only
+// applies are remembered whose outcome follows from the request, the entry and the schema.
+type noOpCheck struct {
+	// request is a digest of the request.
+	request              dynamicstorage.Note
+	manager, subresource string
+}
+
+// newNoOpCheck returns nil for patches whose outcome depends on more than the request, the entry and the schema, and for
+// patches other than apply, which clients seldom repeat.
+func (p *patchRequest) newNoOpCheck() *noOpCheck {
+	s := p.scope
+	if !p.applies() || p.admission.dryRun || s.scale != nil || s.inEffect != nil || s.config.Admission != nil {
+		return nil
+	}
+	digest := sha256.New()
+	for _, field := range []string{
+		s.subresource, string(p.patchType), p.options.FieldManager, strconv.FormatBool(p.forced()), string(p.validation),
+	} {
+		digest.Write(binary.AppendUvarint(nil, uint64(len(field))))
+		digest.Write([]byte(field))
+	}
+	digest.Write(p.body)
+	n := &noOpCheck{manager: p.options.FieldManager, subresource: s.subresource}
+	digest.Sum(n.request[:0])
+	return n
+}
+
+// attempt is guardedUpdate.compute without the work for applies that are known to change nothing. An apply that warns is
+// computed each time, so that the client gets the warnings.
+func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
+	viewer := u.scope.storage.viewer
+	note := n.note(current.Revision)
+	if viewer.Noted(current, note) {
+		return proposal{}, dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+	}
+	var warnings recordedWarnings
+	p, change, err := u.compute(warning.WithWarningRecorder(ctx, &warnings), current)
+	for _, w := range warnings {
+		warning.AddWarning(ctx, w.agent, w.text)
+	}
+	if err == nil && change.Op == dynamicstorage.Keep && len(warnings) == 0 && n.lasts(p.obj) {
+		viewer.Note(current, note)
+	}
+	return p, change, err
+}
+
+// note returns the digest that is kept beside an entry. It has the revision in it because a configuration may name the
+// resourceVersion it is meant for.
+func (n *noOpCheck) note(revision int64) dynamicstorage.Note {
+	return sha256.Sum256(binary.AppendVarint(n.request[:], revision))
+}
+
+// lasts reports whether an apply that leaves obj alone now will do so at any later time. An apply that changes something sets the
+// time of its manager's entry even if the change is undone later, such as one of the status that is not to be set at this
+// endpoint. Entries are ordered by time. Unless the manager's entry is the last of its kind already, it will move there as soon
+// as a second has passed, which is a change.
+func (n *noOpCheck) lasts(obj runtime.Object) bool {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return false
+	}
+	entries, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
+	items, _ := entries.([]any)
+	for _, item := range slices.Backward(items) {
+		members, _ := item.(map[string]any)
+		if members["operation"] == string(metav1.ManagedFieldsOperationApply) {
+			subresource, _ := members["subresource"].(string)
+			return members["manager"] == n.manager && subresource == n.subresource
+		}
+	}
+	return false
+}
+
+// recordedWarnings are warnings in the order in which they were given.
+type recordedWarnings []struct{ agent, text string }
+
+var _ warning.Recorder = &recordedWarnings{}
+
+// AddWarning implements warning.Recorder.
+func (r *recordedWarnings) AddWarning(agent, text string) {
+	*r = append(*r, struct{ agent, text string }{agent, text})
+}

@@ -1,0 +1,174 @@
+package selection
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	operators "k8s.io/apimachinery/pkg/selection"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// Selection says which objects of a resource a list or watch is about. It belongs to one request.
+type Selection struct {
+	// Prefix is what the keys of the objects begin with: a namespace and a slash, or "".
+	Prefix string
+	// Key is set if the selection can have one object only.
+	Key string
+
+	// labels and fields are nil if they select everything.
+	labels labels.Selector
+	fields fields.Selector
+	index  Index
+	// object is the one that Matches looks at, kept so that Matches does not allocate one for each call.
+	object *objectFields
+}
+
+// Index finds objects by labels and fields.
+type Index struct {
+	// Viewer makes the views that have the labels and fields.
+	Viewer *dynamicstorage.Viewer
+	// StoredLabels reports whether views have the labels of the stored objects.
+	StoredLabels func() bool
+}
+
+// Request is what a client asks for.
+type Request struct {
+	// Namespaced says that the resource has namespaces.
+	Namespaced bool
+	// Namespace is the one in the path, or "".
+	Namespace string
+	Options   *metainternal.ListOptions
+}
+
+// New returns the selection of a request. Field selectors narrow the keys only on the first page of a list: a continue
+// token is relative to the keys that the path names.
+func New(r Request, index Index) Selection {
+	sel := Selection{index: index, object: &objectFields{}}
+	if r.Options.LabelSelector != nil && !r.Options.LabelSelector.Empty() {
+		sel.labels = r.Options.LabelSelector
+	}
+	if r.Options.FieldSelector != nil && !r.Options.FieldSelector.Empty() {
+		sel.fields = r.Options.FieldSelector
+	}
+	name, namespace := "", r.Namespace
+	if sel.fields != nil && r.Options.Continue == "" {
+		name, _ = sel.fields.RequiresExactMatch("metadata.name")
+		selected, ok := sel.fields.RequiresExactMatch("metadata.namespace")
+		if ok && r.Namespaced && namespace == "" && len(validation.ValidateNamespaceName(selected, false)) == 0 {
+			namespace = selected
+		}
+	}
+	if r.Namespaced && namespace != "" {
+		sel.Prefix = namespace + "/"
+	}
+	if name != "" {
+		if key, err := stored.Key(r.Namespaced, namespace, name); err == nil {
+			sel.Key = key
+		}
+	}
+	return sel
+}
+
+// Everything reports whether the selection has no selectors: only the key of an object decides.
+func (sel *Selection) Everything() bool { return sel.labels == nil && sel.fields == nil }
+
+// Scope is the selection's key or, without one, its prefix: the keys to watch.
+func (sel *Selection) Scope() string { return cmp.Or(sel.Key, sel.Prefix) }
+
+// Candidates returns the entries of a snapshot that may be selected, in the order of their keys and from start on. They
+// are all that are selected and some others, which Matches drops. An index finds them where it can.
+func (sel *Selection) Candidates(ctx context.Context, snapshot *dynamicstorage.Snapshot, start string) iter.Seq2[*dynamicstorage.Entry, error] {
+	if sel.Key != "" {
+		return sel.only(snapshot.Ascend(ctx, sel.Key, start))
+	}
+	requirements := sel.requirements()
+	if len(requirements) == 0 {
+		return snapshot.Ascend(ctx, sel.Prefix, start)
+	}
+	return snapshot.Select(ctx, dynamicstorage.Query{
+		Viewer:       sel.index.Viewer,
+		StoredLabels: sel.index.StoredLabels(),
+		Prefix:       sel.Prefix,
+		Start:        start,
+		Requirements: requirements,
+	})
+}
+
+// only returns the entry at the selection's key, which is the first of entries if it exists.
+func (sel *Selection) only(entries iter.Seq2[*dynamicstorage.Entry, error]) iter.Seq2[*dynamicstorage.Entry, error] {
+	return func(yield func(*dynamicstorage.Entry, error) bool) {
+		for entry, err := range entries {
+			if err != nil || entry.Key == sel.Key {
+				yield(entry, err)
+			}
+			return
+		}
+	}
+}
+
+// requirements returns the terms of the selectors that an index can find. Matches checks the others.
+func (sel *Selection) requirements() (requirements []dynamicstorage.Requirement) {
+	if sel.labels != nil {
+		demanded, _ := sel.labels.Requirements()
+		for _, r := range demanded {
+			switch r.Operator() {
+			case operators.Equals, operators.DoubleEquals, operators.In:
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Label, Name: r.Key(), Values: r.Values().List()})
+			case operators.Exists, operators.GreaterThan, operators.LessThan:
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Label, Name: r.Key()})
+			}
+		}
+	}
+	if sel.fields != nil {
+		for _, r := range sel.fields.Requirements() {
+			declared := r.Field != "metadata.name" && r.Field != "metadata.namespace"
+			if declared && (r.Operator == operators.Equals || r.Operator == operators.DoubleEquals) {
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Field, Name: r.Field, Values: []string{r.Value}})
+			}
+		}
+	}
+	return requirements
+}
+
+// Matches reports whether the selectors select an object. The caller knows that its key is in the selection's scope.
+func (sel *Selection) Matches(key string, view *dynamicstorage.View) bool {
+	if sel.labels != nil && !sel.labels.Matches(&view.Labels) {
+		return false
+	}
+	if sel.fields == nil {
+		return true
+	}
+	*sel.object = objectFields{key: key, declared: &view.Fields}
+	return sel.fields.Matches(sel.object)
+}
+
+// objectFields are the fields of an object that a selector may name: name, namespace, and those its version declares.
+type objectFields struct {
+	key      string
+	declared *dynamicstorage.Pairs
+}
+
+var _ fields.Fields = &objectFields{}
+
+// Has implements fields.Fields.
+func (f *objectFields) Has(field string) bool {
+	return f.declared.Has(field) || field == "metadata.name" || field == "metadata.namespace"
+}
+
+// Get implements fields.Fields.
+func (f *objectFields) Get(field string) string {
+	switch field {
+	case "metadata.name":
+		return stored.Name(f.key)
+	case "metadata.namespace":
+		return stored.Namespace(f.key)
+	}
+	return f.declared.Get(field)
+}

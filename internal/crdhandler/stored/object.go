@@ -1,0 +1,62 @@
+// Package stored says what the handlers know of a stored object: its key, the bytes that a version serves of it, and the
+// error of one that cannot be read.
+//
+// Begin at object.go; corrupt.go has the errors.
+package stored
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/wire"
+)
+
+// ViewFunc returns the view of an entry. It fails with a CorruptError if the entry cannot be read.
+type ViewFunc func(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
+
+// ViewsFunc returns the views of entries, in their order. The view of an entry that cannot be read has its Err set.
+type ViewsFunc func(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error)
+
+// Key returns the key of the object that a request names. The error is the API error for a bad name.
+func Key(namespaced bool, namespace, name string) (string, error) {
+	switch {
+	case namespaced && namespace == "":
+		return "", apierrors.NewBadRequest("Namespace parameter required.")
+	case name == "":
+		return "", apierrors.NewBadRequest("Name parameter required.")
+	}
+	if problems := content.IsPathSegmentName(name); len(problems) != 0 {
+		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";")))
+	}
+	if !namespaced {
+		return name, nil
+	}
+	if problems := content.IsPathSegmentName(namespace); len(problems) != 0 {
+		return "", apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace, strings.Join(problems, ";")))
+	}
+	return namespace + "/" + name, nil
+}
+
+// Name returns the name of the object at key.
+func Name(key string) string {
+	return key[strings.LastIndexByte(key, '/')+1:]
+}
+
+// Namespace returns the namespace of the object at key, or "" if it has none.
+func Namespace(key string) string {
+	namespace, _, ok := strings.Cut(key, "/")
+	if !ok {
+		return ""
+	}
+	return namespace
+}
+
+// Object returns a view at a revision as the wire package writes it.
+func Object(view *dynamicstorage.View, revision int64) wire.Object {
+	return wire.Object{JSON: view.JSON, At: view.At, Revision: revision}
+}
