@@ -24,8 +24,8 @@ func newCronTab(name string) *unstructured.Unstructured {
 	}}
 }
 
-// TestRestart ends crd-server behind the aggregator and starts it again: meanwhile requests are answered with 503, and
-// afterwards they work, and a client's watch goes on where it was.
+// TestRestart restarts crd-server behind the aggregator. Requests get 503 in the meantime and work afterwards, and a
+// client's watch resumes.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	i := install(t)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Who still asks for a deprecated version can be seen in the metric that dashboards look at (R7, A12).
+// TestDeprecatedVersionIsCounted checks the metric of requests for deprecated versions (R7, A12).
 func TestDeprecatedVersionIsCounted(t *testing.T) {
 	t.Parallel()
 	server := run(t)
