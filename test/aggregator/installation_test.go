@@ -54,7 +54,7 @@ func install(t *testing.T) *installation {
 	host := i.kubeconfig("crd-server", "system:masters")
 	certificate := i.serving.server(t, serviceName+"."+serviceNamespace+".svc")
 	i.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{
-		process.CheckMemory,
+		process.CheckCache,
 		"--tls-cert-file", certificate.certFile, "--tls-private-key-file", certificate.keyFile,
 		"--authentication-kubeconfig", host,
 		"--authorization-kubeconfig", host,
@@ -83,7 +83,7 @@ func (i *installation) start() {
 				i.Errorf("crd-server did not stop cleanly: %v", err)
 			}
 		}
-		if err := server.MemoryError(); err != nil {
+		if err := server.CacheError(); err != nil {
 			i.Error(err)
 		}
 		if i.Failed() || os.Getenv("CRD_SERVER_LOGS") != "" {

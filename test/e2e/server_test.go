@@ -53,14 +53,14 @@ func start(t testing.TB, options process.Options) *process.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	options.Binary, options.Args = programs.Server(), append([]string{process.CheckMemory}, options.Args...)
+	options.Binary, options.Args = programs.Server(), append([]string{process.CheckCache}, options.Args...)
 	server, err := process.Start(ctx, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		server.Kill()
-		if err := server.MemoryError(); err != nil {
+		if err := server.CacheError(); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() || os.Getenv("CRD_SERVER_LOGS") != "" {

@@ -19,10 +19,11 @@ const (
 	soakClients = 8
 	soakChurns  = 2
 	soakKeys    = 300
-	// soakNames is how many CRDs each of those who churn has: what is counted of requests, by resource, stays for ever, as upstream's.
+	// soakNames is the number of CRD names of each churning client: as upstream, the server keeps request metrics by
+	// resource forever.
 	soakNames = 5
 	soakTime  = 30 * time.Minute
-	// quarters is how often the load rests, so that what is left can be measured.
+	// quarters is how often the load pauses for a measurement.
 	quarters = 4
 )
 
@@ -57,7 +58,7 @@ type soak struct {
 	clients []*client
 }
 
-// load has all clients work for a while, and ends what they have open.
+// load lets all clients work for a while.
 func (s *soak) load(quarter int, d time.Duration) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), d)
 	defer cancel()
@@ -83,7 +84,7 @@ func (s *soak) load(quarter int, d time.Duration) {
 	working.Wait()
 }
 
-// request sends a request; what must not be answered fails the test. It returns the status.
+// request sends a request and returns the status. Unexpected responses fail the test.
 func (s *soak) request(ctx context.Context, c *client, method, path, mediaType string, body []byte) int {
 	code, answer, err := c.do(ctx, method, path, mediaType, body)
 	s.requests.Add(1)
@@ -93,7 +94,7 @@ func (s *soak) request(ctx context.Context, c *client, method, path, mediaType s
 	return code
 }
 
-// use does one thing with an object of the resource that stays.
+// use does one random operation on an object.
 func (s *soak) use(ctx context.Context, c *client, random *rand.Rand) {
 	name := fmt.Sprintf("cell-%d", random.IntN(soakKeys))
 	value := strings.Repeat(strconv.Itoa(random.IntN(10)), 500)
@@ -121,7 +122,7 @@ func (s *soak) use(ctx context.Context, c *client, random *rand.Rand) {
 	}
 }
 
-// churn has a CRD come, be used and go.
+// churn creates a CRD, uses it and deletes it.
 func (s *soak) churn(ctx context.Context, c *client, name string) {
 	replaced := strings.NewReplacer(`"`+plural+".", `"`+name+".", `"cells"`, strconv.Quote(name), `"cell"`, strconv.Quote(name+"one"), `"Cell"`, strconv.Quote("K"+name), `"CellList"`, strconv.Quote("K"+name+"List"))
 	at := strings.Replace(cells, plural, name, 1)
@@ -146,7 +147,7 @@ func (h holding) String() string {
 	return fmt.Sprintf("heap %.1f MiB, %.0f goroutines, %.0f files, etcd %.1f MiB", h.heap/(1<<20), h.goroutines, h.files, h.etcd/(1<<20))
 }
 
-// grownFrom says what is more than it was, beyond what differs from one look to the next.
+// grownFrom names what has grown by more than the noise of measurements.
 func (h holding) grownFrom(before holding) (grown []string) {
 	for _, of := range []struct {
 		name              string
@@ -164,7 +165,7 @@ func (h holding) grownFrom(before holding) (grown []string) {
 	return grown
 }
 
-// measure looks when the load has ended: at the least of some looks, since what is on its way out is not held.
+// measure returns the minimum of several measurements after the load.
 func (s *soak) measure() holding {
 	s.t.Helper()
 	least := s.look()

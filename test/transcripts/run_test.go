@@ -148,12 +148,12 @@ func difference(wantFrom string, want []string, gotFrom string, got []string) st
 // target is a running server.
 type target struct {
 	url string
-	// client is the administrator, anonymous nobody.
+	// client authenticates as the administrator, anonymous not at all.
 	client, anonymous *http.Client
 }
 
-// ourFlags make the server what upstream's is by default, and have it look at its memory meanwhile.
-var ourFlags = []string{"--enable-garbage-collector", process.CheckMemory}
+// ourFlags enable what is default upstream, and the comparison of the cache with etcd.
+var ourFlags = []string{"--enable-garbage-collector", process.CheckCache}
 
 // startUpstream starts upstream's server, which is stopped when the test ends.
 func startUpstream(t *testing.T) *target {
@@ -178,7 +178,7 @@ func startTarget(t *testing.T, binary string, flags ...string) *target {
 		if err := server.Stop(); err != nil {
 			t.Errorf("%s did not stop cleanly: %v", binary, err)
 		}
-		if err := server.MemoryError(); err != nil {
+		if err := server.CacheError(); err != nil {
 			t.Errorf("%v\n%s", err, server.Output())
 		}
 		if os.Getenv("CRD_SERVER_LOGS") != "" {
@@ -193,8 +193,7 @@ func startTarget(t *testing.T, binary string, flags ...string) *target {
 	return &target{url: server.URL, client: clientFor(t, config), anonymous: clientFor(t, rest.AnonymousClientConfig(config))}
 }
 
-// clientFor is a client that hides nothing: it neither follows redirects nor
-// asks for compressed answers.
+// clientFor returns a client that neither follows redirects nor asks for compressed responses.
 func clientFor(t *testing.T, config *rest.Config) *http.Client {
 	t.Helper()
 	config.DisableCompression = true

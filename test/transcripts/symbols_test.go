@@ -78,10 +78,10 @@ var (
 	}
 )
 
-// closeToNow is how far a time may be from now to be a time of this run.
+// closeToNow bounds the difference from now of times that are replaced.
 const closeToNow = time.Hour
 
-// inText names what can stand anywhere in a text.
+// inText replaces values that can stand anywhere in a text.
 func (s *symbols) inText(text string) string {
 	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
 		return s.name("uid", uid)
@@ -104,7 +104,7 @@ func (s *symbols) inText(text string) string {
 	return text
 }
 
-// inJSON names what is known by where it stands in a document.
+// inJSON replaces values by their place in a document.
 func (s *symbols) inJSON(root *node, pageOfList bool) {
 	root.walk(nil, func(path []string, n *node) {
 		if n.kind != stringNode {
@@ -135,7 +135,7 @@ func (s *symbols) inJSON(root *node, pageOfList bool) {
 	})
 }
 
-// clone is for an answer that may turn out not to be the one that is shown.
+// clone returns a copy, for a response that may not be shown.
 func (s *symbols) clone() *symbols {
 	return &symbols{names: maps.Clone(s.names), values: maps.Clone(s.values), counts: maps.Clone(s.counts)}
 }
