@@ -6,7 +6,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// approved returns the condition about API review that CRDs of the community's own groups carry, nil for all others.
+// approved returns the condition KubernetesAPIApprovalPolicyConformant, or nil for a CRD outside the protected community groups.
 func approved(crd *apiextensions.CustomResourceDefinition) *condition {
 	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		return nil

@@ -1,11 +1,10 @@
-// Package controllers runs the life of CustomResourceDefinitions: which names are accepted, when a CRD is
-// established, what is wrong with its schema or its approval, and what happens while it is deleted.
+// Package controllers runs the life cycle of CustomResourceDefinitions: it grants names, computes the conditions Established,
+// NamesAccepted, NonStructuralSchema and Terminating, and deletes the custom resources of a deleted CRD.
 //
-// There is one level-based reconcile per CRD. status.go computes every condition at once, and is a pure function of
-// the CRD and the names taken in its group (names.go); reconcile.go writes the result, guarded by the revision it
-// was computed from. finalize.go removes the objects of a deleted CRD and then the CRD. lifecycle.go is the shell:
-// queues, workers, and Settle, with which the CRD endpoint brings a CRD to rest before it answers.
+// Begin at [Lifecycle] in lifecycle.go, which owns the queues and workers. reconcile.go reconciles one CRD: status.go computes all its
+// conditions at once, as a pure function of the CRD and of the names that other CRDs hold (names.go), and reconcile.go writes
+// them, guarded by the revision they were computed from. finalize.go deletes the custom resources of a CRD, then the CRD itself.
 //
-// CRDs of a group are settled at the same time, and any number of replicas may do this on one etcd. They compute the same from the same state, and a write that is
-// based on an older state fails and is repeated.
+// CRDs are reconciled concurrently, and any number of replicas may do so on one etcd. Replicas compute the same result from the same
+// state; a write that is based on an older state fails and is repeated.
 package controllers

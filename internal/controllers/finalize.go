@@ -15,25 +15,25 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// shown is how long a deleted CRD that others keep says that it is terminating, before it says that its objects
-// are gone. Deleting no objects takes no time here; a client that waits for the condition must get to see it.
-const shown = 2 * time.Second
+// minTerminating is how long a deleted CRD with other finalizers has the condition Terminating at least before the condition says
+// that all custom resources are deleted. Without objects that takes no time, and a client may wait for the condition.
+const minTerminating = 2 * time.Second
 
-// patience is how long objects may be left before a CRD says that something keeps them.
-const patience = time.Minute
+// remainingTimeout is how long custom resources may remain before the condition Terminating says so.
+const remainingTimeout = time.Minute
 
-// finalize goes on with the deletion of a CRD: its objects first, then our finalizer, and with the last finalizer the
-// CRD itself. Objects with finalizers of their own may take any time, so it never waits but asks to be called again.
+// finalize continues the deletion of a CRD: first its custom resources, then our finalizer, and with the last finalizer the CRD
+// itself. Custom resources may have finalizers of their own, so finalize does not wait for them but returns errRetry.
 func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 	record, ok := l.config.Table.Get(name)
-	if !ok || !dying(record) {
+	if !ok || !needsFinalize(record) {
 		return nil
 	}
 	switch {
 	case builtIn(record):
-		return l.drop(ctx, record, terminated("OverlappingBuiltInResource", "instances overlap with built-in resources in storage"))
+		return l.removeFinalizer(ctx, record, terminated("OverlappingBuiltInResource", "instances overlap with built-in resources in storage"))
 	case !record.Established:
-		return l.drop(ctx, record, terminated("NeverEstablished", "resource was never established"))
+		return l.removeFinalizer(ctx, record, terminated("NeverEstablished", "resource was never established"))
 	}
 	if err := l.mark(ctx, record, terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress")); err != nil {
 		return err
@@ -41,30 +41,30 @@ func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 	remaining, err := l.config.DeleteInstances(ctx, record)
 	switch {
 	case errors.Is(err, dynamicstorage.ErrClosed):
-		return errRetry // another replica was faster, and the CRD is gone
+		return errRetry // another replica has deleted the CRD
 	case err != nil:
 		return errors.Join(err, l.mark(ctx, record, deletionFailed(err)))
 	case remaining > 0:
-		return l.wait(ctx, record)
+		return l.retryRemaining(ctx, record)
 	case len(record.Finalizers) > 1 && l.justDeleted(record):
 		return errRetry
 	}
 	l.remaining.Delete(name)
-	// A create that was under way when the CRD was deleted may have come after the objects were listed.
+	// A create request that had begun before the CRD was deleted may have stored an object after the list.
 	empty := l.config.Store.Resource(record.Group, record.Names.Plural).Empty()
-	err = l.drop(ctx, record, terminated("InstanceDeletionCompleted", "removed all instances"), empty)
+	err = l.removeFinalizer(ctx, record, terminated("InstanceDeletionCompleted", "removed all instances"), empty)
 	if errors.Is(err, dynamicstorage.ErrCondition) {
 		return errRetry
 	}
 	return err
 }
 
-// justDeleted says that the deletion may not have been shown for long enough. A clock that was set back does not make it wait.
+// justDeleted reports whether the CRD was deleted less than minTerminating ago. Abs is for a clock that was set back.
 func (l *Lifecycle) justDeleted(record *crds.Record) bool {
-	return l.config.Clock.Now().Sub(record.DeletionTimestamp.Time).Abs() < shown
+	return l.config.Clock.Now().Sub(record.DeletionTimestamp.Time).Abs() < minTerminating
 }
 
-// builtIn says that the resource lies where the server keeps objects of its own, which are not to be deleted.
+// builtIn reports whether the server stores objects of its own under the resource. They must not be deleted.
 func builtIn(record *crds.Record) bool {
 	switch record.Names.Plural + "." + record.Group {
 	case "apiservices.apiregistration.k8s.io", crds.Plural + "." + crds.GroupName:
@@ -89,11 +89,11 @@ func deletionFailed(err error) condition {
 	return terminating("InstanceDeletionFailed", fmt.Sprintf("could not issue all deletes: %v", err))
 }
 
-// wait asks for another try, and after a while says so in the CRD.
-func (l *Lifecycle) wait(ctx context.Context, record *crds.Record) error {
+// retryRemaining returns errRetry; after remainingTimeout it updates the condition first.
+func (l *Lifecycle) retryRemaining(ctx context.Context, record *crds.Record) error {
 	now := l.config.Clock.Now()
 	since, _ := l.remaining.LoadOrStore(record.Name, now)
-	if now.Sub(since.(time.Time)) < patience {
+	if now.Sub(since.(time.Time)) < remainingTimeout {
 		return errRetry
 	}
 	check := fmt.Sprintf("could not confirm zero CustomResources remaining: %v", context.DeadlineExceeded)
@@ -103,7 +103,7 @@ func (l *Lifecycle) wait(ctx context.Context, record *crds.Record) error {
 	return errRetry
 }
 
-// mark writes a condition Terminating. That the deletion is in progress is no news once something is in its way.
+// mark writes a condition Terminating. InstanceDeletionInProgress does not replace the reason why the deletion is stuck.
 func (l *Lifecycle) mark(ctx context.Context, record *crds.Record, c condition) error {
 	return l.update(ctx, record, nil, func(stored *crds.Stored) (dynamicstorage.Change, error) {
 		old := apihelpers.FindCRDCondition(stored.Outline, c.Type)
@@ -115,9 +115,9 @@ func (l *Lifecycle) mark(ctx context.Context, record *crds.Record, c condition) 
 	})
 }
 
-// drop takes away our finalizer, and the CRD with it if that was the last one. Where others are left, the condition
-// tells that the objects are gone. It does neither unless the conditions hold.
-func (l *Lifecycle) drop(ctx context.Context, record *crds.Record, c condition, conditions ...dynamicstorage.Condition) error {
+// removeFinalizer removes our finalizer, or deletes the CRD if there is no other. If there is, it writes the condition c as
+// well. The write fails unless the conditions hold.
+func (l *Lifecycle) removeFinalizer(ctx context.Context, record *crds.Record, c condition, conditions ...dynamicstorage.Condition) error {
 	return l.update(ctx, record, conditions, func(stored *crds.Stored) (dynamicstorage.Change, error) {
 		others := func(finalizer string) bool { return finalizer != apiextensionsv1.CustomResourceCleanupFinalizer }
 		if !slices.ContainsFunc(stored.Outline.Finalizers, others) {
@@ -138,14 +138,14 @@ func (l *Lifecycle) drop(ctx context.Context, record *crds.Record, c condition, 
 	})
 }
 
-// with is the status of a stored CRD with another condition.
+// with returns the status of a stored CRD with the condition c.
 func (l *Lifecycle) with(stored *crds.Stored, c condition) *apiextensionsv1.CustomResourceDefinitionStatus {
 	status := stored.Outline.Status.DeepCopy()
 	setCondition(status, c, l.config.Clock.Now())
 	return status
 }
 
-// update changes a CRD under conditions, as long as it is the one of the record and still waiting for us.
+// update changes a CRD if it is still the one of the record, has our finalizer, and the conditions hold.
 func (l *Lifecycle) update(ctx context.Context, record *crds.Record, conditions []dynamicstorage.Condition,
 	change func(*crds.Stored) (dynamicstorage.Change, error)) error {
 	_, err := l.definitions.Update(ctx, record.Name, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// terminatingStates are the conditions Terminating a CRD went through, as a watcher of etcd sees them.
+// terminatingStates returns the successive conditions Terminating of a CRD, as a watcher of etcd sees them.
 func terminatingStates(t *testing.T, name string) []string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(testContext(t))
@@ -62,10 +62,11 @@ const (
 )
 
 func TestFinalize(t *testing.T) {
+	t.Parallel()
 	failure := errors.New("boom")
 	for name, tc := range map[string]struct {
 		crd *apiextensionsv1.CustomResourceDefinition
-		// answers of DeleteInstances, one after the other; the last one is repeated
+		// answers are the successive results of DeleteInstances; the last one is repeated
 		answers []any
 		want    []string
 	}{
@@ -92,7 +93,7 @@ func TestFinalize(t *testing.T) {
 				crd = definitionNamed("widgets", "example.com", "Widget")
 			}
 			r.write(crd)
-			r.settle(crd.Name)
+			r.reconcile(crd.Name)
 			r.delete(crd.Name)
 			r.until("it is gone", func() bool { return r.shown(crd.Name) == nil })
 			states := terminatingStates(t, crd.Name)
@@ -110,6 +111,7 @@ func TestFinalize(t *testing.T) {
 }
 
 func TestNeverEstablished(t *testing.T) {
+	t.Parallel()
 	r := startReplica(t, replicaOptions{deleteInstances: func(context.Context, *crds.Record) (int, error) {
 		t.Error("instances were deleted")
 		return 0, nil
@@ -118,7 +120,7 @@ func TestNeverEstablished(t *testing.T) {
 	second.Finalizers = []string{"example.com/hold"}
 	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{first, second} {
 		r.write(crd)
-		r.settle(crd.Name)
+		r.reconcile(crd.Name)
 	}
 	r.delete(second.Name)
 	r.until("our finalizer is gone", func() bool {
@@ -133,13 +135,13 @@ func TestNeverEstablished(t *testing.T) {
 	}
 }
 
-// deleteHeld deletes a CRD that somebody else's finalizer keeps, and waits until ours is gone.
+// deleteHeld deletes a CRD that has another finalizer, and waits until ours is removed.
 func (r *replica) deleteHeld() *apiextensionsv1.CustomResourceDefinition {
 	r.t.Helper()
 	crd := definitionNamed("widgets", "example.com", "Widget")
 	crd.Finalizers = []string{"example.com/hold"}
 	r.write(crd)
-	r.settle(crd.Name)
+	r.reconcile(crd.Name)
 	r.delete(crd.Name)
 	r.until("our finalizer is gone", func() bool {
 		return !r.shown(crd.Name).HasFinalizer(apiextensionsv1.CustomResourceCleanupFinalizer)
@@ -148,6 +150,7 @@ func (r *replica) deleteHeld() *apiextensionsv1.CustomResourceDefinition {
 }
 
 func TestOtherFinalizersAreKept(t *testing.T) {
+	t.Parallel()
 	r := startReplica(t, replicaOptions{})
 	crd := r.deleteHeld()
 	if c := conditionOf(r.read(crd.Name), apiextensionsv1.Terminating); c != "False InstanceDeletionCompleted: removed all instances" {
@@ -158,18 +161,20 @@ func TestOtherFinalizersAreKept(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: a CRD that is deleted before the clock is set back does not wait until it is as late again.
+// TestClockSetBack tests that a deletion does not wait when the clock is set back.
 func TestClockSetBack(t *testing.T) {
+	t.Parallel()
 	r := startReplica(t, replicaOptions{clock: testingclock.NewFakePassiveClock(now.Add(-time.Hour))})
 	r.deleteHeld()
 }
 
-// TestPatience: what keeps a CRD from going is told after a minute, and does not keep others from going.
-func TestPatience(t *testing.T) {
+// TestRemainingTimeout tests that a CRD whose custom resources remain says so after a minute, and does not delay others.
+func TestRemainingTimeout(t *testing.T) {
+	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(now)
 	var mu sync.Mutex // guards stuck and tries
 	stuck, tries := true, map[string]int{}
-	tried := make(chan string, 6) // the second time, when patience has begun
+	tried := make(chan string, 6) // on the second call, after remainingTimeout has started
 	r := startReplica(t, replicaOptions{clock: clock, deleteInstances: func(_ context.Context, record *crds.Record) (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -186,7 +191,7 @@ func TestPatience(t *testing.T) {
 		crd := definitionNamed("x"+kind+"s", "example.com", kind)
 		held = append(held, crd.Name)
 		r.write(crd)
-		r.settle(crd.Name)
+		r.reconcile(crd.Name)
 		r.delete(crd.Name)
 	}
 	r.until("the free one is gone", func() bool { return r.shown(held[6]) == nil })
@@ -197,10 +202,10 @@ func TestPatience(t *testing.T) {
 			t.Fatal("not all are tried again")
 		}
 	}
-	clock.SetTime(now.Add(patience))
+	clock.SetTime(now.Add(remainingTimeout))
 	check := "True InstanceDeletionCheck: could not confirm zero CustomResources remaining: context deadline exceeded"
 	for _, name := range held[:6] {
-		r.until("somebody says what it waits for", func() bool { return conditionOf(r.read(name), apiextensionsv1.Terminating) == check })
+		r.until("the condition says what remains", func() bool { return conditionOf(r.read(name), apiextensionsv1.Terminating) == check })
 	}
 	mu.Lock()
 	stuck = false
@@ -211,10 +216,11 @@ func TestPatience(t *testing.T) {
 }
 
 func TestReleaseEndsWatches(t *testing.T) {
+	t.Parallel()
 	r := startReplica(t, replicaOptions{})
 	crd := definitionNamed("widgets", "example.com", "Widget")
 	r.write(crd)
-	r.settle(crd.Name)
+	r.reconcile(crd.Name)
 	revision, err := r.store.CurrentRevision(testContext(t))
 	if err != nil {
 		t.Fatal(err)
@@ -230,8 +236,9 @@ func TestReleaseEndsWatches(t *testing.T) {
 	}
 }
 
-// TestTwoReplicasFinalize: both do it, and neither trips over the other.
+// TestTwoReplicasFinalize tests that two replicas may finalize the same CRD.
 func TestTwoReplicasFinalize(t *testing.T) {
+	t.Parallel()
 	var left atomic.Int32
 	left.Store(4)
 	options := replicaOptions{deleteInstances: func(context.Context, *crds.Record) (int, error) {
@@ -240,15 +247,15 @@ func TestTwoReplicasFinalize(t *testing.T) {
 	a, b := startReplica(t, options), startReplica(t, options)
 	crd := definitionNamed("widgets", "example.com", "Widget")
 	a.write(crd)
-	b.settle(crd.Name)
+	b.reconcile(crd.Name)
 	a.delete(crd.Name)
 	for _, r := range []*replica{a, b} {
 		r.until("it is gone", func() bool { return r.shown(crd.Name) == nil })
 	}
-	// Long enough gone to be created again.
+	// It can be created again.
 	crd = definitionNamed("widgets", "example.com", "Widget")
 	b.write(crd)
-	b.settle(crd.Name)
+	b.reconcile(crd.Name)
 	if record := b.shown(crd.Name); record.UID != crd.UID || record.Terminating || !record.Established {
 		t.Errorf("%+v", record)
 	}

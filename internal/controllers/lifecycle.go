@@ -15,41 +15,44 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// finalizers is how many CRDs are being emptied at the same time, as upstream.
-const finalizers = 5
+// finalizeWorkers is the number of CRDs that are finalized concurrently, as upstream.
+const finalizeWorkers = 5
 
-// Retries wait between these two, longer each time.
+// Retries back off exponentially between these two.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 5 * time.Second
 )
 
-// Config is what a Lifecycle works with.
+// reconcileDelay is how long the queue waits before it reconciles a changed CRD. The replica that writes a CRD reconciles it before it
+// responds; the queue is for the case that it failed in between. Without the delay the two would compete.
+const reconcileDelay = 200 * time.Millisecond
+
+// Config configures a Lifecycle.
 type Config struct {
 	Store *dynamicstorage.Store
 	Table *crds.Table
-	// DeleteInstances deletes the objects of a CRD that is being deleted, without admission and respecting
-	// finalizers, and returns how many are left, read from a state no older than the call. An error of listing them
-	// should be a *crds.ListError. It is called again until nothing is left.
+	// DeleteInstances deletes the custom resources of a CRD that is being deleted, without admission and respecting finalizers. It
+	// returns how many remain, read from a state no older than the call. If it cannot list them, the error should be a
+	// *crds.ListError. It is called again until nothing remains.
 	DeleteInstances func(ctx context.Context, record *crds.Record) (remaining int, err error)
-	// Clock is the real one if nil.
+	// Clock is the real clock if nil.
 	Clock clock.PassiveClock
 }
 
-// Lifecycle runs the lives of all CRDs.
+// Lifecycle runs the life cycles of all CRDs.
 type Lifecycle struct {
 	config      Config
 	definitions *dynamicstorage.Resource
 
-	postponed          postponed
-	unsettled, deleted queue
-	// remaining says since when objects of a deleted CRD have been left: name -> time.Time.
+	conditions, deletions queue
+	// remaining maps the name of a deleted CRD to the time.Time since which custom resources of it have remained.
 	remaining sync.Map
 }
 
 type queue = workqueue.TypedRateLimitingInterface[string]
 
-// NewLifecycle returns a Lifecycle that watches the table, which must not have been started yet.
+// NewLifecycle returns a Lifecycle that watches the table. The informer of the table must not have been started yet.
 func NewLifecycle(config Config) *Lifecycle {
 	if config.DeleteInstances == nil {
 		panic("controllers: DeleteInstances is missing")
@@ -60,10 +63,9 @@ func NewLifecycle(config Config) *Lifecycle {
 	l := &Lifecycle{
 		config:      config,
 		definitions: config.Store.Resource(crds.GroupName, crds.Plural),
-		unsettled:   newQueue("crd_conditions"),
-		deleted:     newQueue("crd_finalizer"),
+		conditions:  newQueue("crd_conditions"),
+		deletions:   newQueue("crd_finalizer"),
 	}
-	l.postponed.take = l.lookAgain
 	config.Table.OnChange(l.changed)
 	return l
 }
@@ -75,36 +77,36 @@ func newQueue(name string) queue {
 	)
 }
 
-// Settle brings the conditions of a CRD up to date and returns when the table of this replica shows the CRD as it
-// then is, or no longer. The CRD endpoint calls it after every write, before it answers.
-func (l *Lifecycle) Settle(ctx context.Context, name string) error {
+// Reconcile updates the conditions of a CRD. It returns when the table of this replica holds the result, or no longer holds the
+// CRD. The CRD endpoint calls it after every write, before it responds.
+func (l *Lifecycle) Reconcile(ctx context.Context, name string) error {
 	return l.reconcile(ctx, name, true)
 }
 
-// Run works until ctx is done, and returns when all its workers have.
+// Run runs the workers until ctx is done, and returns when all of them have stopped.
 func (l *Lifecycle) Run(ctx context.Context) {
-	defer l.unsettled.ShutDown()
-	defer l.deleted.ShutDown()
+	defer l.conditions.ShutDown()
+	defer l.deletions.ShutDown()
 	select {
 	case <-l.config.Table.Synced():
 	case <-ctx.Done():
 		return
 	}
 	var workers sync.WaitGroup
-	workers.Go(func() { work(ctx, l.unsettled, l.reconcileQueued) })
-	for range finalizers {
-		workers.Go(func() { work(ctx, l.deleted, l.finalize) })
+	workers.Go(func() { work(ctx, l.conditions, l.reconcileQueued) })
+	for range finalizeWorkers {
+		workers.Go(func() { work(ctx, l.deletions, l.finalize) })
 	}
 	<-ctx.Done()
-	l.unsettled.ShutDown()
-	l.deleted.ShutDown()
+	l.conditions.ShutDown()
+	l.deletions.ShutDown()
 	workers.Wait()
 }
 
-// errRetry asks for another try later without anything having gone wrong.
+// errRetry makes a worker retry later without logging an error.
 var errRetry = errors.New("not finished")
 
-// work takes names off the queue until it is shut down.
+// work processes names from the queue until it is shut down.
 func work(ctx context.Context, q queue, do func(ctx context.Context, name string) error) {
 	for {
 		name, stopped := q.Get()
@@ -125,53 +127,44 @@ func work(ctx context.Context, q queue, do func(ctx context.Context, name string
 	}
 }
 
-// lookAgain queues CRDs that nobody has settled in time.
-func (l *Lifecycle) lookAgain(names []string) {
-	for _, name := range names {
-		if record, ok := l.config.Table.Get(name); ok && unsettled(record) {
-			l.unsettled.Add(name)
-		}
-	}
-}
-
 func (l *Lifecycle) reconcileQueued(ctx context.Context, name string) error {
-	if record, ok := l.config.Table.Get(name); !ok || !unsettled(record) {
-		return nil // settled while it was in the queue
+	if record, ok := l.config.Table.Get(name); !ok || !needsReconcile(record) {
+		return nil
 	}
 	return l.reconcile(ctx, name, false)
 }
 
-// changed puts to the queues what a change of the table calls for. The table waits for it.
+// changed adds to the queues what a change of the table requires. The table waits for it to return.
 func (l *Lifecycle) changed(old, record *crds.Record) {
 	same := old != nil && record != nil && old.UID == record.UID
 	if old != nil && !same {
 		l.release(old)
 	}
 	if old != nil && (!same || old.WaitsForNames() || !crds.SameNames(&old.AcceptedNames, &record.AcceptedNames)) {
-		l.reexamine(old)
+		l.reconcileWaiting(old)
 	}
 	if record == nil {
 		return
 	}
-	if unsettled(record) {
-		l.postponed.add(record.Name)
+	if needsReconcile(record) {
+		l.conditions.AddAfter(record.Name, reconcileDelay)
 	}
-	if dying(record) && !(same && dying(old)) {
-		l.deleted.Add(record.Name)
+	if needsFinalize(record) && !(same && needsFinalize(old)) {
+		l.deletions.Add(record.Name)
 	}
 }
 
-// reexamine gives the other CRDs of a group another chance: names were given up, or the order of those who want them
-// is another one.
-func (l *Lifecycle) reexamine(record *crds.Record) {
-	for _, other := range l.config.Table.Waiting(record.Group) {
-		if other.Name != record.Name {
-			l.unsettled.Add(other.Name)
+// reconcileWaiting queues the CRDs of the group of changed that wait for names: changed has given up names, or its place in the
+// order of those that wait.
+func (l *Lifecycle) reconcileWaiting(changed *crds.Record) {
+	for other := range l.config.Table.Group(changed.Group) {
+		if other.Name != changed.Name && other.WaitsForNames() {
+			l.conditions.Add(other.Name)
 		}
 	}
 }
 
-// release gives back the memory of a resource that is no longer served, and ends its watches.
+// release frees the memory of a resource that is no longer served, and ends its watches.
 func (l *Lifecycle) release(record *crds.Record) {
 	l.remaining.Delete(record.Name)
 	if !builtIn(record) {
@@ -179,7 +172,7 @@ func (l *Lifecycle) release(record *crds.Record) {
 	}
 }
 
-// dying says that a CRD is deleted, and that its objects are for us to remove first.
-func dying(record *crds.Record) bool {
+// needsFinalize reports whether the CRD is being deleted and its custom resources must be deleted first.
+func needsFinalize(record *crds.Record) bool {
 	return record.DeletionTimestamp != nil && record.HasFinalizer(apiextensionsv1.CustomResourceCleanupFinalizer)
 }

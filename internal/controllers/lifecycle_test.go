@@ -20,7 +20,8 @@ func conditionOf(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensio
 	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 }
 
-func TestSettle(t *testing.T) {
+func TestReconcile(t *testing.T) {
+	t.Parallel()
 	r := startReplica(t, replicaOptions{})
 	crd := definitionNamed("widgets", "example.com", "Widget")
 	crd.Labels = map[string]string{"a": "b"}
@@ -30,14 +31,14 @@ func TestSettle(t *testing.T) {
 		APIVersion: "apiextensions.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
 	for range 10 {
 		r.write(crd)
-		r.settle(crd.Name)
+		r.reconcile(crd.Name)
 		record := r.shown(crd.Name)
 		if record == nil || !record.NamesAccepted || !record.Established {
-			t.Fatalf("shown after Settle: %+v", record)
+			t.Fatalf("in the table after Reconcile: %+v", record)
 		}
 		got := r.read(crd.Name)
 		if got.ResourceVersion != record.ResourceVersion {
-			t.Errorf("%s is shown, %s stored", record.ResourceVersion, got.ResourceVersion)
+			t.Errorf("the table has %s, etcd %s", record.ResourceVersion, got.ResourceVersion)
 		}
 		ignore := []cmp.Option{cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"),
 			cmpopts.IgnoreFields(apiextensionsv1.CustomResourceDefinitionStatus{}, "Conditions", "AcceptedNames"), cmpopts.EquateEmpty()}
@@ -46,22 +47,23 @@ func TestSettle(t *testing.T) {
 		if diff := cmp.Diff(want, got, ignore...); diff != "" {
 			t.Errorf("more than the status was written: %s", diff)
 		}
-		// At rest: settling again writes nothing.
-		r.settle(crd.Name)
+		// Reconciling again writes nothing.
+		r.reconcile(crd.Name)
 		if again := r.read(crd.Name); again.ResourceVersion != got.ResourceVersion {
 			t.Errorf("written again at %s", again.ResourceVersion)
 		}
 	}
-	r.settle("nothing.example.com")
+	r.reconcile("nothing.example.com")
 }
 
 func TestNamesAreFreed(t *testing.T) {
+	t.Parallel()
 	r := startReplica(t, replicaOptions{})
 	first, second := definitionNamed("firsts", "example.com", "Thing"), definitionNamed("seconds", "example.com", "Thing")
 	r.write(first)
-	r.settle(first.Name)
+	r.reconcile(first.Name)
 	r.write(second)
-	r.settle(second.Name)
+	r.reconcile(second.Name)
 	got := r.read(second.Name)
 	if c := conditionOf(got, apiextensionsv1.NamesAccepted); c != `False ListKindConflict: "ThingList" is already in use` {
 		t.Errorf("NamesAccepted: %s", c)
@@ -83,12 +85,13 @@ func TestNamesAreFreed(t *testing.T) {
 }
 
 func TestNamesAreFreedByAnUpdate(t *testing.T) {
+	t.Parallel()
 	r := startReplica(t, replicaOptions{})
 	first, second := definitionNamed("firsts", "example.com", "First"), definitionNamed("seconds", "example.com", "Second")
 	first.Spec.Names.ShortNames, second.Spec.Names.ShortNames = []string{"x"}, []string{"x"}
 	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{first, second} {
 		r.write(crd)
-		r.settle(crd.Name)
+		r.reconcile(crd.Name)
 	}
 	if r.shown(second.Name).NamesAccepted {
 		t.Fatal("the short name was granted twice")
@@ -96,13 +99,14 @@ func TestNamesAreFreedByAnUpdate(t *testing.T) {
 	first = r.read(first.Name)
 	first.Spec.Names.ShortNames = []string{"y"}
 	r.write(first)
-	r.settle(first.Name)
+	r.reconcile(first.Name)
 	r.until("the second has the short name", func() bool { return r.shown(second.Name).Established })
 }
 
-// TestReplicasAgree: two servers that settle two new CRDs at the same time do not grant a name twice, and one of the
-// CRDs gets it.
+// TestReplicasAgree tests that two servers that reconcile two new CRDs at the same time do not grant a name twice, and that
+// one of the CRDs gets it.
 func TestReplicasAgree(t *testing.T) {
+	t.Parallel()
 	replicas := []*replica{startReplica(t, replicaOptions{}), startReplica(t, replicaOptions{})}
 	for n := range 30 {
 		group := fmt.Sprintf("g%d.example.com", n)
@@ -111,7 +115,7 @@ func TestReplicasAgree(t *testing.T) {
 			writers.Go(func() {
 				crd := definitionNamed(fmt.Sprintf("r%ds", i), group, "Thing")
 				r.write(crd)
-				r.settle(crd.Name)
+				r.reconcile(crd.Name)
 			})
 		}
 		writers.Wait()
@@ -131,7 +135,8 @@ func TestReplicasAgree(t *testing.T) {
 	}
 }
 
-func TestManyAreSettledAtOnce(t *testing.T) {
+func TestConcurrentReconciles(t *testing.T) {
+	t.Parallel()
 	r := startReplica(t, replicaOptions{})
 	var clients sync.WaitGroup
 	for i := range 16 {
@@ -139,7 +144,7 @@ func TestManyAreSettledAtOnce(t *testing.T) {
 			for n := range 10 {
 				crd := definitionNamed(fmt.Sprintf("p%dn%ds", i, n), fmt.Sprintf("g%d.example.com", n%3), fmt.Sprintf("K%dN%d", i, n))
 				r.write(crd)
-				r.settle(crd.Name)
+				r.reconcile(crd.Name)
 				if record := r.shown(crd.Name); record == nil || !record.Established {
 					t.Errorf("%s: %+v", crd.Name, record)
 				}
@@ -149,8 +154,9 @@ func TestManyAreSettledAtOnce(t *testing.T) {
 	clients.Wait()
 }
 
-// TestStartSettlesWhatWasLeft: a server died between a write of a CRD and that of its status.
-func TestStartSettlesWhatWasLeft(t *testing.T) {
+// TestStartReconciles covers a server that died between the write of a CRD and the write of its status.
+func TestStartReconciles(t *testing.T) {
+	t.Parallel()
 	crd := definitionNamed("widgets", "example.com", "Widget")
 	t.Run("server", func(t *testing.T) {
 		idle := startReplica(t, replicaOptions{idle: true})
@@ -159,9 +165,9 @@ func TestStartSettlesWhatWasLeft(t *testing.T) {
 		r.until("it is established", func() bool { return r.shown(crd.Name).Established })
 		was := r.read(crd.Name)
 		again := startReplica(t, replicaOptions{})
-		again.settle(crd.Name)
+		again.reconcile(crd.Name)
 		if now := again.read(crd.Name); now.ResourceVersion != was.ResourceVersion {
-			t.Error("a settled CRD was written again")
+			t.Error("an established CRD was written again")
 		}
 	})
 }

@@ -3,6 +3,7 @@ package controllers
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 
@@ -12,33 +13,45 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// claims are the names of one API group that somebody wants, and how many have them.
-type claims struct{ crds.Names }
-
-// namesTable is what claimed looks at.
-type namesTable interface {
-	Get(name string) (*crds.Record, bool)
-	Waiting(group string) []*crds.Record
-	Held(group string, wanted ...*apiextensionsv1.CustomResourceDefinitionNames) crds.Names
+// claims counts how many CRDs of one API group hold each name. Plurals, singulars and short names share one name space, kinds and
+// list kinds another.
+type claims struct {
+	resources, kinds map[string]int
 }
 
-// claimed returns which of the names that a CRD wants, as of a revision, are not for it to have: those the other CRDs of its group hold, and
-// those that would go to CRDs which have been waiting longer. The second makes two CRDs that are settled at the same time, here or on
-// other replicas, come to the same result, whoever writes first: a CRD is settled knowing everything older than itself, and
-// its write fails if it is not the same any more, so no name is granted twice. What is looked up later than the CRDs that wait may be newer: a
-// name that is held then is either granted to one of these, or given up by one, which has the CRD examined again.
-func claimed(table namesTable, crd *apiextensionsv1.CustomResourceDefinition, revision int64) *claims {
-	wanted := []*apiextensionsv1.CustomResourceDefinitionNames{&crd.Spec.Names}
-	var older []*crds.Record
-	for _, other := range table.Waiting(crd.Spec.Group) {
-		if other.Name != crd.Name && other.Revision < revision {
-			older = append(older, other)
-			wanted = append(wanted, &other.Names)
-		}
+func newClaims() *claims { return &claims{resources: map[string]int{}, kinds: map[string]int{}} }
+
+// count adds by to the number of holders of each name: 1 for a CRD that holds the names, -1 for one that gives them up.
+func (c *claims) count(names *apiextensionsv1.CustomResourceDefinitionNames, by int) {
+	c.resources[names.Plural] += by
+	c.resources[names.Singular] += by
+	for _, name := range names.ShortNames {
+		c.resources[name] += by
 	}
-	c := &claims{table.Held(crd.Spec.Group, wanted...)}
-	if self, ok := table.Get(crd.Name); ok {
-		c.Count(&self.AcceptedNames, -1)
+	c.kinds[names.Kind] += by
+	c.kinds[names.ListKind] += by
+}
+
+// groupLister lists the CRDs of a group at one point in time, as crds.Table does.
+type groupLister interface {
+	Group(name string) iter.Seq[*crds.Record]
+}
+
+// claimed returns the names that crd, as of a revision, cannot have: those that the other CRDs of its group hold, and those that go
+// to CRDs which have waited longer. Because of the latter, two CRDs that are reconciled at the same time, on this or on different
+// replicas, get the same result whichever is written first: each is reconciled with knowledge of every older CRD, and its write
+// fails if it has changed in the meantime. So no name is granted twice.
+func claimed(lister groupLister, crd *apiextensionsv1.CustomResourceDefinition, revision int64) *claims {
+	c := newClaims()
+	var older []*crds.Record
+	for other := range lister.Group(crd.Spec.Group) {
+		if other.Name == crd.Name {
+			continue
+		}
+		c.count(&other.AcceptedNames, 1)
+		if other.WaitsForNames() && other.Revision < revision {
+			older = append(older, other)
+		}
 	}
 	slices.SortFunc(older, func(a, b *crds.Record) int { return cmp.Compare(a.Revision, b.Revision) })
 	for _, other := range older {
@@ -47,27 +60,27 @@ func claimed(table namesTable, crd *apiextensionsv1.CustomResourceDefinition, re
 	return c
 }
 
-// conflict says why names were not accepted.
+// conflict is the reason why a name was not accepted.
 type conflict struct {
 	reason, message string
 }
 
-// accept grants as many of the requested names as are free. The names accepted before must be counted in c, and
-// those accepted now are afterwards: like anybody else's, a name of the CRD itself is not free before it has been
-// given up, which is why this goes on until nothing changes. That ends: a name once granted stays granted.
+// accept grants as many of the requested names as are free. On entry, c counts the names accepted before; on return, those accepted
+// now. A name that the CRD itself holds is not free until the CRD has given it up, so accept repeats until nothing changes. This
+// terminates because a granted name stays granted.
 func (c *claims) accept(requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	for {
 		next, conflict := c.grant(requested, accepted)
 		if reflect.DeepEqual(next, accepted) {
 			return next, conflict
 		}
-		c.Count(&accepted, -1)
-		c.Count(&next, 1)
+		c.count(&accepted, -1)
+		c.count(&next, 1)
 		accepted = next
 	}
 }
 
-// grant looks at each name in turn. Of several conflicts the last one is told.
+// grant checks each name in turn. Of several conflicts it returns the last one, as upstream does.
 func (c *claims) grant(requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	var found *conflict
 	take := func(reason, want string, have *string, taken map[string]int) {
@@ -78,25 +91,25 @@ func (c *claims) grant(requested *apiextensionsv1.CustomResourceDefinitionNames,
 		*have = want
 	}
 	next := accepted
-	take("PluralConflict", requested.Plural, &next.Plural, c.Resources)
-	take("SingularConflict", requested.Singular, &next.Singular, c.Resources)
+	take("PluralConflict", requested.Plural, &next.Plural, c.resources)
+	take("SingularConflict", requested.Singular, &next.Singular, c.resources)
 	if err := c.freeShortNames(requested.ShortNames, accepted.ShortNames); err != nil {
 		found = &conflict{reason: "ShortNamesConflict", message: err.Error()}
 	} else {
 		next.ShortNames = requested.ShortNames
 	}
-	take("KindConflict", requested.Kind, &next.Kind, c.Kinds)
-	take("ListKindConflict", requested.ListKind, &next.ListKind, c.Kinds)
+	take("KindConflict", requested.Kind, &next.Kind, c.kinds)
+	take("ListKindConflict", requested.ListKind, &next.ListKind, c.kinds)
 	next.Categories = requested.Categories
 	return next, found
 }
 
-// freeShortNames wants all short names or none.
+// freeShortNames returns an error unless all requested short names are free: they are granted together or not at all.
 func (c *claims) freeShortNames(requested, accepted []string) error {
 	var errs []error
 	for _, name := range requested {
 		if !slices.Contains(accepted, name) {
-			errs = append(errs, free(name, "", c.Resources))
+			errs = append(errs, free(name, "", c.resources))
 		}
 	}
 	return utilerrors.NewAggregate(errs)

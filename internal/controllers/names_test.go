@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"iter"
 	"slices"
 	"testing"
 
@@ -16,11 +17,12 @@ func named(plural, singular, kind, listKind string, shortNames ...string) nameSe
 	return nameSet{Plural: plural, Singular: singular, Kind: kind, ListKind: listKind, ShortNames: shortNames}
 }
 
-// alfa is what the CRD of these tests asks for.
+// alfa holds the names that the CRD of these tests requests.
 var alfa = named("alfa", "delta-singular", "echo-kind", "foxtrot-listkind", "golf-shortname-1", "hotel-shortname-2")
 
-// TestAccept has the cases, and the words, of upstream's naming controller.
+// TestAccept has the cases and the messages of the tests of upstream's naming controller.
 func TestAccept(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		requested, accepted, other nameSet
 		want                       nameSet
@@ -91,9 +93,9 @@ func TestAccept(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &claims{crds.NewNames()}
-			c.Count(&tc.other, 1)
-			c.Count(&tc.accepted, 1)
+			c := newClaims()
+			c.count(&tc.other, 1)
+			c.count(&tc.accepted, 1)
 			got, conflict := c.accept(&tc.requested, tc.accepted)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -113,30 +115,13 @@ func recordNamed(name string, revision int64, requested, accepted nameSet) *crds
 	return r
 }
 
-// records are those of one group.
+// records are the CRDs of one group.
 type records []*crds.Record
 
-func (r records) Get(name string) (*crds.Record, bool) {
-	at := slices.IndexFunc(r, func(record *crds.Record) bool { return record.Name == name })
-	if at < 0 {
-		return nil, false
-	}
-	return r[at], true
-}
-
-func (r records) Waiting(string) []*crds.Record {
-	return slices.DeleteFunc(slices.Clone(r), func(record *crds.Record) bool { return !record.WaitsForNames() })
-}
-
-func (r records) Held(string, ...*nameSet) crds.Names {
-	held := crds.NewNames()
-	for _, record := range r {
-		held.Count(&record.AcceptedNames, 1)
-	}
-	return held
-}
+func (r records) Group(string) iter.Seq[*crds.Record] { return slices.Values(r) }
 
 func TestClaimed(t *testing.T) {
+	t.Parallel()
 	wanted := named("", "", "Kind", "")
 	for name, tc := range map[string]struct {
 		group []*crds.Record

@@ -18,7 +18,7 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// replica is one server on the etcd of the tests, as far as CRDs go.
+// replica is the part of one server that handles CRDs, on the etcd of the tests.
 type replica struct {
 	t           *testing.T
 	store       *dynamicstorage.Store
@@ -26,10 +26,7 @@ type replica struct {
 	table       *crds.Table
 	lifecycle   *Lifecycle
 
-	// mu guards history and more.
-	mu sync.Mutex
-	// history is every state the table has shown; nil is a deletion.
-	history []*crds.Record
+	mu sync.Mutex // guards more
 	// more is closed, and replaced, with every change.
 	more chan struct{}
 }
@@ -37,7 +34,7 @@ type replica struct {
 type replicaOptions struct {
 	deleteInstances func(context.Context, *crds.Record) (int, error)
 	clock           clock.PassiveClock
-	idle            bool // nothing runs in the background
+	idle            bool // the Lifecycle does not run
 }
 
 func startReplica(t *testing.T, options replicaOptions) *replica {
@@ -50,13 +47,13 @@ func startReplica(t *testing.T, options replicaOptions) *replica {
 	informer := crds.NewInformer(r.store)
 	r.table = crds.NewTable(informer)
 	r.lifecycle = NewLifecycle(Config{Store: r.store, Table: r.table, DeleteInstances: options.deleteInstances, Clock: options.clock})
-	r.table.OnChange(r.record)
+	r.table.OnChange(r.changed)
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	if !options.idle {
 		etcdtest.Run(t, func(ctx context.Context) error { r.lifecycle.Run(ctx); return nil })
 	} else { // queues have goroutines, which Run would end
-		t.Cleanup(r.lifecycle.unsettled.ShutDown)
-		t.Cleanup(r.lifecycle.deleted.ShutDown)
+		t.Cleanup(r.lifecycle.conditions.ShutDown)
+		t.Cleanup(r.lifecycle.deletions.ShutDown)
 	}
 	select {
 	case <-r.table.Synced():
@@ -66,15 +63,14 @@ func startReplica(t *testing.T, options replicaOptions) *replica {
 	return r
 }
 
-func (r *replica) record(_, record *crds.Record) {
+func (r *replica) changed(_, _ *crds.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.history = append(r.history, record)
 	close(r.more)
 	r.more = make(chan struct{})
 }
 
-// until waits until the table is as the test wants it.
+// until waits for a change of the table after which reached returns true.
 func (r *replica) until(what string, reached func() bool) {
 	r.t.Helper()
 	ctx := testContext(r.t)
@@ -100,7 +96,7 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// definitionNamed is a new CRD.
+// definitionNamed returns a new CRD.
 func definitionNamed(plural, group, kind string) *apiextensionsv1.CustomResourceDefinition {
 	crd := definition(inGroup(group, ""))
 	crd.Name, crd.UID = plural+"."+group, types.UID(uuid.NewUUID())
@@ -111,7 +107,7 @@ func definitionNamed(plural, group, kind string) *apiextensionsv1.CustomResource
 	return crd
 }
 
-// write stores a CRD as it is.
+// write stores a CRD without reconciling it.
 func (r *replica) write(crd *apiextensionsv1.CustomResourceDefinition) int64 {
 	r.t.Helper()
 	internal, err := crds.FromV1(crd)
@@ -131,14 +127,14 @@ func (r *replica) write(crd *apiextensionsv1.CustomResourceDefinition) int64 {
 	return entry.Revision
 }
 
-func (r *replica) settle(name string) {
+func (r *replica) reconcile(name string) {
 	r.t.Helper()
-	if err := r.lifecycle.Settle(testContext(r.t), name); err != nil {
+	if err := r.lifecycle.Reconcile(testContext(r.t), name); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-// read is what etcd holds, nil if nothing.
+// read returns the CRD in etcd, or nil if there is none.
 func (r *replica) read(name string) *apiextensionsv1.CustomResourceDefinition {
 	r.t.Helper()
 	got, err := etcd.Client.Get(testContext(r.t), etcd.Prefix(r.t)+"/"+crds.GroupName+"/"+crds.Plural+"/"+name)
@@ -159,7 +155,7 @@ func (r *replica) read(name string) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// delete marks a CRD as the endpoint does.
+// delete marks a CRD as deleted, as the CRD endpoint does, and reconciles it.
 func (r *replica) delete(name string) {
 	r.t.Helper()
 	crd := r.read(name)
@@ -169,7 +165,7 @@ func (r *replica) delete(name string) {
 	setCondition(&crd.Status, cond(apiextensionsv1.Terminating, yes, "InstanceDeletionPending",
 		"CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", now), now)
 	r.write(crd)
-	r.settle(name)
+	r.reconcile(name)
 }
 
 func (r *replica) shown(name string) *crds.Record {

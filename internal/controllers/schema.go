@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// nonStructural returns the condition of a CRD with a schema that is not structural, nil for all others. Only CRDs
-// from before v1 can be like that.
+// nonStructural returns the condition NonStructuralSchema, or nil if all schemas are structural. Only CRDs created before v1 can
+// have schemas that are not.
 func nonStructural(crd *apiextensions.CustomResourceDefinition) *condition {
 	var errs field.ErrorList
 	if preserve := crd.Spec.PreserveUnknownFields; preserve != nil && *preserve {
@@ -37,7 +37,7 @@ func nonStructural(crd *apiextensions.CustomResourceDefinition) *condition {
 	if len(errs) == 0 {
 		return nil
 	}
-	// They are found in the order of a map. The message must not change from one look to the next.
+	// The library returns them in map order. The message must be the same every time.
 	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	return &condition{
 		Type:    apiextensionsv1.NonStructuralSchema,

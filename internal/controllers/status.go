@@ -14,21 +14,21 @@ import (
 
 type condition = apiextensionsv1.CustomResourceDefinitionCondition
 
-// state is what the status of a CRD depends on.
+// state is everything that the status of a CRD depends on.
 type state struct {
-	// crd is without its schemas, whole with them.
+	// crd has no schemas, whole has them.
 	crd   *apiextensionsv1.CustomResourceDefinition
 	whole *apiextensions.CustomResourceDefinition
-	// others are the claims of the other CRDs of the group.
+	// others are the names that crd cannot have.
 	others *claims
-	// structural: the schemas are known to be, as those of all CRDs that the endpoint lets be created.
+	// structural means that the schemas are known to be structural: the CRD endpoint refuses others on create.
 	structural bool
 }
 
-// settled is the status that the CRD should have. Everything in it that is not decided here is left as it is.
-func (s state) settled(now time.Time) *apiextensionsv1.CustomResourceDefinitionStatus {
+// status returns the status that the CRD should have. It keeps everything that is not computed here.
+func (s state) status(now time.Time) *apiextensionsv1.CustomResourceDefinitionStatus {
 	status := s.crd.Status.DeepCopy()
-	s.others.Count(&status.AcceptedNames, 1)
+	s.others.count(&status.AcceptedNames, 1)
 	names, conflict := s.others.accept(&s.crd.Spec.Names, status.AcceptedNames)
 	status.AcceptedNames = names
 
@@ -46,7 +46,7 @@ func (s state) settled(now time.Time) *apiextensionsv1.CustomResourceDefinitionS
 	return status
 }
 
-// violations is the condition of a CRD with a schema that is not structural, else nil.
+// violations returns the condition NonStructuralSchema, or nil if all schemas are structural.
 func (s state) violations() *condition {
 	if s.structural {
 		return nil
@@ -71,7 +71,7 @@ func namesAccepted(conflict *conflict) condition {
 	}
 }
 
-// established follows the names, but once a CRD is established it stays so, whatever becomes of its names.
+// established returns the condition Established. It becomes true when the names are accepted, and then stays true.
 func established(crd *apiextensionsv1.CustomResourceDefinition, namesAccepted apiextensionsv1.ConditionStatus) condition {
 	old := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
 	c := condition{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionFalse}
@@ -98,7 +98,7 @@ func validCABundle(conversion *apiextensionsv1.CustomResourceConversion) bool {
 	return len(webhook.ValidateCABundle(field.NewPath(""), conversion.Webhook.ClientConfig.CABundle)) == 0
 }
 
-// setCondition puts a condition in its place. Its time moves only when its status does.
+// setCondition adds or replaces a condition. lastTransitionTime changes only together with the status.
 func setCondition(status *apiextensionsv1.CustomResourceDefinitionStatus, c condition, now time.Time) {
 	for n := range status.Conditions {
 		old := &status.Conditions[n]

@@ -170,3 +170,17 @@ func timeless(s sent) string {
 	slices.Sort(letters)
 	return string(letters)
 }
+
+// choices are random bytes that decisions are made from. After the last one, every decision is for the first option.
+type choices []byte
+
+func (c *choices) of(n int) int {
+	if len(*c) == 0 {
+		return 0
+	}
+	first := int((*c)[0])
+	*c = (*c)[1:]
+	return first % n
+}
+
+func pick[T any](c *choices, from ...T) T { return from[c.of(len(from))] }

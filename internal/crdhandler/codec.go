@@ -32,8 +32,8 @@ var _ objectCodec = &customResourceCodec{}
 // cborPrefix is the self-described CBOR tag that stored values begin with (RFC 8949, 3.4.6).
 var cborPrefix = []byte{0xd9, 0xd9, 0xf7}
 
-// decode returns the object of a view.
-func (c *customResourceCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+// Decode implements objectCodec.
+func (c *customResourceCodec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
 	if view.Err != nil {
 		return nil, view.Err
 	}
@@ -45,8 +45,8 @@ func (c *customResourceCodec) decode(view *dynamicstorage.View, revision int64) 
 	return obj, nil
 }
 
-// encode returns the bytes to store: the object converted to the storage version.
-func (c *customResourceCodec) encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+// Encode implements objectCodec. It converts the object to the storage version.
+func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	u := obj.(*unstructured.Unstructured)
 	if u.GroupVersionKind().GroupVersion() != c.storage {
 		compiled, err := c.info.compiled()
@@ -75,8 +75,8 @@ func (c *customResourceCodec) encode(ctx context.Context, obj runtime.Object) ([
 	return value, view, err
 }
 
-// keepsLabels: only a conversion webhook can change labels.
-func (c *customResourceCodec) keepsLabels() bool {
+// KeepsLabels implements objectCodec: only a conversion webhook can change labels.
+func (c *customResourceCodec) KeepsLabels() bool {
 	compiled, err := c.info.compiled()
 	return err == nil && compiled.converter.KeepsMetadata()
 }
@@ -189,8 +189,8 @@ func coerceStored(obj *unstructured.Unstructured, schemas *validation.Set) error
 	return schemas.Default(obj.Object, validation.MaxStoredDefaults)
 }
 
-// asStored converts an object as encode and views do, without the bytes.
-func (c *customResourceCodec) asStored(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+// AsStored implements objectCodec. It converts an object as Encode and views do, without the bytes.
+func (c *customResourceCodec) AsStored(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 	compiled, err := c.info.compiled()
 	if err != nil {
 		return nil, err

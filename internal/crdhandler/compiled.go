@@ -16,8 +16,8 @@ import (
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// compiled is what is made of a CRD's schemas; each part of it in turn on first use. It is immutable in what it answers,
-// so that two of one CRD, of which one was evicted, may serve the same request.
+// compiled is everything compiled from the schemas of one CRD, each part on its first use. The same CRD always compiles to the
+// same result, so a request may use an evicted compiled and its successor.
 type compiled struct {
 	// definition is the CRD without its schemas.
 	definition *apiextensionsv1.CustomResourceDefinition
@@ -28,15 +28,13 @@ type compiled struct {
 	tables map[string]printing.TableConvertor
 }
 
-// compile reads a CRD but for its schemas: these are decoded when a part of them is compiled, unless there are some already.
-func compile(config *Config, record *crds.Record, schemas *validation.Set) (*compiled, error) {
+// compile decodes a CRD without its schemas. A schema is decoded when a part of it is compiled.
+func compile(config *Config, record *crds.Record) (*compiled, error) {
 	definition, err := record.Outline()
 	if err != nil {
 		return nil, fmt.Errorf("decoding CustomResourceDefinition %s: %w", record.Name, err)
 	}
-	if schemas == nil {
-		schemas = validation.NewFrom(definition, record.Internal)
-	}
+	schemas := validation.NewLazy(definition, record.Internal)
 	converter, err := config.Converters.New(definition, schemas)
 	if err != nil {
 		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", record.Name, err)
@@ -44,10 +42,10 @@ func compile(config *Config, record *crds.Record, schemas *validation.Set) (*com
 	return &compiled{definition: definition, schemas: schemas, converter: converter}, nil
 }
 
-// bytesColumn is about what a printer column with its JSON path takes.
+// bytesColumn is the approximate size of a compiled printer column.
 const bytesColumn = 2 << 10
 
-// bytes says about how much memory has been taken so far.
+// bytes returns approximately how much memory the parts compiled so far take.
 func (c *compiled) bytes() int64 {
 	bytes := c.schemas.Bytes()
 	for n := range c.definition.Spec.Versions {
@@ -65,7 +63,7 @@ func (c *compiled) version(name string) (*validation.Version, error) {
 	return v, nil
 }
 
-// table returns the convertor for the columns of a version. Columns that cannot be parsed are answered with the default
+// table returns the convertor for the printer columns of a version. If the columns cannot be parsed, it returns the default
 // ones, as upstream does.
 func (c *compiled) table(name string) (printing.TableConvertor, error) {
 	v, err := c.version(name)
@@ -88,7 +86,7 @@ func (c *compiled) table(name string) (printing.TableConvertor, error) {
 	return table, nil
 }
 
-// compiledTypes is the type converter of a CRD for those who live longer than what is compiled of it.
+// compiledTypes is the type converter of a CRD for callers that outlive an eviction from the schema cache.
 type compiledTypes struct{ info *crdInfo }
 
 func (t compiledTypes) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {

@@ -25,11 +25,9 @@ type Config struct {
 	// GroupDiscovery and VersionDiscovery answer /apis/<group> and /apis/<group>/<version>.
 	GroupDiscovery, VersionDiscovery http.Handler
 
-	// Settle makes a written CustomResourceDefinition take effect: its conditions are computed and
-	// the local table shows them when it returns. The CRD endpoint calls it before it answers.
-	Settle func(ctx context.Context, name string) error
-	// UsedAtOnce, if set, is called when the first request for the newest CustomResourceDefinition comes.
-	UsedAtOnce func()
+	// ReconcileDefinition updates the conditions of a CustomResourceDefinition after a write of it, and returns when the
+	// local table shows the result. The CRD endpoint calls it before it responds.
+	ReconcileDefinition func(ctx context.Context, name string) error
 
 	// Authorizer decides about applies that create an object, and about unsafe deletions; nil allows all.
 	Authorizer authorizer.Authorizer

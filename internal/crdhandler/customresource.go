@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // newServedVersion returns a version of a CRD with its storage and scopes. It compiles nothing.
@@ -51,7 +51,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		replaced:   info.replaced,
 	}
 	main.serializer, main.standardSerializers = newCustomResourceSerializer(info, main.objects.convertor)
-	main.fieldManager = main.lazyFieldManager(info, func() (resetFields, error) {
+	main.fieldManager = main.lazyFieldManager(info, func() (managedfields.ResetFields, error) {
 		version, err := info.version(v.Name)
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope 
 	status := *s
 	status.subresource = "status"
 	status.strategy = &statusStrategy{customResourceStrategy{info: info, version: version}}
-	status.fieldManager = status.lazyFieldManager(info, func() (resetFields, error) { return statusResetFields(info) })
+	status.fieldManager = status.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return statusResetFields(info) })
 	return &status
 }
 
@@ -96,16 +96,14 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale.serializer, scale.standardSerializers = scaleSerializer(), nil
 	scale.scale = &scaleConversion{info: info, version: version, hub: s.hub}
 	scale.table = sync.OnceValues(scaleTable)
-	scale.fieldManager = scale.lazyFieldManager(info, func() (resetFields, error) { return nil, nil })
+	scale.fieldManager = scale.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return nil, nil })
 	return &scale
 }
 
-type resetFields = map[fieldpath.APIVersion]*fieldpath.Set
-
 // statusResetFields returns the reset fields of all versions that have a status subresource. Managed fields of any of them may
 // be found in an object.
-func statusResetFields(info *crdInfo) (resetFields, error) {
-	joined := resetFields{}
+func statusResetFields(info *crdInfo) (managedfields.ResetFields, error) {
+	joined := managedfields.ResetFields{}
 	for name, served := range info.versions {
 		if served.status == nil {
 			continue
@@ -122,17 +120,26 @@ func statusResetFields(info *crdInfo) (resetFields, error) {
 }
 
 // lazyFieldManager returns a function that builds the field manager of the scope on first use.
-func (s *requestScope) lazyFieldManager(info *crdInfo, reset func() (resetFields, error)) func() (fieldManager, error) {
-	kind, hub, subresource, objects := s.kind, s.hub, s.subresource, s.objects
-	return sync.OnceValues(func() (fieldManager, error) {
-		fields, err := reset()
-		if err != nil {
+func (s *requestScope) lazyFieldManager(
+	info *crdInfo, reset func() (managedfields.ResetFields, error),
+) func() (managedfields.Manager, error) {
+	config := s.fieldManagerConfig()
+	return sync.OnceValues(func() (managedfields.Manager, error) {
+		var err error
+		if config.ResetFields, err = reset(); err != nil {
 			return nil, err
 		}
-		return newCustomResourceFieldManager(fieldManagerParts{
-			types: compiledTypes{info}, objects: objects, kind: kind, hub: hub, subresource: subresource, reset: fields,
-		})
+		config.Types = compiledTypes{info}
+		return managedfields.New(config)
 	})
+}
+
+// fieldManagerConfig describes the endpoint to its field manager, except for types and reset fields.
+func (s *requestScope) fieldManagerConfig() managedfields.Config {
+	return managedfields.Config{
+		Convertor: s.objects.convertor, Defaulter: s.objects.defaulter, Creater: s.objects.creater,
+		Kind: s.kind, Hub: s.hub, Subresource: s.subresource,
+	}
 }
 
 // selectableFieldsEnabled is upstream's feature gate for field selectors on declared fields.

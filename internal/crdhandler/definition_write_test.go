@@ -16,10 +16,7 @@ import (
 func newDefinitions(t *testing.T) *writes {
 	t.Helper()
 	return newWrites(t, func(f *writes) {
-		scopes, err := newDefinitionScopes(f.config, &headStart{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		scopes := newDefinitionScopes(f.config)
 		f.scope = scopes.main
 		f.subresources = map[string]*requestScope{"status": scopes.status}
 	})

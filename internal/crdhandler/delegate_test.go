@@ -45,7 +45,7 @@ func newLink(t *testing.T, client *clientv3.Client, prefix string, next http.Han
 	handler, err := New(Config{
 		Store: store, Table: table, Converters: converters, Delegate: next,
 		GroupDiscovery: published.Group(), VersionDiscovery: published.Version(),
-		Settle:                  func(ctx context.Context, name string) error { return lifecycle.Settle(ctx, name) },
+		ReconcileDefinition:     func(ctx context.Context, name string) error { return lifecycle.Reconcile(ctx, name) },
 		DeleteCollectionWorkers: 1,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -106,4 +107,16 @@ func (s *requestScope) corruptList(corrupt stored.CorruptErrors) error {
 		Message: message,
 		Details: &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource, Name: "list", Causes: causes},
 	}}
+}
+
+// maxErrors is the number of errors that an answer about an invalid object has at most.
+// See docs/upstream.md, "Quadratic messages of error lists".
+const maxErrors = 1000
+
+// invalidObject returns the answer to an object with errors.
+func invalidObject(kind schema.GroupKind, name string, errs field.ErrorList) error {
+	if len(errs) > maxErrors {
+		errs = append(errs[:maxErrors:maxErrors], &field.Error{Type: field.ErrorTypeTooMany, BadValue: len(errs), Detail: "there are more errors; correct these to see the others"})
+	}
+	return apierrors.NewInvalid(kind, name, errs)
 }

@@ -39,11 +39,7 @@ func New(config Config) (*crdHandler, error) {
 	}
 	config.shutdown = &watch.Shutdown{}
 	h := &crdHandler{config: &config}
-	definitions, err := newDefinitionScopes(h.config, &h.infos.ahead)
-	if err != nil {
-		return nil, err
-	}
-	h.definitions = definitions
+	h.definitions = newDefinitionScopes(h.config)
 	h.infos.config, h.infos.cache = h.config, newSchemaCache(config.SchemaCacheBytes)
 	config.Table.OnChange(h.infos.changed)
 	return h, nil
@@ -120,7 +116,7 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		version.main.err(apierrors.NewNotFound(gr, info.Name), w, req)
 		return
 	}
-	defer crdInfo.slot.weigh()
+	defer crdInfo.schemas.updateSize()
 	instrumented(handle, info, len(version.warnings) > 0)(w, req)
 }
 

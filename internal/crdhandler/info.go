@@ -19,7 +19,6 @@ import (
 type infos struct {
 	config *Config
 	cache  *schemaCache
-	ahead  headStart
 	byUID  sync.Map // types.UID -> *crdInfo
 }
 
@@ -31,11 +30,7 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 			return info, nil
 		}
 	}
-	early := i.ahead.take(record)
-	if early != nil && i.config.UsedAtOnce != nil {
-		i.config.UsedAtOnce()
-	}
-	info, err := newCRDInfo(i.config, i.cache, record, early)
+	info, err := newCRDInfo(i.config, i.cache, record)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +74,6 @@ func (i *infos) changed(old, current *crds.Record) {
 	if old == nil {
 		return
 	}
-	if current == nil || current.UID != old.UID || current.Generation != old.Generation {
-		i.ahead.drop(old.UID)
-	}
 	if current != nil && current.UID == old.UID && current.SpecHash == old.SpecHash {
 		return
 	}
@@ -110,8 +102,8 @@ type crdInfo struct {
 	resource       *dynamicstorage.Resource
 	versions       map[string]*servedVersion
 
-	// slot holds the compiled schemas of the CRD while the cache keeps them.
-	slot *schemaSlot
+	// schemas holds the compiled schemas of the CRD while the cache keeps them.
+	schemas *cachedSchemas
 	// replaced ends when retire calls replace.
 	replaced   context.Context
 	replace    context.CancelFunc
@@ -130,8 +122,8 @@ type servedVersion struct {
 	warnings []string
 }
 
-// newCRDInfo returns the serving state of a CRD. ahead is what has been compiled of it already, nil if nothing.
-func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *validation.Set) (*crdInfo, error) {
+// newCRDInfo returns the serving state of a CRD. It compiles nothing.
+func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record) (*crdInfo, error) {
 	if names := record.AcceptedNames; names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
 		return nil, fmt.Errorf("status.acceptedNames of CustomResourceDefinition %s are not complete", record.Name)
 	}
@@ -144,14 +136,7 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record, ahead *
 		versions:       map[string]*servedVersion{},
 	}
 	info.replaced, info.replace = context.WithCancel(context.Background())
-	info.slot = &schemaSlot{cache: cache, compile: func() (*compiled, error) { return compile(config, record, nil) }}
-	if ahead != nil {
-		compiled, err := compile(config, record, ahead)
-		if err != nil {
-			return nil, err
-		}
-		info.slot.built.Store(compiled)
-	}
+	info.schemas = cache.add(func() (*compiled, error) { return compile(config, record) })
 	for n := range record.Versions {
 		if v := &record.Versions[n]; v.Served || v.Storage {
 			info.versions[v.Name] = newServedVersion(config, record, info, v)
@@ -168,7 +153,7 @@ func (i *crdInfo) serves(record *crds.Record) bool {
 
 // compiled returns the compiled schemas of the CRD. It compiles them again if the cache has evicted them. The caller may use the
 // result for the rest of its request.
-func (i *crdInfo) compiled() (*compiled, error) { return i.slot.get() }
+func (i *crdInfo) compiled() (*compiled, error) { return i.schemas.get() }
 
 // version returns the compiled schema of a version.
 func (i *crdInfo) version(name string) (*validation.Version, error) {
@@ -192,7 +177,7 @@ func (i *crdInfo) table(version string) (printing.TableConvertor, error) {
 func (i *crdInfo) retire() {
 	i.retireOnce.Do(func() {
 		i.replace()
-		i.slot.retire()
+		i.schemas.retire()
 		for _, v := range i.versions {
 			v.storage.viewer.Close()
 		}

@@ -59,7 +59,7 @@ func (s *requestScope) listOptions(req *http.Request) (*metainternal.ListOptions
 // selection returns the objects that a request selects.
 func (s *requestScope) selection(namespace string, opts *metainternal.ListOptions) selection.Selection {
 	request := selection.Request{Namespaced: s.namespaced, Namespace: namespace, Options: opts}
-	return selection.New(request, selection.Index{Viewer: s.storage.viewer, StoredLabels: s.storage.codec.keepsLabels})
+	return selection.New(request, selection.Index{Viewer: s.storage.viewer, StoredLabels: s.storage.codec.KeepsLabels})
 }
 
 // readPage reads the page that a list asks for. views makes what the page shows of the objects.
@@ -108,7 +108,7 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 	items := make([]runtime.Object, len(page.Entries))
 	for n, entry := range page.Entries {
 		var err error
-		if items[n], err = s.storage.codec.decode(page.Views[n], entry.Revision); err != nil {
+		if items[n], err = s.storage.codec.Decode(page.Views[n], entry.Revision); err != nil {
 			return nil, &stored.CorruptError{Key: entry.Key, Err: err}
 		}
 	}

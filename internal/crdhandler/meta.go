@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // errNoName answers a request without a name in its path that needs one.
@@ -100,7 +102,7 @@ func (s *requestScope) beforeCreate(ctx context.Context, namespace string, obj r
 	// The strategy is first because its messages are more specific.
 	errs := s.strategy.Validate(ctx, obj)
 	if len(errs) == 0 {
-		errs = apivalidation.ValidateObjectMetaAccessor(checked(m), s.namespaced, pathSegment, field.NewPath("metadata"))
+		errs = apivalidation.ValidateObjectMetaAccessor(managedfields.ForValidation(m), s.namespaced, pathSegment, field.NewPath("metadata"))
 	}
 	if len(errs) > 0 {
 		return invalidObject(s.storedKind(obj), m.GetName(), errs)
@@ -126,8 +128,8 @@ func (s *requestScope) beforeUpdate(ctx context.Context, namespace string, obj, 
 	}
 
 	metadata := field.NewPath("metadata")
-	errs := apivalidation.ValidateObjectMetaAccessor(checked(m), s.namespaced, pathSegment, metadata)
-	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(checked(m), oldMeta, metadata)...)
+	errs := apivalidation.ValidateObjectMetaAccessor(managedfields.ForValidation(m), s.namespaced, pathSegment, metadata)
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(managedfields.ForValidation(m), oldMeta, metadata)...)
 	errs = append(errs, s.strategy.ValidateUpdate(ctx, obj, old)...)
 	if len(errs) > 0 {
 		return invalidObject(s.storedKind(obj), m.GetName(), errs)

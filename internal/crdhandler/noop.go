@@ -20,7 +20,7 @@ import (
 // applies are remembered whose outcome follows from the request, the entry and the schema.
 type noOpCheck struct {
 	// request is a digest of the request.
-	request              dynamicstorage.Note
+	request              dynamicstorage.NoOpDigest
 	manager, subresource string
 }
 
@@ -49,7 +49,7 @@ func (p *patchRequest) newNoOpCheck() *noOpCheck {
 func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
 	viewer := u.scope.storage.viewer
 	note := n.note(current.Revision)
-	if viewer.Noted(current, note) {
+	if viewer.IsNoOp(current, note) {
 		return proposal{}, dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
 	var warnings recordedWarnings
@@ -58,14 +58,14 @@ func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dyna
 		warning.AddWarning(ctx, w.agent, w.text)
 	}
 	if err == nil && change.Op == dynamicstorage.Keep && len(warnings) == 0 && n.lasts(p.obj) {
-		viewer.Note(current, note)
+		viewer.AddNoOp(current, note)
 	}
 	return p, change, err
 }
 
 // note returns the digest that is kept beside an entry. It has the revision in it because a configuration may name the
 // resourceVersion it is meant for.
-func (n *noOpCheck) note(revision int64) dynamicstorage.Note {
+func (n *noOpCheck) note(revision int64) dynamicstorage.NoOpDigest {
 	return sha256.Sum256(binary.AppendVarint(n.request[:], revision))
 }
 

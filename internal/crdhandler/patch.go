@@ -21,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // patch answers PATCH. terminating: the CustomResourceDefinition is being deleted, and an apply creates nothing (R4).
@@ -67,7 +68,7 @@ type patchRequest struct {
 	body       []byte
 	validation fieldValidation
 	manager    string
-	fields     fieldManager
+	fields     managedfields.Manager
 	media      negotiation.MediaTypeOptions
 	// authorizeCreate decides whether the user may create the object.
 	authorizeCreate func(ctx context.Context) error

@@ -28,16 +28,16 @@ func newStore(t testing.TB, options dynamicstorage.Options) *dynamicstorage.Stor
 // plainCodec serves objects as they are stored: without a schema, with spec.color selectable.
 type plainCodec struct{}
 
-func (plainCodec) decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
-	return (&customResourceCodec{}).decode(view, revision)
+func (plainCodec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+	return (&customResourceCodec{}).Decode(view, revision)
 }
 
-func (plainCodec) encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+func (plainCodec) Encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	value, _, err := objectjson.MarshalObject(obj.(*unstructured.Unstructured).Object)
 	return value, nil, err
 }
 
-func (c plainCodec) unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+func (c plainCodec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
 	views, err := c.views(context.Background(), []*dynamicstorage.Entry{entry})
 	if err != nil {
 		return nil, err
@@ -45,16 +45,16 @@ func (c plainCodec) unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.Vi
 	return views[0], views[0].Err
 }
 
-func (c plainCodec) reencode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
-	return c.encode(ctx, obj)
+func (c plainCodec) EncodeStored(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	return c.Encode(ctx, obj)
 }
 
-func (plainCodec) asStored(_ context.Context, obj runtime.Object) (runtime.Object, error) {
+func (plainCodec) AsStored(_ context.Context, obj runtime.Object) (runtime.Object, error) {
 	return obj, nil
 }
 
-func (plainCodec) keepsLabels() bool { return true }
-func (plainCodec) stores() bool      { return true }
+func (plainCodec) KeepsLabels() bool      { return true }
+func (plainCodec) IsStorageVersion() bool { return true }
 
 func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	views := make([]*dynamicstorage.View, len(entries))

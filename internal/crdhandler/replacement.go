@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // replacement is the change that PUT, PATCH and apply make: it builds a new object of the existing one, asks admission, and
@@ -108,7 +109,7 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (prop
 		return proposal{}, err
 	}
 	// A change of nothing but times in the managed fields is no change.
-	if obj, err = keepTimestamps(ctx, obj, existing); err != nil {
+	if obj, err = managedfields.KeepTimestamps(ctx, obj, existing); err != nil {
 		return proposal{}, err
 	}
 	if err := a.validateUpdate(ctx, obj, existing, r.options); err != nil {

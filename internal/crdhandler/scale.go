@@ -4,14 +4,23 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/scale"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 )
 
 // scaleConversion converts between custom resources and autoscaling/v1 Scales, which are made of the fields that the definition
@@ -158,4 +167,25 @@ func (s scalePaths) put(parent, after runtime.Object, fields *managedfields.Scal
 // splitPath returns the field names of a simple JSON path.
 func splitPath(path string) []string {
 	return strings.Split(strings.TrimPrefix(path, "."), ".")
+}
+
+// scaleSerializer returns the serializer of autoscaling/v1 Scale for all CRDs: JSON, YAML and protobuf (S3).
+var scaleSerializer = sync.OnceValue(func() runtime.NegotiatedSerializer {
+	options := []serializer.CodecFactoryOptionsMutator{
+		serializer.WithStreamingCollectionEncodingToJSON(),
+		serializer.WithStreamingCollectionEncodingToProtobuf(),
+	}
+	if utilfeature.DefaultFeatureGate.Enabled(cborFeature) {
+		options = append(options, serializer.WithSerializer(cbor.NewSerializerInfo))
+	}
+	return serializer.NewCodecFactory(scale.NewScaleConverter().Scheme(), options...)
+})
+
+// scaleTable returns the convertor for the columns of Scale: Name, Desired, Available, Age (S4).
+func scaleTable() (printing.TableConvertor, error) {
+	return tableconvertor.New([]apiextensionsv1.CustomResourceColumnDefinition{
+		{Name: "Desired", Type: "integer", Description: "Number of desired replicas", JSONPath: ".spec.replicas"},
+		{Name: "Available", Type: "integer", Description: "Number of actual replicas", JSONPath: ".status.replicas"},
+		{Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"},
+	})
 }

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/crd-server/crd-server/internal/conversion"
@@ -74,7 +73,7 @@ func newGadgets(t *testing.T, configure func(*writes)) *writes {
 		if f.config.Converters, err = conversion.NewFactory(nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		info, err := newCRDInfo(f.config, newSchemaCache(0), record, nil)
+		info, err := newCRDInfo(f.config, newSchemaCache(0), record)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,136 +3,125 @@ package crdhandler
 import (
 	"container/list"
 	"sync"
-	"sync/atomic"
 )
 
-// defaultSchemaCacheBytes holds what some five hundred large CRDs in use compile to.
+// defaultSchemaCacheBytes holds the compiled schemas of about five hundred large CRDs.
 const defaultSchemaCacheBytes = 256 << 20
 
-// schemaCache bounds the memory of what is compiled of schemas. What has not been used for longest is given up when there is
-// too much, and compiled again when it is asked for; whoever is using it keeps it as long as that takes.
-//
-// Use is not recorded in order, which would make every request take the lock: it is marked, and the mark is looked at
-// when something is to go.
+// schemaCache bounds the memory of compiled schemas. When they take more than limit bytes, it evicts the least recently used
+// ones, which are compiled again on their next use. A request that uses evicted schemas keeps them until it ends.
 type schemaCache struct {
 	limit int64
 
-	mu    sync.Mutex // guards all below. Nothing is compiled while it is held.
+	mu    sync.Mutex // guards bytes, lru and the fields of its elements, but is not held while compiling
 	bytes int64
-	slots *list.List // of *schemaSlot that hold something; those looked at last are in front
+	lru   *list.List // of *cachedSchemas that hold a value, the most recently used in front
 }
 
 func newSchemaCache(limit int64) *schemaCache {
 	if limit <= 0 {
 		limit = defaultSchemaCacheBytes
 	}
-	return &schemaCache{limit: limit, slots: list.New()}
+	return &schemaCache{limit: limit, lru: list.New()}
 }
 
-// schemaSlot is the place of what is compiled of one CRD.
-type schemaSlot struct {
+// add returns the place in the cache of one CRD. It calls compile when get finds no value.
+func (c *schemaCache) add(compile func() (*compiled, error)) *cachedSchemas {
+	return &cachedSchemas{cache: c, compile: compile}
+}
+
+// cachedSchemas holds the compiled schemas of one CRD unless they have been evicted.
+type cachedSchemas struct {
 	cache   *schemaCache
 	compile func() (*compiled, error)
 
-	building sync.Mutex // held while compiling, so that nothing is compiled twice at a time
-	built    atomic.Pointer[compiled]
-	used     atomic.Bool  // since it was looked at
-	weighed  atomic.Int64 // the bytes that are counted for it
+	compiling sync.Mutex // held while compiling, so that concurrent requests compile once
 
-	// The cache's mu guards these.
-	element *list.Element // nil: holds nothing
-	retired bool
+	// The cache's mu guards the fields below.
+	value   *compiled
+	element *list.Element // in cache.lru; nil without a value
+	bytes   int64         // counted in cache.bytes
+	retired bool          // the CRD has changed: nothing is cached any more
 }
 
-// get returns what is compiled of the CRD. It stays usable, and complete, when it is evicted.
-func (s *schemaSlot) get() (*compiled, error) {
-	c := s.built.Load()
-	if c == nil {
-		var err error
-		if c, err = s.build(); err != nil {
-			return nil, err
-		}
+// get returns the compiled schemas of the CRD. They stay usable after an eviction.
+func (s *cachedSchemas) get() (*compiled, error) {
+	if value := s.cached(); value != nil {
+		return value, nil
 	}
-	if !s.used.Load() {
-		s.used.Store(true)
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
+	if value := s.cached(); value != nil {
+		return value, nil
 	}
-	s.weigh()
-	return c, nil
-}
-
-// weigh counts what has been compiled since it was called last. Parts are compiled as requests need them, so it is also called
-// when one ends.
-func (s *schemaSlot) weigh() {
-	c := s.built.Load()
-	if c == nil {
-		return
-	}
-	if bytes := c.bytes(); bytes != s.weighed.Load() {
-		s.cache.count(s, c, bytes)
-	}
-}
-
-func (s *schemaSlot) build() (*compiled, error) {
-	s.building.Lock()
-	defer s.building.Unlock()
-	if c := s.built.Load(); c != nil {
-		return c, nil
-	}
-	c, err := s.compile()
+	value, err := s.compile()
 	if err != nil {
 		return nil, err
 	}
-	s.built.Store(c)
-	return c, nil
-}
-
-// count counts the bytes of a slot, and evicts others if that is too much.
-func (c *schemaCache) count(s *schemaSlot, held *compiled, bytes int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.retired || s.built.Load() != held {
-		return // given up in the meantime
-	}
-	if s.element == nil {
-		s.element = c.slots.PushFront(s)
-	}
-	c.bytes += bytes - s.weighed.Swap(bytes)
-	c.evictLocked(s)
-	schemaCacheBytes.Set(float64(c.bytes))
-}
-
-// evictLocked gives up what has not been used since it was last looked at, from the one looked at longest ago. The
-// slot being used stays, even if it is too large by itself.
-func (c *schemaCache) evictLocked(using *schemaSlot) {
-	// In a second round everything that was used in between may go, so that this ends.
-	for looked, most := 0, 2*c.slots.Len(); c.bytes > c.limit && looked < most; looked++ {
-		last := c.slots.Back()
-		s := last.Value.(*schemaSlot)
-		if s == using || s.used.Swap(false) {
-			c.slots.MoveToFront(last)
-			continue
-		}
-		c.dropLocked(s)
-		schemaCacheEvictions.Inc()
-	}
-}
-
-func (c *schemaCache) dropLocked(s *schemaSlot) {
-	if s.element == nil {
-		return
-	}
-	c.slots.Remove(s.element)
-	s.element = nil
-	c.bytes -= s.weighed.Swap(0)
-	s.built.Store(nil)
-}
-
-// retire gives up what a slot holds, for good: its CRD has changed.
-func (s *schemaSlot) retire() {
 	c := s.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dropLocked(s)
+	if !s.retired {
+		s.value, s.element = value, c.lru.PushFront(s)
+		s.resizeLocked()
+	}
+	return value, nil
+}
+
+// cached returns the value and marks it as used, or returns nil.
+func (s *cachedSchemas) cached() *compiled {
+	c := s.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.value != nil {
+		c.lru.MoveToFront(s.element)
+	}
+	return s.value
+}
+
+// updateSize counts the parts that have been compiled since the last call and evicts other schemas if necessary. Requests
+// compile parts as they need them, so it is called at the end of each request.
+func (s *cachedSchemas) updateSize() {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	if s.value != nil {
+		s.resizeLocked()
+	}
+}
+
+// resizeLocked never evicts s itself, even if it is larger than the limit.
+func (s *cachedSchemas) resizeLocked() {
+	c := s.cache
+	c.lru.MoveToFront(s.element)
+	bytes := s.value.bytes()
+	c.bytes += bytes - s.bytes
+	s.bytes = bytes
+	for c.bytes > c.limit {
+		last := c.lru.Back().Value.(*cachedSchemas)
+		if last == s {
+			break
+		}
+		last.removeLocked()
+		schemaCacheEvictions.Inc()
+	}
+	schemaCacheBytes.Set(float64(c.bytes))
+}
+
+func (s *cachedSchemas) removeLocked() {
+	if s.value == nil {
+		return
+	}
+	s.cache.lru.Remove(s.element)
+	s.cache.bytes -= s.bytes
+	s.value, s.element, s.bytes = nil, nil, 0
+}
+
+// retire removes the schemas for good because their CRD has changed.
+func (s *cachedSchemas) retire() {
+	c := s.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.removeLocked()
 	s.retired = true
 	schemaCacheBytes.Set(float64(c.bytes))
 }

@@ -87,10 +87,10 @@ func TestSchemaCache(t *testing.T) {
 	}
 	config := &Config{Converters: converters}
 	cache := newSchemaCache(limit)
-	slots, counts := make([]*schemaSlot, count), make([]compiling, count)
+	slots, counts := make([]*cachedSchemas, count), make([]compiling, count)
 	for n := range slots {
 		record := limitedRecord(t, fmt.Sprintf("gadgets%d", n), n)
-		slots[n] = &schemaSlot{cache: cache, compile: counts[n].counted(func() (*compiled, error) { return compile(config, record, nil) })}
+		slots[n] = cache.add(counts[n].counted(func() (*compiled, error) { return compile(config, record) }))
 	}
 	before := liveBytes()
 	var group sync.WaitGroup
@@ -121,15 +121,15 @@ func TestSchemaCache(t *testing.T) {
 	for _, slot := range slots {
 		slot.retire()
 	}
-	if cache.bytes != 0 || cache.slots.Len() != 0 {
-		t.Errorf("%d bytes, %d slots are left", cache.bytes, cache.slots.Len())
+	if cache.bytes != 0 || cache.lru.Len() != 0 {
+		t.Errorf("%d bytes, %d slots are left", cache.bytes, cache.lru.Len())
 	}
 	runtime.KeepAlive(slots)
 }
 
 // useLimited writes an object that is just small enough, and one that is not.
-func useLimited(t *testing.T, slot *schemaSlot, max int) {
-	defer slot.weigh()
+func useLimited(t *testing.T, slot *cachedSchemas, max int) {
+	defer slot.updateSize()
 	for size, want := range map[int64]int{int64(max): 0, int64(max) + 1: 1} {
 		compiled, err := slot.get()
 		if err != nil {

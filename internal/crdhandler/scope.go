@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // requestScope has everything that a verb needs to know about its endpoint: a resource in one
@@ -46,7 +47,7 @@ type requestScope struct {
 	scale *scaleConversion
 
 	// fieldManager returns the field manager, which is built on first use.
-	fieldManager func() (fieldManager, error)
+	fieldManager func() (managedfields.Manager, error)
 	// table returns the convertor for printed columns, which is built on first use.
 	table func() (printing.TableConvertor, error)
 

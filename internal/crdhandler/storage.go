@@ -25,21 +25,21 @@ type storage struct {
 
 // objectCodec decodes served bytes into objects, and encodes objects into bytes to store.
 type objectCodec interface {
-	// decode returns the object of a view at a revision, in the hub version. The caller owns it.
-	decode(view *dynamicstorage.View, revision int64) (runtime.Object, error)
-	// encode returns the bytes to store: the object in the storage version, without a resourceVersion. It returns the view of them
+	// Decode returns the object of a view at a revision, in the hub version. The caller owns it.
+	Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error)
+	// Encode returns the bytes to store: the object in the storage version, without a resourceVersion. It returns the view of them
 	// as well, if it is known without decoding them again. It does not modify obj.
-	encode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
-	// unconverted returns the view of an entry in the version it is stored in. The view is not kept.
-	unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
-	// reencode is encode for an object of such a view. It never fails because the object cannot be converted.
-	reencode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
-	// asStored returns the object as a read returns it after it was stored. It may modify obj.
-	asStored(ctx context.Context, obj runtime.Object) (runtime.Object, error)
-	// stores reports whether objects are stored in the version of the endpoint.
-	stores() bool
-	// keepsLabels reports whether views have the labels of the stored objects, whichever version they are in.
-	keepsLabels() bool
+	Encode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
+	// StoredView returns the view of an entry in the version it is stored in. The view is not kept.
+	StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
+	// EncodeStored is Encode for an object of such a view. It never fails because the object cannot be converted.
+	EncodeStored(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
+	// AsStored returns the object as a read returns it after it was stored. It may modify obj.
+	AsStored(ctx context.Context, obj runtime.Object) (runtime.Object, error)
+	// IsStorageVersion reports whether objects are stored in the version of the endpoint.
+	IsStorageVersion() bool
+	// KeepsLabels reports whether views have the labels of the stored objects, whichever version they are in.
+	KeepsLabels() bool
 }
 
 // storageKey is the key of an object below its resource.
@@ -59,7 +59,7 @@ func (s *storage) object(ctx context.Context, entry *dynamicstorage.Entry) (runt
 	if err := stored.Unreadable(entry, view); err != nil {
 		return nil, err
 	}
-	return s.codec.decode(view, entry.Revision)
+	return s.codec.Decode(view, entry.Revision)
 }
 
 // encode returns the change that stores a proposal in place of the current entry, if there is one.
@@ -88,7 +88,7 @@ func (s *storage) encode(ctx context.Context, p proposal, current *dynamicstorag
 
 // viewAsStored returns the view of an object that reads differently from what is stored.
 func (s *storage) viewAsStored(ctx context.Context, obj runtime.Object, encode encodeFunc) (*dynamicstorage.View, error) {
-	read, err := s.codec.asStored(ctx, obj)
+	read, err := s.codec.AsStored(ctx, obj)
 	if err != nil {
 		return nil, err
 	}

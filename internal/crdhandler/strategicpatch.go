@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"

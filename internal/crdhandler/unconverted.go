@@ -25,7 +25,7 @@ import (
 // that only want metadata. These ask for metadata, or for protobuf first, as garbage collectors and namespace controllers do
 // in a DELETE; protobuf cannot encode custom resources.
 func (s *requestScope) deletesUnconverted(req *http.Request, media negotiation.MediaTypeOptions) bool {
-	return s.storage.codec.stores() || printing.IsMetadataOnly(media) ||
+	return s.storage.codec.IsStorageVersion() || printing.IsMetadataOnly(media) ||
 		strings.HasPrefix(req.Header.Get("Accept"), runtime.ContentTypeProtobuf)
 }
 
@@ -45,12 +45,12 @@ func (f form) decodeCurrent(ctx context.Context, entry *dynamicstorage.Entry) (r
 	return obj, err
 }
 
-// encodeFunc is objectCodec.encode or reencode.
+// encodeFunc is objectCodec.Encode or EncodeStored.
 type encodeFunc func(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
 
 // servedForm is the version of the endpoint, storedForm the version that an object is stored in.
-func (s *storage) servedForm() form { return form{decode: s.object, encode: s.codec.encode} }
-func (s *storage) storedForm() form { return form{decode: s.unconverted, encode: s.codec.reencode} }
+func (s *storage) servedForm() form { return form{decode: s.object, encode: s.codec.Encode} }
+func (s *storage) storedForm() form { return form{decode: s.unconverted, encode: s.codec.EncodeStored} }
 
 // unconvertedError is the error of an object that cannot be converted to the version of the endpoint or of the storage.
 type unconvertedError struct{ error }
@@ -59,11 +59,11 @@ func (e *unconvertedError) Unwrap() error { return e.error }
 
 // unconverted returns the object of an entry in the version it is stored in. The caller owns it.
 func (s *storage) unconverted(_ context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
-	view, err := s.codec.unconverted(entry)
+	view, err := s.codec.StoredView(entry)
 	if err != nil {
 		return nil, &stored.CorruptError{Key: entry.Key, Err: err}
 	}
-	return s.codec.decode(view, entry.Revision)
+	return s.codec.Decode(view, entry.Revision)
 }
 
 // storedViews returns the views of entries in the versions they are stored in.
@@ -71,7 +71,7 @@ func (s *storage) storedViews(entries []*dynamicstorage.Entry) []*dynamicstorage
 	views := make([]*dynamicstorage.View, len(entries))
 	for n, entry := range entries {
 		var err error
-		if views[n], err = s.codec.unconverted(entry); err != nil {
+		if views[n], err = s.codec.StoredView(entry); err != nil {
 			views[n] = &dynamicstorage.View{Err: err}
 		}
 	}
@@ -90,11 +90,11 @@ func (s *requestScope) deletedAs(ctx context.Context, res result, media negotiat
 	return res
 }
 
-// stores reports whether objects are stored in the version of the endpoint.
-func (c *customResourceCodec) stores() bool { return c.gv == c.storage }
+// IsStorageVersion implements objectCodec.
+func (c *customResourceCodec) IsStorageVersion() bool { return c.gv == c.storage }
 
-// unconverted returns the view of an entry in the version it is stored in.
-func (c *customResourceCodec) unconverted(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+// StoredView implements objectCodec.
+func (c *customResourceCodec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
 	compiled, err := c.info.compiled()
 	if err != nil {
 		return nil, err
@@ -110,10 +110,10 @@ func (c *customResourceCodec) unconverted(entry *dynamicstorage.Entry) (*dynamic
 	return c.view(obj, value, at)
 }
 
-// reencode is encode for an object in the version it was stored in. An object that cannot be converted to the storage version
+// EncodeStored is Encode for an object in the version it was stored in. An object that cannot be converted to the storage version
 // keeps its version.
-func (c *customResourceCodec) reencode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
-	value, view, err := c.encode(ctx, obj)
+func (c *customResourceCodec) EncodeStored(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	value, view, err := c.Encode(ctx, obj)
 	if err == nil || ctx.Err() != nil {
 		return value, view, err
 	}

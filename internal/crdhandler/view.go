@@ -75,5 +75,5 @@ func (s *requestScope) decoded(ctx context.Context, entry *dynamicstorage.Entry)
 	if err != nil {
 		return nil, err
 	}
-	return s.storage.codec.decode(view, entry.Revision)
+	return s.storage.codec.Decode(view, entry.Revision)
 }

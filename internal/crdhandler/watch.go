@@ -26,7 +26,7 @@ func (s *requestScope) serveWatch(w http.ResponseWriter, req *http.Request, opts
 		MediaType:  mediaType,
 		View:       s.viewFor(mediaType),
 		Views:      s.viewsFor(mediaType),
-		Decode:     s.storage.codec.decode,
+		Decode:     s.storage.codec.Decode,
 		NewObject:  s.newObject,
 		APIError:   s.readError,
 		MinTimeout: s.config.MinRequestTimeout,

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -23,7 +22,7 @@ type encodings struct {
 
 func (c encodings) encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	*c.count++
-	return c.plainCodec.encode(ctx, obj)
+	return c.plainCodec.Encode(ctx, obj)
 }
 
 // TestClientThatIsGone holds that a write comes to no further phase when its client has gone.

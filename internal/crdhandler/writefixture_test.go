@@ -19,16 +19,16 @@ import (
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/managedfields"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // widgets is the resource of the tests of writes: unstructured objects without a schema, over a real etcd.
@@ -113,10 +113,10 @@ func widgetScope(config *Config) *requestScope {
 		},
 		replaced: context.Background(),
 	}
-	scope.fieldManager = func() (fieldManager, error) {
-		library, err := managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), objects.convertor, objects.defaulter, objects.creater,
-			kind, scope.hub, "", fieldpath.NewExcludeFilterSetMap(nil))
-		return definitionFields{library}, err
+	scope.fieldManager = func() (managedfields.Manager, error) {
+		config := scope.fieldManagerConfig()
+		config.Types = upstream.NewDeducedTypeConverter()
+		return managedfields.NewLibrary(config)
 	}
 	return scope
 }

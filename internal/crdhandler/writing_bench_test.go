@@ -80,7 +80,7 @@ func infoOf(t testing.TB, config *Config, definition string) *crdInfo {
 			t.Fatal(err)
 		}
 	}
-	info, err := newCRDInfo(config, newSchemaCache(0), record, nil)
+	info, err := newCRDInfo(config, newSchemaCache(0), record)
 	if err != nil {
 		t.Fatal(err)
 	}

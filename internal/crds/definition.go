@@ -3,6 +3,7 @@ package crds
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -95,4 +96,15 @@ func FromV1(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.Custo
 		return nil, fmt.Errorf("converting CustomResourceDefinition %s from v1: %w", crd.Name, err)
 	}
 	return out, nil
+}
+
+// WithoutSchemas returns a CRD without schemas that shares everything else with crd.
+func WithoutSchemas(crd *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
+	outline := *crd
+	outline.Spec.Validation = nil
+	outline.Spec.Versions = slices.Clone(crd.Spec.Versions)
+	for i := range outline.Spec.Versions {
+		outline.Spec.Versions[i].Schema = nil
+	}
+	return &outline
 }

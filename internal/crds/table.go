@@ -3,44 +3,38 @@ package crds
 import (
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/tidwall/btree"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
 
-// Table shows the CRDs as of the newest change the informer has delivered. Reading it takes no lock (but Held), and a change of
-// one CRD touches nothing of the others but a path through the index of its own group.
+// Table holds the CRDs as of the newest change that the informer has delivered. Reading it takes no lock.
 //
-// Changes are applied one after the other by the goroutine the informer calls its handlers in, which stops with the
-// informer.
+// The informer calls the handlers of the table one after the other in one goroutine, which stops with the informer.
 type Table struct {
 	registration cache.ResourceEventHandlerRegistration
 	onChange     []func(old, new *Record)
 
 	records sync.Map // string -> *Record, by name
 	groups  sync.Map // string -> *group
-	// digest is that of all records; only the applying goroutine uses it. revision is what readers see of it.
+	// digest covers all records. Only the informer's goroutine uses it; readers use revision.
 	digest   digest
 	revision atomic.Pointer[string]
 
 	waiting waiting
 }
 
-// group is all CRDs of one API group at one time. Immutable, but for held.
+// group holds all CRDs of one API group. It is immutable: every change replaces it.
 type group struct {
-	// records are by name. Readers scan them only: even to copy them is for the applying goroutine, since that marks the tree.
-	records  *btree.BTreeG[*Record]
-	waiting  []*Record // for names
+	records  []*Record // sorted by name
 	digest   digest
 	revision string
-	// held is always of now.
-	held *heldNames
 }
 
-// NewTable returns a table fed by the informer, which has not been started yet.
+// NewTable returns a table that the informer fills. The informer must not have been started yet.
 func NewTable(informer cache.SharedIndexInformer) *Table {
 	t := &Table{}
 	none := digest{}.String()
@@ -51,23 +45,23 @@ func NewTable(informer cache.SharedIndexInformer) *Table {
 		DeleteFunc: t.drop,
 	})
 	if err != nil {
-		// The only reason is an informer that has been stopped already, which is a mistake in the program.
+		// This happens only if the informer has been stopped already, which is a programming error.
 		panic("crds: " + err.Error())
 	}
 	t.registration = registration
 	return t
 }
 
-// OnChange registers a function to be called for every change, in order, once the table shows it; old is nil for a
-// new CRD, new for a deleted one. A CRD deleted and created again may arrive as one change, with two UIDs. It is
-// called in the goroutine that feeds the table: it must be quick and must not wait for the table. Register before
-// the informer starts.
+// OnChange registers a function that the table calls for every change, in order, after it has applied the change. old is nil
+// for a new CRD, new for a deleted one. A CRD that was deleted and created again may arrive as one change with two UIDs. The
+// table calls f in the goroutine of the informer, so f must be quick and must not wait for the table. Register before the
+// informer starts.
 func (t *Table) OnChange(f func(old, new *Record)) { t.onChange = append(t.onChange, f) }
 
-// HasSynced says whether every CRD that was there when the informer started is shown.
+// HasSynced reports whether the table holds every CRD that existed when the informer started.
 func (t *Table) HasSynced() bool { return t.registration.HasSynced() }
 
-// Synced is closed when HasSynced turns true.
+// Synced returns a channel that is closed when HasSynced becomes true.
 func (t *Table) Synced() <-chan struct{} { return t.registration.HasSyncedChecker().Done() }
 
 // Get returns the CRD of that name, which is "plural.group".
@@ -79,13 +73,13 @@ func (t *Table) Get(name string) (*Record, bool) {
 	return record.(*Record), true
 }
 
-// Group returns the CRDs of a group, as they are now, by name.
+// Group returns the CRDs of a group at one point in time, sorted by name.
 func (t *Table) Group(name string) iter.Seq[*Record] {
 	g, ok := t.groups.Load(name)
 	if !ok {
 		return func(func(*Record) bool) {}
 	}
-	return g.(*group).records.Scan
+	return slices.Values(g.(*group).records)
 }
 
 // Groups returns the names of all groups that have CRDs, sorted.
@@ -98,7 +92,7 @@ func (t *Table) Groups() []string {
 	return names
 }
 
-// All returns all CRDs, in no order.
+// All returns all CRDs in no particular order.
 func (t *Table) All() iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		for _, record := range t.records.Range {
@@ -109,8 +103,8 @@ func (t *Table) All() iter.Seq[*Record] {
 	}
 }
 
-// GroupRevision changes whenever something that discovery shows of the group changes. It is made of what the CRDs
-// say, so it is the same on every replica and after a restart. A group without CRDs has an empty one.
+// GroupRevision returns a hash that changes whenever the discovery documents of the group change. It depends on the CRDs only,
+// so it is the same on every replica and after a restart. It is empty for a group without CRDs.
 func (t *Table) GroupRevision(name string) string {
 	if g, ok := t.groups.Load(name); ok {
 		return g.(*group).revision
@@ -118,10 +112,10 @@ func (t *Table) GroupRevision(name string) string {
 	return ""
 }
 
-// Revision is the GroupRevision of all groups together.
+// Revision is like GroupRevision, for all groups together.
 func (t *Table) Revision() string { return *t.revision.Load() }
 
-// show applies a CRD as it now is.
+// show applies the current state of a CRD.
 func (t *Table) show(record *Record) {
 	t.waiting.begin(record.Name)
 	previous, _ := t.records.Swap(record.Name, record)
@@ -137,16 +131,16 @@ func (t *Table) show(record *Record) {
 // drop applies a deletion.
 func (t *Table) drop(obj any) {
 	name, revision := "", int64(0)
-	switch gone := obj.(type) {
+	switch deleted := obj.(type) {
 	case *Record:
-		if gone.listed {
-			t.waiting.restart(gone.Revision)
+		if deleted.listed {
+			t.waiting.restart(deleted.Revision)
 			return
 		}
-		name, revision = gone.Name, gone.Revision
+		name, revision = deleted.Name, deleted.Revision
 	case cache.DeletedFinalStateUnknown:
-		// A list no longer had it. The watch that follows begins by saying how far the list was.
-		name = gone.Key
+		// The CRD was missing from a new list. The watch that follows begins with the revision of that list.
+		name = deleted.Key
 	default:
 		klog.Background().Error(nil, "The CRD informer delivered an unknown type", "object", obj)
 		return
@@ -158,17 +152,13 @@ func (t *Table) drop(obj any) {
 	t.waiting.end(name, revision, revision)
 }
 
-// apply brings the indexes up to date and tells everybody. One of the two may be nil.
+// apply updates the groups and calls the functions registered with OnChange. Either old or record may be nil.
 func (t *Table) apply(old, record *Record) {
-	if old != nil && (record == nil || old.Group != record.Group) {
-		t.regroup(old.Group, old, nil)
-	}
-	if record != nil {
-		same := old
-		if old != nil && old.Group != record.Group {
-			same = nil
-		}
-		t.regroup(record.Group, same, record)
+	if old != nil && record != nil && old.Group != record.Group {
+		t.updateGroup(old, nil)
+		t.updateGroup(nil, record)
+	} else {
+		t.updateGroup(old, record)
 	}
 	revision := t.digest.String()
 	t.revision.Store(&revision)
@@ -177,54 +167,39 @@ func (t *Table) apply(old, record *Record) {
 	}
 }
 
-// regroup replaces a record in the index of a group; old or record may be nil.
-func (t *Table) regroup(name string, old, record *Record) {
-	var before *group
-	if g, ok := t.groups.Load(name); ok {
-		before = g.(*group)
-	} else {
-		before = &group{records: newRecords(), held: &heldNames{names: NewNames()}}
+// updateGroup replaces old by record in their group. Either may be nil.
+func (t *Table) updateGroup(old, record *Record) {
+	current := record
+	if current == nil {
+		current = old
 	}
-	after := &group{digest: before.digest, held: before.held}
-	after.records = before.records.Copy() // only what the change passes through is copied indeed
-	after.waiting = without(before.waiting, old)
-	after.held.change(old, record)
+	before := &group{}
+	if g, ok := t.groups.Load(current.Group); ok {
+		before = g.(*group)
+	}
+	at, found := slices.BinarySearchFunc(before.records, current.Name, func(r *Record, name string) int {
+		return strings.Compare(r.Name, name)
+	})
+	rest := before.records[at:]
+	if found {
+		rest = rest[1:]
+	}
+	after := &group{digest: before.digest}
 	if old != nil {
-		after.records.Delete(old)
 		after.digest = after.digest.xor(old.digest)
 		t.digest = t.digest.xor(old.digest)
 	}
 	if record != nil {
-		after.records.Set(record)
-		if record.WaitsForNames() {
-			after.waiting = append(after.waiting, record)
-		}
 		after.digest = after.digest.xor(record.digest)
 		t.digest = t.digest.xor(record.digest)
+		after.records = slices.Concat(before.records[:at], []*Record{record}, rest)
+	} else {
+		after.records = slices.Concat(before.records[:at], rest)
 	}
-	if after.records.Len() == 0 {
-		t.groups.Delete(name)
+	if len(after.records) == 0 {
+		t.groups.Delete(current.Group)
 		return
 	}
 	after.revision = after.digest.String()
-	t.groups.Store(name, after)
-}
-
-// recordsDegree makes nodes of up to 31 records: a change copies one at each level.
-const recordsDegree = 16
-
-func newRecords() *btree.BTreeG[*Record] {
-	byName := func(a, b *Record) bool { return a.Name < b.Name }
-	return btree.NewBTreeGOptions(byName, btree.Options{Degree: recordsDegree, NoLocks: true})
-}
-
-// without returns a copy of records that has room for one more instead of one of them.
-func without(records []*Record, one *Record) []*Record {
-	rest := make([]*Record, 0, len(records)+1)
-	for _, r := range records {
-		if r != one {
-			rest = append(rest, r)
-		}
-	}
-	return rest
+	t.groups.Store(current.Group, after)
 }

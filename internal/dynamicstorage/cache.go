@@ -8,33 +8,33 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// treeDegree makes nodes of up to 63 entries, half a kilobyte: what a change after a snapshot copies per level.
+// treeDegree makes nodes of up to 63 entries. A change after a snapshot copies one node, half a kilobyte, for each level.
 const treeDegree = 32
 
-// tree holds entries in the order of their keys, and knows their places. A copy is free: the two share nodes until one of
-// them changes one. Copying and changing need the tree's lock; reading one that nobody changes needs none, for reads
-// never write to nodes, whatever becomes of trees that share them.
+// tree holds entries in the order of their keys. It finds them by key and by position. A copy is free: the two trees share
+// nodes until one of them changes a node. Copying and changing need a lock. Reading a tree that does not change needs none,
+// even if trees that share its nodes change.
 type tree = btree.BTreeG[*Entry]
 
 func newTree() *tree {
 	return btree.NewBTreeGOptions(func(a, b *Entry) bool { return a.Key < b.Key }, btree.Options{Degree: treeDegree, NoLocks: true})
 }
 
-// cache is the state of a resource: its entries in the order of their keys. It has no lock of its own.
+// cache is the state of a resource: its entries in the order of their keys. The resource's mu guards it.
 type cache struct {
 	entries *tree
 	// changed is the revision of the last change. The entries are the state of every revision from it to that of the feed.
 	changed int64
-	// loaded is the revision the entries were read at; older events are in them already.
+	// loaded is the revision that the entries were read at. They include all older events.
 	loaded int64
-	// bytes is about the memory that the entries take.
+	// bytes estimates the memory of the entries.
 	bytes int64
-	// clone shares the entries as they are now, and frozen the indexes; nil when they have to be made anew. They are never modified.
+	// clone and frozen are the present entries and indexes for snapshots. They are never modified, but dropped by a change.
 	clone  *tree
-	frozen *frozen
-	// indexes are few, and made when they are asked for.
+	frozen *indexSet
+	// indexes follow the changes. Readers make them on demand.
 	indexes []*index
-	// indexing is true while one is being made.
+	// indexing is true while an index is being made.
 	indexing atomic.Bool
 }
 
@@ -52,8 +52,7 @@ func (c *cache) get(key string) *Entry {
 	return e
 }
 
-// apply makes a change: e is stored, or key is deleted if e is nil. It returns the event that is; false if
-// the change is not new.
+// apply stores e, or deletes key if e is nil. It returns the event. It reports false if the change is not new.
 func (c *cache) apply(key string, e *Entry, revision int64) (Event, bool) {
 	old := c.get(key)
 	if revision <= c.loaded || old != nil && revision <= old.Revision || old == nil && e == nil {
@@ -70,19 +69,19 @@ func (c *cache) apply(key string, e *Entry, revision int64) (Event, bool) {
 	}
 	c.changed = max(c.changed, revision)
 	c.clone, c.frozen = nil, nil
-	c.index(old, e)
+	c.updateIndexes(old, e)
 	return Event{Revision: revision, Entry: e, Prev: old}, true
 }
 
-// snapshot returns the entries and indexes as they are now; nobody may modify them.
-func (c *cache) snapshot() (*tree, *frozen) {
+// snapshot returns the present entries and indexes. The caller must not modify them.
+func (c *cache) snapshot() (*tree, *indexSet) {
 	if c.clone == nil {
 		c.clone, c.frozen = c.entries.Copy(), c.freeze()
 	}
 	return c.clone, c.frozen
 }
 
-// undo returns the entries as they were before events, which are the last ones applied.
+// undo returns the entries as they were before the last events.
 func (c *cache) undo(events []Event) *tree {
 	entries := c.entries.Copy()
 	for i := len(events) - 1; i >= 0; i-- {
@@ -95,14 +94,14 @@ func (c *cache) undo(events []Event) *tree {
 	return entries
 }
 
-// ascend calls f with the entries whose keys begin with prefix and are not before start, in order, until it returns false.
+// ascend calls f for the entries whose keys begin with prefix and are not before start, in order, until it returns false.
 func ascend(entries *tree, prefix, start string, f func(*Entry) bool) {
 	entries.Ascend(&Entry{Key: max(prefix, start)}, func(e *Entry) bool {
 		return strings.HasPrefix(e.Key, prefix) && f(e)
 	})
 }
 
-// rank returns the number of items of a sorted tree that are before a place in it: those for which before is true.
+// rank returns the number of items at the beginning of a sorted tree for which before is true.
 func rank[T any](items *btree.BTreeG[T], before func(T) bool) int {
 	return sort.Search(items.Len(), func(n int) bool {
 		item, _ := items.GetAt(n)

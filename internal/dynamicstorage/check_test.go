@@ -22,6 +22,7 @@ func tamper(r *Resource, key string, e *Entry) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	r := s.Resource("g", "p")
 	if _, err := r.Check(deadline(t), nil); !errors.Is(err, ErrNotLoaded) {
@@ -68,6 +69,7 @@ func TestCheck(t *testing.T) {
 
 // TestCheckIsLate: etcd may compact what is being compared. That is no difference.
 func TestCheckIsLate(t *testing.T) {
+	t.Parallel()
 	e := ownEtcd(t)
 	s := run(t, Options{Client: e.client, Prefix: "/x"})
 	r := s.Resource("g", "p")

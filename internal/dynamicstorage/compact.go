@@ -10,11 +10,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// compactKey is where kube-apiserver notes compactions too: on one etcd only one of all servers compacts in an interval.
+// compactKey is the key with which kube-apiserver coordinates compactions. Of all servers on one etcd only one compacts in an
+// interval.
 const compactKey = "compact_rev_key"
 
 // Compact compacts etcd every interval, up to the revision it had one interval before, until ctx is done. Any number of replicas
-// may run it. It is for an etcd that does not compact by itself.
+// may run it. It is for an etcd without automatic compaction.
 func (s *Store) Compact(ctx context.Context, interval time.Duration) {
 	ticker := s.options.Clock.NewTicker(interval)
 	defer ticker.Stop()
@@ -24,26 +25,26 @@ func (s *Store) Compact(ctx context.Context, interval time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			if err := c.turn(ctx); err != nil && ctx.Err() == nil {
+			if err := c.tick(ctx); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).Error(err, "Compaction of etcd failed", "revision", c.revision)
 			}
 		}
 	}
 }
 
-// compactor is one of those who compact an etcd.
+// compactor is one of the servers that compact an etcd.
 type compactor struct {
 	client *clientv3.Client
 	// done counts its compactions.
 	done *atomic.Int64
-	// version is that of the key when it was last seen: who finds it unchanged has the turn.
+	// version is the last known version of the key. The server that finds it unchanged compacts.
 	version int64
-	// revision is that of etcd a turn ago.
+	// revision is the revision of etcd at the last tick.
 	revision int64
 }
 
-// turn compacts if nobody else has since the last turn.
-func (c *compactor) turn(ctx context.Context) error {
+// tick compacts unless another server has since the last tick.
+func (c *compactor) tick(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, etcdTimeout, ErrUnavailable)
 	defer cancel()
 	resp, err := c.client.Txn(ctx).
@@ -52,7 +53,7 @@ func (c *compactor) turn(ctx context.Context) error {
 		Else(clientv3.OpGet(compactKey)).
 		Commit()
 	if err != nil {
-		return etcdError(ctx, "noting a compaction", err)
+		return etcdError(ctx, "recording a compaction", err)
 	}
 	revision := c.revision
 	c.revision = resp.Header.Revision
@@ -64,7 +65,7 @@ func (c *compactor) turn(ctx context.Context) error {
 		return nil
 	}
 	c.version++
-	if revision == 0 { // first turn: nothing is known to be old
+	if revision == 0 { // first tick
 		return nil
 	}
 	if _, err = c.client.Compact(ctx, revision); err != nil {

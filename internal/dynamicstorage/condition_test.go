@@ -11,6 +11,7 @@ import (
 
 // An object is written only while what it belongs to is still there, and that goes only while there are no objects.
 func TestConditions(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	owners, objects := s.Resource("owners", "p"), s.Resource("objects", "p")
 	ctx := deadline(t)
@@ -45,6 +46,7 @@ func TestConditions(t *testing.T) {
 
 // Many who change one object do not make each other begin again and again.
 func TestContention(t *testing.T) {
+	t.Parallel()
 	const writers, each = 32, 8
 	r := testStore(t).Resource("g", "p")
 	put(t, r, "x", "0")

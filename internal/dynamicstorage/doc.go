@@ -1,22 +1,28 @@
-// Package dynamicstorage keeps objects of any number of resources in etcd, and what is read of them in memory. It knows
-// no Kubernetes type: keys, bytes and revisions. How to read a header, make a view, or transform bytes for
-// encryption are functions given to it.
+// Package dynamicstorage stores the objects of any number of resources in etcd and caches those that are read. It knows keys,
+// bytes and revisions, but no Kubernetes types: the caller passes functions that read headers, make views, and encrypt.
 //
-// Begin at store.go: a Store is one etcd prefix, and a Resource (resource.go) a folder below it. Then follow an
-// event. feed.go holds the one watch over the whole prefix; resource.go takes a resource's share of what it brings
-// into the ordered index of cache.go and the ring of recent events of ring.go; watcher.go reads the ring, each
-// watcher at its own pace. It is woken for events that it wants (place.go), with several of them when there are many (wake.go). load.go fills the cache when a resource is first read, and reconciles it when etcd has
-// compacted what the feed still needed. replay.go reads events from etcd that are older than the ring.
+// Begin with store.go: a Store is a prefix in etcd, and a Resource (resource.go) a folder below it. Then follow an event:
 //
-// Reads are in read.go: they first make sure that the cache is as new as was asked for (revision.go), then answer from it,
-// or from a snapshot.go: an older state that is still at hand, or else etcd at that revision. select.go reads what has a label or
-// field, by an index.go that is made when it is first asked for (indexes.go). Writes are in
-// write.go: transactions guarded by the revision that was modified.
+//   - feed.go watches the whole prefix, with one watch, and hands events to their resources; progress.go asks etcd how far
+//     that watch is.
+//   - resource.go applies them to the ordered entries of cache.go and to the recent events of ring.go.
+//   - scope.go finds the watchers that watch the key: of all objects, of a namespace, of an object.
+//   - delivery.go wakes them, at a limited rate under load.
+//   - watcher.go reads the ring, each watcher at its own pace. A watcher is active, idle, queued, or ready.
+//   - load.go fills the cache at the first read, and reloads it after etcd has compacted events that the feed had not received.
+//     replay.go reads events from etcd that are older than the ring.
 //
-// Objects are Entries (entry.go), immutable and shared by all readers. What versions serve of them are
-// Views (view.go), made once and kept beside the entry. housekeeping.go gives memory back that nobody uses;
-// compact.go compacts an etcd that does not do so itself. check.go compares memory with etcd; stats.go has figures for metrics.
+// Reads (read.go) wait until the cache is new enough (revision.go). They return the present state, or a snapshot.go of an older
+// one from memory or etcd. select.go reads the objects with a label or field through an index.go, which it builds on demand
+// (indexes.go).
 //
-// Goroutines: the caller's that runs Store.Run is the feed. Besides it there are, for as long as they have work, one that
-// asks etcd for its revision (revision.go), one that keeps house, and one for each resource being loaded (load.go). All end with Run.
+// Writes (update.go) are transactions that are guarded by the revision that was read (write.go). Updates of one key that
+// conflict queue (updatequeue.go). pending.go recognizes the event of a write of this process.
+//
+// Objects are Entries (entry.go), immutable and shared by all readers. Views (view.go) are the forms that versions serve; they
+// are cached in the entry. janitor.go frees unused memory. compact.go compacts an etcd without automatic compaction. check.go
+// compares the cache with etcd. stats.go has figures for metrics.
+//
+// Goroutines: the caller of Store.Run runs the feed. Run also starts the janitor, and, while they have work, one goroutine
+// that asks etcd for its revision (revision.go) and one for each resource that is being loaded (load.go). All end with Run.
 package dynamicstorage

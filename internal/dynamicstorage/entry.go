@@ -8,57 +8,57 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
-// Entry is one stored object at one revision. It is immutable and shared: nobody modifies it or anything in it.
+// Entry is a stored object at one revision. It is immutable and shared: callers must not modify it or anything in it.
 type Entry struct {
 	// Key is the key below the resource: "name" or "namespace/name".
 	Key string
-	// Revision is the revision of etcd that the object was last modified at.
+	// Revision is the revision of etcd at which the object was last modified.
 	Revision int64
 	// Value is the object as stored, decrypted. It is nil when it could not be decrypted.
 	Value []byte
-	// Header is what was read from Value.
+	// Header was read from Value by Options.Header.
 	Header Header
-	// Err says that the value could not be decrypted, or its header not read. Such an entry can be deleted, not served.
+	// Err is set when the value could not be decrypted or its header could not be read. Such an entry can only be deleted.
 	Err error
 
-	// created is the revision the key was created at: it tells a re-created object from a changed one.
+	// created is the revision at which the key was created: it differs when an object was deleted and created again.
 	created int64
-	// stale: the value should be stored again, so that it is encrypted by the current key.
+	// stale: the value should be stored again, to be encrypted with the current key.
 	stale bool
-	// views are made by Viewers.
-	views atomic.Pointer[keptView]
+	// views are those that Viewers have made, in a linked list.
+	views atomic.Pointer[cachedView]
 }
 
-// Header is what indexes and watches need of an object.
+// Header holds the properties of an object that are needed without decoding it.
 type Header struct {
 	Labels Pairs
-	// Deleting: the object has been asked to be deleted, and waits for its finalizers.
+	// Deleting: the object has a deletion timestamp.
 	Deleting bool
 }
 
-// entryOverhead is about what an entry takes besides its key, value and labels: the struct, a view, and their places in the
-// cache. BenchmarkMemory of crdhandler tells.
+// entryOverhead estimates the memory of an entry besides its key, value and labels: the struct, a view, and the nodes of the
+// cache. BenchmarkMemory of crdhandler measures it.
 const entryOverhead = 288
 
-// CreateRevision is the revision of etcd that the key was created at: it stays the same while the object is changed, and is
-// another one after it was deleted and created anew.
+// CreateRevision returns the revision of etcd at which the key was created. It stays the same while the object is changed, and
+// differs after the object was deleted and created again.
 func (e *Entry) CreateRevision() int64 { return e.created }
 
 func (e *Entry) size() int64 {
 	return int64(len(e.Key)+len(e.Value)+len(e.Header.Labels.packed)) + entryOverhead
 }
 
-// at returns a copy of the entry with another revision. Views go with it, they do not depend on the revision.
+// at returns a copy of the entry with another revision. The copy has the same views: they do not depend on the revision.
 func (e *Entry) at(revision int64) *Entry {
 	c := &Entry{Key: e.Key, Revision: revision, Value: e.Value, Header: e.Header, Err: e.Err, created: e.created, stale: e.stale}
 	c.views.Store(e.views.Load())
 	return c
 }
 
-// decode makes an entry of what etcd holds for a key of the resource.
+// decode makes an entry from a key and value of etcd.
 func (r *Resource) decode(ctx context.Context, kv *mvccpb.KeyValue) *Entry {
 	e := &Entry{
-		Key:      string(kv.Key[len(r.prefix):]),
+		Key:      r.keyOf(kv),
 		Revision: kv.ModRevision,
 		Value:    kv.Value,
 		created:  kv.CreateRevision,

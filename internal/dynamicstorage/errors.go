@@ -12,9 +12,9 @@ import (
 
 // Reads.
 var (
-	// ErrNotFound: there is nothing at the key.
+	// ErrNotFound: the key does not exist.
 	ErrNotFound = errors.New("key not found")
-	// ErrCompacted: etcd does not know the revision any more. Whoever needs what happened since has to read anew.
+	// ErrCompacted: etcd has compacted the revision. The client has to read the present state.
 	ErrCompacted = errors.New("revision has been compacted")
 	// ErrFutureRevision: the revision does not exist yet; the error is a *FutureRevisionError.
 	ErrFutureRevision = errors.New("revision is in the future")
@@ -22,7 +22,7 @@ var (
 
 // Writes.
 var (
-	// ErrTooLarge: etcd does not take a request of that size.
+	// ErrTooLarge: etcd does not accept a request of that size.
 	ErrTooLarge = errors.New("request is too large")
 	// ErrInvalidKey: the key is neither "name" nor "namespace/name".
 	ErrInvalidKey = errors.New("invalid key")
@@ -32,21 +32,21 @@ var (
 
 // Checks.
 var (
-	// ErrInconsistent: memory is not as etcd.
-	ErrInconsistent = errors.New("memory differs from etcd")
+	// ErrInconsistent: the cache differs from etcd.
+	ErrInconsistent = errors.New("cache inconsistent with etcd")
 	// ErrNotLoaded: the resource is not in memory.
 	ErrNotLoaded = errors.New("resource is not in memory")
 )
 
-// Everything.
+// All operations.
 var (
 	// ErrClosed: the resource was released, or the store has stopped.
 	ErrClosed = errors.New("closed")
-	// ErrUnavailable: etcd did not answer, or not in time. A write may have happened nevertheless.
+	// ErrUnavailable: etcd did not answer in time. A write may have succeeded all the same.
 	ErrUnavailable = errors.New("etcd is unavailable")
 )
 
-// FutureRevisionError says that a read asked for a revision that did not come in time.
+// FutureRevisionError is the error of a read of a revision that etcd has not reached.
 type FutureRevisionError struct {
 	Requested int64
 	Current   int64
@@ -59,8 +59,8 @@ func (e *FutureRevisionError) Error() string {
 // Unwrap makes the error an ErrFutureRevision.
 func (e *FutureRevisionError) Unwrap() error { return ErrFutureRevision }
 
-// etcdError turns an error of etcd or its client into one of this package that wraps it. A context that
-// has ended is the caller's affair: its error is returned as it is.
+// etcdError wraps an error of etcd or its client, and adds one of the errors above if one fits. If the caller's context has
+// ended, it returns the cause of that instead.
 func etcdError(ctx context.Context, doing string, err error) error {
 	switch {
 	case err == nil:
@@ -74,13 +74,13 @@ func etcdError(ctx context.Context, doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// Errors of raft that etcd hands on without a code, when a member gives its leadership away and when it ends.
+// Errors of raft that etcd returns without a code, when a member transfers its leadership and when it stops.
 const (
 	proposalDropped = "raft proposal dropped"
 	raftStopped     = "raft: stopped"
 )
 
-// kindOf returns the sentinel an error of etcd belongs to, nil if none.
+// kindOf returns the sentinel error that fits an error of etcd, or nil.
 func kindOf(err error) error {
 	code, text := codes.Unknown, err.Error()
 	var fromServer rpctypes.EtcdError
@@ -99,7 +99,7 @@ func kindOf(err error) error {
 	case text == rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooManyRequests), text == proposalDropped, text == raftStopped:
 		return ErrUnavailable
 	case code == codes.ResourceExhausted && text != rpctypes.ErrorDesc(rpctypes.ErrGRPCNoSpace):
-		// The client's own limit on the size of messages.
+		// the client's own limit on the size of messages
 		return ErrTooLarge
 	case code == codes.Unavailable, code == codes.DeadlineExceeded, code == codes.Canceled,
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

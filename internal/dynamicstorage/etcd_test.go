@@ -17,10 +17,10 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// shared is the etcd of the tests that do not disturb others: each has a prefix of its own.
+// shared is the etcd of all tests that do not compact it. Each has a prefix of its own.
 var shared *testEtcd
 
-// TestMain checks at the end that no test has left a goroutine behind.
+// TestMain fails if a test has left a goroutine behind.
 func TestMain(m *testing.M) {
 	shared = startEtcd()
 	code := m.Run()
@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// testEtcd is an etcd in the process, with a proxy in front of it that can be shut.
+// testEtcd is an etcd in this process behind a proxy that can be shut.
 type testEtcd struct {
 	*etcdtest.Etcd
 	proxy  *proxy
-	client *clientv3.Client // past the proxy
+	client *clientv3.Client // bypasses the proxy
 }
 
 func startEtcd() *testEtcd {
@@ -53,16 +53,16 @@ func (e *testEtcd) stop() {
 	e.Stop()
 }
 
-// ownEtcd returns an etcd for a test that compacts it, or shuts the proxy.
+// ownEtcd returns an etcd for one test.
 func ownEtcd(t testing.TB) *testEtcd {
 	e := startEtcd()
 	t.Cleanup(e.stop)
 	return e
 }
 
-// through returns a client through the proxy.
-func (e *testEtcd) through(t testing.TB) *clientv3.Client {
-	c := dial(e.proxy.path)
+// dial returns a client that connects through the proxy.
+func (p *proxy) dial(t testing.TB) *clientv3.Client {
+	c := dial(p.path)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -80,7 +80,7 @@ func must(err error) {
 	}
 }
 
-// proxy forwards connections to a socket. Shut, it breaks those there are and takes no new ones.
+// proxy forwards connections to a socket. While it is shut, it has no connections and accepts none.
 type proxy struct {
 	path, target string
 	listener     net.Listener
@@ -139,7 +139,7 @@ func (p *proxy) remove(c net.Conn) {
 	delete(p.conns, c)
 }
 
-// cut breaks all connections; if shut is true, no new ones are taken until open.
+// cut breaks all connections. If shut is true, the proxy stays shut until open.
 func (p *proxy) cut(shut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +161,7 @@ func (p *proxy) stop() {
 	p.running.Wait()
 }
 
-// run runs a store until the test ends, and compares it with etcd then.
+// run runs a store until the end of the test, and then compares it with etcd.
 func run(t testing.TB, options Options) *Store {
 	t.Helper()
 	s, err := New(options)
@@ -193,12 +193,12 @@ func deadline(t testing.TB) context.Context {
 	return ctx
 }
 
-// compareWithEtcd compares everything in memory with etcd, byte for byte.
+// compareWithEtcd compares the cache with etcd, byte for byte.
 func compareWithEtcd(t testing.TB, s *Store) {
 	t.Helper()
 	ctx := deadline(t)
 	if revision, err := s.CurrentRevision(ctx); err != nil || s.WaitForRevision(ctx, revision) != nil {
-		t.Errorf("the feed does not come to revision %d: %v", revision, err)
+		t.Errorf("the feed does not reach revision %d: %v", revision, err)
 	}
 	for _, r := range s.all() {
 		r.mu.RLock()
@@ -207,7 +207,7 @@ func compareWithEtcd(t testing.TB, s *Store) {
 		if cold {
 			continue
 		}
-		if err := r.warm(ctx); err != nil { // it may be on its way
+		if err := r.warm(ctx); err != nil { // it may be loading
 			t.Errorf("%s: %v", r.name, err)
 		}
 		checked, err := r.Check(ctx, nil)
@@ -220,8 +220,8 @@ func compareWithEtcd(t testing.TB, s *Store) {
 		var bytes int64
 		r.mu.RLock()
 		r.cache.entries.Scan(func(e *Entry) bool { bytes += e.size(); return true })
-		if bytes != r.cache.bytes || len(r.writes) != 0 {
-			t.Errorf("%s: %d bytes counted as %d; %d own writes still expected", r.name, bytes, r.cache.bytes, len(r.writes))
+		if bytes != r.cache.bytes || len(r.pending) != 0 {
+			t.Errorf("%s: %d bytes counted as %d; %d writes still pending", r.name, bytes, r.cache.bytes, len(r.pending))
 		}
 		r.mu.RUnlock()
 	}

@@ -4,41 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc/metadata"
 	"k8s.io/klog/v2"
 )
 
-// feed is the one watch over the whole prefix. It hands every event to its resource, in order, and
-// then moves its revision on: whoever sees a revision of the feed finds everything up to it in the resources.
+// feed is the one watch over the whole prefix. It hands every event to its resource, in order, and then advances its
+// revision: after that the resources have everything up to it.
 type feed struct {
 	store *Store
 	// revision is written by the feed's goroutine only.
 	revision atomic.Int64
-	// unread counts the events of resources nobody has read.
-	unread atomic.Int64
+	// ignored counts the events of resources that are not in memory.
+	ignored atomic.Int64
 	// breaks counts the watches that were lost.
 	breaks atomic.Int64
-	// muted: progress requests are not answered.
-	muted atomic.Bool
-	// unsupported: progress must not be asked for. The feed's goroutine knows.
-	unsupported bool
-	// up: a watch is established.
-	up atomic.Bool
+	// silent: etcd does not answer progress requests, so consistent reads go to etcd.
+	silent atomic.Bool
+	// noProgress: this version of etcd must not be sent progress requests. Used by the feed's goroutine only.
+	noProgress bool
+	// connected: a watch is established.
+	connected atomic.Bool
 	// started is closed when the feed has its first revision.
 	started chan struct{}
-	// wanted has an element when somebody waits for a revision that the feed has not reached.
+	// wanted has an element when a reader waits for a revision that the feed has not reached.
 	wanted chan struct{}
 
 	// mu guards the fields below.
 	mu      sync.Mutex
-	moved   chan struct{} // closed and replaced when the revision moves, if anybody waits; obeys contexts, as sync.Cond would not
-	waiting int
+	moved   chan struct{} // closed and replaced when the revision advances; unlike sync.Cond it works with contexts
+	waiting int           // readers that wait for moved
 	lastErr error
 }
 
@@ -50,33 +48,25 @@ func (f *feed) current() int64 { return f.revision.Load() }
 
 func (f *feed) reached(revision int64) bool { return f.revision.Load() >= revision }
 
-func (f *feed) mute() bool { return f.muted.Load() }
-
 func (f *feed) ready() error {
-	if f.up.Load() {
+	if f.connected.Load() {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lastErr != nil {
-		return fmt.Errorf("%w: the feed is down: %w", ErrUnavailable, f.lastErr)
+		return fmt.Errorf("%w: the watch on etcd has failed: %w", ErrUnavailable, f.lastErr)
 	}
-	return fmt.Errorf("%w: the feed has not started", ErrUnavailable)
+	return fmt.Errorf("%w: the watch on etcd has not started", ErrUnavailable)
 }
 
-// wait returns when the feed has reached a revision.
+// wait waits until the feed has reached a revision.
 func (f *feed) wait(ctx context.Context, revision int64) error {
 	if f.reached(revision) {
 		return nil
 	}
-	f.mu.Lock()
-	f.waiting++
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		f.waiting--
-		f.mu.Unlock()
-	}()
+	f.addWaiting(1)
+	defer f.addWaiting(-1)
 	select {
 	case f.wanted <- struct{}{}:
 	default:
@@ -98,13 +88,19 @@ func (f *feed) wait(ctx context.Context, revision int64) error {
 	}
 }
 
-func (f *feed) waited() bool {
+func (f *feed) addWaiting(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting += n
+}
+
+func (f *feed) hasWaiting() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.waiting > 0
 }
 
-// move sets the revision and wakes who waits for it.
+// move sets the revision and wakes the readers that wait for it.
 func (f *feed) move(revision int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,19 +111,19 @@ func (f *feed) move(revision int64) {
 	}
 }
 
-// Pauses between attempts to establish the watch.
+// Backoff between attempts to establish the watch.
 const (
-	minPause = 50 * time.Millisecond
-	maxPause = 2 * time.Second
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 2 * time.Second
 )
 
 // run keeps a watch going until ctx is done.
 func (f *feed) run(ctx context.Context) {
-	var pause time.Duration
+	var backoff time.Duration
 	for ctx.Err() == nil {
 		began := f.current()
-		err := f.session(ctx)
-		f.up.Store(false)
+		err := f.watch(ctx)
+		f.connected.Store(false)
 		if ctx.Err() != nil {
 			return
 		}
@@ -135,51 +131,52 @@ func (f *feed) run(ctx context.Context) {
 		f.mu.Lock()
 		f.lastErr = err
 		f.mu.Unlock()
-		klog.FromContext(ctx).V(1).Info("The feed from etcd broke off and is taken up again", "revision", f.current(), "err", err)
-		if pause = min(max(2*pause, minPause), maxPause); f.current() != began {
-			pause = minPause
+		klog.FromContext(ctx).V(1).Info("Watch on etcd ended, restarting it", "revision", f.current(), "err", err)
+		if backoff = min(max(2*backoff, minBackoff), maxBackoff); f.current() != began {
+			backoff = minBackoff
 		}
 		select {
-		case <-f.store.options.Clock.After(pause):
+		case <-f.store.options.Clock.After(backoff):
 		case <-ctx.Done():
-		}
-	}
-}
-
-// session watches until the watch ends.
-func (f *feed) session(ctx context.Context) error {
-	if err := f.prepare(ctx); err != nil {
-		return err
-	}
-	// A watch that ends for good is not in the way of the next: it has its stream to itself.
-	ctx, cancel := context.WithCancel(ownStream(clientv3.WithRequireLeader(ctx)))
-	defer cancel()
-	events := f.store.client.Watch(ctx, f.store.prefix+"/", clientv3.WithPrefix(), clientv3.WithRev(f.current()+1),
-		clientv3.WithCreatedNotify(), clientv3.WithProgressNotify(), clientv3.WithFragment())
-	p := newProgress(f)
-	defer p.stop()
-	for {
-		select {
-		case resp, open := <-events:
-			if !open {
-				return errWatchEnded
-			}
-			if err := resp.Err(); err != nil {
-				return f.broken(ctx, &resp, err)
-			}
-			f.take(ctx, &resp, p)
-		case <-f.wanted:
-			p.wanted()
-		case <-p.timer.C():
-			p.ask(ctx)
 		}
 	}
 }
 
 var errWatchEnded = errors.New("watch ended")
 
-// prepare finds out where to watch from. A feed that was broken off goes on where it was, unless etcd has gone back
-// behind that: it was restored from a backup, and what was learned of it is not true any more.
+// watch handles the responses of one watch until it ends.
+func (f *feed) watch(ctx context.Context) error {
+	if err := f.prepare(ctx); err != nil {
+		return err
+	}
+	watcher := f.store.options.NewWatcher()
+	defer func() { _ = watcher.Close() }()
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	responses := watcher.Watch(ctx, f.store.prefix+"/", clientv3.WithPrefix(), clientv3.WithRev(f.current()+1),
+		clientv3.WithCreatedNotify(), clientv3.WithProgressNotify(), clientv3.WithFragment())
+	p := newProgressRequester(f, watcher)
+	defer p.timer.Stop()
+	for {
+		select {
+		case resp, open := <-responses:
+			if !open {
+				return errWatchEnded
+			}
+			if err := resp.Err(); err != nil {
+				return f.failed(ctx, &resp, err)
+			}
+			f.handle(ctx, &resp, p)
+		case <-f.wanted:
+			p.wanted()
+		case <-p.timer.C():
+			p.request(ctx)
+		}
+	}
+}
+
+// prepare determines the revision to watch from. After a failed watch that is the revision it had reached, unless etcd has gone
+// back behind it: then etcd was restored from a backup, and nothing in memory is valid any more.
 func (f *feed) prepare(ctx context.Context) error {
 	revision, err := f.store.askRevision(ctx)
 	if err != nil {
@@ -188,13 +185,13 @@ func (f *feed) prepare(ctx context.Context) error {
 	known := f.current()
 	switch {
 	case known == 0:
-		if err := f.checkSupport(ctx); err != nil {
+		if err := f.checkVersion(ctx); err != nil {
 			return err
 		}
 		f.move(revision)
 		close(f.started)
 	case revision < known:
-		klog.FromContext(ctx).Error(nil, "The revision of etcd has gone back, everything is read again", "from", known, "to", revision)
+		klog.FromContext(ctx).Error(nil, "Revision of etcd has gone back, dropping the cache", "from", known, "to", revision)
 		for _, r := range f.store.all() {
 			r.reset(ErrCompacted)
 		}
@@ -203,18 +200,18 @@ func (f *feed) prepare(ctx context.Context) error {
 	return nil
 }
 
-// broken deals with an error of the watch. After a compaction there is no going on from where it was: what is loaded is
-// loaded again, and the feed continues from a revision that is older than any of the loads.
-func (f *feed) broken(ctx context.Context, resp *clientv3.WatchResponse, err error) error {
+// failed handles an error of the watch. After a compaction the watch cannot continue where it was: all resources in memory are
+// reloaded, and the feed continues from a revision that is older than that of any reload.
+func (f *feed) failed(ctx context.Context, resp *clientv3.WatchResponse, err error) error {
 	err = etcdError(ctx, "watching etcd", err)
 	if !errors.Is(err, ErrCompacted) {
 		return err
 	}
 	revision, askErr := f.store.askRevision(ctx)
 	if askErr != nil {
-		return askErr // and find it compacted again
+		return askErr // the next watch finds it compacted again
 	}
-	klog.FromContext(ctx).Info("Events were compacted before the feed had seen them, what is loaded is read again",
+	klog.FromContext(ctx).Info("Events were compacted before the watch had received them, reloading the cache",
 		"revision", f.current(), "compacted", resp.CompactRevision)
 	for _, r := range f.store.all() {
 		r.reload()
@@ -223,74 +220,56 @@ func (f *feed) broken(ctx context.Context, resp *clientv3.WatchResponse, err err
 	return err
 }
 
-// take hands a response's events to their resources.
-func (f *feed) take(ctx context.Context, resp *clientv3.WatchResponse, p *progress) {
+// handle handles a response of the watch.
+func (f *feed) handle(ctx context.Context, resp *clientv3.WatchResponse, p *progressRequester) {
 	switch {
 	case resp.Created:
-		f.up.Store(true)
+		f.connected.Store(true)
 	case resp.IsProgressNotify():
 		p.answered()
 		if resp.Header.Revision > f.current() {
 			f.move(resp.Header.Revision)
 		}
 	case len(resp.Events) > 0:
-		// The header's revision is that of etcd, and may be newer than the events of this response.
-		last := resp.Events[len(resp.Events)-1].Kv.ModRevision
-		touched := f.distribute(ctx, resp.Events)
-		if last > f.current() {
+		changed := f.distribute(ctx, resp.Events)
+		// The revision in the header is that of etcd. It may be newer than the events of this response.
+		if last := resp.Events[len(resp.Events)-1].Kv.ModRevision; last > f.current() {
 			f.move(last)
 		}
-		for _, r := range touched {
-			r.wakeWatchers()
+		for _, r := range changed {
+			r.deliver()
 		}
 	}
 }
 
-// share is what a resource gets of a response.
-type share struct {
-	resource *Resource
-	events   []*clientv3.Event
-}
-
-// distribute gives resources their events, to each all of a response at once. It returns those that had some.
-func (f *feed) distribute(ctx context.Context, events []*clientv3.Event) []*Resource {
+// distribute hands the events of a response to their resources, to each all of its events at once. It returns the resources in
+// memory that had events.
+func (f *feed) distribute(ctx context.Context, events []*clientv3.Event) (changed []*Resource) {
 	known := f.current()
-	var shares []share
-	index := map[*Resource]int{}
+	var resources []*Resource
+	byResource := map[*Resource][]*clientv3.Event{}
 	for _, event := range events {
-		if event.Kv.ModRevision <= known { // seen before
+		if event.Kv.ModRevision <= known { // received before
 			continue
 		}
 		r := f.store.find(event.Kv.Key)
 		if r == nil {
-			f.unread.Add(1)
+			f.ignored.Add(1)
 			continue
 		}
-		i, ok := index[r]
-		if !ok {
-			i = len(shares)
-			index[r] = i
-			shares = append(shares, share{resource: r})
+		if byResource[r] == nil {
+			resources = append(resources, r)
 		}
-		shares[i].events = append(shares[i].events, event)
+		byResource[r] = append(byResource[r], event)
 	}
-	touched := make([]*Resource, 0, len(shares))
-	for _, s := range shares {
-		if s.resource.take(ctx, s.events) {
-			s.resource.counts.received.Add(int64(len(s.events)))
-			touched = append(touched, s.resource)
-		} else {
-			f.unread.Add(int64(len(s.events)))
+	for _, r := range resources {
+		n := int64(len(byResource[r]))
+		if !r.receive(ctx, byResource[r]) {
+			f.ignored.Add(n)
+			continue
 		}
+		r.counts.received.Add(n)
+		changed = append(changed, r)
 	}
-	return touched
-}
-
-// streams counts the streams that ownStream has made.
-var streams atomic.Uint64
-
-// ownStream returns a context that gives a watch a stream to etcd of its own. The client shares streams among watches with equal
-// metadata, and etcd reports progress to all of a stream, when all of them are up to date.
-func ownStream(ctx context.Context) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, "crd-server-stream", strconv.FormatUint(streams.Add(1), 10))
+	return changed
 }

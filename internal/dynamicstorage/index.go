@@ -9,34 +9,37 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// IndexKind says what an index is of.
+// IndexKind is the kind of value that an index finds entries by.
 type IndexKind uint8
 
 const (
-	// Label: whether and with which value an object has a label.
+	// Label is the value of a label, for objects that have it.
 	Label IndexKind = iota
-	// Field: the value of a field; "" where an object does not have it.
+	// Field is the value of a field; "" for objects that do not have it.
 	Field
 )
 
-// indexKey is what an index is of. Labels that all versions have as they are stored have no viewer.
+// indexKey identifies an index. It has no viewer if the labels of the version are the stored ones.
 type indexKey struct {
 	viewer *Viewer
 	kind   IndexKind
 	name   string
 }
 
-// index finds entries by the value of one label or field. What belongs to a version is known from its views only: entries
-// without one are kept aside, and found by whatever they are looked for. It has no lock of its own: an index in a cache is
-// guarded by the resource's mu, one of a snapshot is never modified.
+// index finds entries by the value of one label or field. The values of a version are known from its views only: entries without a
+// view are unknown, and found for any value. The index of a cache is guarded by the resource's mu. That of a snapshot is never
+// modified.
 type index struct {
 	indexKey
 	postings *btree.BTreeG[posting]
-	// unknown are the entries whose value is not known yet, or never will be.
+	// unknown are the entries whose value is not known, or not yet.
 	unknown *tree
-	// used is when the index was last asked, in nanoseconds of the store's clock; shared by all copies.
+	// used is the time of the last use, in nanoseconds since 1970. All copies share it.
 	used *atomic.Int64
 }
+
+// closed reports whether the viewer is closed.
+func (k indexKey) closed() bool { return k.viewer != nil && k.viewer.closed.Load() }
 
 // posting is one entry in an index.
 type posting struct {
@@ -62,7 +65,7 @@ func newIndex(key indexKey) *index {
 	}
 }
 
-// buildIndex makes an index of entries that nobody modifies.
+// buildIndex builds an index of the entries of a snapshot.
 func buildIndex(key indexKey, entries *tree) *index {
 	x := newIndex(key)
 	byValue := map[string][]*Entry{} // each in the order of keys
@@ -77,14 +80,14 @@ func buildIndex(key indexKey, entries *tree) *index {
 	})
 	for _, value := range slices.Sorted(maps.Keys(byValue)) {
 		for _, e := range byValue[value] {
-			own, _, _ := x.value(e)          // value may be that of another one
-			x.postings.Load(posting{own, e}) // at the end: cheaper than looking for the place
+			value, _, _ := x.value(e)          // the same, but it shares e's memory
+			x.postings.Load(posting{value, e}) // append
 		}
 	}
 	return x
 }
 
-// value returns the value an entry is found by, whether it has one, and whether that is known.
+// value returns the value of an entry, and reports whether the entry has one and whether that is known.
 func (x *index) value(e *Entry) (value string, has, known bool) {
 	if e.Err != nil {
 		return "", false, false
@@ -93,7 +96,7 @@ func (x *index) value(e *Entry) (value string, has, known bool) {
 		value, has = e.Header.Labels.Lookup(x.name)
 		return value, has, true
 	}
-	view := x.viewer.kept(e)
+	view := x.viewer.cached(e)
 	if view == nil || view.Err != nil {
 		return "", false, false
 	}
@@ -104,7 +107,7 @@ func (x *index) value(e *Entry) (value string, has, known bool) {
 	return value, has, true
 }
 
-// apply follows a change of an object, before and after which it was prev and next; nil: there was none.
+// apply applies a change of an object from prev to next; nil stands for no object.
 func (x *index) apply(prev, next *Entry) {
 	if prev != nil {
 		x.remove(prev)
@@ -124,22 +127,22 @@ func (x *index) add(e *Entry) {
 }
 
 func (x *index) remove(e *Entry) {
-	if _, aside := x.unknown.Delete(e); aside {
+	if _, unknown := x.unknown.Delete(e); unknown {
 		return
 	}
-	if value, has, _ := x.value(e); has { // as it was when it was added: views stay the same
+	if value, has, _ := x.value(e); has { // the value it was added with, for views do not change
 		x.postings.Delete(posting{value, e})
 	}
 }
 
-// copy returns an index that the changes of x do not reach.
+// copy returns a copy of the index, which shares nodes until one of them changes.
 func (x *index) copy() *index {
 	c := *x
 	c.postings, c.unknown = x.postings.Copy(), x.unknown.Copy()
 	return &c
 }
 
-// resolvable returns the entries aside whose value has become known, as their views were made meanwhile.
+// resolvable returns the unknown entries whose value is known now, because views were made.
 func (x *index) resolvable() (resolvable []*Entry) {
 	x.unknown.Scan(func(e *Entry) bool {
 		if _, _, known := x.value(e); known {
@@ -150,58 +153,58 @@ func (x *index) resolvable() (resolvable []*Entry) {
 	return resolvable
 }
 
-// resolve puts entries that were aside to their place. Some may have been replaced meanwhile.
+// resolve moves unknown entries to the postings, unless they have been replaced.
 func (x *index) resolve(entries []*Entry) {
 	for _, e := range entries {
-		if aside, _ := x.unknown.Get(e); aside == e {
+		if unknown, _ := x.unknown.Get(e); unknown == e {
 			x.unknown.Delete(e)
 			x.add(e)
 		}
 	}
 }
 
-// keys are those of the entries wanted: below prefix, and not before start.
+// keys is a range of keys: those that begin with prefix and are not before start.
 type keys struct{ prefix, start string }
 
 func (k keys) from() string { return max(k.prefix, k.start) }
 
 func (k keys) has(key string) bool { return key >= k.from() && strings.HasPrefix(key, k.prefix) }
 
-// count returns how many entries may have one of some values; nil: any.
+// count returns the number of entries that may have one of the values; nil stands for any value.
 func (x *index) count(values []string, k keys) int {
 	n := x.unknown.Len()
 	if values == nil {
 		return n + x.postings.Len()
 	}
 	for _, value := range values {
-		n += rank(x.postings, func(p posting) bool {
-			return p.value < value || p.value == value && (p.entry.Key < k.from() || strings.HasPrefix(p.entry.Key, k.prefix))
-		}) - rank(x.postings, func(p posting) bool { return p.value < value || p.value == value && p.entry.Key < k.from() })
+		before := func(p posting) bool { return p.value < value || p.value == value && p.entry.Key < k.from() }
+		within := func(p posting) bool { return p.value == value && strings.HasPrefix(p.entry.Key, k.prefix) }
+		n += rank(x.postings, func(p posting) bool { return before(p) || within(p) }) - rank(x.postings, before)
 	}
 	return n
 }
 
-// ascend calls f with the entries that have a value, in the order of their keys, until it returns false.
+// ascend calls f for the entries that have a value, in the order of their keys, until it returns false.
 func (x *index) ascend(value string, k keys, f func(*Entry) bool) {
 	x.postings.Ascend(posting{value, &Entry{Key: k.from()}}, func(p posting) bool {
 		return p.value == value && strings.HasPrefix(p.entry.Key, k.prefix) && f(p.entry)
 	})
 }
 
-// collect returns the entries that may have one of some values (nil: any), in the order of their keys.
+// collect returns the entries that may have one of the values, in the order of their keys; nil stands for any value.
 func (x *index) collect(values []string, k keys) (found []*Entry) {
-	take := func(e *Entry) bool {
+	add := func(e *Entry) bool {
 		if k.has(e.Key) {
 			found = append(found, e)
 		}
 		return true
 	}
-	ascend(x.unknown, k.prefix, k.start, take)
+	ascend(x.unknown, k.prefix, k.start, add)
 	if values == nil {
-		x.postings.Scan(func(p posting) bool { return take(p.entry) })
+		x.postings.Scan(func(p posting) bool { return add(p.entry) })
 	}
 	for _, value := range values {
-		x.ascend(value, k, take)
+		x.ascend(value, k, add)
 	}
 	slices.SortFunc(found, func(a, b *Entry) int { return strings.Compare(a.Key, b.Key) })
 	return found

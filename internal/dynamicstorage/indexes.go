@@ -7,39 +7,38 @@ import (
 )
 
 const (
-	// minIndexed is the least number of entries that are indexed; fewer are looked at one by one.
+	// minIndexed is the least number of entries of a resource with indexes. Fewer entries are scanned.
 	minIndexed = 256
-	// maxIndexes is the most indexes of a resource. One that nobody has asked for busyFor makes room for another.
+	// maxIndexes bounds the indexes of a resource. Further ones are made only after the janitor has dropped an unused one.
 	maxIndexes = 8
-	busyFor    = 10 * time.Second
-	// unusedFor is how long an index may go unused before its memory is given back.
+	// unusedFor is the time after which an unused index is dropped.
 	unusedFor = 5 * time.Minute
-	// maxResolved is how many entries are put to their place in an index while the resource is locked. When there are more, the index is
-	// made anew.
+	// maxResolved bounds the entries that are moved within an index while the resource is locked. If there are more, the
+	// index is built again.
 	maxResolved = 1024
 )
 
-// frozen are the indexes of one state of a resource, shared by its snapshots.
-type frozen struct {
-	// cache is that the state was, or is, of.
+// indexSet holds the indexes of one state of a resource. The snapshots of the state share it.
+type indexSet struct {
+	// cache is the cache that the state belongs to.
 	cache *cache
 
-	// mu guards indexes. They are never modified; when one is made it is added.
+	// mu guards the slice. The indexes in it are never modified.
 	mu      sync.Mutex
 	indexes []*index
 }
 
-func (f *frozen) find(key indexKey) *index {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return findIndex(f.indexes, key)
+func (s *indexSet) find(key indexKey) *index {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return findIndex(s.indexes, key)
 }
 
-// put adds an index, in place of one of the same.
-func (f *frozen) put(x *index) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.indexes = append(without(f.indexes, x.indexKey), x)
+// put adds an index, or replaces that of the same key.
+func (s *indexSet) put(x *index) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.indexes = append(without(s.indexes, x.indexKey), x)
 }
 
 func findIndex(indexes []*index, key indexKey) *index {
@@ -55,19 +54,19 @@ func without(indexes []*index, key indexKey) []*index {
 	return slices.DeleteFunc(slices.Clone(indexes), func(x *index) bool { return x.indexKey == key })
 }
 
-// freeze returns the indexes as they are now.
-func (c *cache) freeze() *frozen {
-	f := &frozen{cache: c}
+// freeze returns copies of the present indexes.
+func (c *cache) freeze() *indexSet {
+	s := &indexSet{cache: c}
 	for _, x := range c.indexes {
-		f.indexes = append(f.indexes, x.copy())
+		s.indexes = append(s.indexes, x.copy())
 	}
-	return f
+	return s
 }
 
-// index has the indexes follow a change.
-func (c *cache) index(prev, next *Entry) {
+// updateIndexes applies a change of an object to the indexes.
+func (c *cache) updateIndexes(prev, next *Entry) {
 	for _, x := range c.indexes {
-		if x.closed() { // its views go, so it cannot know any more where an entry is
+		if x.closed() { // its views are being dropped, so it can no longer find entries
 			c.indexes = without(c.indexes, x.indexKey)
 			continue
 		}
@@ -75,10 +74,10 @@ func (c *cache) index(prev, next *Entry) {
 	}
 }
 
-// postingBytes is about what an entry takes in an index, half-full nodes included.
+// postingBytes estimates the memory of an entry in an index, with half-full nodes.
 const postingBytes = 36
 
-// indexBytes is about the memory that the indexes take.
+// indexBytes estimates the memory of the indexes.
 func (c *cache) indexBytes() (bytes int64) {
 	for _, x := range c.indexes {
 		bytes += int64(x.postings.Len()+x.unknown.Len()) * postingBytes
@@ -86,55 +85,39 @@ func (c *cache) indexBytes() (bytes int64) {
 	return bytes
 }
 
-// closed says that the index is of a viewer that is not in use any more.
-func (k indexKey) closed() bool { return k.viewer != nil && k.viewer.closed.Load() }
-
-// makeRoom says whether there may be an index, dropping the one that was unused for the longest time if that is for long.
-func (c *cache) makeRoom(key indexKey, now time.Time) bool {
-	if len(c.indexes) < maxIndexes || findIndex(c.indexes, key) != nil {
-		return true
-	}
-	oldest := slices.MinFunc(c.indexes, func(a, b *index) int { return int(a.used.Load() - b.used.Load()) })
-	if oldest.idle(now) < busyFor {
-		return false
-	}
-	c.indexes = without(c.indexes, oldest.indexKey)
-	return true
+// hasRoom reports whether there may be an index.
+func (c *cache) hasRoom(key indexKey) bool {
+	return len(c.indexes) < maxIndexes || findIndex(c.indexes, key) != nil
 }
 
-func (x *index) idle(now time.Time) time.Duration {
-	return time.Duration(now.UnixNano() - x.used.Load())
-}
-
-// makeIndex makes an index of a snapshot, for it and for the snapshots to come. Nil: another one is being made, or there are
-// too many in use.
+// makeIndex builds an index of a snapshot, for it and for later snapshots. It returns nil if another index is being built or there
+// are too many.
 func (s *Snapshot) makeIndex(key indexKey) *index {
 	c, r := s.indexes.cache, s.resource
 	if !c.indexing.CompareAndSwap(false, true) {
 		return nil
 	}
 	defer c.indexing.Store(false)
-	now := r.store.options.Clock.Now()
-	r.mu.Lock()
-	room := c.makeRoom(key, now)
-	r.mu.Unlock()
+	r.mu.RLock()
+	room := c.hasRoom(key)
+	r.mu.RUnlock()
 	if !room {
 		return nil
 	}
 	x := buildIndex(key, s.entries)
-	x.used.Store(now.UnixNano())
+	x.used.Store(r.store.options.Clock.Now().UnixNano())
 	s.indexes.put(x)
 	r.adopt(x, s)
 	return x
 }
 
-// adopt brings an index of a snapshot up to date, and has the cache keep it so.
+// adopt adds a copy of a snapshot's index to the cache, up to date.
 func (r *Resource) adopt(x *index, s *Snapshot) {
 	live := x.copy()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := s.indexes.cache
-	if r.cache != c || r.ring.floor > s.since || !c.makeRoom(x.indexKey, r.store.options.Clock.Now()) {
+	if r.cache != c || r.ring.floor > s.since || !c.hasRoom(x.indexKey) {
 		return
 	}
 	for _, event := range r.ring.since(s.since) {
@@ -146,15 +129,15 @@ func (r *Resource) adopt(x *index, s *Snapshot) {
 	}
 }
 
-// settled returns an index of the snapshot with what has become known since it was made.
-func (s *Snapshot) settled(x *index) *index {
+// resolved returns an index of the snapshot with the values that have become known since it was built.
+func (s *Snapshot) resolved(x *index) *index {
 	known := x.resolvable()
 	switch {
 	case len(known) == 0:
 		return x
 	case len(known) > maxResolved:
-		if made := s.makeIndex(x.indexKey); made != nil {
-			return made
+		if built := s.makeIndex(x.indexKey); built != nil {
+			return built
 		}
 		return x
 	}
@@ -167,14 +150,14 @@ func (s *Snapshot) settled(x *index) *index {
 	}
 	live.resolve(known)
 	if c.frozen != s.indexes {
-		return x // outdated itself; the next one has it
+		return x // the snapshot is out of date; the next one has them
 	}
 	x = live.copy()
 	s.indexes.put(x)
 	return x
 }
 
-// dropIndexes drops indexes that nobody will ask, or has asked for long.
+// dropIndexes drops indexes of closed viewers and unused ones.
 func (r *Resource) dropIndexes(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +165,9 @@ func (r *Resource) dropIndexes(now time.Time) {
 		return
 	}
 	c, before := r.cache, len(r.cache.indexes)
-	c.indexes = slices.DeleteFunc(slices.Clone(c.indexes), func(x *index) bool { return x.closed() || x.idle(now) >= unusedFor })
+	c.indexes = slices.DeleteFunc(slices.Clone(c.indexes), func(x *index) bool {
+		return x.closed() || now.UnixNano()-x.used.Load() >= int64(unusedFor)
+	})
 	if len(c.indexes) != before && c.frozen != nil {
 		c.frozen = c.freeze()
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Keys in etcd are <prefix>/<group>/<plural>/<name> or <prefix>/<group>/<plural>/<namespace>/<name>. Other
-// keys below the prefix are not ours.
+// Keys in etcd are <prefix>/<group>/<plural>/<name> or <prefix>/<group>/<plural>/<namespace>/<name>. Other keys below the prefix
+// are ignored.
 
-// cleanPrefix returns a prefix as it stands before every key: with a leading and without a trailing slash.
+// cleanPrefix returns a prefix with a leading and without a trailing slash.
 func cleanPrefix(prefix string) string {
 	if prefix = path.Clean("/" + prefix); prefix != "/" {
 		return prefix
@@ -17,8 +17,8 @@ func cleanPrefix(prefix string) string {
 	return ""
 }
 
-// resourceOf returns the part of a full key that names the resource, "<group>/<plural>"; nil for keys of another shape.
-// It does not allocate: it is asked for every event below the prefix.
+// resourceOf returns the name of the resource in a full key, "<group>/<plural>"; nil for keys of another shape.
+// It does not allocate: it is called for every event below the prefix.
 func resourceOf(prefix string, key []byte) []byte {
 	if len(key) <= len(prefix) || string(key[:len(prefix)]) != prefix || key[len(prefix)] != '/' {
 		return nil
@@ -35,7 +35,7 @@ func resourceOf(prefix string, key []byte) []byte {
 	return rest[:group+1+plural]
 }
 
-// validKey says whether a key below a resource is "name" or "namespace/name".
+// validKey reports whether a key below a resource is "name" or "namespace/name".
 func validKey(key string) bool {
 	namespace, name, namespaced := strings.Cut(key, "/")
 	if !namespaced {
@@ -51,5 +51,5 @@ func prefixEnd(prefix string) string {
 			return prefix[:i] + string(prefix[i]+1)
 		}
 	}
-	return "\x00" // to etcd: no end
+	return "\x00" // means no end to etcd
 }

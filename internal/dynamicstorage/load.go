@@ -12,25 +12,27 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// load brings a resource into memory: it reads the resource at one revision, while the feed puts newer events aside,
-// and then applies those. As the read begins after the feed's events are put aside, and is linearizable, no event is missing between the two.
+// load brings a resource into memory. It reads the resource at one revision while newer events of the feed are buffered, and then
+// applies those. No event is missed: the read is linearizable, and begins after buffering does.
 type load struct {
 	done chan struct{} // closed by finish
 	err  error         // set before
 
-	// aside are the events of the feed since the load began. Guarded by the resource's mu.
-	aside []*clientv3.Event
-	// again: events were lost meanwhile, what was read is of no use. Guarded by the resource's mu.
-	again bool
+	// The resource's mu guards the fields below.
+
+	// buffered are the events of the feed since the load began.
+	buffered []*clientv3.Event
+	// restart: events were lost meanwhile, the resource has to be read again.
+	restart bool
 }
 
-// finish tells those who wait how the load ended; it is called once, with the resource's mu held.
+// finish ends the load. It is called once, with the resource's mu held.
 func (l *load) finish(err error) {
 	l.err = err
 	close(l.done)
 }
 
-// warm returns when the resource is in memory and up to date with the feed.
+// warm waits until the resource is in memory and up to date with the feed. It loads the resource if it is cold.
 func (r *Resource) warm(ctx context.Context) error {
 	r.touch()
 	for {
@@ -57,7 +59,8 @@ func (r *Resource) warm(ctx context.Context) error {
 	}
 }
 
-// startLoad starts loading a cold resource, unless that runs already. Nil: it is retired, or the store has stopped.
+// startLoad starts to load a cold resource, or returns the load that runs. It returns nil if the resource is retired or the store
+// has stopped.
 func (r *Resource) startLoad() *load {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,25 +87,25 @@ func (r *Resource) startLoadLocked() *load {
 	return l
 }
 
-// reload reads the resource anew: the feed has lost events. Cold resources have lost nothing.
+// reload loads the resource again because the feed has lost events. Cold resources have lost nothing.
 func (r *Resource) reload() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.load != nil:
-		r.load.again, r.load.aside = true, nil
+		r.load.restart, r.load.buffered = true, nil
 	case r.cache != nil:
 		r.counts.reloads.Add(1)
-		r.frozen = r.revisionLocked(r.store.feed.current())
-		r.outdateKeptLocked(r.frozen + 1)
+		r.reloadRevision = r.revisionLocked(r.store.feed.current())
+		r.outdateKeptLocked(r.reloadRevision + 1)
 		r.startLoadLocked()
 	}
 }
 
-// loadPause is the pause after a failed attempt to load a resource that watchers wait for.
-const loadPause = 200 * time.Millisecond
+// reloadBackoff is the pause after a failed reload.
+const reloadBackoff = 200 * time.Millisecond
 
-// runLoad loads until it succeeds. A first load gives up after an error: its readers are told.
+// runLoad loads until it succeeds. A first load gives up after an error, which its readers get.
 func (r *Resource) runLoad(ctx context.Context, l *load) {
 	select {
 	case <-r.store.feed.started:
@@ -113,27 +116,27 @@ func (r *Resource) runLoad(ctx context.Context, l *load) {
 		if finished {
 			return
 		}
-		if err == nil { // events were lost, at once again
+		if err == nil { // events were lost
 			continue
 		}
 		r.mu.Lock()
 		if r.load == l && (r.cache == nil || ctx.Err() != nil) {
 			r.resetLocked(err)
 		}
-		given := r.load != l
+		gaveUp := r.load != l
 		r.mu.Unlock()
-		if given {
+		if gaveUp {
 			return
 		}
-		klog.FromContext(ctx).V(1).Info("A resource could not be read again yet", "resource", r.name, "err", err)
+		klog.FromContext(ctx).V(1).Info("Reloading a resource failed, trying again", "resource", r.name, "err", err)
 		select {
-		case <-r.store.options.Clock.After(loadPause):
+		case <-r.store.options.Clock.After(reloadBackoff):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// tryLoad reads the resource and installs it.
+// tryLoad reads the resource and installs the result.
 func (r *Resource) tryLoad(ctx context.Context, l *load) (finished bool, err error) {
 	select {
 	case r.store.loads <- struct{}{}:
@@ -142,7 +145,7 @@ func (r *Resource) tryLoad(ctx context.Context, l *load) (finished bool, err err
 		return false, context.Cause(ctx)
 	}
 	r.mu.Lock()
-	l.again = false
+	l.restart = false
 	r.mu.Unlock()
 	entries := newTree()
 	revision, err := r.readAll(ctx, func(kv *mvccpb.KeyValue) { entries.Set(r.entry(ctx, kv)) })
@@ -151,31 +154,31 @@ func (r *Resource) tryLoad(ctx context.Context, l *load) (finished bool, err err
 		return false, err
 	}
 	fresh := &loaded{cache: newCache(entries, revision)}
-	fresh.events, fresh.lost = r.missed(entries)
+	fresh.netChanges, fresh.lost = r.netChanges(entries)
 	for {
-		finished, aside := r.install(l, fresh)
-		if finished || aside == nil {
+		finished, buffered := r.install(l, fresh)
+		if finished || buffered == nil {
 			return finished, nil
 		}
-		r.catchUp(ctx, fresh, aside)
+		r.applyBuffered(ctx, fresh, buffered)
 	}
 }
 
-// loaded is what a load has read.
+// loaded is the result of a load.
 type loaded struct {
 	cache *cache
-	// events are what watchers have missed, if the resource had been loaded before.
-	events []Event
-	// lost: watchers have missed events that cannot be known any more.
+	// netChanges replace the events that watchers have missed, if this is a reload.
+	netChanges []Event
+	// lost: there are events that watchers have missed and that cannot be replaced.
 	lost bool
-	// since are the events since the read.
-	since []Event
+	// later are the events since the read.
+	later []Event
 }
 
-// missed returns the events between the state before a reload and entries: for every object the net change, at the revision it
-// has now. When an object has gone, they cannot be told: the revision of its deletion is unknown, and with any
-// other one a client that goes on from the event next to it might never learn of the deletion.
-func (r *Resource) missed(entries *tree) (events []Event, lost bool) {
+// netChanges compares the state before a reload with entries. It returns one event for every object that has changed, at the
+// revision that it has now. If an object has been deleted, events are lost: the revision of the deletion is unknown, and
+// a client that resumed after a made-up revision might never learn of it.
+func (r *Resource) netChanges(entries *tree) (events []Event, lost bool) {
 	r.mu.Lock()
 	if r.cache == nil {
 		r.mu.Unlock()
@@ -190,7 +193,7 @@ func (r *Resource) missed(entries *tree) (events []Event, lost bool) {
 		case prev == nil:
 			events = append(events, Event{Revision: e.Revision, Entry: e})
 			return true
-		case prev.created != e.created: // deleted, and created anew
+		case prev.created != e.created: // deleted and created again
 			lost = true
 		case prev.Revision != e.Revision:
 			events = append(events, Event{Revision: e.Revision, Entry: e, Prev: prev})
@@ -203,37 +206,37 @@ func (r *Resource) missed(entries *tree) (events []Event, lost bool) {
 	return events, lost
 }
 
-// catchUp applies events that were put aside to what was read.
-func (r *Resource) catchUp(ctx context.Context, fresh *loaded, aside []*clientv3.Event) {
+// applyBuffered applies buffered events to the result of a load.
+func (r *Resource) applyBuffered(ctx context.Context, fresh *loaded, buffered []*clientv3.Event) {
 	r.mu.Lock()
-	own := r.recogniseLocked(aside)
+	writes := r.matchPendingLocked(buffered)
 	r.mu.Unlock()
-	for _, c := range r.decodeAll(ctx, aside, own) {
-		if event, news := fresh.cache.apply(c.key, c.entry, c.revision); news {
-			fresh.since = append(fresh.since, event)
+	for _, c := range r.decodeAll(ctx, buffered, writes) {
+		if event, applied := fresh.cache.apply(c.key, c.entry, c.revision); applied {
+			fresh.later = append(fresh.later, event)
 		}
 	}
 }
 
-// install makes what was read the resource's state when no events are left aside. Otherwise they are returned, to be
-// applied first; none: the load has to begin again.
-func (r *Resource) install(l *load, fresh *loaded) (finished bool, aside []*clientv3.Event) {
+// install makes the result of a load the resource's state. If there are buffered events, it returns them instead: the caller
+// applies them first. If it returns neither, the load has to start again.
+func (r *Resource) install(l *load, fresh *loaded) (finished bool, buffered []*clientv3.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.load != l: // released meanwhile
 		return true, nil
-	case l.again:
+	case l.restart:
 		return false, nil
-	case len(l.aside) > 0:
-		aside, l.aside = l.aside, nil
-		return false, aside
+	case len(l.buffered) > 0:
+		buffered, l.buffered = l.buffered, nil
+		return false, buffered
 	}
 	r.installLocked(fresh)
 	r.load = nil
 	r.counts.loads.Add(1)
 	l.finish(nil)
-	r.wakeLocked()
+	r.deliverLocked()
 	return true, nil
 }
 
@@ -245,11 +248,14 @@ func (r *Resource) installLocked(fresh *loaded) {
 			r.endWatchersLocked(ErrCompacted)
 		}
 	} else {
-		r.ring.reload(fresh.events, fresh.cache.loaded)
+		r.ring.reload(fresh.netChanges, fresh.cache.loaded)
 	}
-	for _, event := range fresh.since {
+	for _, event := range fresh.later {
 		r.ring.push(event)
 	}
 	r.cache = fresh.cache
-	r.forgetOldLocked()
+	r.notifyReloadLocked(r.reloadRevision)
+	for key := range r.pending {
+		r.dropAppliedLocked(key, r.cache.changed)
+	}
 }

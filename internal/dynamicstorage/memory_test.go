@@ -10,8 +10,9 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// TestHousekeeping: memory is given back in time, and not before.
-func TestHousekeeping(t *testing.T) {
+// TestJanitor: unused memory is freed in time, and not before.
+func TestJanitor(t *testing.T) {
+	t.Parallel()
 	clock := testclock.NewFakeClock(time.Now())
 	s, err := New(Options{Client: shared.client, Prefix: shared.Prefix(t), Clock: clock, IdleFor: time.Minute})
 	if err != nil {
@@ -19,7 +20,7 @@ func TestHousekeeping(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { defer close(done); s.keepHouse() }()
+	go func() { defer close(done); s.runJanitor() }()
 	feed := make(chan struct{})
 	go func() { defer close(feed); s.feed.run(ctx) }()
 	defer func() { cancel(); s.close(); <-done; <-feed; s.running.Wait() }()
@@ -47,8 +48,8 @@ func TestHousekeeping(t *testing.T) {
 			}
 		}
 	}
-	step(housekeepingPeriod, func() bool { return e.views.Load() == nil })
-	step(housekeepingPeriod, func() bool {
+	step(janitorInterval, func() bool { return e.views.Load() == nil })
+	step(janitorInterval, func() bool {
 		idle.mu.RLock()
 		defer idle.mu.RUnlock()
 		return len(idle.kept) == 0 && idle.cache == nil
@@ -67,6 +68,7 @@ func TestHousekeeping(t *testing.T) {
 }
 
 func TestCompaction(t *testing.T) {
+	t.Parallel()
 	e := ownEtcd(t)
 	s := run(t, Options{Client: e.client, Prefix: "/x"})
 	r := s.Resource("g", "p")
@@ -79,7 +81,7 @@ func TestCompaction(t *testing.T) {
 	for i := range 6 { // of two replicas one compacts, up to where etcd was a turn ago
 		kept := put(t, r, "x", fmt.Sprint(i)).Revision
 		for _, c := range []*compactor{first, second} {
-			if err := c.turn(deadline(t)); err != nil {
+			if err := c.tick(deadline(t)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -97,6 +99,7 @@ func TestCompaction(t *testing.T) {
 
 // TestExactReadsFromMemory: recent states come from snapshots and events in memory, with the same result as from etcd.
 func TestExactReadsFromMemory(t *testing.T) {
+	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 20, KeptSnapshots: 2})
 	r := s.Resource("g", "p")
 	snapshot(t, r, ReadAt{})

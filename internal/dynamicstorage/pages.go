@@ -7,7 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Pages are as large as memory allows, not knowing the size of the objects that come next.
+// Pages are as large as pageBytes allows if the next objects are as large as the last ones.
 const (
 	firstPage = 200
 	minPage   = 20
@@ -15,43 +15,43 @@ const (
 	pageBytes = 8 << 20
 )
 
-// span is a range of full keys at a revision; 0: the present one.
-type span struct {
+// keyRange is a range of full keys at a revision; 0 stands for the present one.
+type keyRange struct {
 	from, to string
 	revision int64
 }
 
-// readAll reads the whole resource at the present revision, which is returned.
+// readAll reads the whole resource at the present revision, which it returns.
 func (r *Resource) readAll(ctx context.Context, f func(*mvccpb.KeyValue)) (int64, error) {
-	return r.readPages(ctx, span{from: r.prefix, to: prefixEnd(r.prefix)}, func(kv *mvccpb.KeyValue) bool {
+	return r.readPages(ctx, keyRange{from: r.prefix, to: prefixEnd(r.prefix)}, func(kv *mvccpb.KeyValue) bool {
 		f(kv)
 		return ctx.Err() == nil
 	})
 }
 
-// readPages calls f with what etcd holds for keys of the resource in a span, page by page and all at the same
-// revision, until it returns false. Keys that are not those of objects are skipped. The revision read at is returned.
-func (r *Resource) readPages(ctx context.Context, s span, f func(*mvccpb.KeyValue) bool) (int64, error) {
+// readPages calls f for the keys of a range in etcd, page by page, all at the same revision, until it returns false. It skips keys
+// that do not belong to objects. It returns the revision.
+func (r *Resource) readPages(ctx context.Context, k keyRange, f func(*mvccpb.KeyValue) bool) (int64, error) {
 	limit := int64(firstPage)
 	for {
-		resp, err := r.store.client.Get(ctx, s.from, clientv3.WithRange(s.to), clientv3.WithRev(s.revision), clientv3.WithLimit(limit))
+		resp, err := r.store.client.Get(ctx, k.from, clientv3.WithRange(k.to), clientv3.WithRev(k.revision), clientv3.WithLimit(limit))
 		if err != nil {
 			return 0, etcdError(ctx, "reading from etcd", err)
 		}
-		if s.revision == 0 {
-			s.revision = resp.Header.Revision
+		if k.revision == 0 {
+			k.revision = resp.Header.Revision
 		}
 		size := 0
 		for i, kv := range resp.Kvs {
 			size += len(kv.Value) + len(kv.Key)
-			resp.Kvs[i] = nil // so that what f does not keep can go
+			resp.Kvs[i] = nil // f keeps those that it needs
 			if r.owns(kv) && !f(kv) {
-				return s.revision, context.Cause(ctx)
+				return k.revision, context.Cause(ctx)
 			}
-			s.from = string(kv.Key) + "\x00"
+			k.from = string(kv.Key) + "\x00"
 		}
 		if !resp.More || len(resp.Kvs) == 0 {
-			return s.revision, nil
+			return k.revision, nil
 		}
 		limit = nextLimit(len(resp.Kvs), size)
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Pairs are names with their values, in one string: labels and fields of an object, for a tenth of what a map takes. They are
-// immutable, and equal (==) when they have the same names and values. The zero value has none.
+// Pairs are names with their values: the labels or fields of an object. They are one string, a tenth of the size of a map. They
+// are immutable, and equal (==) if they have the same names and values. The zero value has none.
 type Pairs struct {
-	// packed is every name and value, each after its length, in the order of the names.
+	// packed has every name and value, each preceded by its length, in the order of the names.
 	packed string
 }
 
@@ -38,7 +38,7 @@ func appendSized(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// cutSized returns the string that packed begins with, and what follows it.
+// cutSized returns the first string in packed, and the rest.
 func cutSized(packed string) (s, rest string) {
 	size, at, shift := 0, 0, 0
 	for ; packed[at] >= 0x80; at++ {
@@ -64,7 +64,7 @@ func (p Pairs) All() iter.Seq2[string, string] {
 	}
 }
 
-// Lookup returns the value of a name, and whether there is one.
+// Lookup returns the value of a name, and reports whether there is one.
 func (p Pairs) Lookup(name string) (value string, ok bool) {
 	var n string
 	for rest := p.packed; rest != ""; {
@@ -83,7 +83,7 @@ func (p Pairs) Get(name string) string {
 	return value
 }
 
-// Has says whether there is a name.
+// Has reports whether there is a name.
 func (p Pairs) Has(name string) bool {
 	_, ok := p.Lookup(name)
 	return ok

@@ -30,6 +30,7 @@ func FuzzPairs(f *testing.F) {
 }
 
 func TestNoPairs(t *testing.T) {
+	t.Parallel()
 	if p := PairsOf(nil); p != (Pairs{}) || p.Len() != 0 || p.Has("") || PairsOf(map[string]string{}) != p {
 		t.Errorf("%q", p)
 	}

@@ -2,96 +2,129 @@ package dynamicstorage
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
-// Pauses before progress requests. Events that bring the wanted revision are mostly on their way already,
-// so the first request waits for them a little. Without anybody waiting, progress is still asked for now and then, so that
-// bookmarks of quiet resources move on.
+// Intervals of progress requests. The events that bring a wanted revision are mostly on their way already, so the first
+// request is delayed a little. While no reader waits, progress is still requested now and then, so that the bookmarks of
+// quiet resources advance.
 const (
-	firstAsk = time.Millisecond
-	lastAsk  = 100 * time.Millisecond
-	idleAsk  = 20 * time.Second
-	// muteAfter is how long etcd may leave requests unanswered before reads do not wait for it any more.
-	muteAfter = time.Second
+	firstRequest = time.Millisecond
+	maxInterval  = 100 * time.Millisecond
+	idleInterval = 20 * time.Second
+	// silentAfter is how long etcd may leave requests unanswered until reads stop waiting for it.
+	silentAfter = time.Second
 )
 
-// progress asks etcd how far the feed's watch is, as long as somebody wants to know. It belongs to the feed's goroutine.
-type progress struct {
-	feed  *feed
-	timer clock.Timer
-	pause time.Duration // before the next request; 0 while nobody waits
-	// since is when the first request was sent that has had no answer; zero if there is none.
-	since time.Time
+// progressRequester asks etcd for the progress of the feed's watch while readers wait for it. It belongs to the feed's goroutine.
+type progressRequester struct {
+	feed     *feed
+	watcher  clientv3.Watcher
+	timer    clock.Timer
+	interval time.Duration // until the next request; 0 while no reader waits
+	// unanswered is the time of the first request that has had no answer; zero if there is none.
+	unanswered time.Time
 }
 
-func newProgress(f *feed) *progress {
-	p := &progress{feed: f, timer: f.store.options.Clock.NewTimer(idleAsk)}
-	if f.waited() {
+func newProgressRequester(f *feed, watcher clientv3.Watcher) *progressRequester {
+	p := &progressRequester{feed: f, watcher: watcher, timer: f.store.options.Clock.NewTimer(idleInterval)}
+	if f.hasWaiting() {
 		p.wanted()
 	}
 	return p
 }
 
-func (p *progress) stop() { p.timer.Stop() }
-
-// wanted: somebody waits for a revision.
-func (p *progress) wanted() {
-	if p.pause == 0 {
-		p.schedule(firstAsk)
+// wanted schedules a request because a reader waits for a revision.
+func (p *progressRequester) wanted() {
+	if p.interval != 0 {
+		return
 	}
-}
-
-func (p *progress) schedule(pause time.Duration) {
-	p.pause = pause
 	p.timer.Stop()
 	select {
 	case <-p.timer.C():
 	default:
 	}
-	p.timer.Reset(pause)
+	p.interval = firstRequest
+	p.timer.Reset(firstRequest)
 }
 
-// ask sends a request if somebody still waits, or nobody has asked for long.
-func (p *progress) ask(ctx context.Context) {
-	waited := p.feed.waited()
-	if p.feed.unsupported {
-		p.pause = 0
-		p.timer.Reset(idleAsk)
-		return
-	}
-	if !waited && p.pause != 0 {
-		p.pause = 0
-		p.timer.Reset(idleAsk)
+// request sends a request if a reader still waits, or if there was none for idleInterval.
+func (p *progressRequester) request(ctx context.Context) {
+	waiting := p.feed.hasWaiting()
+	if p.feed.noProgress || !waiting && p.interval != 0 {
+		p.interval = 0
+		p.timer.Reset(idleInterval)
 		return
 	}
 	now := p.feed.store.options.Clock.Now()
-	if p.since.IsZero() {
-		p.since = now
-	} else if waited && now.Sub(p.since) > muteAfter && !p.feed.muted.Swap(true) {
+	if p.unanswered.IsZero() {
+		p.unanswered = now
+	} else if waiting && now.Sub(p.unanswered) > silentAfter && !p.feed.silent.Swap(true) {
 		klog.FromContext(ctx).V(1).Info("etcd does not answer progress requests, consistent reads go to etcd")
 	}
-	if err := p.feed.store.client.RequestProgress(ctx); err != nil {
-		klog.FromContext(ctx).V(2).Info("Progress could not be asked for", "err", err)
+	if err := p.watcher.RequestProgress(ctx); err != nil {
+		klog.FromContext(ctx).V(2).Info("Progress request failed", "err", err)
 	}
-	if waited {
-		p.pause = min(max(firstAsk, 2*p.pause), lastAsk)
-		p.timer.Reset(p.pause)
-	} else {
-		p.timer.Reset(idleAsk)
+	if !waiting {
+		p.timer.Reset(idleInterval)
+		return
 	}
+	p.interval = min(max(firstRequest, 2*p.interval), maxInterval)
+	p.timer.Reset(p.interval)
 }
 
-// answered: etcd has told how far the watch is.
-func (p *progress) answered() {
-	p.since = time.Time{}
-	if !p.feed.unsupported {
-		p.feed.muted.Store(false)
+// answered: etcd has reported the progress of the watch.
+func (p *progressRequester) answered() {
+	p.unanswered = time.Time{}
+	if !p.feed.noProgress {
+		p.feed.silent.Store(false)
 	}
-	if p.pause > firstAsk { // the next to wait does not suffer from how long this took
-		p.pause = firstAsk
+	p.interval = min(p.interval, firstRequest) // the next reader starts over
+}
+
+// checkVersion determines whether etcd may be sent progress requests. Older versions could report progress past events that they
+// had not sent yet (etcd issue 15220); with those, consistent reads go to etcd. An etcd in the same process has no endpoints,
+// and is new enough.
+func (f *feed) checkVersion(ctx context.Context) error {
+	client := f.store.client
+	for _, endpoint := range client.Endpoints() {
+		status, err := client.Status(ctx, endpoint)
+		if err != nil {
+			continue // the feed will not watch an endpoint that is down
+		}
+		supported, err := supportsProgress(status.Version)
+		if err != nil {
+			return err
+		}
+		if !supported {
+			klog.FromContext(ctx).Info("etcd is too old for progress requests, consistent reads go to etcd",
+				"endpoint", endpoint, "version", status.Version)
+			f.noProgress = true
+			f.silent.Store(true)
+			return nil
+		}
 	}
+	return nil
+}
+
+// supportsProgress reports whether an etcd of a version reports the progress of watches correctly.
+func supportsProgress(version string) (bool, error) {
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
+		return false, fmt.Errorf("version of etcd %q: %w", version, err)
+	}
+	switch {
+	case major != 3:
+		return major > 3, nil
+	case minor == 4:
+		return patch >= 31, nil
+	case minor == 5:
+		return patch >= 13, nil
+	}
+	return minor > 5, nil
 }

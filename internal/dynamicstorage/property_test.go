@@ -14,6 +14,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/time/rate"
 )
 
 var (
@@ -34,6 +35,7 @@ var (
 //
 // Meanwhile and at the end, what is in memory is compared with etcd.
 func TestProperties(t *testing.T) {
+	t.Parallel()
 	seed := *propertySeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
@@ -48,7 +50,7 @@ func TestProperties(t *testing.T) {
 	}
 	for _, store := range p.stores[1:] {
 		for n, plural := range propertyResources {
-			store.Resource("g", plural).rota.pace = pace{cost: time.Duration(1+n) * time.Millisecond} // watchers queue
+			store.Resource("g", plural).deliveries.limit = rate.Every(time.Duration(1+n) * time.Millisecond) // watchers queue
 		}
 	}
 	var recorded sync.WaitGroup
@@ -123,7 +125,7 @@ type observed struct {
 func (p *property) open(strict bool, options Options) *observed {
 	options.Client, options.Prefix = p.etcd.client, "/p"
 	if !strict {
-		options.Client = p.etcd.through(p.t)
+		options.Client = p.etcd.proxy.dial(p.t)
 	}
 	if p.transform {
 		options.Transform = marked{}

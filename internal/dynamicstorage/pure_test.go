@@ -15,6 +15,7 @@ import (
 )
 
 func TestCleanPrefix(t *testing.T) {
+	t.Parallel()
 	for given, want := range map[string]string{"": "", "/": "", "registry": "/registry", "/registry/": "/registry", "/a//b/": "/a/b"} {
 		if got := cleanPrefix(given); got != want {
 			t.Errorf("%q: %q, want %q", given, got, want)
@@ -26,7 +27,7 @@ func TestResourceOf(t *testing.T) {
 	for key, want := range map[string]string{
 		"/r/g/p/x":      "g/p",
 		"/r/g/p/n/x":    "g/p",
-		"/r/g/p/n/x/y":  "g/p", // the shape below is validKey's affair
+		"/r/g/p/n/x/y":  "g/p", // validKey checks the rest
 		"/r/g/p/":       "g/p",
 		"/r/g/p":        "",
 		"/r/g":          "",
@@ -65,6 +66,7 @@ func FuzzResourceOf(f *testing.F) {
 }
 
 func TestValidKey(t *testing.T) {
+	t.Parallel()
 	for key, want := range map[string]bool{"x": true, "n/x": true, "": false, "/": false, "/x": false, "n/": false, "a/b/c": false} {
 		if got := validKey(key); got != want {
 			t.Errorf("%q: %v", key, got)
@@ -73,6 +75,7 @@ func TestValidKey(t *testing.T) {
 }
 
 func TestPrefixEnd(t *testing.T) {
+	t.Parallel()
 	for prefix, want := range map[string]string{"/a/": "/a0", "a\xff": "b", "\xff": "\x00", "": "\x00"} {
 		if got := prefixEnd(prefix); got != want {
 			t.Errorf("%q: %q, want %q", prefix, got, want)
@@ -81,6 +84,7 @@ func TestPrefixEnd(t *testing.T) {
 }
 
 func TestNextLimit(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ n, size, want int }{{200, 200 * 100, maxPage}, {200, 200 * 8192, 1024}, {10, 10 << 20, minPage}, {10, 0, maxPage}} {
 		if got := nextLimit(c.n, c.size); got != int64(c.want) {
 			t.Errorf("%+v: %d", c, got)
@@ -88,18 +92,20 @@ func TestNextLimit(t *testing.T) {
 	}
 }
 
-func TestReportsProgress(t *testing.T) {
+func TestSupportsProgress(t *testing.T) {
+	t.Parallel()
 	for version, want := range map[string]bool{"3.3.27": false, "3.4.30": false, "3.4.31": true, "3.5.12": false, "3.5.13": true, "3.6.0-rc.1": true, "3.7.3": true, "4.0.0": true, "2.3.8": false} {
-		if got, err := reportsProgress(version); err != nil || got != want {
+		if got, err := supportsProgress(version); err != nil || got != want {
 			t.Errorf("%s: %v, %v", version, got, err)
 		}
 	}
-	if _, err := reportsProgress("new"); err == nil {
+	if _, err := supportsProgress("new"); err == nil {
 		t.Error("no error")
 	}
 }
 
 func TestEtcdErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		err, want error
 	}{
@@ -141,8 +147,9 @@ func TestEtcdErrors(t *testing.T) {
 	}
 }
 
-// TestRing compares a ring with a slice of all events there ever were.
+// TestRing compares a ring with a slice of all events.
 func TestRing(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		const start = 10
@@ -187,7 +194,8 @@ func checkRing(t *testing.T, r *ring, all []Event, rnd *rand.Rand) {
 	}
 	var got []Event
 	for at := from; len(r.since(at)) > 0; at = got[len(got)-1].Revision {
-		got, _ = r.read(got, at, "", 1+rnd.IntN(5))
+		batch, _ := r.read(at, "", 1+rnd.IntN(5))
+		got = append(got, batch...)
 	}
 	want := slices.DeleteFunc(slices.Clone(all), func(e Event) bool { return e.Revision <= from })
 	if !slices.Equal(got, want) {
@@ -195,8 +203,9 @@ func checkRing(t *testing.T, r *ring, all []Event, rnd *rand.Rand) {
 	}
 }
 
-// TestRingReload: net changes are for those only who were there before.
+// TestRingReload: net changes are only for readers that have read before the reload.
 func TestRingReload(t *testing.T) {
+	t.Parallel()
 	r := newRing(100, 1000, 10)
 	for revision := int64(11); revision <= 20; revision++ {
 		r.push(Event{Revision: revision})
@@ -234,6 +243,7 @@ func TestRingReload(t *testing.T) {
 
 // TestCacheAndUndo applies random changes to a cache and undoes them.
 func TestCacheAndUndo(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 4))
 	c := newCache(newTree(), 10)
 	model := map[string]int64{}
@@ -285,6 +295,7 @@ func stateOf(entries *tree) string {
 }
 
 func TestCount(t *testing.T) {
+	t.Parallel()
 	entries := newTree()
 	var keys []string
 	for _, namespace := range []string{"a", "b", "c"} {

@@ -8,18 +8,18 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// ReadMode says which state a read may be answered from.
+// ReadMode says which states a read may return.
 type ReadMode int
 
 const (
-	// Consistent: a state that has all that was written before the read began.
+	// Consistent is a state with all writes that were done when the read began.
 	Consistent ReadMode = iota
-	// Any: whatever is at hand.
+	// Any is the state in memory, however old it is.
 	Any
-	// NotOlderThan: a state at ReadAt.Revision or later. Such a state is waited for, though not for long: then the
-	// error is a *FutureRevisionError.
+	// NotOlderThan is a state at ReadAt.Revision or later. The read waits for it; after Options.WaitFor the error is a
+	// *FutureRevisionError.
 	NotOlderThan
-	// Exact: the state at ReadAt.Revision. If it does not exist yet, the error is a *FutureRevisionError.
+	// Exact is the state at ReadAt.Revision. If that does not exist yet, the error is a *FutureRevisionError.
 	Exact
 )
 
@@ -29,7 +29,7 @@ type ReadAt struct {
 	Revision int64
 }
 
-// Get returns the entry of a key, and the revision it was read at. The error is ErrNotFound when there is none.
+// Get returns the entry of a key, and the revision at which it was read. The error is ErrNotFound if there is none.
 func (r *Resource) Get(ctx context.Context, key string, at ReadAt) (*Entry, int64, error) {
 	if !validKey(key) {
 		return nil, 0, fmt.Errorf("%w: %q", ErrInvalidKey, key)
@@ -37,15 +37,15 @@ func (r *Resource) Get(ctx context.Context, key string, at ReadAt) (*Entry, int6
 	if at.Mode == Exact {
 		return r.getExact(ctx, key, at)
 	}
-	inFeed, err := r.reach(ctx, at)
+	reached, err := r.waitFor(ctx, at)
 	if err != nil {
 		return nil, 0, err
 	}
-	if inFeed {
+	if reached {
 		if e, revision, ok := r.cached(key, at.Mode == Any); ok {
 			return found(e, revision)
 		}
-		r.startLoad() // for those who come next
+		r.startLoad() // for later reads
 	}
 	return r.getStored(ctx, key, 0)
 }
@@ -57,12 +57,12 @@ func found(e *Entry, revision int64) (*Entry, int64, error) {
 	return e, revision, nil
 }
 
-// reach waits until the feed has reached what a read asks for. False: it has not, a consistent read has to go to etcd.
-func (r *Resource) reach(ctx context.Context, at ReadAt) (inFeed bool, err error) {
+// waitFor waits until the feed has reached the state that a read needs. It reports false if a consistent read has to go to etcd.
+func (r *Resource) waitFor(ctx context.Context, at ReadAt) (reached bool, err error) {
 	switch at.Mode {
 	case Consistent:
-		_, inFeed, err := r.waitConsistent(ctx)
-		return inFeed, err
+		_, reached, err := r.waitConsistent(ctx)
+		return reached, err
 	case NotOlderThan:
 		return true, r.store.waitNotOlderThan(ctx, at.Revision)
 	default:
@@ -70,32 +70,33 @@ func (r *Resource) reach(ctx context.Context, at ReadAt) (inFeed bool, err error
 	}
 }
 
-// waitConsistent is Store.waitConsistent, counted.
-func (r *Resource) waitConsistent(ctx context.Context) (revision int64, inFeed bool, err error) {
-	revision, inFeed, err = r.store.waitConsistent(ctx)
+// waitConsistent is Store.waitConsistent with counters.
+func (r *Resource) waitConsistent(ctx context.Context) (revision int64, reached bool, err error) {
+	revision, reached, err = r.store.waitConsistent(ctx)
 	switch {
 	case err != nil:
-	case inFeed:
+	case reached:
 		r.counts.inMemory.Add(1)
 	default:
 		r.counts.passedOn.Add(1)
 	}
-	return revision, inFeed, err
+	return revision, reached, err
 }
 
-// cached looks a key up in memory. False: the resource is cold, or not up to date and may not be outdated.
-func (r *Resource) cached(key string, outdated bool) (*Entry, int64, bool) {
+// cached returns the entry of a key in the cache. It reports false if the resource is cold, or if it is being reloaded and stale
+// entries are not allowed.
+func (r *Resource) cached(key string, stale bool) (*Entry, int64, bool) {
 	r.touch()
 	fed := r.store.feed.current()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if r.cache == nil || r.load != nil && !outdated {
+	if r.cache == nil || r.load != nil && !stale {
 		return nil, 0, false
 	}
 	return r.cache.get(key), r.revisionLocked(fed), true
 }
 
-// getExact returns an entry at a revision.
+// getExact returns the entry of a key at a revision.
 func (r *Resource) getExact(ctx context.Context, key string, at ReadAt) (*Entry, int64, error) {
 	s, err := r.Snapshot(ctx, at)
 	if err != nil {
@@ -108,7 +109,7 @@ func (r *Resource) getExact(ctx context.Context, key string, at ReadAt) (*Entry,
 	return found(e, s.Revision)
 }
 
-// getStored reads a key from etcd, at a revision if it is not 0.
+// getStored reads a key from etcd; revision 0 is the present one.
 func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*Entry, int64, error) {
 	resp, err := r.store.client.Get(ctx, r.fullKey(key), clientv3.WithRev(revision))
 	if err != nil {
@@ -123,8 +124,8 @@ func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*
 	return found(r.entry(ctx, resp.Kvs[0]), revision)
 }
 
-// Snapshot returns the state of the resource. One that is not in memory any more is read from etcd, by its Ascend: that is
-// where it may turn out to be compacted.
+// Snapshot returns the state of the resource. If that is not in memory any more, Ascend reads it from etcd. Ascend then returns
+// ErrCompacted if etcd does not have it either.
 func (r *Resource) Snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 	s, err := r.snapshot(ctx, at)
 	switch {
@@ -142,7 +143,7 @@ func (r *Resource) snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 		return r.exact(ctx, at.Revision)
 	}
 	if at.Mode == Any {
-		if s := r.outdated(); s != nil {
+		if s := r.stale(); s != nil {
 			return s, nil
 		}
 	}
@@ -150,30 +151,30 @@ func (r *Resource) snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 		return nil, err
 	}
 	for {
-		revision, inFeed, err := at.Revision, true, error(nil)
+		revision, reached, err := at.Revision, true, error(nil)
 		if at.Mode == Consistent {
-			revision, inFeed, err = r.waitConsistent(ctx)
+			revision, reached, err = r.waitConsistent(ctx)
 		} else if at.Mode == NotOlderThan {
 			err = r.store.waitNotOlderThan(ctx, at.Revision)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if !inFeed {
+		if !reached {
 			return &Snapshot{Revision: revision, resource: r}, nil
 		}
 		if s := r.present(); s != nil {
 			return s, nil
 		}
-		// The feed has lost events meanwhile, and the resource is being loaded again.
+		// The feed has lost events meanwhile, and the resource is being reloaded.
 		if err := r.warm(ctx); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// outdated returns the state at hand, even if it is not up to date; nil if there is none.
-func (r *Resource) outdated() *Snapshot {
+// stale returns the state in memory, even during a reload; nil if the resource is cold.
+func (r *Resource) stale() *Snapshot {
 	r.touch()
 	fed := r.store.feed.current()
 	r.mu.Lock()
@@ -201,26 +202,26 @@ func (r *Resource) snapshotLocked(fed int64) *Snapshot {
 	return s
 }
 
-// maxUndo is the number of events that are undone, at most, to come to an older state.
+// maxUndo bounds the events that are undone to get an older state.
 const maxUndo = 4096
 
 // errNoRevision: revisions begin at 1.
-var errNoRevision = errors.New("not a revision")
+var errNoRevision = errors.New("invalid revision")
 
-// exact returns the state at a revision: from memory, if it can be had from it, else from etcd.
+// exact returns the state at a revision, from memory if possible, else from etcd.
 func (r *Resource) exact(ctx context.Context, revision int64) (*Snapshot, error) {
 	if revision <= 0 {
 		return nil, fmt.Errorf("%w: %d", errNoRevision, revision)
 	}
 	if !r.store.feed.reached(revision) {
-		current, inFeed, err := r.store.waitConsistent(ctx)
+		current, reached, err := r.store.waitConsistent(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if current < revision {
 			return nil, &FutureRevisionError{Requested: revision, Current: current}
 		}
-		if !inFeed {
+		if !reached {
 			return &Snapshot{Revision: revision, resource: r}, nil
 		}
 	}
@@ -230,7 +231,7 @@ func (r *Resource) exact(ctx context.Context, revision int64) (*Snapshot, error)
 	return &Snapshot{Revision: revision, resource: r}, nil
 }
 
-// past returns the state of a revision that the feed has reached; nil if it is not to be had from memory.
+// past returns the state at a revision that the feed has reached; nil if memory does not have it.
 func (r *Resource) past(revision int64) *Snapshot {
 	r.touch()
 	r.mu.Lock()

@@ -8,37 +8,37 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// catchUp reads events from etcd that the ring does not have any more. They are put before the ring if they fit there, so that the
-// watchers that come next find them: after a restart of the server all clients come back with old revisions. Otherwise they
-// are returned, a part at a time, so that a slow watcher holds no more than one.
+// catchUp reads events from etcd that the ring does not have any more. They are prepended to the ring if they fit, so that the
+// next watchers find them there: after a restart of the server all clients come back with old revisions. Otherwise they are
+// returned, in parts, so that a slow watcher holds no more than one part in memory.
 func (w *Watcher) catchUp(ctx context.Context) ([]Event, error) {
 	r := w.resource
 	select {
 	case r.replays <- struct{}{}:
 		defer func() { <-r.replays }()
-	case <-w.wake: // closed, perhaps
+	case <-w.wake: // perhaps closed
 		return nil, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	after, floor, err := w.behind()
-	if err != nil || after >= floor { // somebody else has brought the events
+	after, floor, err := w.missing()
+	if err != nil || after >= floor { // another watcher has prepended them
 		return nil, err
 	}
-	replayed, err := r.replay(ctx, after, floor)
+	part, err := r.replay(ctx, after, floor)
 	if err != nil {
 		return nil, err
 	}
-	return w.enter(replayed, floor)
+	return w.prepend(part, floor)
 }
 
-// behind returns where the watcher is and where the ring begins; the same if the watcher can read it.
-func (w *Watcher) behind() (after, floor int64, err error) {
+// missing returns the range of revisions between the watcher and the ring; it is empty if the watcher can read the ring.
+func (w *Watcher) missing() (after, floor int64, err error) {
 	r := w.resource
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	switch {
-	case w.era != r.era:
+	case w.generation != r.generation:
 		return 0, 0, r.ended
 	case r.ring.reaches(w.revision, w.reloads):
 		return w.revision, w.revision, nil
@@ -46,59 +46,63 @@ func (w *Watcher) behind() (after, floor int64, err error) {
 	return w.revision, r.ring.floor, nil
 }
 
-// enter joins the ring with the events before its floor, or returns them if the ring does not take them.
-func (w *Watcher) enter(replayed *replayed, floor int64) ([]Event, error) {
+// prepend adds replayed events to the ring, or returns them if there is no room.
+func (w *Watcher) prepend(part *replayPart, floor int64) ([]Event, error) {
 	r := w.resource
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w.era != r.era {
+	if w.generation != r.generation {
 		return nil, r.ended
 	}
-	if replayed.complete && r.ring.floor == floor && r.ring.prepend(replayed.events, w.revision) {
+	if part.complete && r.ring.floor == floor && r.ring.prepend(part.events, w.revision) {
 		return nil, nil
 	}
-	w.revision, w.reloads = replayed.revision, r.ring.reloads
-	return replayed.events, nil
+	w.revision, w.reloads = part.revision, r.ring.reloads
+	return part.events, nil
 }
 
-// Replays are read in parts, about this large.
+// Parts of a replay are about this large.
 const (
 	replayEvents = 2000
 	replayBytes  = 2 << 20
 )
 
-// replayed is a part of the history.
-type replayed struct {
+// replayPart is a part of the history.
+type replayPart struct {
 	events []Event
 	bytes  int64
 	// revision: there are no other events up to it.
 	revision int64
-	// complete: the part reaches to where it should end.
+	// complete: the part reaches the revision that was asked for.
 	complete bool
 }
 
 const (
-	// replayAsk is how long to wait for an answer of etcd before it is asked for its progress. It brings watches that begin in the past
-	// up to date every 100 ms.
-	replayAsk = 20 * time.Millisecond
-	// replayAsks is how often it is asked in vain, for five seconds or longer: a process that has to wait for a processor asks less often.
-	replayAsks = 250
+	// replayInterval is the time between progress requests. etcd brings watches that begin in the past up to date every 100 ms.
+	replayInterval = 20 * time.Millisecond
+	// replayRequests bounds the progress requests without an answer, to five seconds or more. They are counted, not timed,
+	// because a process without CPU time sends fewer.
+	replayRequests = 250
 )
 
-// replay reads the events after a revision and up to another from etcd, or the first part of them. ErrCompacted: etcd does not
-// have them any more.
-func (r *Resource) replay(ctx context.Context, after, upTo int64) (*replayed, error) {
-	ctx, cancel := context.WithCancel(ownStream(clientv3.WithRequireLeader(ctx)))
-	defer cancel()
+// errNoProgress ends a replay whose watch etcd does not report the progress of.
+var errNoProgress = errors.New("etcd does not report the progress of the watch")
+
+// replay reads the events after one revision and up to another from etcd, or the first part of them. The error is ErrCompacted
+// when etcd does not have them any more.
+func (r *Resource) replay(ctx context.Context, after, upTo int64) (*replayPart, error) {
 	store := r.store
-	stop := context.AfterFunc(store.background, cancel)
-	defer stop()
-	responses := store.client.Watch(ctx, r.prefix, clientv3.WithPrefix(), clientv3.WithRev(after+1),
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	defer context.AfterFunc(store.background, cancel)()
+	watcher := store.options.NewWatcher()
+	defer func() { _ = watcher.Close() }()
+	responses := watcher.Watch(ctx, r.prefix, clientv3.WithPrefix(), clientv3.WithRev(after+1),
 		clientv3.WithPrevKV(), clientv3.WithCreatedNotify(), clientv3.WithFragment())
-	timer := store.options.Clock.NewTimer(replayAsk)
+	timer := store.options.Clock.NewTimer(replayInterval)
 	defer timer.Stop()
-	part := &replayed{revision: after}
-	for asked := 0; ; {
+	part := &replayPart{revision: after}
+	for requests := 0; ; {
 		select {
 		case resp, open := <-responses:
 			if !open {
@@ -107,37 +111,35 @@ func (r *Resource) replay(ctx context.Context, after, upTo int64) (*replayed, er
 			if err := resp.Err(); err != nil {
 				return nil, etcdError(ctx, "reading events from etcd", err)
 			}
-			if err := r.replayResponse(ctx, part, &resp, upTo); err != nil {
+			if err := part.add(ctx, r, &resp, upTo); err != nil {
 				return nil, err
 			}
 			if part.complete || len(part.events) >= replayEvents || part.bytes >= replayBytes {
 				return part, nil
 			}
 		case <-timer.C():
-			if asked++; asked > replayAsks { // etcd does not tell whether there is more
+			if requests++; requests > replayRequests {
 				return nil, errors.Join(ErrCompacted, errNoProgress)
 			}
-			if err := store.client.RequestProgress(ctx); err != nil {
-				return nil, etcdError(ctx, "asking etcd for the progress of a watch", err)
+			if err := watcher.RequestProgress(ctx); err != nil {
+				return nil, etcdError(ctx, "requesting the progress of a watch", err)
 			}
-			timer.Reset(replayAsk)
+			timer.Reset(replayInterval)
 		}
 	}
 }
 
-var errNoProgress = errors.New("etcd does not report progress")
-
-// replayResponse adds a response to a part of the history that ends at upTo.
-func (r *Resource) replayResponse(ctx context.Context, part *replayed, resp *clientv3.WatchResponse, upTo int64) error {
+// add adds the events of a response, up to the revision upTo.
+func (p *replayPart) add(ctx context.Context, r *Resource, resp *clientv3.WatchResponse, upTo int64) error {
 	if resp.IsProgressNotify() {
-		part.revision = min(max(part.revision, resp.Header.Revision), upTo)
+		p.revision = min(max(p.revision, resp.Header.Revision), upTo)
 	}
 	for _, raw := range resp.Events {
 		if raw.Kv.ModRevision > upTo {
-			part.revision = upTo
+			p.revision = upTo
 			break
 		}
-		part.revision = raw.Kv.ModRevision
+		p.revision = raw.Kv.ModRevision
 		if !r.owns(raw.Kv) {
 			continue
 		}
@@ -145,17 +147,17 @@ func (r *Resource) replayResponse(ctx context.Context, part *replayed, resp *cli
 		if err != nil {
 			return err
 		}
-		part.events = append(part.events, event)
-		part.bytes += event.cost()
+		p.events = append(p.events, event)
+		p.bytes += event.cost()
 		if event.Entry != nil {
-			part.bytes += event.Entry.size()
+			p.bytes += event.Entry.size()
 		}
 	}
-	part.complete = part.revision >= upTo
+	p.complete = p.revision >= upTo
 	return nil
 }
 
-// pastEvent decodes an event with its previous value. Where etcd has none, it has been compacted since.
+// pastEvent decodes an event with its previous value. If etcd does not have that, it has been compacted.
 func (r *Resource) pastEvent(ctx context.Context, raw *clientv3.Event) (Event, error) {
 	event := Event{Revision: raw.Kv.ModRevision}
 	if !raw.IsCreate() {

@@ -11,7 +11,8 @@ import (
 
 // Resource is a folder of a store: the objects of one group and plural.
 //
-// It is cold until it is read; then it is loaded into memory and fed. While a load runs, the feed's events are put aside for it.
+// A resource is cold until it is read. Then it is loaded into memory, and the feed keeps it up to date. While a load runs, the
+// events of the feed are buffered.
 type Resource struct {
 	store  *Store
 	name   string // "<group>/<plural>"
@@ -19,32 +20,35 @@ type Resource struct {
 
 	// retired: the resource is never loaded again.
 	retired atomic.Bool
-	// read is set by readers, and cleared by the store's housekeeping to see who goes unread.
+	// read is set by readers and cleared by the janitor, to find resources that are idle.
 	read atomic.Bool
-	// replays holds a token while a watcher reads old events from etcd: others mostly find them in the ring afterwards.
+	// replays holds a token while a watcher reads old events from etcd. The next watcher mostly finds them in the ring then.
 	replays chan struct{}
 	// updates queue where they contend for a key.
 	updates updateQueues
 	counts  counts
 
-	// mu guards the fields below. It is never held while etcd, a Transformer, or any function of a caller is at work.
+	// mu guards the fields below. It is never held during a request to etcd or a call of a Transformer or any other
+	// function of a caller.
 	mu sync.RWMutex
 	// cache and ring are nil while the resource is cold. During a reload they are those before it.
 	cache *cache
 	ring  *ring
-	// load is the load that runs, if any.
+	// load is the running load; nil if there is none.
 	load *load
-	// frozen is the revision the cache has during a reload.
-	frozen int64
-	// writes are the Puts whose events have not come yet, by key.
-	writes map[string][]*write
-	kept   []*keptSnapshot
-	// watchers is their number, rota which of them are woken when.
-	watchers int
-	rota     rota
-	// era ends, and watchers with it, when the resource is released or has lost the thread; ended is what ended the last one.
-	era   uint64
-	ended error
+	// reloadRevision is the revision of the cache during a reload.
+	reloadRevision int64
+	// pending are the writes of this process whose events have not arrived, by key.
+	pending map[string][]*pendingWrite
+	kept    []*keptSnapshot
+	// scopes are those that watchers watch, by their keys. watchers is the number of all watchers.
+	scopes     map[string]*scope
+	watchers   int
+	deliveries deliveryQueue
+	// generation is incremented when the resource is released or has lost events: watchers of earlier generations end
+	// with the error ended.
+	generation uint64
+	ended      error
 }
 
 func newResource(s *Store, name string) *Resource {
@@ -54,79 +58,78 @@ func newResource(s *Store, name string) *Resource {
 // fullKey returns the key in etcd.
 func (r *Resource) fullKey(key string) string { return r.prefix + key }
 
-// warmLocked: memory is up to date with the feed.
+// keyOf returns the key below the resource.
+func (r *Resource) keyOf(kv *mvccpb.KeyValue) string { return string(kv.Key[len(r.prefix):]) }
+
+// owns reports whether a full key below the resource's prefix has the shape of an object's.
+func (r *Resource) owns(kv *mvccpb.KeyValue) bool { return validKey(r.keyOf(kv)) }
+
+// warmLocked reports whether the cache is up to date with the feed.
 func (r *Resource) warmLocked() bool { return r.cache != nil && r.load == nil }
 
-// touch notes that the resource is being read.
+// touch records that the resource is being read.
 func (r *Resource) touch() {
-	if !r.read.Load() { // mostly it is noted already; a store would take the cache line from other readers
+	if !r.read.Load() { // a store would take the cache line from other readers
 		r.read.Store(true)
 	}
 }
 
-// revisionLocked returns the revision of the cache; fed is one the feed had reached before the lock was taken.
+// revisionLocked returns the revision of the cache. fed is one that the feed had reached before the lock was taken.
 func (r *Resource) revisionLocked(fed int64) int64 {
 	if r.load != nil {
-		return r.frozen
+		return r.reloadRevision
 	}
 	return max(fed, r.cache.changed)
 }
 
-// change is an event of the feed, decoded.
+// change is a decoded event of the feed.
 type change struct {
 	key      string
 	entry    *Entry // nil: deleted
 	revision int64
 }
 
-// take brings events of the feed into the cache and the ring. They are all that one response has for the resource, in order. False:
-// the resource is cold, they are of no interest.
-func (r *Resource) take(ctx context.Context, events []*clientv3.Event) bool {
+// receive applies the events that a response of the feed has for the resource to the cache and the ring. It reports false if the
+// resource is cold and does not need them.
+func (r *Resource) receive(ctx context.Context, events []*clientv3.Event) bool {
 	r.mu.Lock()
 	switch {
 	case r.load != nil:
-		r.load.aside = append(r.load.aside, events...)
+		r.load.buffered = append(r.load.buffered, events...)
 		r.mu.Unlock()
 		return true
 	case r.cache == nil:
 		r.mu.Unlock()
 		return false
 	}
-	own, era := r.recogniseLocked(events), r.era
+	writes, generation := r.matchPendingLocked(events), r.generation
 	r.mu.Unlock()
 
-	changes := r.decodeAll(ctx, events, own)
+	changes := r.decodeAll(ctx, events, writes)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.era == era && r.cache != nil { // else it was released meanwhile
+	if r.generation == generation && r.cache != nil { // else it was released meanwhile
 		r.applyLocked(changes)
 	}
 	return true
 }
 
-// owns says whether a full key below the resource's prefix has the shape of an object's.
-func (r *Resource) owns(kv *mvccpb.KeyValue) bool { return validKey(string(kv.Key[len(r.prefix):])) }
-
-// decodeAll decodes events; what own writes have put is known already.
-func (r *Resource) decodeAll(ctx context.Context, events []*clientv3.Event, own []*write) []change {
+// decodeAll decodes events. Where an event has a pending write, its entry is taken from that.
+func (r *Resource) decodeAll(ctx context.Context, events []*clientv3.Event, writes []*pendingWrite) []change {
 	changes := make([]change, 0, len(events))
 	for i, event := range events {
 		kv := event.Kv
 		if !r.owns(kv) {
 			continue
 		}
-		c := change{revision: kv.ModRevision}
+		c := change{key: r.keyOf(kv), revision: kv.ModRevision}
 		switch {
 		case event.Type == clientv3.EventTypeDelete:
-			c.key = string(kv.Key[len(r.prefix):])
-		case own[i] != nil:
-			c.entry = own[i].at(kv.ModRevision, kv.CreateRevision)
+		case writes[i] != nil:
+			c.entry = writes[i].entryAt(kv.ModRevision, kv.CreateRevision)
 		default:
 			c.entry = r.decode(ctx, kv)
-		}
-		if c.entry != nil {
-			c.key = c.entry.Key
 		}
 		changes = append(changes, c)
 	}
@@ -134,29 +137,29 @@ func (r *Resource) decodeAll(ctx context.Context, events []*clientv3.Event, own 
 }
 
 func (r *Resource) applyLocked(changes []change) {
-	for i := range changes {
-		event, news := r.cache.apply(changes[i].key, changes[i].entry, changes[i].revision)
-		if news {
+	for _, c := range changes {
+		if event, applied := r.cache.apply(c.key, c.entry, c.revision); applied {
 			r.outdateKeptLocked(event.Revision)
 			r.ring.push(event)
+			r.notifyLocked(&event)
 		}
-		if len(r.writes) > 0 {
-			r.forgetKeyLocked(changes[i].key, changes[i].revision)
+		if len(r.pending) > 0 {
+			r.dropAppliedLocked(c.key, c.revision)
 		}
 	}
 }
 
-// Release gives the resource's memory back. Its watchers end with ErrClosed. Whoever uses it later begins anew.
+// Release frees the resource's memory. Its watchers end with ErrClosed. The next reader loads it again.
 func (r *Resource) Release() { r.reset(ErrClosed) }
 
-// Retire is Release for good: its reads fail with ErrClosed from now on, and Store.Resource returns another one.
+// Retire is Release for good: reads fail with ErrClosed from now on, and Store.Resource returns another Resource.
 func (r *Resource) Retire() {
 	r.retired.Store(true)
 	r.store.forget(r)
 	r.Release()
 }
 
-// Retired says whether Retire has been called.
+// Retired reports whether Retire has been called.
 func (r *Resource) Retired() bool { return r.retired.Load() }
 
 // reset makes the resource cold and ends its watchers with err.
@@ -170,18 +173,20 @@ func (r *Resource) resetLocked(err error) {
 	if r.load != nil {
 		r.load.finish(err)
 	}
-	r.cache, r.ring, r.load, r.writes, r.kept = nil, nil, nil, nil, nil
+	r.cache, r.ring, r.load, r.pending, r.kept = nil, nil, nil, nil, nil
 	r.endWatchersLocked(err)
 }
 
-func (r *Resource) endWatchersLocked(err error) {
-	r.era++
-	r.ended = err
-	r.endLocked()
+// entry returns the entry for a key and value of etcd. It is the cached one if that has the same revision, for it may have views.
+func (r *Resource) entry(ctx context.Context, kv *mvccpb.KeyValue) *Entry {
+	if e := r.cachedAt(r.keyOf(kv), kv.ModRevision); e != nil {
+		return e
+	}
+	return r.decode(ctx, kv)
 }
 
-// known returns the cached entry of a key if it has the revision: it may have views.
-func (r *Resource) known(key string, revision int64) *Entry {
+// cachedAt returns the cached entry of a key if it has the revision.
+func (r *Resource) cachedAt(key string, revision int64) *Entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.cache == nil {
@@ -191,12 +196,4 @@ func (r *Resource) known(key string, revision int64) *Entry {
 		return e
 	}
 	return nil
-}
-
-// entry returns the entry for what etcd holds for a key: the cached one if that is the same.
-func (r *Resource) entry(ctx context.Context, kv *mvccpb.KeyValue) *Entry {
-	if e := r.known(string(kv.Key[len(r.prefix):]), kv.ModRevision); e != nil {
-		return e
-	}
-	return r.decode(ctx, kv)
 }

@@ -4,42 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// question asks etcd for its revision. An answer is good for all who came before it was asked for, so at most one is on
-// its way, and everybody who comes meanwhile shares the next. A goroutine asks, which stands by from the first time on until
-// the store ends: the stack of a request has no room for the client of etcd as well, and to make room there takes half as long
-// as the question; in a goroutine that has just begun, a quarter.
-type question struct {
+// revisionBatcher shares requests for etcd's revision among the readers that wait for one. An answer is only good for the
+// readers that came before its request was sent: it may miss what was written since. So at most one request is in flight,
+// and all readers that come meanwhile share the next one.
+type revisionBatcher struct {
 	// mu guards the fields below.
 	mu sync.Mutex
-	// come has an element when the goroutine is to ask; nil before the first time.
-	come chan struct{}
-	// asking: it asks, or has been called to.
+	// asking: the goroutine that sends requests runs.
 	asking bool
-	next   *answer // nobody has asked etcd for it yet; nil if nobody has come for it
-	// crowded: more than one came for the last answer that was asked for.
-	crowded bool
+	// next is the request that has not been sent yet; nil if no reader waits for one.
+	next *revisionRequest
 }
 
-type answer struct {
-	takers   int           // how many have come for it; guarded by the question's mu
+type revisionRequest struct {
 	done     chan struct{} // closed when the fields below are set
 	revision int64
 	err      error
 }
 
-// CurrentRevision returns the revision of etcd, at some moment between the call and its return.
+// CurrentRevision returns the revision that etcd had at some moment during the call.
 func (s *Store) CurrentRevision(ctx context.Context) (int64, error) {
-	a := s.question.join(s)
+	request := s.revisions.join(s)
 	select {
-	case <-a.done:
-		return a.revision, a.err
+	case <-request.done:
+		return request.revision, request.err
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	case <-s.background.Done():
@@ -47,72 +41,40 @@ func (s *Store) CurrentRevision(ctx context.Context) (int64, error) {
 	}
 }
 
-// join returns the next answer, and has somebody ask for it.
-func (q *question) join(s *Store) *answer {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.next == nil {
-		q.next = &answer{done: make(chan struct{})}
+// join returns the next request, and starts the goroutine that sends it if none runs.
+func (b *revisionBatcher) join(s *Store) *revisionRequest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next == nil {
+		b.next = &revisionRequest{done: make(chan struct{})}
 	}
-	q.next.takers++
-	if q.come == nil {
-		q.come = make(chan struct{}, 1)
-		s.spawn(func() { q.stand(s) }) // false: the store has stopped, and nobody waits for long
+	if !b.asking {
+		b.asking = s.spawn(func() { b.run(s) })
 	}
-	if !q.asking {
-		q.asking = true
-		q.come <- struct{}{}
-	}
-	return q.next
+	return b.next
 }
 
-// stand asks whenever somebody has come.
-func (q *question) stand(s *Store) {
-	for {
-		select {
-		case <-q.come:
-			q.ask(s)
-		case <-s.background.Done():
-			return
-		}
+// run sends requests until no reader waits.
+func (b *revisionBatcher) run(s *Store) {
+	for request := b.take(); request != nil; request = b.take() {
+		request.revision, request.err = s.askRevision(s.background)
+		close(request.done)
 	}
 }
 
-// ask asks for all who have come, until nobody has come meanwhile.
-func (q *question) ask(s *Store) {
-	for a := q.take(); a != nil; a = q.take() {
-		a.revision, a.err = s.askRevision(s.background)
-		close(a.done)
-	}
+// take returns the request to send; nil if there is none.
+func (b *revisionBatcher) take() *revisionRequest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	request := b.next
+	b.next, b.asking = nil, request != nil
+	return request
 }
 
-// take returns the answer that is to be asked for; nil, and the end of asking, if nobody waits for one.
-func (q *question) take() *answer {
-	// Whoever is about to come, and only waits for a processor, comes along: under load that makes questions fewer. With
-	// nobody about it would wake another processor for nothing, which may then go on with this goroutine.
-	if q.busy() {
-		runtime.Gosched()
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	a := q.next
-	if q.next, q.asking = nil, a != nil; q.asking {
-		q.crowded = a.takers > 1
-	}
-	return a
-}
-
-// busy says whether others are likely to come for the answer that is to be asked for.
-func (q *question) busy() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.next != nil && (q.crowded || q.next.takers > 1)
-}
-
-// etcdTimeout bounds a request that has no caller to give up on it.
+// etcdTimeout bounds requests that have no caller with a deadline.
 const etcdTimeout = 10 * time.Second
 
-// askRevision makes the cheapest linearizable read that there is: the count of a key that cannot exist.
+// askRevision makes the cheapest linearizable read: the count of a key that cannot exist.
 func (s *Store) askRevision(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, etcdTimeout, ErrUnavailable)
 	defer cancel()
@@ -123,47 +85,47 @@ func (s *Store) askRevision(ctx context.Context) (int64, error) {
 	return resp.Header.Revision, nil
 }
 
-// WaitForRevision returns when the feed has brought everything up to a revision.
+// WaitForRevision waits until the cache has everything up to a revision.
 func (s *Store) WaitForRevision(ctx context.Context, revision int64) error {
 	return s.feed.wait(ctx, revision)
 }
 
-// errTooLate ends a wait for a revision that takes longer than a read may wait.
-var errTooLate = errors.New("revision has not come in time")
+// errWaitTimeout ends a wait for a revision that takes longer than Options.WaitFor.
+var errWaitTimeout = errors.New("timed out waiting for the revision")
 
-// waitBriefly waits for a revision as long as a read may.
+// waitBriefly waits for a revision no longer than Options.WaitFor.
 func (s *Store) waitBriefly(ctx context.Context, revision int64) error {
 	if s.feed.reached(revision) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.options.WaitFor, errTooLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.WaitFor, errWaitTimeout)
 	defer cancel()
 	return s.feed.wait(ctx, revision)
 }
 
-// waitNotOlderThan waits for a revision a client has asked for.
+// waitNotOlderThan waits for a revision that a client has asked for.
 func (s *Store) waitNotOlderThan(ctx context.Context, revision int64) error {
 	err := s.waitBriefly(ctx, revision)
-	if errors.Is(err, errTooLate) {
+	if errors.Is(err, errWaitTimeout) {
 		return &FutureRevisionError{Requested: revision, Current: s.feed.current()}
 	}
 	return err
 }
 
-// waitConsistent returns the present revision of etcd. inFeed says that the feed has come to it, so that memory can answer;
-// otherwise it is too far behind, or etcd does not tell it its progress.
-func (s *Store) waitConsistent(ctx context.Context) (revision int64, inFeed bool, err error) {
+// waitConsistent returns the present revision of etcd. reached reports whether the feed has reached it, so that the cache can
+// answer; otherwise the feed is too far behind, or etcd does not report its progress.
+func (s *Store) waitConsistent(ctx context.Context) (revision int64, reached bool, err error) {
 	if revision, err = s.CurrentRevision(ctx); err != nil {
 		return 0, false, err
 	}
 	if s.feed.reached(revision) {
 		return revision, true, nil
 	}
-	if s.feed.mute() {
+	if s.feed.silent.Load() {
 		return revision, false, nil
 	}
 	err = s.waitBriefly(ctx, revision)
-	if errors.Is(err, errTooLate) {
+	if errors.Is(err, errWaitTimeout) {
 		return revision, false, nil
 	}
 	if err != nil {

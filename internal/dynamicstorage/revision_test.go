@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestQuestionOfMany: readers get their answer whoever else goes away, and nobody waits for nobody.
-func TestQuestionOfMany(t *testing.T) {
+// TestRevisionBatcher: readers get an answer although others give up.
+func TestRevisionBatcher(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	gone, leave := context.WithCancelCause(t.Context())
 	leave(errors.New("gone"))
@@ -36,7 +37,7 @@ func TestQuestionOfMany(t *testing.T) {
 		})
 	}
 	readers.Wait()
-	if _, err := s.CurrentRevision(t.Context()); err != nil { // asking may have ended when this one came
+	if _, err := s.CurrentRevision(t.Context()); err != nil { // the goroutine may have just ended
 		t.Error(err)
 	}
 }

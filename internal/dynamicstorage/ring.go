@@ -1,21 +1,18 @@
 package dynamicstorage
 
-import (
-	"slices"
-	"sort"
-)
+import "sort"
 
-// Event is one change of an object. What is nil was, or is, not there.
+// Event is one change of an object.
 type Event struct {
-	// Revision is that of the change, for a deletion too.
+	// Revision is the revision of the change, for a deletion too.
 	Revision int64
-	// Entry is the object since; nil: it was deleted.
+	// Entry is the object after the change; nil if it was deleted.
 	Entry *Entry
-	// Prev is the object before; nil: it was created.
+	// Prev is the object before the change; nil if it was created.
 	Prev *Entry
 }
 
-// cost is about the memory that only the event holds on to: the replaced object.
+// cost estimates the memory that only the event holds on to: itself and the replaced object.
 func (e *Event) cost() int64 {
 	if e.Prev == nil {
 		return 24
@@ -23,38 +20,40 @@ func (e *Event) cost() int64 {
 	return 24 + e.Prev.size()
 }
 
-// ring holds the most recent events of a resource, bounded in number and bytes. Their revisions never decrease; a reader
-// remembers the revision up to which it has read, and reads all events of a revision or none. It has no lock of its own.
+// ring holds the most recent events of a resource, bounded in number and bytes. Their revisions never decrease. A reader
+// remembers the revision up to which it has read, and reads either all events of a revision or none. The resource's mu
+// guards it.
 type ring struct {
 	maxEvents int
 	maxBytes  int64
 
-	events []Event // the oldest first
-	head   int     // events before it are gone
+	events []Event // oldest first
+	head   int     // events[:head] are evicted
 	bytes  int64
-	// floor: all events of later revisions are here.
-	floor int64
-	// reloads counts how often events were lost and replaced by net changes, all of them at or below floor then. Who
-	// has read before a reload, from oldFloor on, may go on with them: the net changes are right for whoever has seen
-	// exactly what was before.
+	// The ring has all events after floor and up to last.
+	floor, last int64
+	// reloads counts the reloads, in each of which lost events were replaced by net changes, none of them later than
+	// floor. The net changes are right only for readers that have seen the state before the reload: those may go on if
+	// they have read up to oldFloor or later.
 	reloads  int
 	oldFloor int64
 }
 
 func newRing(maxEvents int, maxBytes int64, floor int64) *ring {
-	return &ring{maxEvents: maxEvents, maxBytes: maxBytes, floor: floor, oldFloor: floor}
+	return &ring{maxEvents: maxEvents, maxBytes: maxBytes, floor: floor, last: floor, oldFloor: floor}
 }
 
 func (r *ring) len() int { return len(r.events) - r.head }
 
-// reaches says whether a reader can go on after a revision; reloads are those that there had been when it came to it.
+// reaches reports whether a reader can go on after a revision. reloads is their number when the reader reached it.
 func (r *ring) reaches(revision int64, reloads int) bool {
 	return revision >= r.floor || reloads < r.reloads && revision >= r.oldFloor
 }
 
-// push adds an event. The oldest make room for it; a single event stays, however large.
+// push adds an event and evicts the oldest if there are too many. A single event stays, however large it is.
 func (r *ring) push(e Event) {
 	r.events = append(r.events, e)
+	r.last = e.Revision
 	r.bytes += e.cost()
 	for r.len() > r.maxEvents || r.bytes > r.maxBytes && r.len() > 1 {
 		r.evict()
@@ -68,33 +67,25 @@ func (r *ring) evict() {
 	r.oldFloor = max(r.oldFloor, oldest.Revision)
 	*oldest = Event{}
 	r.head++
-	if r.head > len(r.events)/2 && r.head >= 64 { // amortized: at least as many were evicted as are moved
+	if r.head > len(r.events)/2 && r.head >= 64 { // amortized: fewer events move than were evicted
 		n := copy(r.events, r.events[r.head:])
 		clear(r.events[n:])
 		r.events, r.head = r.events[:n], 0
 	}
 }
 
-// since returns the events after a revision. They are valid while the ring does not change.
+// since returns the events after a revision. They are valid until the ring changes.
 func (r *ring) since(revision int64) []Event {
 	live := r.events[r.head:]
-	if n := len(live); n == 0 || live[n-1].Revision <= revision { // mostly
+	if n := len(live); n == 0 || live[n-1].Revision <= revision {
 		return nil
 	}
 	return live[sort.Search(len(live), func(i int) bool { return live[i].Revision > revision }):]
 }
 
-// last returns the revision of the newest event, or that after which events would be here.
-func (r *ring) last() int64 {
-	if r.len() == 0 {
-		return r.floor
-	}
-	return r.events[len(r.events)-1].Revision
-}
-
-// risk returns a revision whose successors a reader had better read now: half of what the ring has room for came since. 0: there is
-// room.
-func (r *ring) risk() int64 {
+// atRisk returns a revision below which events may soon be evicted: once the ring is half full, that of its middle event.
+// It is 0 while there is room.
+func (r *ring) atRisk() int64 {
 	n := r.len()
 	if n < 2 || 2*n <= r.maxEvents && 2*r.bytes <= r.maxBytes {
 		return 0
@@ -102,38 +93,34 @@ func (r *ring) risk() int64 {
 	return r.events[r.head+n/2].Revision
 }
 
-// read appends the events of keys after a revision to batch: about limit of them, and all of a revision or none. It returns the
-// revision that it has come to.
-func (r *ring) read(batch []Event, after int64, keys string, limit int) ([]Event, int64) {
+// read returns about limit events of a scope after a revision, and the revision that it has reached.
+func (r *ring) read(after int64, keys string, limit int) (batch []Event, reached int64) {
 	pending := r.since(after)
-	if keys == "" {
-		batch = slices.Grow(batch, min(len(pending), limit))
-	}
-	for i, begun := 0, len(batch); i < len(pending); i++ {
-		if len(batch)-begun >= limit && pending[i].Revision > pending[i-1].Revision {
+	for i := range pending {
+		if len(batch) >= limit && pending[i].Revision > pending[i-1].Revision {
 			return batch, pending[i-1].Revision
 		}
 		if covers(keys, pending[i].key()) {
 			batch = append(batch, pending[i])
 		}
 	}
-	return batch, r.last()
+	return batch, r.last
 }
 
-// reload adds net changes, in place of events that were lost before revision loaded.
+// reload adds net changes in place of the events that were lost before the revision loaded.
 func (r *ring) reload(net []Event, loaded int64) {
 	r.oldFloor = r.floor
 	r.reloads++
 	for _, event := range net {
 		r.push(event)
 	}
-	r.floor = max(r.floor, loaded)
+	r.floor, r.last = max(r.floor, loaded), max(r.last, loaded)
 }
 
-// prepend puts older events, all those after revision floor and up to the ring's own floor, before the others, so that readers
-// may begin earlier. It refuses when there is no room.
+// prepend adds the older events between the revision floor and the ring's own floor, so that readers may begin earlier. It
+// reports false when there is no room for them.
 func (r *ring) prepend(older []Event, floor int64) bool {
-	live := r.since(r.floor) // what net changes there are, the older events replace
+	live := r.since(r.floor) // the older events replace net changes
 	events := make([]Event, 0, len(older)+len(live))
 	events = append(append(events, older...), live...)
 	var bytes int64

@@ -5,14 +5,14 @@ import (
 	"iter"
 )
 
-// Query says which entries to look for.
+// Query selects entries of a snapshot.
 type Query struct {
-	// Viewer makes the views that Requirements are about.
+	// Viewer makes the views that Requirements apply to.
 	Viewer *Viewer
-	// StoredLabels says that its views have the labels of the stored objects: then no view is needed to find labels, and none is
-	// made of entries with others, whatever is wrong with the rest of them.
+	// StoredLabels: its views have the labels of the stored objects. Then entries are selected by label without views, also
+	// entries whose views have errors.
 	StoredLabels bool
-	// Prefix and Start are those of Ascend.
+	// Prefix and Start are as for Ascend.
 	Prefix, Start string
 	// Requirements must all be met.
 	Requirements []Requirement
@@ -22,11 +22,11 @@ type Query struct {
 type Requirement struct {
 	Kind IndexKind
 	Name string
-	// Values are those it may have; nil: any.
+	// Values are the values that are allowed; nil allows any.
 	Values []string
 }
 
-// key returns what an index for a requirement is of.
+// key returns the key of the index for a requirement.
 func (q *Query) key(r *Requirement) indexKey {
 	if r.Kind == Label && q.StoredLabels {
 		return indexKey{kind: Label, name: r.Name}
@@ -34,9 +34,8 @@ func (q *Query) key(r *Requirement) indexKey {
 	return indexKey{viewer: q.Viewer, kind: r.Kind, name: r.Name}
 }
 
-// Select is Ascend without entries that do not meet the requirements, as far as indexes tell: others may be among
-// those returned, but none is missing. Entries whose view is not known are always there, as are those that cannot be read.
-// Indexes are made when they are asked for; while there is none, all entries are returned.
+// Select is Ascend for the entries that may meet the requirements. It uses indexes, which it builds on demand. It may return entries
+// that do not meet the requirements, in particular entries without a view, and all entries if there is no index.
 func (s *Snapshot) Select(ctx context.Context, q Query) iter.Seq2[*Entry, error] {
 	x, values := s.mostSelective(&q)
 	k := keys{q.Prefix, q.Start}
@@ -47,7 +46,7 @@ func (s *Snapshot) Select(ctx context.Context, q Query) iter.Seq2[*Entry, error]
 		return func(yield func(*Entry, error) bool) {
 			x.ascend(values[0], k, func(e *Entry) bool { return yield(e, nil) })
 		}
-	case x.count(values, k) > s.entries.Len()/4: // to sort them would cost more than to look at all
+	case x.count(values, k) > s.entries.Len()/4: // sorting them would cost more than scanning all
 		return s.Ascend(ctx, q.Prefix, q.Start)
 	}
 	return func(yield func(*Entry, error) bool) {
@@ -59,8 +58,8 @@ func (s *Snapshot) Select(ctx context.Context, q Query) iter.Seq2[*Entry, error]
 	}
 }
 
-// mostSelective returns the index with the fewest entries that may meet a requirement, and the values it requires. If no index
-// is of much use, one more is made.
+// mostSelective returns the index with the fewest entries that may meet a requirement, and the values of the requirement. It builds
+// an index if there is no selective one.
 func (s *Snapshot) mostSelective(q *Query) (best *index, values []string) {
 	if s.indexes == nil || s.entries.Len() < minIndexed {
 		return nil, nil
@@ -81,7 +80,7 @@ func (s *Snapshot) mostSelective(q *Query) (best *index, values []string) {
 			continue
 		}
 		if x := s.indexes.find(key); x != nil {
-			consider(s.settled(x), r)
+			consider(s.resolved(x), r)
 		} else if missing == nil {
 			missing = r
 		}

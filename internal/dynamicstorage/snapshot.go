@@ -9,24 +9,24 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Snapshot is the state of a resource at one revision. It is immutable, and free to hold but for the memory of entries that
-// have been replaced since.
+// Snapshot is the state of a resource at one revision. It is immutable. Holding it costs the memory of the entries that have been
+// replaced since.
 type Snapshot struct {
-	// Revision is the revision the state is of.
+	// Revision is the revision of the state.
 	Revision int64
 
 	resource *Resource
-	// entries are nil when the state has to be read from etcd.
+	// entries is nil if the state has to be read from etcd.
 	entries *tree
-	// indexes are those of the entries; nil when there are none and none may be made.
-	indexes *frozen
-	// since is the revision of the last change before: the state is that of every revision from it to Revision.
+	// indexes is nil if the state can have no indexes.
+	indexes *indexSet
+	// since is the revision of the last change: the state is the same for all revisions from since to Revision.
 	since int64
 }
 
-// Ascend returns the entries whose keys begin with prefix, in the order of their keys, from start on if it is not "". A
-// snapshot that is not in memory is read from etcd, page by page; an error ends the sequence, ErrCompacted when
-// etcd does not know the revision any more.
+// Ascend returns the entries whose keys begin with prefix, in the order of their keys, from start on if that is not "". A
+// snapshot that is not in memory is read from etcd, page by page. An error ends the sequence; it is ErrCompacted if etcd
+// has compacted the revision.
 func (s *Snapshot) Ascend(ctx context.Context, prefix, start string) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		if s.entries != nil {
@@ -34,9 +34,9 @@ func (s *Snapshot) Ascend(ctx context.Context, prefix, start string) iter.Seq2[*
 			return
 		}
 		r := s.resource
-		span := span{from: r.fullKey(max(prefix, start)), to: prefixEnd(r.fullKey(prefix)), revision: s.Revision}
+		wanted := keyRange{from: r.fullKey(max(prefix, start)), to: prefixEnd(r.fullKey(prefix)), revision: s.Revision}
 		more := true
-		_, err := r.readPages(ctx, span, func(kv *mvccpb.KeyValue) bool {
+		_, err := r.readPages(ctx, wanted, func(kv *mvccpb.KeyValue) bool {
 			more = yield(r.entry(ctx, kv), nil)
 			return more
 		})
@@ -46,7 +46,7 @@ func (s *Snapshot) Ascend(ctx context.Context, prefix, start string) iter.Seq2[*
 	}
 }
 
-// Count returns the number of entries whose keys begin with prefix and come after the key after, if that is not "".
+// Count returns the number of entries whose keys begin with prefix and are after the key after, if that is not "".
 func (s *Snapshot) Count(ctx context.Context, prefix, after string) (int64, error) {
 	from := prefix
 	if after != "" {
@@ -68,12 +68,12 @@ func (s *Snapshot) Count(ctx context.Context, prefix, after string) (int64, erro
 type keptSnapshot struct {
 	*Snapshot
 	expires time.Time
-	// until is the last revision that the snapshot is the state of; 0: it still is the present one.
+	// until is the last revision of the state; 0 while it is the present state.
 	until int64
 }
 
-// Keep keeps the snapshot for reads of exactly its revision, for a while: the pages of a list. A resource keeps a few; the
-// oldest make room. Reads of revisions that are not kept go to etcd.
+// Keep keeps the snapshot for Options.KeepFor, for the next pages of a list: reads of exactly its revision. A resource keeps
+// Options.KeptSnapshots of them and drops the oldest.
 func (s *Snapshot) Keep() {
 	if s.entries == nil {
 		return
@@ -102,7 +102,7 @@ func (s *Snapshot) Keep() {
 	r.kept = append(r.kept, k)
 }
 
-// keptLocked returns the entries of a revision if a kept snapshot has them.
+// keptLocked returns the kept snapshot of a revision; nil if there is none.
 func (r *Resource) keptLocked(revision int64) *keptSnapshot {
 	for _, k := range r.kept {
 		if k.since <= revision && (k.until == 0 || revision <= k.until) {
@@ -112,7 +112,7 @@ func (r *Resource) keptLocked(revision int64) *keptSnapshot {
 	return nil
 }
 
-// outdateKeptLocked tells kept snapshots that the resource has changed.
+// outdateKeptLocked ends the validity of kept snapshots before a change.
 func (r *Resource) outdateKeptLocked(changed int64) {
 	for i := len(r.kept) - 1; i >= 0; i-- {
 		if r.kept[i].until == 0 {
@@ -121,7 +121,7 @@ func (r *Resource) outdateKeptLocked(changed int64) {
 	}
 }
 
-// expireKept drops snapshots that have been kept long enough.
+// expireKept drops snapshots that have expired.
 func (r *Resource) expireKept(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

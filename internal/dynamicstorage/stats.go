@@ -1,17 +1,31 @@
 package dynamicstorage
 
-// Stats are figures of a store, for metrics. Those called ...s in the past (received, made) count since the store was made.
+import "sync/atomic"
+
+// counts are the counters of a resource, since its store was made.
+type counts struct {
+	received                         atomic.Int64
+	loads, reloads, failedLoads      atomic.Int64
+	inMemory, passedOn               atomic.Int64
+	lists, storedLists               atomic.Int64
+	consistent, different, unchecked atomic.Int64
+}
+
+// madeViews counts the views made by the viewers of all stores.
+var madeViews atomic.Int64
+
+// Stats are figures of a store, for metrics. The counters count since the store was made.
 type Stats struct {
 	// Revision is that of the feed.
 	Revision int64
-	// Connected: the feed has a watch. Breaks is how often it has lost one.
+	// Connected reports whether the feed has a watch. Breaks counts the watches that it has lost.
 	Connected bool
 	Breaks    int64
-	// UnreadEvents is the number of events of resources that are not in memory.
+	// UnreadEvents counts the events of resources that were not in memory.
 	UnreadEvents int64
-	// Compactions is the number of compactions of etcd that this store has done.
+	// Compactions counts the compactions of etcd by this store.
 	Compactions int64
-	// ViewsMade is the number of views made, by the viewers of all stores of the process.
+	// ViewsMade counts the views made by the viewers of all stores of the process.
 	ViewsMade int64
 	// Resources are those in memory.
 	Resources []ResourceStats
@@ -21,27 +35,28 @@ type Stats struct {
 type ResourceStats struct {
 	// Resource is "<group>/<plural>".
 	Resource string
-	// Revision is that of the state in memory.
+	// Revision is the revision of the cache.
 	Revision int64
 	Entries  int
-	// Bytes is about the memory of the entries, EventBytes that of replaced ones that recent events hold.
+	// Bytes estimates the memory of the entries, EventBytes that of replaced entries which recent events hold.
 	Bytes, EventBytes int64
-	// Indexes are those of labels and fields, IndexBytes about their memory.
+	// Indexes is the number of indexes of labels and fields, IndexBytes estimates their memory.
 	Indexes    int
 	IndexBytes int64
-	// Events are the recent events at hand, of at most EventCapacity.
+	// Events is the number of events in the ring, EventCapacity the bound.
 	Events, EventCapacity int
 	Watchers              int
 
-	// Received are events of the feed.
+	// Received counts the events of the feed.
 	Received int64
-	// Loads have brought the resource into memory; of these, Reloads did so because events had been lost. FailedLoads have not.
+	// Loads counts the loads that succeeded, Reloads those that were started because events had been lost.
 	Loads, Reloads, FailedLoads int64
-	// ReadsInMemory are consistent reads that memory has answered, ReadsPassedOn those that went to etcd because the feed was behind.
+	// ReadsInMemory counts the consistent reads that the cache has answered, ReadsPassedOn those that went to etcd because the feed
+	// was behind.
 	ReadsInMemory, ReadsPassedOn int64
-	// Lists are states that were asked for and found in memory, StoredLists those that are read from etcd.
+	// Lists counts the snapshots from memory, StoredLists those that are read from etcd.
 	Lists, StoredLists int64
-	// Consistent, Different and Unchecked are comparisons with etcd (see Resource.Check) by what they found.
+	// Consistent, Different and Unchecked count the comparisons with etcd (see Resource.Check) by their results.
 	Consistent, Different, Unchecked int64
 }
 
@@ -49,9 +64,9 @@ type ResourceStats struct {
 func (s *Store) Stats() Stats {
 	stats := Stats{
 		Revision:     s.feed.current(),
-		Connected:    s.feed.up.Load(),
+		Connected:    s.feed.connected.Load(),
 		Breaks:       s.feed.breaks.Load(),
-		UnreadEvents: s.feed.unread.Load(),
+		UnreadEvents: s.feed.ignored.Load(),
 		Compactions:  s.compactions.Load(),
 		ViewsMade:    madeViews.Load(),
 	}
@@ -63,8 +78,8 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// Size returns how many objects a resource has in memory, and about their bytes: none if nobody has asked for it yet, -1 of both if it is
-// not in memory.
+// Size returns the number of objects of a resource and estimates their bytes. Both are 0 if Resource was not called for it yet, and
+// -1 if it is not in memory.
 func (s *Store) Size(group, plural string) (objects int, bytes int64) {
 	s.mu.RLock()
 	r := s.resources[group+"/"+plural]
@@ -80,7 +95,8 @@ func (s *Store) Size(group, plural string) (objects int, bytes int64) {
 	return r.cache.entries.Len(), r.cache.bytes
 }
 
-func (r *Resource) stats() (stats ResourceStats, warm bool) {
+// stats reports false if the resource is not in memory.
+func (r *Resource) stats() (ResourceStats, bool) {
 	fed, c := r.store.feed.current(), &r.counts
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -11,14 +11,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options are what a Store is made of. Everything but Client has a default.
+// Options configure a Store. Everything but Client has a default.
 type Options struct {
 	Client *clientv3.Client
-	// Prefix is what all keys begin with, "/registry" for example.
+	// NewWatcher returns an etcd watcher with gRPC streams of its own, which the store closes. Streams must not be shared:
+	// etcd reports the progress of all watches of a stream only when all of them are up to date. Default:
+	// clientv3.NewWatcher(Client), or the shared Client.Watcher if Client is in-process and has no connection.
+	NewWatcher func() clientv3.Watcher
+	// Prefix is the common prefix of all keys, for example "/registry".
 	Prefix string
-	// Transform changes values on their way to and from etcd (encryption at rest). Nil: they are stored as they are.
+	// Transform changes values on their way to and from etcd (encryption at rest). If nil, they are stored unchanged.
 	Transform Transformer
-	// Header reads what indexes and watches need to know of a value. It is called once per value. Nil: headers are empty.
+	// Header reads the header of a value. It is called once for each value. If nil, headers are empty.
 	Header func(value []byte) (Header, error)
 
 	// RingEvents and RingBytes bound the recent events kept for the watchers of a resource (16384; 4 MiB of replaced values).
@@ -27,19 +31,19 @@ type Options struct {
 	// KeptSnapshots and KeepFor bound the snapshots a resource keeps for continue tokens (8; 75 s).
 	KeptSnapshots int
 	KeepFor       time.Duration
-	// IdleFor is how long a resource may go unread and unwatched before its memory is given back (15 min; negative: forever).
+	// IdleFor is the time after which a resource without reads and watchers becomes cold (15 min; negative: never).
 	IdleFor time.Duration
 	// WaitFor is how long a read waits for a revision (3 s).
 	WaitFor time.Duration
-	// Clock tells the time.
+	// Clock is the real clock by default.
 	Clock clock.WithTicker
 }
 
 // Transformer changes values on their way to and from etcd. key is the full key in etcd, for authentication of the data.
 type Transformer interface {
-	// FromStorage returns the value stored as data. stale says that it should be written again.
+	// FromStorage returns the value that is stored as data. stale reports whether it should be written again.
 	FromStorage(ctx context.Context, data []byte, key string) (value []byte, stale bool, err error)
-	// ToStorage returns what to store for a value.
+	// ToStorage returns the data to store for a value.
 	ToStorage(ctx context.Context, value []byte, key string) ([]byte, error)
 }
 
@@ -53,7 +57,22 @@ func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.NewWatcher == nil {
+		o.NewWatcher = func() clientv3.Watcher { return newWatcher(o.Client) }
+	}
 }
+
+func newWatcher(client *clientv3.Client) clientv3.Watcher {
+	if client.ActiveConnection() == nil {
+		return sharedWatcher{client.Watcher}
+	}
+	return clientv3.NewWatcher(client)
+}
+
+// sharedWatcher is not closed by its users.
+type sharedWatcher struct{ clientv3.Watcher }
+
+func (sharedWatcher) Close() error { return nil }
 
 func setDefault[T comparable](option *T, value T) {
 	var zero T
@@ -62,33 +81,33 @@ func setDefault[T comparable](option *T, value T) {
 	}
 }
 
-// maxLoads is the number of resources that are loaded at a time.
+// maxLoads bounds the number of resources that are loaded at a time.
 const maxLoads = 8
 
 // Store is one etcd prefix.
 type Store struct {
-	options  Options
-	client   *clientv3.Client
-	prefix   string // without a trailing slash
-	feed     *feed
-	question question
-	// compactions of etcd that the store has done.
+	options   Options
+	client    *clientv3.Client
+	prefix    string // without a trailing slash
+	feed      *feed
+	revisions revisionBatcher
+	// compactions counts the compactions of etcd by this store.
 	compactions atomic.Int64
-	// loads holds a token for every load that is reading from etcd.
+	// loads holds a token for each load that reads from etcd.
 	loads chan struct{}
 
-	// background ends with Run; goroutines of the store end with it.
+	// background ends with Run. It stops the goroutines of the store.
 	background context.Context
 	stop       context.CancelCauseFunc
 
 	// mu guards the fields below.
 	mu        sync.RWMutex
 	resources map[string]*Resource // by "<group>/<plural>"
-	running   sync.WaitGroup       // goroutines started by spawn; nothing is added once stopped
+	running   sync.WaitGroup       // goroutines started by spawn; none is added after stopped
 	stopped   bool
 }
 
-// New returns a store. Reads are answered from memory once Run runs.
+// New returns a store. It answers reads from memory while Run runs.
 func New(options Options) (*Store, error) {
 	if options.Client == nil {
 		return nil, errors.New("dynamicstorage: no etcd client")
@@ -106,21 +125,21 @@ func New(options Options) (*Store, error) {
 	return s, nil
 }
 
-// Run feeds the store from etcd until ctx is done, and returns when all goroutines of the store have ended. A store runs once.
-// Watchers end with ErrClosed then.
+// Run feeds the store from etcd until ctx is done, and returns when all goroutines of the store have ended. Watchers end with
+// ErrClosed then. A store runs only once.
 func (s *Store) Run(ctx context.Context) error {
 	detach := context.AfterFunc(ctx, s.close)
 	defer detach()
 	defer s.running.Wait()
 	defer s.close()
-	if !s.spawn(s.keepHouse) {
+	if !s.spawn(s.runJanitor) {
 		return ErrClosed
 	}
 	s.feed.run(s.background)
 	return nil
 }
 
-// close stops everything that runs for the store.
+// close stops the goroutines of the store.
 func (s *Store) close() {
 	s.mu.Lock()
 	s.stopped = true
@@ -128,7 +147,7 @@ func (s *Store) close() {
 	s.stop(ErrClosed)
 }
 
-// spawn runs f in a goroutine that Run waits for; f ends when s.background does. False: the store has stopped.
+// spawn runs f, which ends when s.background does, in a goroutine that Run waits for. It reports false if the store has stopped.
 func (s *Store) spawn(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +158,7 @@ func (s *Store) spawn(f func()) bool {
 	return true
 }
 
-// Resource returns the handle of a resource, the same one until it is retired. Nothing is loaded by it.
+// Resource returns a resource, the same one until it is retired. It loads nothing.
 func (s *Store) Resource(group, plural string) *Resource {
 	name := group + "/" + plural
 	s.mu.RLock()
@@ -157,7 +176,7 @@ func (s *Store) Resource(group, plural string) *Resource {
 	return r
 }
 
-// forget takes a resource out of those that are fed.
+// forget removes a resource from those that are fed.
 func (s *Store) forget(r *Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +185,7 @@ func (s *Store) forget(r *Resource) {
 	}
 }
 
-// find returns the resource of a full key, nil if nobody has asked for it yet.
+// find returns the resource of a full key; nil if Resource was not called for it yet.
 func (s *Store) find(key []byte) *Resource {
 	name := resourceOf(s.prefix, key)
 	if name == nil {
@@ -177,7 +196,7 @@ func (s *Store) find(key []byte) *Resource {
 	return s.resources[string(name)]
 }
 
-// all returns the resources somebody has asked for.
+// all returns the resources that Resource was called for.
 func (s *Store) all() []*Resource {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -188,7 +207,7 @@ func (s *Store) all() []*Resource {
 	return resources
 }
 
-// Ready returns nil when etcd answers and the feed runs.
+// Ready returns nil if etcd answers and the feed has a watch.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.feed.ready(); err != nil {
 		return err

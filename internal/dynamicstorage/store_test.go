@@ -10,6 +10,7 @@ import (
 )
 
 func TestReadsAndWrites(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	r := s.Resource("example.com", "widgets")
 	if r != s.Resource("example.com", "widgets") {
@@ -59,6 +60,7 @@ func TestReadsAndWrites(t *testing.T) {
 }
 
 func TestFutureRevisions(t *testing.T) {
+	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), WaitFor: 20 * time.Millisecond})
 	r := s.Resource("example.com", "widgets")
 	ctx := deadline(t)
@@ -67,10 +69,10 @@ func TestFutureRevisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mode := range []ReadMode{NotOlderThan, Exact} {
-		at := ReadAt{Mode: mode, Revision: now + 1000}
+		at := ReadAt{Mode: mode, Revision: now + 1_000_000}
 		var future *FutureRevisionError
 		_, err := r.Snapshot(ctx, at)
-		if !errors.As(err, &future) || !errors.Is(err, ErrFutureRevision) || future.Requested != now+1000 || future.Current < now {
+		if !errors.As(err, &future) || !errors.Is(err, ErrFutureRevision) || future.Requested != now+1_000_000 || future.Current < now {
 			t.Errorf("snapshot, mode %d: %v", mode, err)
 		}
 		if _, _, err := r.Get(ctx, "x", at); !errors.Is(err, ErrFutureRevision) {
@@ -80,6 +82,7 @@ func TestFutureRevisions(t *testing.T) {
 }
 
 func TestForeignKeysAreSkipped(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	r := s.Resource("example.com", "widgets")
 	ctx := deadline(t)
@@ -104,6 +107,7 @@ func TestForeignKeysAreSkipped(t *testing.T) {
 }
 
 func TestUpdateIsGuarded(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	other := run(t, Options{Client: shared.client, Prefix: s.prefix})
 	r, foreign := s.Resource("example.com", "widgets"), other.Resource("example.com", "widgets")
@@ -139,8 +143,8 @@ func TestUpdateIsGuarded(t *testing.T) {
 
 // TestUpdateOfOutdatedState: a failure, or keeping, is only final when it is about the present state.
 func TestUpdateOfOutdatedState(t *testing.T) {
-	e := ownEtcd(t)
-	s := run(t, Options{Client: e.through(t), Prefix: "/x", WaitFor: 10 * time.Millisecond})
+	t.Parallel()
+	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), WaitFor: 10 * time.Millisecond})
 	r := s.Resource("g", "p")
 	old := put(t, r, "x", "old")
 	snapshot(t, r, ReadAt{})
@@ -148,7 +152,7 @@ func TestUpdateOfOutdatedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	release := holdFeed(s)
-	if _, err := e.client.Put(deadline(t), r.fullKey("x"), "new"); err != nil {
+	if _, err := shared.client.Put(deadline(t), r.fullKey("x"), "new"); err != nil {
 		t.Fatal(err)
 	}
 	for name, answer := range map[string]error{"keep": nil, "fail": errors.New("no")} {
@@ -179,6 +183,7 @@ func holdFeed(s *Store) (release func()) {
 }
 
 func TestOwnWritesAreRecognised(t *testing.T) {
+	t.Parallel()
 	for _, transform := range []Transformer{nil, &cipher{}} {
 		t.Run(fmt.Sprintf("%T", transform), func(t *testing.T) {
 			s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Transform: transform})
@@ -226,6 +231,7 @@ func (c *cipher) ToStorage(_ context.Context, value []byte, key string) ([]byte,
 }
 
 func TestUnreadableEntries(t *testing.T) {
+	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Transform: &cipher{}, Header: func(value []byte) (Header, error) {
 		if string(value) == "headless" {
 			return Header{}, errors.New("headless")
@@ -253,6 +259,7 @@ func TestUnreadableEntries(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	r := testStore(t).Resource("g", "p")
 	for _, size := range []int{1700 << 10, 3 << 20} { // more than etcd takes; more than the client sends
 		if _, err := r.Update(deadline(t), "x", putting(strings.Repeat("x", size)), UpdateOptions{}); !errors.Is(err, ErrTooLarge) {
@@ -262,16 +269,18 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	e := ownEtcd(t)
-	s := run(t, Options{Client: e.through(t), Prefix: "/x", WaitFor: 10 * time.Millisecond})
+	t.Parallel()
+	proxy := startProxy(t.TempDir()+"/proxy", shared.Addr().String())
+	t.Cleanup(proxy.stop)
+	s := run(t, Options{Client: proxy.dial(t), Prefix: shared.Prefix(t), WaitFor: 10 * time.Millisecond})
 	r := s.Resource("g", "p")
 	if err := s.WaitForRevision(deadline(t), put(t, r, "x", "1").Revision); err != nil {
 		t.Fatal(err)
 	}
 	snapshot(t, r, ReadAt{})
 	becomesReady(t, s)
-	e.proxy.cut(true)
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	proxy.cut(true)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := r.Snapshot(ctx, ReadAt{}); err == nil {
 		t.Error("a consistent read was answered without etcd")
@@ -279,7 +288,7 @@ func TestUnavailable(t *testing.T) {
 	if got, _, err := r.Get(deadline(t), "x", ReadAt{Mode: Any}); err != nil || string(got.Value) != "1" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	e.proxy.open()
+	proxy.open()
 	if err := s.WaitForRevision(deadline(t), put(t, r, "x", "2").Revision); err != nil {
 		t.Fatal(err)
 	}
@@ -299,6 +308,7 @@ func becomesReady(t *testing.T, s *Store) {
 }
 
 func TestStoppedStore(t *testing.T) {
+	t.Parallel()
 	s, err := New(Options{Client: shared.client, Prefix: shared.Prefix(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -336,6 +346,7 @@ func TestStoppedStore(t *testing.T) {
 
 // TestRetire: whoever comes late does not bring a retired resource back into memory, and the next of that name begins anew.
 func TestRetire(t *testing.T) {
+	t.Parallel()
 	ctx, s := t.Context(), testStore(t)
 	old := s.Resource("g", "p")
 	put(t, old, "x", "0")

@@ -7,52 +7,51 @@ import (
 	"sync/atomic"
 )
 
-// View is an entry as one version serves it. It is immutable and shared.
+// View is an entry in the form that one version serves. It is immutable and shared.
 type View struct {
-	// JSON is complete but for the resourceVersion, which the writer puts in at At:
+	// JSON is complete but for the resourceVersion, which the writer inserts:
 	// JSON[:At] + `"resourceVersion":"<revision>",` + JSON[At:]. It may share memory with the entry's Value.
 	JSON []byte
 	At   int
-	// Labels and Fields are what selectors are matched against.
+	// Labels and Fields are matched against selectors.
 	Labels, Fields Pairs
-	// Err says that the entry cannot be served in this version. Unlike an error of the function that makes views, it is
-	// kept: the entry will never be different.
+	// Err is set if the entry cannot be served in this version. Unlike an error of the function that makes views it is
+	// permanent, and cached.
 	Err error
 }
 
-// Viewer makes views, and keeps them beside the entries while it is in use. There is one for every
-// served version and schema.
+// Viewer makes views and caches them in the entries until it is closed. There is one for every served version and schema.
 type Viewer struct {
 	make   func(ctx context.Context, entries []*Entry) ([]*View, error)
 	closed atomic.Bool
 
-	// mu guards making: the entries of which someone is making views, with what is closed when it is done.
-	// Without it a conversion webhook would be asked for the same object by everybody who reads it.
-	mu     sync.Mutex
+	// mu guards making.
+	mu sync.Mutex
+	// making has the entries whose views are being made, with channels that are closed afterwards. It makes concurrent
+	// readers of an object share one call of a conversion webhook.
 	making map[*Entry]chan struct{}
 }
 
-// closedViewers counts the viewers closed so far; when it has moved, stores sweep their entries for views nobody will ask for.
+// closedViewers counts the closed viewers. When it changes, the janitors drop the views of closed viewers.
 var closedViewers atomic.Int64
 
-// keptView is one view in an entry's list. It is immutable but for the notes; lists are replaced as a whole.
-type keptView struct {
+// cachedView is one view in an entry's list. It is immutable but for noOps. Lists are replaced as a whole.
+type cachedView struct {
 	viewer *Viewer
 	view   View
-	next   *keptView
-	notes  notes
+	next   *cachedView
+	noOps  noOps
 }
 
-// NewViewer returns a viewer. make is called with entries that have no view yet, as many as a caller has at once,
-// and returns their views in the same order; its error fails the read and is not kept. It must not modify
-// the entries.
+// NewViewer returns a viewer. It calls make with entries that have no view yet, as many as a caller of Views passes. make returns
+// their views in the same order, and must not modify the entries. An error of make fails the read, and is not cached.
 func NewViewer(make func(ctx context.Context, entries []*Entry) ([]*View, error)) *Viewer {
 	return &Viewer{make: make, making: map[*Entry]chan struct{}{}}
 }
 
 // View returns the view of an entry.
 func (v *Viewer) View(ctx context.Context, e *Entry) (*View, error) {
-	if view := v.kept(e); view != nil {
+	if view := v.cached(e); view != nil {
 		return view, nil
 	}
 	views, err := v.Views(ctx, []*Entry{e})
@@ -62,14 +61,14 @@ func (v *Viewer) View(ctx context.Context, e *Entry) (*View, error) {
 	return views[0], nil
 }
 
-// Views returns the views of entries, in their order. No view is made twice, however many ask for it.
+// Views returns the views of entries, in the same order. Concurrent callers share the views that are being made.
 func (v *Viewer) Views(ctx context.Context, entries []*Entry) ([]*View, error) {
 	views := make([]*View, len(entries))
 	for {
 		missing := 0
 		for i, e := range entries {
 			if views[i] == nil {
-				if views[i] = v.kept(e); views[i] == nil {
+				if views[i] = v.cached(e); views[i] == nil {
 					missing++
 				}
 			}
@@ -77,15 +76,15 @@ func (v *Viewer) Views(ctx context.Context, entries []*Entry) ([]*View, error) {
 		if missing == 0 {
 			return views, nil
 		}
-		mine, others := v.claim(entries, views, missing)
-		if len(mine) > 0 {
-			if err := v.makeClaimed(ctx, mine, entries, views); err != nil {
+		claimed, others := v.claim(entries, views, missing)
+		if len(claimed) > 0 {
+			if err := v.makeClaimed(ctx, claimed, entries, views); err != nil {
 				return nil, err
 			}
 		}
 		for _, done := range others {
 			select {
-			case <-done: // if they failed, the next round makes the view itself
+			case <-done: // after an error of make the next round makes the views
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
@@ -93,8 +92,9 @@ func (v *Viewer) Views(ctx context.Context, entries []*Entry) ([]*View, error) {
 	}
 }
 
-// claim returns the entries without a view that nobody else is working on, now claimed, and what to wait for of the others.
-func (v *Viewer) claim(entries []*Entry, views []*View, missing int) (mine []*Entry, others []chan struct{}) {
+// claim claims the entries without a view that no other caller has claimed. It returns them, and the channels to wait on for the
+// others.
+func (v *Viewer) claim(entries []*Entry, views []*View, missing int) (claimed []*Entry, others []chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var done chan struct{}
@@ -102,38 +102,38 @@ func (v *Viewer) claim(entries []*Entry, views []*View, missing int) (mine []*En
 		if views[i] != nil {
 			continue
 		}
-		if views[i] = v.kept(e); views[i] != nil { // made in the meantime
+		if views[i] = v.cached(e); views[i] != nil { // made meanwhile
 			continue
 		}
 		if other, ok := v.making[e]; ok {
-			if other != done { // the same entry may be asked for twice
+			if other != done { // entries may contain an entry twice
 				others = append(others, other)
 			}
 			continue
 		}
 		if done == nil {
-			done, mine = make(chan struct{}), make([]*Entry, 0, missing)
+			done, claimed = make(chan struct{}), make([]*Entry, 0, missing)
 		}
 		v.making[e] = done
-		mine = append(mine, e)
+		claimed = append(claimed, e)
 	}
-	return mine, others
+	return claimed, others
 }
 
-// makeClaimed makes the views of claimed entries and gives the claim back. mine is a subsequence of entries.
-func (v *Viewer) makeClaimed(ctx context.Context, mine, entries []*Entry, views []*View) error {
-	defer v.unclaim(mine)
-	made, err := v.make(ctx, mine)
+// makeClaimed makes the views of claimed entries and ends the claim. claimed is a subsequence of entries.
+func (v *Viewer) makeClaimed(ctx context.Context, claimed, entries []*Entry, views []*View) error {
+	defer v.unclaim(claimed)
+	made, err := v.make(ctx, claimed)
 	if err != nil {
 		return err
 	}
-	if len(made) != len(mine) {
-		return fmt.Errorf("viewer made %d views of %d entries", len(made), len(mine))
+	if len(made) != len(claimed) {
+		return fmt.Errorf("viewer made %d views of %d entries", len(made), len(claimed))
 	}
 	madeViews.Add(int64(len(made)))
 	next := 0
 	for i, e := range entries {
-		if next < len(mine) && views[i] == nil && e == mine[next] {
+		if next < len(claimed) && views[i] == nil && e == claimed[next] {
 			views[i] = v.Attach(e, made[next])
 			next++
 		}
@@ -141,76 +141,77 @@ func (v *Viewer) makeClaimed(ctx context.Context, mine, entries []*Entry, views 
 	return nil
 }
 
-func (v *Viewer) unclaim(mine []*Entry) {
+func (v *Viewer) unclaim(claimed []*Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	close(v.making[mine[0]])
-	for _, e := range mine {
+	close(v.making[claimed[0]])
+	for _, e := range claimed {
 		delete(v.making, e)
 	}
 }
 
-// Attach keeps a view that has been made, and returns the one that is kept: a copy of it, or the view that was attached
-// first. That of a closed viewer is not kept, and returned as it is.
+// Attach caches a view. It returns the cached one: a copy of view, or the view that was attached first. A closed viewer caches
+// nothing and returns view.
 func (v *Viewer) Attach(e *Entry, view *View) *View {
 	for !v.closed.Load() {
 		old := e.views.Load()
 		if first := find(old, v); first != nil {
 			return &first.view
 		}
-		k := &keptView{viewer: v, view: *view, next: pruned(old)}
-		if k.view.Labels == e.Header.Labels {
-			k.view.Labels = e.Header.Labels // the same bytes
+		c := &cachedView{viewer: v, view: *view, next: pruned(old)}
+		if c.view.Labels == e.Header.Labels {
+			c.view.Labels = e.Header.Labels // share the memory
 		}
-		if e.views.CompareAndSwap(old, k) {
-			return &k.view
+		if e.views.CompareAndSwap(old, c) {
+			return &c.view
 		}
 	}
 	return view
 }
 
-// Close says that the viewer's views need not be kept any more. It goes on working for those who still hold it.
+// Close makes the viewer stop caching. Its views are dropped from the entries. Readers that still hold it can go on using it.
 func (v *Viewer) Close() {
 	if !v.closed.Swap(true) {
 		closedViewers.Add(1)
 	}
 }
 
-func (v *Viewer) kept(e *Entry) *View {
-	if k := find(e.views.Load(), v); k != nil {
-		return &k.view
+// cached returns the view of an entry; nil if it has not been made.
+func (v *Viewer) cached(e *Entry) *View {
+	if c := find(e.views.Load(), v); c != nil {
+		return &c.view
 	}
 	return nil
 }
 
-func find(k *keptView, v *Viewer) *keptView {
-	for ; k != nil; k = k.next {
-		if k.viewer == v {
-			return k
+func find(c *cachedView, v *Viewer) *cachedView {
+	for ; c != nil; c = c.next {
+		if c.viewer == v {
+			return c
 		}
 	}
 	return nil
 }
 
-// pruned returns a list without the views of closed viewers; the same list if there are none.
-func pruned(k *keptView) *keptView {
-	if k == nil {
+// pruned returns a list without the views of closed viewers. It is the same list if there are none.
+func pruned(c *cachedView) *cachedView {
+	if c == nil {
 		return nil
 	}
-	next := pruned(k.next)
+	next := pruned(c.next)
 	switch {
-	case k.viewer.closed.Load():
+	case c.viewer.closed.Load():
 		return next
-	case next != k.next:
-		return &keptView{viewer: k.viewer, view: k.view, next: next}
+	case next != c.next:
+		return &cachedView{viewer: c.viewer, view: c.view, next: next}
 	}
-	return k
+	return c
 }
 
 // dropViews drops the views of closed viewers from an entry.
 func (e *Entry) dropViews() {
 	old := e.views.Load()
-	if kept := pruned(old); kept != old {
-		e.views.CompareAndSwap(old, kept) // losing to someone who attaches is fine: attaching prunes too
+	if rest := pruned(old); rest != old {
+		e.views.CompareAndSwap(old, rest) // if it fails, Attach was faster and has pruned the list
 	}
 }

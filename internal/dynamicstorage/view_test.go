@@ -10,6 +10,7 @@ import (
 )
 
 func TestViewsAreMadeOnce(t *testing.T) {
+	t.Parallel()
 	var all []*Entry
 	for i := range 100 {
 		all = append(all, &Entry{Key: fmt.Sprint(i)})
@@ -57,6 +58,7 @@ func TestViewsAreMadeOnce(t *testing.T) {
 }
 
 func TestViewErrors(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("webhook is down")
 	v := NewViewer(func(context.Context, []*Entry) ([]*View, error) { return nil, broken })
 	e := &Entry{}
@@ -69,7 +71,7 @@ func TestViewErrors(t *testing.T) {
 	if _, err := short.View(context.Background(), e); err == nil {
 		t.Error("no error for a missing view")
 	}
-	// Who waits for another's views makes them itself when that fails.
+	// A caller that waits for the views of another caller makes them when that one fails.
 	begun, finish := make(chan struct{}), make(chan struct{})
 	first := true
 	flaky := NewViewer(func(context.Context, []*Entry) ([]*View, error) {
@@ -90,7 +92,7 @@ func TestViewErrors(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := flaky.View(ended, e); !errors.Is(err, context.Canceled) {
-		t.Errorf("a wait that was given up ended with %v", err)
+		t.Errorf("a canceled wait ended with %v", err)
 	}
 	succeeded := make(chan error)
 	go func() {
@@ -122,13 +124,13 @@ func TestClosedViewersAreDropped(t *testing.T) {
 		t.Error("closing is counted wrongly")
 	}
 	e.dropViews()
-	if a.kept(e) == nil || b.kept(e) != nil || c.kept(e) == nil {
+	if a.cached(e) == nil || b.cached(e) != nil || c.cached(e) == nil {
 		t.Error("wrong views were dropped")
 	}
-	if _, err := b.View(context.Background(), e); err != nil || b.kept(e) != nil {
+	if _, err := b.View(context.Background(), e); err != nil || b.cached(e) != nil {
 		t.Errorf("closed viewer: %v", err)
 	}
-	if later := e.at(7); a.kept(later) == nil || later.Revision != 7 {
+	if later := e.at(7); a.cached(later) == nil || later.Revision != 7 {
 		t.Error("a copy loses its views")
 	}
 }

@@ -30,6 +30,7 @@ func describe(events []Event) string {
 }
 
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	r := testStore(t).Resource("g", "p")
 	start := snapshot(t, r, ReadAt{}).Revision
 	w := watch(t, r, start)
@@ -62,6 +63,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestWatchFromTheFuture(t *testing.T) {
+	t.Parallel()
 	r := testStore(t).Resource("g", "p")
 	start := put(t, r, "x", "0").Revision
 	w := watch(t, r, start+2)
@@ -79,6 +81,7 @@ func TestWatchFromTheFuture(t *testing.T) {
 
 // TestWatcherRevision: it follows the feed without events, and is never ahead of what Next has returned.
 func TestWatcherRevision(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	r, other := s.Resource("g", "p"), s.Resource("g", "other")
 	ctx := deadline(t)
@@ -109,6 +112,7 @@ func TestWatcherRevision(t *testing.T) {
 
 // TestReplay: a new store knows nothing of the past, and small rings soon forget; etcd does not.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	r := s.Resource("g", "p")
 	start := put(t, r, "x", "0").Revision
@@ -146,6 +150,7 @@ func TestReplay(t *testing.T) {
 
 // TestSlowWatcher: it is overrun by the ring, holds nobody up, and misses nothing.
 func TestSlowWatcher(t *testing.T) {
+	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 5})
 	r := s.Resource("g", "p")
 	start := snapshot(t, r, ReadAt{}).Revision
@@ -168,6 +173,7 @@ func TestSlowWatcher(t *testing.T) {
 }
 
 func TestCompactedWatch(t *testing.T) {
+	t.Parallel()
 	e := ownEtcd(t)
 	s := run(t, Options{Client: e.client, Prefix: "/x", RingEvents: 2})
 	r := s.Resource("g", "p")
@@ -209,6 +215,7 @@ func TestCompactedWatch(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	r := s.Resource("g", "p")
 	w := watch(t, r, snapshot(t, r, ReadAt{}).Revision)
@@ -238,6 +245,7 @@ func TestRelease(t *testing.T) {
 
 // TestReload: the feed loses events to a compaction while it is cut off from etcd.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		meanwhile func(t *testing.T, r *Resource)
 		lost      bool
@@ -261,7 +269,7 @@ func TestReload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := ownEtcd(t)
-			s := run(t, Options{Client: e.through(t), Prefix: "/x"})
+			s := run(t, Options{Client: e.proxy.dial(t), Prefix: "/x"})
 			aside := run(t, Options{Client: e.client, Prefix: "/x"}).Resource("g", "p")
 			r := s.Resource("g", "p")
 			put(t, aside, "a", "0")
@@ -338,19 +346,20 @@ func checkMissed(t *testing.T, w *Watcher, before, after int64, want string) {
 
 // TestRestoredEtcd: the revision of etcd goes back, as after a restore from a backup.
 func TestRestoredEtcd(t *testing.T) {
+	t.Parallel()
 	s := testStore(t)
 	r := s.Resource("g", "p")
 	put(t, r, "x", "1")
 	w := watch(t, r, snapshot(t, r, ReadAt{}).Revision)
 	known := s.feed.current()
-	s.feed.move(known + 1000) // what the feed would have seen before the restore
+	s.feed.move(known + 1_000_000) // the revision of the feed before the restore
 	if err := s.feed.prepare(deadline(t)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Next(deadline(t)); !errors.Is(err, ErrCompacted) {
 		t.Errorf("%v", err)
 	}
-	if s.feed.current() < known || s.feed.current() > known+500 {
+	if s.feed.current() < known || s.feed.current() > known+500_000 {
 		t.Errorf("the feed is at %d, was at %d", s.feed.current(), known)
 	}
 	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", ""); len(got) != 1 {
@@ -360,6 +369,7 @@ func TestRestoredEtcd(t *testing.T) {
 
 // TestMuteEtcd: an etcd that does not report progress is read instead of memory, soon without waiting for it.
 func TestMuteEtcd(t *testing.T) {
+	t.Parallel()
 	client := clientv3.NewCtxClient(context.Background())
 	client.KV, client.Watcher = shared.client.KV, muteWatcher{shared.client.Watcher}
 	s := run(t, Options{Client: client, Prefix: shared.Prefix(t), WaitFor: 1500 * time.Millisecond})
@@ -369,7 +379,7 @@ func TestMuteEtcd(t *testing.T) {
 	if err := r.warm(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; i < 3 || !s.feed.mute(); i++ { // when it is, a read does not wait
+	for i := 0; i < 3 || !s.feed.silent.Load(); i++ { // when it is, a read does not wait
 		if _, err := shared.client.Put(ctx, "/outside", ""); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 // put stores a value. Its event is expected from then on, so that the cache gets the entry that is returned.
 func (u *GuardedUpdate) put(ctx context.Context, change Change) (*Entry, error) {
 	r, key := u.resource, u.key
-	w := &write{key: key, value: change.Value, stored: change.Value, attach: change.Attach}
+	w := &pendingWrite{key: key, value: change.Value, stored: change.Value, attach: change.Attach}
 	options := &r.store.options
 	w.header, w.err = options.header(w.value)
 	if options.Transform != nil {
@@ -19,20 +19,20 @@ func (u *GuardedUpdate) put(ctx context.Context, change Change) (*Entry, error) 
 			return nil, fmt.Errorf("value of %s cannot be stored: %w", r.fullKey(key), err)
 		}
 	}
-	r.expect(w)
+	r.addPending(w)
 	op := clientv3.OpPut(r.fullKey(key), "")
 	op.WithValueBytes(w.stored) // nothing changes them; a string would be a copy
 	revision, err := u.transact(ctx, op)
 	if err != nil {
-		r.forget(w)
+		r.dropPending(w)
 		return nil, err
 	}
 	created := revision
 	if u.current != nil {
 		created = u.current.created
 	}
-	e := w.at(revision, created)
-	r.settle(w, e)
+	e := w.entryAt(revision, created)
+	r.committed(w, e)
 	return e, nil
 }
 

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
@@ -24,8 +22,9 @@ import (
 
 // compose wires what serves custom resources: the store feeds the informer, the informer the table of served resources,
 // and the table everything else.
-func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
-	storing := dynamicstorage.Options{Client: client, Prefix: o.Etcd.root(), Header: readHeader}
+func compose(o *Options, stored *storage, g *guards) (*parts, error) {
+	client := stored.client
+	storing := dynamicstorage.Options{Client: client, NewWatcher: stored.newWatcher, Prefix: o.Etcd.root(), Header: readHeader}
 	if g.encryption != nil {
 		storing.Transform = g.encryption
 	}
@@ -61,11 +60,10 @@ func compose(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
 		Delegate:         reviews.New(g.authorizer, http.HandlerFunc(notFound)),
 		GroupDiscovery:   published.Group(),
 		VersionDiscovery: published.Version(),
-		Settle: func(ctx context.Context, name string) error {
+		ReconcileDefinition: func(ctx context.Context, name string) error {
 			burst.announce(garbageWritten)
-			return lifecycle.Settle(ctx, name)
+			return lifecycle.Reconcile(ctx, name)
 		},
-		UsedAtOnce:              func() { burst.announceWaited(garbageUsed) },
 		Authorizer:              g.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.Resources.GarbageCollection,

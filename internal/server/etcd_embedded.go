@@ -8,6 +8,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/proxy/grpcproxy/adapter"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -16,6 +18,8 @@ import (
 // storage is a connection to etcd and what has to be closed after it.
 type storage struct {
 	client *clientv3.Client
+	// newWatcher makes an etcd watcher with streams of its own; nil for an external etcd.
+	newWatcher func() clientv3.Watcher
 	// failed reports that the embedded etcd gave up; nil for an external one.
 	failed <-chan error
 	close  func()
@@ -40,7 +44,10 @@ func startEtcd(ctx context.Context, dir *DataDir) (*storage, error) {
 		return nil, ctx.Err()
 	}
 	client := v3client.New(server.Server)
-	return &storage{client: client, failed: server.Err(), close: func() {
+	newWatcher := func() clientv3.Watcher {
+		return clientv3.NewWatchFromWatchClient(adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server.Server)), client)
+	}
+	return &storage{client: client, newWatcher: newWatcher, failed: server.Err(), close: func() {
 		_ = client.Close() // ends the client's own streams; an in-process client has no connection that could fail
 		server.Close()
 	}}, nil

@@ -13,8 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // parts are what serves custom resources: see compose.go.
@@ -37,7 +35,7 @@ type parts struct {
 }
 
 // composer makes the parts over a connection to etcd. They do nothing before run.
-type composer func(o *Options, client *clientv3.Client, g *guards) (*parts, error)
+type composer func(o *Options, stored *storage, g *guards) (*parts, error)
 
 // Run serves until ctx is done, then drains and returns nil. An error is one readable line for the person who started the
 // server (for mistakes in the options: a line each).
@@ -130,7 +128,7 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	if err := s.guard(working, id); err != nil {
 		return err
 	}
-	if s.parts, err = compose(s.options, s.storage.client, s.guards); err != nil {
+	if s.parts, err = compose(s.options, s.storage, s.guards); err != nil {
 		return fmt.Errorf("set up the handler of custom resources: %w", err)
 	}
 	s.health = newHealth(s.drain.stopping, installs)

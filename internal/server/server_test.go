@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -54,7 +53,7 @@ func (r *readyLine) String() string {
 
 // fakeParts stand in for what serves custom resources.
 func fakeParts(resources http.Handler, synced chan struct{}) composer {
-	return func(_ *Options, client *clientv3.Client, _ *guards) (*parts, error) {
+	return func(_ *Options, stored *storage, _ *guards) (*parts, error) {
 		text := func(s string) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s) })
 		}
@@ -70,7 +69,7 @@ func fakeParts(resources http.Handler, synced chan struct{}) composer {
 			size:   func(string, string) (int, int64) { return 0, 0 },
 			burst:  newBurst(0),
 			storage: func(ctx context.Context) error {
-				_, err := client.Get(ctx, "health")
+				_, err := stored.client.Get(ctx, "health")
 				return err
 			},
 		}, nil
@@ -261,8 +260,8 @@ func TestPermissionsOfWhatIsWritten(t *testing.T) {
 
 // wrapped changes the parts that a composer makes.
 func wrapped(compose composer, change func(*parts)) composer {
-	return func(o *Options, client *clientv3.Client, g *guards) (*parts, error) {
-		p, err := compose(o, client, g)
+	return func(o *Options, stored *storage, g *guards) (*parts, error) {
+		p, err := compose(o, stored, g)
 		if err == nil {
 			change(p)
 		}

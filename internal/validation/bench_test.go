@@ -293,8 +293,8 @@ func BenchmarkCompile(b *testing.B) {
 	}{
 		{"nothing", func(*Version) error { return nil }},
 		{"structural", func(v *Version) error { _, err := v.Structural(); return err }},
-		{"object", func(v *Version) error { _, err := v.forObject(); return err }},
-		{"rules", func(v *Version) error { _, err := v.forRules(); return err }},
+		{"object", func(v *Version) error { _, err := v.openAPISchema(); return err }},
+		{"rules", func(v *Version) error { _, err := v.rules(); return err }},
 		{"types", func(v *Version) error { _, err := v.parseableType.get(v.compileParseableType); return err }},
 	} {
 		b.Run(part.name, func(b *testing.B) {

@@ -2,39 +2,37 @@ package validation
 
 import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// CoerceOptions say how Coerce treats what does not fit.
+// CoerceOptions are options of Coerce.
 type CoerceOptions struct {
-	// DropInvalidMetadata drops metadata fields of the wrong type instead of failing: for objects from storage, which may
-	// be older than the validation of metadata (T2).
+	// DropInvalidMetadata drops metadata fields of the wrong type instead of returning an error. It is for stored objects, which may be
+	// older than the validation of metadata (T2).
 	DropInvalidMetadata bool
-	// RepairGeneration sets the generation of objects that have none to 1: for objects from storage.
+	// RepairGeneration sets a missing generation to 1. It is for stored objects.
 	RepairGeneration bool
-	// ReturnUnknownFieldPaths asks for the paths of the fields that were dropped (W11).
+	// ReturnUnknownFieldPaths makes Coerce return the paths of the dropped fields (W11).
 	ReturnUnknownFieldPaths bool
 }
 
-// Coerce does to an object what decoding into a Go struct does to a built-in type: metadata is read as ObjectMeta, fields that
-// the schema does not know are dropped, and so are nulls that may not be null and have no default; the same in embedded
-// resources (T1-T3). The schema is that of the object's version. Objects of other kinds keep everything but unknown
-// metadata. The object is modified in place.
+// Coerce does to a custom resource what decoding into a Go struct does to an object of a built-in type. It decodes metadata as
+// ObjectMeta, and drops fields that the schema does not declare and nulls that are not allowed and have no default, in embedded
+// resources as well (T1-T3). It uses the schema of the object's version. Objects of other kinds lose unknown metadata only. Coerce
+// modifies obj.
 func (s *Set) Coerce(obj map[string]any, o CoerceOptions) (unknownFields []string, err error) {
 	return s.coerce(obj, o, nil)
 }
 
-// Coerce does what Set.Coerce does, by this version's schema whatever version the object says it has.
+// Coerce is Set.Coerce with the schema of this version, whatever the version of the object.
 func (v *Version) Coerce(obj map[string]any, o CoerceOptions) (unknownFields []string, err error) {
 	return v.set.coerce(obj, o, v)
 }
 
 func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFields []string, err error) {
-	// The type is kept aside: the schema need not declare it.
+	// The schema need not declare apiVersion and kind, so they are written back at the end.
 	kind, hasKind, err := unstructured.NestedString(obj, "kind")
 	if err != nil {
 		return nil, err
@@ -43,7 +41,7 @@ func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFi
 	if err != nil {
 		return nil, err
 	}
-	meta, unknownFields, err := readMeta(obj, o)
+	meta, unknownFields, err := readMetadata(obj, o)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +50,7 @@ func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFi
 		return nil, err
 	}
 
-	// Options of requests and the like pass through here too.
+	// The decoder also passes options of requests and other built-in kinds.
 	if (schema.GroupKind{Group: gv.Group, Kind: kind}) == s.kind {
 		if v == nil {
 			v = s.Version(gv.Version)
@@ -79,28 +77,22 @@ func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFi
 	return unknownFields, nil
 }
 
-// coerceToSchema is the part of coerce that is about the schema. A version that the CRD does not have knows no field.
+// coerceToSchema applies the schema of a version. If v is nil, the CRD does not have the version and no field is known.
 func (s *Set) coerceToSchema(obj map[string]any, o CoerceOptions, v *Version) (unknownFields []string, err error) {
 	var (
-		structural, embedded *structuralschema.Structural
-		root                 *node
+		schema   objectSchema = &librarySchema{}
+		embedded *structuralschema.Structural
 	)
 	if v != nil {
-		if structural, err = v.Structural(); err != nil {
-			return nil, err
-		}
-		if root, err = v.root(); err != nil {
+		if schema, err = v.objectSchema(); err != nil {
 			return nil, err
 		}
 		if embedded, err = v.embedded(); err != nil {
 			return nil, err
 		}
 	}
-	if !s.crd.Spec.PreserveUnknownFields && !root.cleanObject(obj, true) {
-		unknownFields = pruning.PruneWithOptions(obj, structural, true, structuralschema.UnknownFieldPathOptions{
-			TrackUnknownFieldPaths: o.ReturnUnknownFieldPaths,
-		})
-		defaulting.PruneNonNullableNullsWithoutDefaults(obj, structural)
+	if !s.crd.Spec.PreserveUnknownFields {
+		unknownFields = schema.prune(obj, o.ReturnUnknownFieldPaths)
 	}
 	if embedded == nil {
 		return unknownFields, nil

@@ -2,13 +2,10 @@ package validation
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -207,68 +204,6 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestDefaultIsBounded holds that no more defaults are filled in than an object can be stored with: those of items, of what defaults hold
-// themselves, of nulls.
-func TestDefaultIsBounded(t *testing.T) {
-	crd := manyFaultsCRD()
-	large := strings.Repeat("x", 1000)
-	defaulted := func(value any) *apiextensionsv1.JSON {
-		raw, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &apiextensionsv1.JSON{Raw: raw}
-	}
-	item := apiextensionsv1.JSONSchemaProps{Type: "object", Default: defaulted(map[string]any{}), Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"text": {Type: "string", Default: defaulted(large)},
-	}}
-	items := &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
-	lists := &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"items": {Type: "array", Items: items, Default: defaulted(make([]map[string]any, 1000))},
-	}}}
-	crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{
-		"items": {Type: "array", Items: items}, "lists": {Type: "array", Items: lists},
-		"named": {Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &item}},
-	}
-	set := New(crd)
-	fits := MaxDefaults / (1 + 4 + 1 + 1000) // the text and its name
-	named := func(count int) map[string]any {
-		members := map[string]any{}
-		for i := range count {
-			members[fmt.Sprint(i)] = map[string]any{}
-		}
-		return members
-	}
-	list := func(count int, item func() any) []any {
-		items := make([]any, count)
-		for i := range items {
-			items[i] = item()
-		}
-		return items
-	}
-	empty, null := func() any { return map[string]any{} }, func() any { return nil }
-	for _, tc := range []struct {
-		name, field string
-		value       any
-		want        error
-	}{
-		{"what fits", "items", list(fits, empty), nil},
-		{"items", "items", list(100_000, empty), ErrTooLarge},
-		{"nulls", "items", list(100_000, null), ErrTooLarge},
-		{"members", "named", named(20_000), ErrTooLarge},
-		{"defaults within defaults", "lists", list(1000, empty), ErrTooLarge},
-	} {
-		obj := map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", tc.field: tc.value}
-		if err := set.Default(obj, MaxDefaults); !errors.Is(err, tc.want) {
-			t.Errorf("%s: %v", tc.name, err)
-		}
-		size := leastSize(obj[tc.field])
-		if allowed := MaxDefaults + 300_000; size > allowed { // what was there before has its size, too
-			t.Errorf("%s: %d bytes, allowed are %d", tc.name, size, allowed)
-		}
-	}
-}
-
 // TestNewKeepsTheCRD holds that compiling does not modify the CRD that was given.
 func TestNewKeepsTheCRD(t *testing.T) {
 	for _, name := range []string{"widgets", "relics"} {
@@ -288,9 +223,9 @@ func compileAll(t testing.TB, v *Version) {
 	t.Helper()
 	for part, compile := range map[string]func() error{
 		"structural":     func() error { _, err := v.Structural(); return err },
-		"object":         func() error { _, err := v.forObject(); return err },
-		"status":         func() error { _, err := v.forStatus(); return err },
-		"rules":          func() error { _, err := v.forRules(); return err },
+		"object":         func() error { _, err := v.openAPISchema(); return err },
+		"status":         func() error { _, err := v.statusOpenAPISchema(); return err },
+		"rules":          func() error { _, err := v.rules(); return err },
 		"fields":         func() error { _, err := v.SelectableFields(nil); return err },
 		"parseable type": func() error { _, err := v.parseableType.get(v.compileParseableType); return err },
 	} {
@@ -317,7 +252,7 @@ func TestReadBuildsNoValidator(t *testing.T) {
 	if v.structural.built.Load() == nil || v.selectableFields.built.Load() == nil {
 		t.Error("decoding should have compiled the structural schema and the selectable fields")
 	}
-	if v.objectSchema.built.Load() != nil || v.statusSchema.built.Load() != nil || v.celValidator.built.Load() != nil || v.parseableType.built.Load() != nil {
+	if v.openAPI.built.Load() != nil || v.statusOpenAPI.built.Load() != nil || v.celValidator.built.Load() != nil || v.parseableType.built.Load() != nil {
 		t.Error("decoding should not have compiled a validator, rules or types")
 	}
 	if set.Version("v2").structural.built.Load() != nil {
@@ -372,7 +307,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatal(err)
 			}
 			if string(first) != string(second) {
-				t.Fatalf("not settled:\n%s\n%s", first, second)
+				t.Fatalf("decoding again changes the object:\n%s\n%s", first, second)
 			}
 		}
 	})

@@ -1,22 +1,16 @@
-// Package validation holds what one CustomResourceDefinition says about its objects: how they are coerced to the
-// schema, defaulted, prepared for a write, validated, and merged by managed fields.
+// Package validation applies the schemas of one CustomResourceDefinition to custom resources: it coerces, defaults, prepares for
+// storage and validates them, and types them for managed fields. It calls the libraries that kube-apiserver composes (structural
+// schemas, pruning, defaulting, list types, CEL) in the same order. It has no clock, no storage and no goroutines.
 //
-// It is pure: no clock, no storage, no goroutine. The decisions are those of the libraries that kube-apiserver itself
-// composes (structural schemas, pruning, defaulting, list types, CEL), in the order in which it composes them.
+// Begin at [New] in set.go, which returns the [Set] of a CRD, then read version.go. Creating a Set compiles nothing: compile.go compiles
+// each part of a [Version] on first use, so reading objects never compiles CEL rules.
 //
-// Begin at [New]: it makes a [Set] for a CRD, which compiles nothing. Each part of a [Version] is compiled when it is first
-// needed, on its own: a read needs the structural schema only, never a validator or a CEL program.
+//   - Decoding an object: coerce.go, metadata.go, default.go.
+//   - Writing an object: prepare.go; then validate.go, which calls objectmeta.go, scale.go, ratchet.go; finalizers.go.
+//   - Selectors: selectable.go. Managed fields: typeconverter.go, models.go.
+//   - Memory: lazy.go, statistics.go, size.go.
 //
-//   - set.go, version.go: the two types, and what can be told without compiling anything
-//   - structural.go, trim.go, validators.go: the compiled parts of the libraries
-//   - node.go, kinds.go, check.go, logic.go, clean.go, unique.go: the same schema compiled to see quickly that a value needs
-//     nothing of the libraries: no error, nothing to prune, no item twice. They may say no without need, but never yes,
-//     which fuzz targets hold against the libraries; errors are always those of the libraries.
-//   - source.go, weight.go: the CRD whose schemas are decoded when a part is compiled, and what the parts weigh, for a
-//     memory budget
-//   - coerce.go, meta.go, canonical.go, default.go: decoding
-//   - prepare.go, validate.go, schema.go, faults.go, ratchet.go, narrow.go, typemeta.go, objectmeta.go, scale.go, finalizers.go: the rules
-//     for writes
-//   - selectable.go: declared selectable fields
-//   - typeconverter.go, models.go: types for managed fields
+// The schema itself is applied by an objectSchema (schema.go), of which there are two implementations. library_schema.go only calls
+// libraries. fast_schema.go recognises valid objects by a compiled form of the schema and calls the former for all others; the
+// compiled form is in the files fast_*.go, beginning at fast_node.go. To use the libraries only, build with the tag library.
 package validation

@@ -12,15 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// standardFinalizers need no domain.
+// standardFinalizers are the finalizers without a domain.
 var standardFinalizers = sets.New(
 	metav1.FinalizerOrphanDependents,
 	metav1.FinalizerDeleteDependents,
 	string(corev1.FinalizerKubernetes),
 )
 
-// WarningsForFinalizers returns warnings about the names of the finalizers that obj has and old, which may be nil, has
-// not (W14).
+// WarningsForFinalizers returns warnings about the names of finalizers that obj has and old does not have (W14). old may be nil.
 func WarningsForFinalizers(obj, old *unstructured.Unstructured) []string {
 	finalizers := obj.GetFinalizers()
 	if len(finalizers) == 0 {

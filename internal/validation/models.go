@@ -23,9 +23,8 @@ var (
 	scaleModel      = autoscalingv1.Scale{}.OpenAPIModelName()
 )
 
-// builtInTypes returns the types that the models of CRDs refer to, and Scale. There are two sets, since preserving
-// unknown fields (T5) reaches into metadata as well. They are made once and shared: per CRD they would cost more than
-// most schemas do.
+// builtInTypes returns the types that the models of CRDs refer to, and Scale. There are two sets because preserveUnknownFields (T5)
+// affects metadata as well. All CRDs share them: a copy for each CRD would take more memory than most schemas.
 func builtInTypes(preserveUnknownFields bool) ([]smdschema.TypeDef, error) {
 	if preserveUnknownFields {
 		return lenientBuiltInTypes()
@@ -63,13 +62,13 @@ func convertBuiltInTypes(preserveUnknownFields bool) ([]smdschema.TypeDef, error
 	return converted.Types, nil
 }
 
-// convertModel returns the types of a version's objects under the given name, without those they refer to.
+// convertModel returns the type of the version's objects under the given name, without the types it refers to.
 func (v *Version) convertModel(name string) ([]smdschema.TypeDef, error) {
 	structural, err := v.Structural()
 	if err != nil {
 		return nil, err
 	}
-	models := map[string]*spec.Schema{name: objectModel(structural, v.count())}
+	models := map[string]*spec.Schema{name: objectModel(structural, v.statistics())}
 	converted, err := schemaconv.ToSchemaFromOpenAPI(models, v.set.crd.Spec.PreserveUnknownFields)
 	if err != nil {
 		return nil, fmt.Errorf("converting the schema of %s to types: %w", name, err)
@@ -77,15 +76,15 @@ func (v *Version) convertModel(name string) ([]smdschema.TypeDef, error) {
 	return slices.DeleteFunc(converted.Types, func(def smdschema.TypeDef) bool { return def.Name != name }), nil
 }
 
-// objectModel returns the OpenAPI model of whole objects. Nothing is said about their fields without a structural schema, or with one
-// that does not keep the rules for them, as CRDs from before those were enforced (T5) may have.
-func objectModel(structural *structuralschema.Structural, nodes census) *spec.Schema {
-	if structural == nil || nodes.unknownTypes || len(structuralschema.ValidateStructural(nil, structural)) > 0 {
+// objectModel returns the OpenAPI model of whole objects. It does not describe their fields if there is no valid structural schema,
+// which only CRDs created before v1 lack (T5).
+func objectModel(structural *structuralschema.Structural, stats schemaStatistics) *spec.Schema {
+	if structural == nil || stats.unknownTypes || len(structuralschema.ValidateStructural(nil, structural)) > 0 {
 		return new(spec.Schema).Typed("object", "")
 	}
 	model := structural.ToKubeOpenAPI()
 	addResourceFields(model)
-	if nodes.embedded {
+	if stats.embedded {
 		addEmbeddedResourceFields(model)
 	}
 	return model
@@ -110,14 +109,14 @@ func addEmbeddedResourceFields(s *spec.Schema) {
 	}
 }
 
-// addResourceFields adds what every resource has, instead of what the schema says of it.
+// addResourceFields sets the fields that every resource has, whatever the schema declares for them.
 func addResourceFields(s *spec.Schema) {
 	s.SetProperty("apiVersion", *spec.StringProperty())
 	s.SetProperty("kind", *spec.StringProperty())
 	s.SetProperty("metadata", *spec.RefSchema(modelPrefix + objectMetaModel))
 }
 
-// modelName is the name of the model of a kind, the group's parts in reverse as in those of built-in kinds.
+// modelName returns the name of the model of a kind. The parts of the group are reversed, as for built-in kinds.
 func modelName(group, version, kind string) string {
 	parts := strings.Split(group, ".")
 	slices.Reverse(parts)

@@ -1,169 +1,94 @@
 package validation
 
 import (
-	"time"
+	"context"
+	"fmt"
+	"maps"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/operation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// plainObjectMeta reads metadata that is as it ought to be, as the library does by reflection, but for the fields of managers:
-// nothing looks at those in metadata, and the library turns each set into JSON. ok is false for metadata that has anything
-// unusual in it, which is left to the library.
-func plainObjectMeta(fields map[string]any) (m *metav1.ObjectMeta, ok bool) {
-	m = &metav1.ObjectMeta{}
-	for name, value := range fields {
-		switch name {
-		case "name":
-			m.Name, ok = value.(string)
-		case "generateName":
-			m.GenerateName, ok = value.(string)
-		case "namespace":
-			m.Namespace, ok = value.(string)
-		case "uid":
-			m.UID, ok = plainText[types.UID](value)
-		case "resourceVersion":
-			m.ResourceVersion, ok = value.(string)
-		case "generation":
-			m.Generation, ok = value.(int64)
-		case "creationTimestamp":
-			m.CreationTimestamp, ok = plainTime(value)
-		case "deletionTimestamp":
-			var deleted metav1.Time
-			deleted, ok = plainTime(value)
-			m.DeletionTimestamp = &deleted
-		case "deletionGracePeriodSeconds":
-			var seconds int64
-			seconds, ok = value.(int64)
-			m.DeletionGracePeriodSeconds = &seconds
-		case "labels":
-			m.Labels, ok = plainTexts(value)
-		case "annotations":
-			m.Annotations, ok = plainTexts(value)
-		case "finalizers":
-			m.Finalizers, ok = plainList(value, plainText[string])
-		case "ownerReferences":
-			m.OwnerReferences, ok = plainList(value, plainOwner)
-		case "managedFields":
-			m.ManagedFields, ok = plainList(value, plainManager)
-		default:
-			ok = false
-		}
-		if !ok {
-			return nil, false
+// validateTypeMeta validates the kind and apiVersion of the object.
+func (v *Version) validateTypeMeta(obj *unstructured.Unstructured) field.ErrorList {
+	accessor, err := meta.TypeAccessor(obj)
+	if err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("kind"), nil, err.Error())}
+	}
+	var errs field.ErrorList
+	if want := v.set.kind.Kind; accessor.GetKind() != want {
+		errs = append(errs, field.Invalid(field.NewPath("kind"), accessor.GetKind(), "must be "+want))
+	}
+	if want := v.set.kind.Group + "/" + v.spec.Name; accessor.GetAPIVersion() != want {
+		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), accessor.GetAPIVersion(), "must be "+want))
+	}
+	return errs
+}
+
+// validateObjectMeta validates the metadata of a new object or, if old is not nil, of a changed one.
+func (v *Version) validateObjectMeta(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
+	newMeta, errs := objectMeta(obj)
+	if len(errs) > 0 {
+		return errs
+	}
+	op, oldMeta, validateName := operation.Create, (*metav1.ObjectMeta)(nil), apivalidation.ValidateNameFunc(apivalidation.NameIsDNSSubdomain)
+	if old != nil {
+		op, validateName = operation.Update, nil
+		if oldMeta, errs = objectMeta(old); len(errs) > 0 {
+			return errs
 		}
 	}
-	return m, true
+	namespaced := v.set.crd.Spec.Scope == apiextensionsv1.NamespaceScoped
+	return apivalidation.ValidateObjectMetaDeclaratively(ctx, op, newMeta, oldMeta, namespaced, validateName,
+		field.NewPath("metadata"), utilfeature.DefaultFeatureGate.Enabled(features.DeclarativeValidationBeta))
 }
 
-func plainText[T ~string](value any) (T, bool) {
-	text, ok := value.(string)
-	return T(text), ok
-}
-
-// plainTime reads the form in which times are written, which is parsed much faster than others.
-func plainTime(value any) (metav1.Time, bool) {
-	text, ok := value.(string)
-	if !ok || len(text) != len("2006-01-02T15:04:05Z") {
-		return metav1.Time{}, false
+// objectMeta decodes the metadata of an object, without the fieldsV1 of managed fields. An object may have no metadata.
+func objectMeta(obj *unstructured.Unstructured) (*metav1.ObjectMeta, field.ErrorList) {
+	path := field.NewPath("metadata")
+	raw := obj.Object["metadata"]
+	if raw == nil {
+		return &metav1.ObjectMeta{}, nil
 	}
-	parsed, err := time.Parse(time.RFC3339, text)
-	return metav1.Time{Time: parsed.Local()}, err == nil
-}
-
-func plainTexts(value any) (map[string]string, bool) {
-	fields, ok := value.(map[string]any)
-	if !ok || fields == nil {
-		return nil, false
-	}
-	texts := make(map[string]string, len(fields))
-	for key, value := range fields {
-		if texts[key], ok = value.(string); !ok {
-			return nil, false
-		}
-	}
-	return texts, true
-}
-
-func plainList[T any](value any, read func(any) (T, bool)) ([]T, bool) {
-	items, ok := value.([]any)
-	if !ok || items == nil {
-		return nil, false
-	}
-	list := make([]T, len(items))
-	for i := range items {
-		if list[i], ok = read(items[i]); !ok {
-			return nil, false
-		}
-	}
-	return list, true
-}
-
-func plainOwner(value any) (owner metav1.OwnerReference, ok bool) {
-	fields, ok := value.(map[string]any)
+	fields, ok := raw.(map[string]any)
 	if !ok {
-		return owner, false
+		return nil, field.ErrorList{field.Invalid(path, raw, fmt.Sprintf("expected map[string]interface{}, got %T", raw))}
 	}
-	for name, value := range fields {
-		switch name {
-		case "apiVersion":
-			owner.APIVersion, ok = value.(string)
-		case "kind":
-			owner.Kind, ok = value.(string)
-		case "name":
-			owner.Name, ok = value.(string)
-		case "uid":
-			owner.UID, ok = plainText[types.UID](value)
-		case "controller":
-			owner.Controller, ok = plainBool(value)
-		case "blockOwnerDeletion":
-			owner.BlockOwnerDeletion, ok = plainBool(value)
-		default:
-			ok = false
-		}
-		if !ok {
-			return owner, false
-		}
+	parsed := &metav1.ObjectMeta{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(withoutFieldSets(fields), parsed); err != nil {
+		return nil, field.ErrorList{field.Invalid(path, raw, err.Error())}
 	}
-	return owner, true
+	return parsed, nil
 }
 
-func plainBool(value any) (*bool, bool) {
-	b, ok := value.(bool)
-	return &b, ok
-}
-
-func plainManager(value any) (manager metav1.ManagedFieldsEntry, ok bool) {
-	fields, ok := value.(map[string]any)
+// withoutFieldSets returns metadata without the fieldsV1 of managed fields, which no validation reads: the library would encode each as
+// JSON. It returns metadata unchanged if an operation is invalid. The library drops that error if the entry has not changed, and an entry
+// that differs in fieldsV1 has changed.
+func withoutFieldSets(metadata map[string]any) map[string]any {
+	entries, ok := metadata["managedFields"].([]any)
 	if !ok {
-		return manager, false
+		return metadata
 	}
-	for name, value := range fields {
-		switch name {
-		case "manager":
-			manager.Manager, ok = value.(string)
-		case "operation":
-			manager.Operation, ok = plainText[metav1.ManagedFieldsOperationType](value)
-		case "apiVersion":
-			manager.APIVersion, ok = value.(string)
-		case "time":
-			var at metav1.Time
-			at, ok = plainTime(value)
-			manager.Time = &at
-		case "fieldsType":
-			manager.FieldsType, ok = value.(string)
-		case "subresource":
-			manager.Subresource, ok = value.(string)
-		case "fieldsV1":
-			_, ok = value.(map[string]any)
-		default:
-			ok = false
+	stripped := make([]any, len(entries))
+	for i := range entries {
+		entry, _ := entries[i].(map[string]any)
+		operation := entry["operation"]
+		if operation != string(metav1.ManagedFieldsOperationApply) && operation != string(metav1.ManagedFieldsOperationUpdate) {
+			return metadata
 		}
-		if !ok {
-			return manager, false
-		}
+		entry = maps.Clone(entry)
+		delete(entry, "fieldsV1")
+		stripped[i] = entry
 	}
-	// Entries that are equal but for their fields are validated as unchanged: that must not hide an error.
-	known := manager.Operation == metav1.ManagedFieldsOperationApply || manager.Operation == metav1.ManagedFieldsOperationUpdate
-	return manager, known
+	metadata = maps.Clone(metadata)
+	metadata["managedFields"] = stripped
+	return metadata
 }

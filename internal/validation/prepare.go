@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// PrepareForCreate makes a new object begin at generation 1, without a status where that is a subresource (S1, W13).
+// PrepareForCreate sets the generation of a new object to 1 (W13) and removes the status if it is a subresource (S1).
 func (v *Version) PrepareForCreate(obj *unstructured.Unstructured) {
 	if v.HasStatus() {
 		delete(obj.Object, "status")
@@ -16,8 +16,8 @@ func (v *Version) PrepareForCreate(obj *unstructured.Unstructured) {
 	obj.SetGeneration(1)
 }
 
-// PrepareForUpdate restores the old status where that is a subresource (S1), and counts the generation up if anything
-// else than metadata changes (W13). The two objects may share the status afterwards.
+// PrepareForUpdate restores the old status if it is a subresource (S1), and increments the generation if anything but metadata
+// changes (W13). The two objects may share the status afterwards.
 func (v *Version) PrepareForUpdate(obj, old *unstructured.Unstructured) {
 	if v.HasStatus() {
 		if status, ok := old.Object["status"]; ok {
@@ -26,13 +26,13 @@ func (v *Version) PrepareForUpdate(obj, old *unstructured.Unstructured) {
 			delete(obj.Object, "status")
 		}
 	}
-	if !equalButForMetadata(obj.Object, old.Object) {
+	if !equalExceptMetadata(obj.Object, old.Object) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 }
 
-// PrepareForStatusUpdate restores everything but the status and the managed fields, which have tracked the write of the
-// status (S1). The two objects may share what is restored afterwards, but for metadata itself.
+// PrepareForStatusUpdate restores everything but the status and the managed fields (S1). The two objects may share the restored
+// values afterwards, but not metadata itself.
 func (v *Version) PrepareForStatusUpdate(obj, old *unstructured.Unstructured) {
 	restored := unstructured.Unstructured{Object: maps.Clone(old.Object)}
 	if metadata, ok := old.Object["metadata"].(map[string]any); ok {
@@ -47,8 +47,7 @@ func (v *Version) PrepareForStatusUpdate(obj, old *unstructured.Unstructured) {
 	*obj = restored
 }
 
-// moveManagedFields gives an object the managed fields of another one. Mostly they can go as they are, as reading and writing
-// them would not change them.
+// moveManagedFields copies the managed fields of from to to. Canonical ones need no conversion.
 func moveManagedFields(to, from *unstructured.Unstructured) {
 	fields, _, _ := unstructured.NestedFieldNoCopy(from.Object, "metadata", "managedFields")
 	metadata, ok := to.Object["metadata"].(map[string]any)
@@ -59,8 +58,8 @@ func moveManagedFields(to, from *unstructured.Unstructured) {
 	to.SetManagedFields(from.GetManagedFields())
 }
 
-func equalButForMetadata(a, b map[string]any) bool {
-	if withoutMetadata(a) != withoutMetadata(b) {
+func equalExceptMetadata(a, b map[string]any) bool {
+	if countExceptMetadata(a) != countExceptMetadata(b) {
 		return false
 	}
 	for key, value := range a {
@@ -75,7 +74,7 @@ func equalButForMetadata(a, b map[string]any) bool {
 	return true
 }
 
-// sameJSON says whether two values are equal, as apimachinery compares objects: an empty list or object equals a nil one.
+// sameJSON is apiequality.Semantic.DeepEqual for JSON values, without reflection.
 func sameJSON(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -98,8 +97,8 @@ func sameJSON(a, b any) bool {
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// withoutMetadata counts the fields beside the metadata.
-func withoutMetadata(obj map[string]any) int {
+// countExceptMetadata returns the number of fields other than metadata.
+func countExceptMetadata(obj map[string]any) int {
 	if _, ok := obj["metadata"]; ok {
 		return len(obj) - 1
 	}

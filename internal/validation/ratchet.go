@@ -10,8 +10,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// ratchet correlates an object with the one before it, so that errors at unchanged values can be dropped (T9). It is nil
-// when the feature is off, and without a structural schema, by which values are correlated.
+// ratchet correlates a changed object with the old one, so that errors of unchanged values can be dropped (T9). It is nil if the feature
+// is disabled, or without the structural schema that correlating needs.
 type ratchet struct {
 	correlated *common.CorrelatedObject
 }
@@ -37,15 +37,15 @@ func (r *ratchet) statusOptions() []apiservervalidation.ValidationOption {
 	return []apiservervalidation.ValidationOption{apiservervalidation.WithRatcheting(r.correlated.Key("status"))}
 }
 
-// observe feeds the metric of the time that correlating took.
+// observe records the time that correlating took.
 func (r *ratchet) observe() {
 	if r != nil {
 		apiservervalidation.Metrics.ObserveRatchetingTime(*r.correlated.Duration)
 	}
 }
 
-// correlatingSchema is the schema of one correlation. The library's own makes all properties of an object anew whenever
-// one of them is looked at; this one remembers them.
+// correlatingSchema is the schema of one correlation. The library's own converts all properties of an object whenever one of them is
+// read; this one does so once. See docs/upstream.md, "Schemas of CEL convert all properties on every read".
 type correlatingSchema struct {
 	model.Structural
 	properties map[string]common.Schema

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// ReplicasPathMappings says, per apiVersion, where the replicas of the scale subresource stand in the object; nil
-// for a version without the subresource (W9).
+// ReplicasPathMappings returns for every apiVersion the path of the replicas of the scale subresource, nil for a version without the
+// subresource (W9).
 func (s *Set) ReplicasPathMappings() managedfields.ResourcePathMappings {
 	mappings := managedfields.ResourcePathMappings{}
 	for _, v := range s.versions {
@@ -27,7 +27,7 @@ func (s *Set) ReplicasPathMappings() managedfields.ResourcePathMappings {
 	return mappings
 }
 
-// validateScaleSpec holds the replicas wanted to what the scale subresource can say (S3).
+// validateScaleSpec validates that the desired replicas fit into the scale subresource (S3).
 func (v *Version) validateScaleSpec(obj *unstructured.Unstructured) field.ErrorList {
 	scale := v.HasScale()
 	if scale == nil {
@@ -36,7 +36,7 @@ func (v *Version) validateScaleSpec(obj *unstructured.Unstructured) field.ErrorL
 	return validateReplicas(obj, scale.SpecReplicasPath)
 }
 
-// validateScaleStatus does the same for the replicas there are, and for the label selector.
+// validateScaleStatus validates the observed replicas and the label selector in the same way.
 func (v *Version) validateScaleStatus(obj *unstructured.Unstructured) field.ErrorList {
 	scale := v.HasScale()
 	if scale == nil {
@@ -67,7 +67,7 @@ func validateReplicas(obj *unstructured.Unstructured, path string) field.ErrorLi
 	return nil
 }
 
-// splitPath splits a dotted path, which may begin with a dot, into names.
+// splitPath splits a dotted path, with or without a leading dot, into names.
 func splitPath(path string) []string {
 	return strings.Split(strings.TrimPrefix(path, "."), ".")
 }

@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// SelectableFieldNames returns the names of the fields that the version declares as selectable, without the leading dot,
-// in the order of their declaration.
+// SelectableFieldNames returns the names of the declared selectable fields without the leading dot, in the order of declaration.
 func (v *Version) SelectableFieldNames() []string {
 	declared, _ := v.selectableFields.get(v.compileSelectableFields)
 	if len(declared) == 0 {
@@ -26,8 +25,8 @@ func (v *Version) SelectableFieldNames() []string {
 	return names
 }
 
-// SelectableFields returns the values of the declared selectable fields of an object, by name; "" stands for a missing
-// one. It is nil when none is declared.
+// SelectableFields returns the values of the declared selectable fields of an object by name, "" for a missing field. It returns nil if
+// none is declared.
 func (v *Version) SelectableFields(obj map[string]any) (map[string]string, error) {
 	declared, err := v.selectableFields.get(v.compileSelectableFields)
 	if err != nil || len(declared) == 0 {
@@ -45,7 +44,7 @@ func (v *Version) SelectableFields(obj map[string]any) (map[string]string, error
 	return values, nil
 }
 
-// text is the form in which selectors compare a value.
+// text returns a value in the form that selectors compare.
 func text(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -62,7 +61,7 @@ type selectableField struct {
 	find func(obj map[string]any) (any, error)
 }
 
-// plainPath is a JSON path of nothing but names, which is all that the CRD endpoint accepts today.
+// plainPath matches a JSON path that consists of names only. The CRD endpoint accepts no others today.
 var plainPath = regexp.MustCompile(`^(\.[A-Za-z0-9_-]+)+$`)
 
 func (v *Version) compileSelectableFields() ([]selectableField, error) {
@@ -81,8 +80,7 @@ func (v *Version) compileSelectableFields() ([]selectableField, error) {
 	return fields, nil
 }
 
-// followNames finds what a JSON path of names finds: nil where a name is missing, or leads through something that
-// is no object.
+// followNames evaluates a JSON path of names. The result is nil if a name is missing or a parent is not an object.
 func followNames(names []string) func(map[string]any) (any, error) {
 	return func(obj map[string]any) (any, error) {
 		var value any = obj
@@ -94,7 +92,7 @@ func followNames(names []string) func(map[string]any) (any, error) {
 	}
 }
 
-// evaluate leaves any other path to the library. An error of the path itself is met by whoever asks for its value.
+// evaluate evaluates any other path with the library. An invalid path is an error of every evaluation.
 func evaluate(path string) func(map[string]any) (any, error) {
 	parser := jsonpath.New("selectableField")
 	parser.AllowMissingKeys(true)

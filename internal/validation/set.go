@@ -7,37 +7,35 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// Set holds the compiled parts of one CRD, for all its versions, served or not. It is safe for concurrent use.
+// Set holds the compiled schemas of all versions of one CRD, served or not. It is safe for concurrent use.
 type Set struct {
-	// crd need not have schemas: those are the source's.
-	crd    *apiextensionsv1.CustomResourceDefinition
-	source source
-	// kind is the kind of the objects that the set acts on; everything else that passes through is left alone.
+	// crd has no schemas if the set was made by NewLazy; load returns them.
+	crd  *apiextensionsv1.CustomResourceDefinition
+	load func() (*apiextensions.CustomResourceDefinition, error)
+	// kind is the kind of the custom resources. The set leaves objects of other kinds alone.
 	kind     schema.GroupKind
 	versions []*Version
 	types    *typeConverter
 }
 
-// New returns the set of a CRD. Nothing is compiled before it is needed. The set keeps the CRD, which must not be
-// modified any more.
+// New returns the set of a CRD. It compiles nothing. The caller must not modify crd any more.
 func New(crd *apiextensionsv1.CustomResourceDefinition) *Set {
-	return NewFrom(crd, func() (*apiextensions.CustomResourceDefinition, error) {
+	return NewLazy(crd, func() (*apiextensions.CustomResourceDefinition, error) {
 		whole := &apiextensions.CustomResourceDefinition{}
 		return whole, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, whole, nil)
 	})
 }
 
-// NewFrom returns the set of a CRD that it keeps without its schemas, in which most of the memory of a CRD is. crd needs to have
-// everything else. decode returns the whole CRD, which nobody modifies; it is called when a part is compiled, and what it
-// returns is not kept beyond that.
-func NewFrom(crd *apiextensionsv1.CustomResourceDefinition, decode func() (*apiextensions.CustomResourceDefinition, error)) *Set {
+// NewLazy returns the set of a CRD that is held in memory without its schemas, which are the largest part of it. crd needs everything but
+// the schemas. The set calls load whenever it compiles a part. It does not keep the result, but may modify it.
+func NewLazy(crd *apiextensionsv1.CustomResourceDefinition, load func() (*apiextensions.CustomResourceDefinition, error)) *Set {
 	kind := crd.Status.AcceptedNames.Kind
 	if kind == "" {
 		kind = crd.Spec.Names.Kind
 	}
 	s := &Set{
 		crd:      crd,
-		source:   source{decode: decode},
+		load:     load,
 		kind:     schema.GroupKind{Group: crd.Spec.Group, Kind: kind},
 		versions: make([]*Version, len(crd.Spec.Versions)),
 	}
@@ -48,7 +46,7 @@ func NewFrom(crd *apiextensionsv1.CustomResourceDefinition, decode func() (*apie
 	return s
 }
 
-// Version returns a version of the CRD, nil if it has none of that name.
+// Version returns the version of that name, nil if the CRD has none.
 func (s *Set) Version(name string) *Version {
 	for _, v := range s.versions {
 		if v.spec.Name == name {
@@ -58,8 +56,8 @@ func (s *Set) Version(name string) *Version {
 	return nil
 }
 
-// TypeConverter returns the converter that managed fields merge with. It is made from the schemas, one version at a time as
-// objects of it come; a schema that cannot be converted is reported then.
+// TypeConverter returns the type converter of managed fields. It converts the schema of a version when it meets the first object of
+// that version, and reports then if it cannot.
 func (s *Set) TypeConverter() (managedfields.TypeConverter, error) {
 	return s.types, nil
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// typeConverter types the objects of a CRD by the schema of their version (O6). That of the library would be the same, but
-// holds the types of all versions, and a copy of the built-in ones for every CRD.
+// typeConverter types the objects of a CRD by the schema of their version (O6). The library's converter would type them in the same
+// way, but holds the types of all versions and a copy of the built-in types for every CRD.
 type typeConverter struct {
 	set *Set
 }
@@ -33,7 +33,7 @@ func (c *typeConverter) ObjectToTyped(obj runtime.Object, options ...typed.Valid
 	} else if gvk == scaleKind {
 		parseable, err = scaleType()
 	} else {
-		// Managed fields of a version that is gone are dropped on this error, which only the library can make.
+		// The library drops managed fields of a removed version on this error, which only the library can construct.
 		return noTypes().ObjectToTyped(obj, options...)
 	}
 	if err != nil {
@@ -73,7 +73,7 @@ func parseableType(name string, types []smdschema.TypeDef) *typed.ParseableType 
 	return &parseable
 }
 
-// scaleKind is typed too: the field manager of the scale subresource works on Scale objects.
+// scaleKind is the kind that the field manager of the scale subresource works on.
 var scaleKind = schema.GroupVersionKind{Group: autoscalingv1.GroupName, Version: "v1", Kind: "Scale"}
 
 var scaleType = sync.OnceValues(func() (*typed.ParseableType, error) {
@@ -84,7 +84,7 @@ var scaleType = sync.OnceValues(func() (*typed.ParseableType, error) {
 	return parseableType(scaleModel, builtIn), nil
 })
 
-// noTypes knows no type: it answers everything with the library's error for that.
+// noTypes returns a converter without types. It returns the library's error for every object.
 var noTypes = sync.OnceValue(func() managedfields.TypeConverter {
 	converter, err := managedfields.NewTypeConverter(nil, false)
 	if err != nil {

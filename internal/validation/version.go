@@ -16,17 +16,14 @@ type Version struct {
 	set  *Set
 	spec *apiextensionsv1.CustomResourceDefinitionVersion
 
-	structural        lazy[*structuralschema.Structural]
-	nodes             lazy[*node]
-	uniqueLists       lazy[*uniqueLists]
-	embeddedResources lazy[*structuralschema.Structural]
-	keyedLists        lazy[*structuralschema.Structural]
-	objectSchema      lazy[*spec.Schema]
-	statusSchema      lazy[*spec.Schema]
-	celValidator      lazy[*cel.Validator]
-	selectableFields  lazy[[]selectableField]
-	parseableType     lazy[*typed.ParseableType]
-	census            lazy[census]
+	structural       lazy[*structuralschema.Structural]
+	stats            lazy[schemaStatistics]
+	objects          lazy[objectSchema]
+	openAPI          lazy[*spec.Schema]
+	statusOpenAPI    lazy[*spec.Schema]
+	celValidator     lazy[*cel.Validator]
+	selectableFields lazy[[]selectableField]
+	parseableType    lazy[*typed.ParseableType]
 }
 
 // Name returns the version's name.
@@ -38,17 +35,17 @@ func (v *Version) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: v.set.kind.Group, Version: v.spec.Name}
 }
 
-// used says whether objects of the version can be read or written: it is served, or what is stored.
+// used reports whether the version is served or is the storage version.
 func (v *Version) used() bool {
 	return v.spec.Served || v.spec.Storage
 }
 
-// HasStatus says whether the version declares the status subresource.
+// HasStatus reports whether the version declares the status subresource.
 func (v *Version) HasStatus() bool {
 	return v.spec.Subresources != nil && v.spec.Subresources.Status != nil
 }
 
-// HasScale returns the scale subresource that the version declares, nil if it declares none.
+// HasScale returns the scale subresource of the version, nil if it declares none.
 func (v *Version) HasScale() *apiextensionsv1.CustomResourceSubresourceScale {
 	if v.spec.Subresources == nil {
 		return nil
@@ -59,7 +56,7 @@ func (v *Version) HasScale() *apiextensionsv1.CustomResourceSubresourceScale {
 // creationTimestampDescription describes the Age column.
 var creationTimestampDescription = metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]
 
-// Columns returns the printer columns beside the name: those declared, or else the age. The caller must not modify them.
+// Columns returns the declared printer columns, or the Age column if there are none. The caller must not modify them.
 func (v *Version) Columns() []apiextensionsv1.CustomResourceColumnDefinition {
 	if len(v.spec.AdditionalPrinterColumns) > 0 {
 		return v.spec.AdditionalPrinterColumns
@@ -72,17 +69,7 @@ func (v *Version) Columns() []apiextensionsv1.CustomResourceColumnDefinition {
 	}}
 }
 
-// Compile compiles what writing an object needs. Without it, each part is compiled when it is first needed.
-func (v *Version) Compile() error {
-	if _, err := v.parts(); err != nil {
-		return err
-	}
-	_, err := v.parseableType.get(v.compileParseableType)
-	return err
-}
-
-// ResetFields returns the fields that a write of the main resource does not own: the status, where it is a
-// subresource.
+// ResetFields returns the fields that a write of the main resource does not own: the status if it is a subresource.
 func (v *Version) ResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := map[fieldpath.APIVersion]*fieldpath.Set{}
 	if v.HasStatus() {
@@ -91,8 +78,8 @@ func (v *Version) ResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return fields
 }
 
-// StatusResetFields returns the fields that a write of the status does not own: metadata and spec. They are told for
-// every version of the CRD that has the subresource, since a manager's fields may be recorded in any of them.
+// StatusResetFields returns the fields that a write of the status does not own: metadata and spec. It returns them for every version
+// of the CRD that has the subresource, since managed fields may be recorded in any of them.
 func (v *Version) StatusResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := map[fieldpath.APIVersion]*fieldpath.Set{}
 	for _, other := range v.set.versions {

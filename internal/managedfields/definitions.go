@@ -1,0 +1,44 @@
+package managedfields
+
+import (
+	"context"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crd-server/crd-server/internal/crds"
+)
+
+// NewForDefinitions returns a Manager for CustomResourceDefinitions.
+func NewForDefinitions(c Config) (Manager, error) {
+	fields, err := managedfields.NewDefaultFieldManager(c.Types, c.Convertor, c.Defaulter, c.Creater,
+		c.Kind, c.Hub, c.Subresource, fieldpath.NewExcludeFilterSetMap(c.ResetFields))
+	if err != nil {
+		return nil, err
+	}
+	if !fastPaths {
+		return libraryManager{fields}, nil
+	}
+	return definitionManager{libraryManager{fields}}, nil
+}
+
+// definitionManager does not show the library the schemas of a new CRD, which are most of it. The versions of a CRD are
+// one field, and a new CRD differs in all its fields from the object before it, so that the schemas do not change the result.
+type definitionManager struct{ Manager }
+
+func (m definitionManager) Update(ctx context.Context, live, obj runtime.Object, manager string) (runtime.Object, error) {
+	crd, ok := obj.(*apiextensions.CustomResourceDefinition)
+	before, err := meta.Accessor(live)
+	if !ok || err != nil || before.GetUID() != "" {
+		return m.Manager.Update(ctx, live, obj, manager)
+	}
+	managed, err := m.Manager.Update(ctx, live, crds.WithoutSchemas(crd), manager)
+	if err != nil {
+		return nil, err
+	}
+	crd.ManagedFields = managed.(*apiextensions.CustomResourceDefinition).ManagedFields
+	return crd, nil
+}

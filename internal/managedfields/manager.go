@@ -1,0 +1,47 @@
+package managedfields
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Manager keeps track of which manager owns which fields of the objects of one endpoint (W7, W8).
+type Manager interface {
+	// Update returns obj with the managed fields that follow from a manager changing live into obj. It may modify obj,
+	// but not live. It returns an error only when ctx is done.
+	Update(ctx context.Context, live, obj runtime.Object, manager string) (runtime.Object, error)
+	// Apply returns the result of merging an applied configuration into live. It modifies neither. Unless force is set,
+	// it returns a conflict when another manager owns a field that would change.
+	Apply(ctx context.Context, live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
+}
+
+// Config describes the endpoint that a Manager works for.
+type Config struct {
+	Types     managedfields.TypeConverter
+	Convertor runtime.ObjectConvertor
+	Defaulter runtime.ObjectDefaulter
+	Creater   runtime.ObjectCreater
+	// Kind is the kind of the endpoint's objects, Hub the version they have in memory.
+	Kind schema.GroupVersionKind
+	Hub  schema.GroupVersion
+	// Subresource is empty for the main resource.
+	Subresource string
+	// ResetFields are the fields that a write to the endpoint cannot change, by API version.
+	ResetFields ResetFields
+}
+
+// ResetFields are the fields that an endpoint does not let clients change, by API version.
+type ResetFields = map[fieldpath.APIVersion]*fieldpath.Set
+
+// New returns a Manager for an endpoint of custom resources.
+func New(config Config) (Manager, error) {
+	library, err := NewLibrary(config)
+	if err != nil || !fastPaths {
+		return library, err
+	}
+	return newFast(config, library), nil
+}

@@ -1,0 +1,191 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apiserver/pkg/cel/common"
+	celopenapi "k8s.io/apiserver/pkg/cel/openapi"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// maxErrors limits the errors that the library reports for one object. The library compares every error with all previous ones, so
+// an object of one megabyte could keep it busy for many minutes. See docs/upstream.md, "Quadratic error lists".
+const maxErrors = 500
+
+// errorSearch is the validator that makes the library report the errors of one object. It hides from the library all values that
+// are valid, and all values that an update has not changed, whose errors upstream drops (T9). It stops after maxErrors errors or when
+// ctx is done. An errorSearch is for one validation.
+type errorSearch struct {
+	ctx    context.Context
+	node   *node
+	schema *spec.Schema
+	// left is how many more errors the library may report.
+	left int
+	// incomplete means that the search has stopped early.
+	incomplete bool
+}
+
+var _ apiservervalidation.SchemaValidator = (*errorSearch)(nil)
+
+// Validate returns the errors of a new value.
+func (s *errorSearch) Validate(value any, _ ...apiservervalidation.ValidationOption) *validate.Result {
+	return s.begin(nil).Validate(value)
+}
+
+// ValidateUpdate returns the errors of a changed value, as upstream's ratcheting validator does.
+func (s *errorSearch) ValidateUpdate(value, old any, options ...apiservervalidation.ValidationOption) *validate.Result {
+	opts := apiservervalidation.NewValidationOptions(options...)
+	switch {
+	case !opts.Ratcheting:
+		return s.Validate(value)
+	case opts.CorrelatedObject == nil:
+		return s.begin(common.NewCorrelatedObject(value, old, &celopenapi.Schema{Schema: s.schema})).Validate(value)
+	}
+	return s.begin(opts.CorrelatedObject).Validate(value)
+}
+
+func (s *errorSearch) begin(change *common.CorrelatedObject) *valueValidator {
+	return &valueValidator{search: s, node: s.node, change: change, schema: s.schema}
+}
+
+// valueValidator is the validator of one value of an errorSearch. The library calls it for every property and item.
+type valueValidator struct {
+	search *errorSearch
+	node   *node                    // nil if the schema of the value has no compiled form
+	change *common.CorrelatedObject // nil if there is no old value
+	schema *spec.Schema
+	path   string
+}
+
+var _ validate.ValueValidator = (*valueValidator)(nil)
+
+// Validate returns the errors of the value, unless it is valid or unchanged.
+func (v *valueValidator) Validate(value any) *validate.Result {
+	switch {
+	case v.node != nil && v.node.check(value) == valid, v.change.CachedDeepEqual():
+		return &validate.Result{}
+	case v.search.left <= 0, v.search.ctx.Err() != nil:
+		v.search.incomplete = true
+		return &validate.Result{}
+	}
+	before := v.search.left
+	schema, err := v.withoutLogic(value)
+	result := validate.NewSchemaValidator(schema, nil, v.path, strfmt.Default, v.validateChildren).Validate(value)
+	if err != nil {
+		result.AddErrors(err)
+	}
+	v.search.left = min(v.search.left, before-cost(result.Errors)) // result includes the errors of the children
+	return result
+}
+
+// cost weighs errors by the length of their messages, which may for example list all allowed values.
+func cost(errs []error) (cost int) {
+	for _, err := range errs {
+		cost += 1 + len(err.Error())/200
+	}
+	return cost
+}
+
+// validateChildren makes the library use valueValidators for properties and items. The library ignores it inside allOf, anyOf, oneOf and
+// not, so nothing is hidden where fewer errors could make a value invalid.
+func (v *valueValidator) validateChildren(options *validate.SchemaValidatorOptions) {
+	options.NewValidatorForField = func(name string, schema *spec.Schema, _ any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
+		change := v.change.Key(name)
+		if v.path == "" && (name == "apiVersion" || name == "kind") {
+			change = nil // upstream drops no errors of these
+		}
+		return &valueValidator{search: v.search, node: v.node.property(name), change: change, schema: schema, path: path}
+	}
+	options.NewValidatorForIndex = func(index int, schema *spec.Schema, _ any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
+		return &valueValidator{search: v.search, node: v.node.items(), change: v.change.Index(index), schema: schema, path: path}
+	}
+}
+
+// maxLogicValues is the size of the largest value that the library validates against allOf, anyOf, oneOf and not. The library collects
+// and compares the errors of all branches, even if another branch matches.
+const maxLogicValues = 5000
+
+// withoutLogic returns the schema of the value. If the value is large, it removes allOf, anyOf, oneOf and not from the schema and
+// returns an error if the value does not match them.
+func (v *valueValidator) withoutLogic(value any) (*spec.Schema, error) {
+	if s := v.schema; len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 && s.Not == nil || !exceeds(value, maxLogicValues) {
+		return s, nil
+	}
+	var err error
+	if !v.matchesLogic(value) {
+		err = fmt.Errorf("%q must validate its schemas (allOf, anyOf, oneOf, not); it is too large to tell why it does not", v.path)
+	}
+	bare := *v.schema
+	bare.AllOf, bare.AnyOf, bare.OneOf, bare.Not = nil, nil, nil, nil
+	return &bare, err
+}
+
+// matchesLogic reports whether the value matches the allOf, anyOf, oneOf and not of its schema.
+func (v *valueValidator) matchesLogic(value any) bool {
+	nodes := &logicCheck{}
+	if v.node != nil && v.node.logic != nil {
+		nodes = v.node.logic
+	}
+	matching := func(branches []*node, schemas []spec.Schema) (count int) {
+		for i := range schemas {
+			var n *node
+			if i < len(branches) {
+				n = branches[i]
+			}
+			if v.matches(n, &schemas[i], value) {
+				count++
+			}
+		}
+		return count
+	}
+	s := v.schema
+	return matching(nodes.allOf, s.AllOf) == len(s.AllOf) &&
+		(len(s.AnyOf) == 0 || matching(nodes.anyOf, s.AnyOf) > 0) &&
+		(len(s.OneOf) == 0 || matching(nodes.oneOf, s.OneOf) == 1) &&
+		(s.Not == nil || !v.matches(nodes.not, s.Not, value))
+}
+
+// matches reports whether a value matches one branch. It stops at the first error, or when ctx is done.
+func (v *valueValidator) matches(n *node, schema *spec.Schema, value any) bool {
+	branch := &errorSearch{ctx: v.search.ctx, node: n, schema: schema, left: 1}
+	result := (&valueValidator{search: branch, node: n, schema: schema, path: v.path}).Validate(value)
+	if branch.ctx.Err() != nil {
+		v.search.incomplete = true
+	}
+	return result.IsValid() && !branch.incomplete
+}
+
+// exceeds reports whether a value consists of more than limit values.
+func exceeds(value any, limit int) bool {
+	left := limit
+	var count func(value any)
+	count = func(value any) {
+		left--
+		switch value := value.(type) {
+		case []any:
+			for i := 0; i < len(value) && left >= 0; i++ {
+				count(value[i])
+			}
+		case map[string]any:
+			for _, member := range value {
+				if left < 0 {
+					return
+				}
+				count(member)
+			}
+		}
+	}
+	count(value)
+	return left < 0
+}
+
+// SetPath implements validate.ValueValidator. The library calls it only on validators that it keeps.
+func (v *valueValidator) SetPath(path string) { v.path = path }
+
+// Applies implements validate.ValueValidator.
+func (v *valueValidator) Applies(any, reflect.Kind) bool { return true }
