@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 )
 
-// What stands between the members of a stored CRD.
+// The texts between the members of a stored CRD.
 var (
 	beforeMetadata = []byte(`{"kind":"CustomResourceDefinition","apiVersion":"` + v1beta1.SchemeGroupVersion.String() + `","metadata":`)
 	beforeSpec     = []byte(`,"spec":`)
@@ -18,8 +18,8 @@ var (
 	afterStatus    = []byte("}\n")
 )
 
-// EncodeDefinition is the value to store for a CRD, without a resourceVersion: JSON in v1beta1, as upstream writes it. That
-// form keeps what versions share in one place, so it is never larger than v1. The object is not changed.
+// EncodeDefinition returns the value to store for a CRD, without a resourceVersion: JSON in v1beta1, as upstream writes it. That
+// version keeps what versions share in one place, so it is never larger than v1. EncodeDefinition does not modify crd.
 func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, error) {
 	parts, err := NewParts(crd)
 	if err != nil {
@@ -28,7 +28,7 @@ func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, erro
 	return parts.Stored()
 }
 
-// Stored is EncodeDefinition for a CRD in parts.
+// Stored returns the value to store, as EncodeDefinition does.
 func (p *Parts) Stored() ([]byte, error) {
 	crd, beta := p.Bare, &v1beta1.CustomResourceDefinition{}
 	if err := v1beta1.Convert_apiextensions_CustomResourceDefinition_To_v1beta1_CustomResourceDefinition(crd, beta, nil); err != nil {
@@ -37,9 +37,9 @@ func (p *Parts) Stored() ([]byte, error) {
 	beta.ResourceVersion = ""
 	beta.SelfLink = "" //lint:ignore SA1019 nobody sets it any more, but clients may send it
 	var members [3][]byte
-	for n, part := range []any{&beta.ObjectMeta, &beta.Spec, &beta.Status} {
+	for n, member := range []any{&beta.ObjectMeta, &beta.Spec, &beta.Status} {
 		var err error
-		if members[n], err = json.Marshal(part); err != nil {
+		if members[n], err = json.Marshal(member); err != nil {
 			return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 		}
 	}
@@ -54,12 +54,12 @@ func (p *Parts) Stored() ([]byte, error) {
 		spec:       value[specAt:statusAt],
 		statusAt:   statusAt,
 		outline:    outline,
-		definition: weakly(p.whole),
+		definition: p.whole,
 	})
 	return value, nil
 }
 
-// outlineOf is the v1 form of a CRD, defaulted as if it had been decoded, but with no schema. It shares nothing with beta.
+// outlineOf returns the v1 form of a CRD without schemas, defaulted as if it had been decoded. It shares no memory with beta.
 func outlineOf(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	bare := *beta
 	bare.Spec.Validation = nil
@@ -70,7 +70,7 @@ func outlineOf(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomR
 	return defaulted(bare.DeepCopy())
 }
 
-// defaulted is the v1 form of what was read from storage. beta is modified, and the result shares memory with it.
+// defaulted returns the v1 form of a CRD that was read from storage. It modifies beta, and the result shares memory with it.
 func defaulted(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	internal, err := internalOfBeta(beta)
 	if err != nil {

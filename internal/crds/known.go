@@ -1,58 +1,40 @@
 package crds
 
 import (
-	"sync"
-	"unsafe"
-	"weak"
+	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// known is what this process knows of a value that it has written itself. All of it is immutable.
+// known is a CRD as this process wrote it. It is immutable.
 type known struct {
-	// spec is where the spec stands in the value; statusAt where that which comes before the status begins.
+	// spec is the part of the value that has the spec; statusAt is the offset of beforeStatus in the value.
 	spec     []byte
 	statusAt int
 	outline  *apiextensionsv1.CustomResourceDefinition
-	// definition is there as long as the writer holds it. It must not be modified.
-	definition weak.Pointer[apiextensions.CustomResourceDefinition]
+	// definition is nil if only the status was written.
+	definition *apiextensions.CustomResourceDefinition
 }
 
-func weakly(crd *apiextensions.CustomResourceDefinition) weak.Pointer[apiextensions.CustomResourceDefinition] {
-	return weak.Make(crd)
-}
+// recent has the values that this process wrote last, so that it need not decode them when it computes their conditions and gets their
+// events. A key is the address of a value's first byte, because entries keep the slice that was written. Keys keep
+// their values in memory, so an address is not used again. Missing values are decoded.
+var recent = cache.NewLRUExpireCache(16)
 
-// recent are the values written last: their events are about to come, and their conditions to be computed, for which they
-// need not be decoded. Values are told by where they are: an entry keeps the slice it was written from. What has
-// been pushed out is decoded again, so this is about time only.
-var recent struct {
-	mu     sync.Mutex // guards both
-	values [64]struct {
-		value *byte // keeps the memory from being used for another value
-		known *known
-	}
-	next int
-}
+// rememberedFor is longer than a CRD takes to be established.
+const rememberedFor = time.Minute
 
-// remember keeps what is known of a value for a while.
-func remember(value []byte, k *known) {
-	recent.mu.Lock()
-	defer recent.mu.Unlock()
-	slot := &recent.values[recent.next]
-	slot.value, slot.known = unsafe.SliceData(value), k
-	recent.next = (recent.next + 1) % len(recent.values)
-}
+func remember(value []byte, k *known) { recent.Add(&value[0], k, rememberedFor) }
 
-// recall returns what is known of a value, nil for most.
+// recall returns nil for most values.
 func recall(value []byte) *known {
-	at := unsafe.SliceData(value)
-	recent.mu.Lock()
-	defer recent.mu.Unlock()
-	for n := range recent.values {
-		if slot := &recent.values[n]; slot.value == at && at != nil {
-			return slot.known
-		}
+	if len(value) == 0 {
+		return nil
+	}
+	if found, ok := recent.Get(&value[0]); ok {
+		return found.(*known)
 	}
 	return nil
 }

@@ -1,37 +1,28 @@
 package crds
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// Parts is a CRD to be encoded in more than one version of the API. Its schemas, which are most of it, are the same JSON in all of them:
-// they are encoded once, and put into what is made of the rest.
+// Parts is a CRD to be encoded in more than one version of the API. Its schemas are most of it and the same JSON in all versions,
+// so Parts encodes them once.
 type Parts struct {
-	// Bare is the CRD with marks for schemas. It shares all else with the CRD, and must not be modified.
+	// Bare is the CRD with marks (objectjson.Mark) in place of schemas. It shares everything else with the CRD and must not be modified.
 	Bare *apiextensions.CustomResourceDefinition
 	// whole is the CRD itself.
 	whole *apiextensions.CustomResourceDefinition
-	// schemas are the JSON that the marks stand for.
+	// schemas are encoded.
 	schemas [][]byte
 }
 
-// A mark is a schema that has only a description: these two, and the number of the schema between them. It is drawn anew by each
-// process, so that no client can put it into an object.
-var (
-	beforeMark = []byte(`{"description":"` + markPrefix)
-	afterMark  = []byte(`"}`)
-	markPrefix = "schema-" + string(uuid.NewUUID()) + "-"
-)
-
-// NewParts takes a CRD apart, which is not changed, and must not be as long as the parts are used.
+// NewParts splits crd. It does not modify crd; the caller must not modify it while Parts is in use.
 func NewParts(crd *apiextensions.CustomResourceDefinition) (*Parts, error) {
 	bare := *crd
 	p := &Parts{Bare: &bare, whole: crd}
@@ -49,7 +40,7 @@ func NewParts(crd *apiextensions.CustomResourceDefinition) (*Parts, error) {
 	return p, nil
 }
 
-// marked encodes a schema and returns the mark that stands for it.
+// marked encodes a schema and returns one that has only a mark as description.
 func (p *Parts) marked(validation *apiextensions.CustomResourceValidation) (*apiextensions.CustomResourceValidation, error) {
 	if validation == nil || validation.OpenAPIV3Schema == nil {
 		return validation, nil
@@ -62,22 +53,12 @@ func (p *Parts) marked(validation *apiextensions.CustomResourceValidation) (*api
 	if err != nil {
 		return nil, fmt.Errorf("encoding a schema of CustomResourceDefinition %s: %w", p.whole.Name, err)
 	}
-	mark := markPrefix + strconv.Itoa(len(p.schemas))
+	mark := &apiextensions.JSONSchemaProps{Description: objectjson.Mark(len(p.schemas))}
 	p.schemas = append(p.schemas, encoded)
-	return &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Description: mark}}, nil
+	return &apiextensions.CustomResourceValidation{OpenAPIV3Schema: mark}, nil
 }
 
-// Complete puts the schemas into what was encoded of Bare, or of a part of it.
+// Complete puts the schemas into JSON of Bare.
 func (p *Parts) Complete(encoded []byte) []byte {
-	var pieces [][]byte
-	for {
-		before, after, found := bytes.Cut(encoded, beforeMark)
-		pieces = append(pieces, before)
-		if !found {
-			return slices.Concat(pieces...)
-		}
-		number, rest, _ := bytes.Cut(after, afterMark)
-		n, _ := strconv.Atoi(string(number)) // nobody else makes marks
-		pieces, encoded = append(pieces, p.schemas[n]), rest
-	}
+	return objectjson.NewTemplate(encoded, `{"description":"`, `"}`).Append(nil, p.schemas)
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // shared is a CRD whose versions have one schema, with all that JSON has to escape.
-const shared = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"pages.example.com","uid":"2","annotations":{"a":"{\"description\":\"schema-0\"}"}},
+const shared = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"pages.example.com","uid":"2","annotations":{"a":"{\"description\":\"hole-0-\"}"}},
 "spec":{"group":"example.com","scope":"Cluster","names":{"plural":"pages","kind":"Page"},"versions":[
- {"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","description":"{\"description\":\"schema-0\"} <a & b> \u2028","default":{"a":[null,"<",1.50]},"properties":{
-  "a":{"type":"array","items":{"type":"string","enum":["<>",null]},"default":[]},"b":{"description":"schema-0"},"c":{"additionalProperties":false},"d":{"anyOf":[{"description":"\"}"}]}}}}},
- {"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","description":"{\"description\":\"schema-0\"} <a & b> \u2028","default":{"a":[null,"<",1.50]},"properties":{
-  "a":{"type":"array","items":{"type":"string","enum":["<>",null]},"default":[]},"b":{"description":"schema-0"},"c":{"additionalProperties":false},"d":{"anyOf":[{"description":"\"}"}]}}}}}]},
+ {"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","description":"{\"description\":\"hole-0-\"} <a & b> \u2028","default":{"a":[null,"<",1.50]},"properties":{
+  "a":{"type":"array","items":{"type":"string","enum":["<>",null]},"default":[]},"b":{"description":"hole-0-"},"c":{"additionalProperties":false},"d":{"anyOf":[{"description":"\"}"}]}}}}},
+ {"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","description":"{\"description\":\"hole-0-\"} <a & b> \u2028","default":{"a":[null,"<",1.50]},"properties":{
+  "a":{"type":"array","items":{"type":"string","enum":["<>",null]},"default":[]},"b":{"description":"hole-0-"},"c":{"additionalProperties":false},"d":{"anyOf":[{"description":"\"}"}]}}}}}]},
 "status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":null}}`
 
 // schemaless is a CRD whose versions have, each in its way, no schema.

@@ -12,7 +12,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// Stored is a stored CRD of which no more is decoded than is asked for.
+// Stored is a stored CRD. Its schemas are decoded on demand.
 type Stored struct {
 	// Outline is the CRD without its schemas. It is shared and must not be modified.
 	Outline *apiextensionsv1.CustomResourceDefinition
@@ -40,20 +40,20 @@ func Open(entry *dynamicstorage.Entry) (*Stored, error) {
 	return &Stored{Outline: outline, entry: entry, known: &known{spec: s.Spec, statusAt: statusAt(entry.Value, s.Spec, s.Status), outline: outline}}, nil
 }
 
-// Definition is the whole CRD, but perhaps for the resourceVersion. It may be shared, and must not be modified.
+// Definition returns the whole CRD, perhaps without the resourceVersion. It may be shared and must not be modified.
 func (s *Stored) Definition() (*apiextensions.CustomResourceDefinition, error) {
-	if crd := s.known.definition.Value(); crd != nil {
+	if crd := s.known.definition; crd != nil {
 		return crd, nil
 	}
 	return DecodeDefinition(s.entry.Value, s.entry.Revision)
 }
 
-// WithStatus is the value to store for the CRD with another status.
+// WithStatus returns the value to store for the CRD with another status.
 func (s *Stored) WithStatus(status *apiextensionsv1.CustomResourceDefinitionStatus) ([]byte, error) {
 	if s.known.statusAt == 0 {
 		return s.encodeWith(status)
 	}
-	// v1beta1 writes a status in the same way.
+	// The status is the same JSON in v1beta1.
 	encoded, err := json.Marshal(status)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the status of CustomResourceDefinition %s: %w", s.Outline.Name, err)
@@ -69,7 +69,7 @@ func (s *Stored) WithStatus(status *apiextensionsv1.CustomResourceDefinitionStat
 	return value, nil
 }
 
-// encodeWith is WithStatus for what was not stored in the form in which it is now.
+// encodeWith is WithStatus for values that EncodeDefinition would not write in the same way.
 func (s *Stored) encodeWith(status *apiextensionsv1.CustomResourceDefinitionStatus) ([]byte, error) {
 	crd, err := DecodeDefinition(s.entry.Value, s.entry.Revision)
 	if err != nil {
@@ -81,19 +81,18 @@ func (s *Stored) encodeWith(status *apiextensionsv1.CustomResourceDefinitionStat
 	return EncodeDefinition(crd)
 }
 
-// statusAt is where the status begins, with what comes before it, in a value of the form that EncodeDefinition gives it; 0
-// in any other.
+// statusAt returns the offset of beforeStatus in a value that EncodeDefinition wrote, and 0 for other values.
 func statusAt(value, spec, status []byte) int {
 	at := len(value) - len(beforeStatus) - len(status) - len(afterStatus)
 	if at <= len(spec) || !bytes.HasPrefix(value, beforeMetadata) {
 		return 0
 	}
 	tail := value[at-len(spec):]
-	for _, part := range [][]byte{spec, beforeStatus, status, afterStatus} {
-		if !bytes.HasPrefix(tail, part) {
+	for _, text := range [][]byte{spec, beforeStatus, status, afterStatus} {
+		if !bytes.HasPrefix(tail, text) {
 			return 0
 		}
-		tail = tail[len(part):]
+		tail = tail[len(text):]
 	}
 	return at
 }

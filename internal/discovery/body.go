@@ -8,16 +8,16 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// body is that of an answer, made of documents' blocks and of short texts between them. Blocks are compressed: kept like that they take
-// a tenth of the memory, and clients that accept gzip are sent them as they are.
+// body receives the texts and compressed blocks of a response, in order.
 type body interface {
-	text(s string) error
+	text(text []byte) error
 	block(b wire.Deflated) error
 }
 
-// sendBody sends what write writes, compressed if that is worth it and the client takes it.
-func sendBody(w http.ResponseWriter, req *http.Request, worthIt bool, write func(body) error) {
-	compressed := worthIt && wire.AcceptsGzip(req)
+// sendBody sends what write writes, compressed if the client accepts that. An error of write ends the connection, so that the client does
+// not take the response for complete.
+func sendBody(w http.ResponseWriter, req *http.Request, write func(body) error) {
+	compressed := wire.AcceptsGzip(req)
 	if compressed {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Add("Vary", "Accept-Encoding")
@@ -26,7 +26,6 @@ func sendBody(w http.ResponseWriter, req *http.Request, worthIt bool, write func
 		return
 	}
 	if writeBody(w, compressed, write) != nil {
-		// The client has left, or has to be told that what it got is not all.
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -42,31 +41,21 @@ func writeBody(w io.Writer, compressed bool, write func(body) error) error {
 	return buffered.Flush()
 }
 
-// separated writes a block after a separator.
-func separated(out body, separator string, b wire.Deflated) error {
-	if separator != "" {
-		if err := out.text(separator); err != nil {
-			return err
-		}
-	}
-	return out.block(b)
-}
-
-// plainBody sends what the blocks say.
+// plainBody decompresses the blocks.
 type plainBody struct{ w io.Writer }
 
-func (b plainBody) text(s string) error {
-	_, err := io.WriteString(b.w, s)
+func (b plainBody) text(text []byte) error {
+	_, err := b.w.Write(text)
 	return err
 }
 
 func (b plainBody) block(d wire.Deflated) error { return d.Inflate(b.w) }
 
-// gzipBody sends the blocks as they are.
+// gzipBody compresses the texts.
 type gzipBody struct{ w *wire.Gzip }
 
-func (b gzipBody) text(s string) error {
-	_, err := b.w.Write([]byte(s))
+func (b gzipBody) text(text []byte) error {
+	_, err := b.w.Write(text)
 	return err
 }
 

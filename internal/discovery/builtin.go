@@ -41,8 +41,8 @@ func newReviewGroup(gv schema.GroupVersion, kinds ...string) *group {
 	return newBuiltinGroup(gv, resources...)
 }
 
-// newDefinitionGroup returns the group of CRDs themselves. A CRD that claims the same group is not shown: requests for it
-// never reach custom resources.
+// newDefinitionGroup returns the group of CRDs themselves. A CRD of the same group is not shown, because requests for it never reach
+// custom resources.
 func newDefinitionGroup() *group {
 	const kind = "CustomResourceDefinition"
 	definitions := &resource{
@@ -60,8 +60,5 @@ func newDefinitionGroup() *group {
 }
 
 func newBuiltinGroup(gv schema.GroupVersion, resources ...*resource) *group {
-	g := &group{name: gv.Group, versions: []string{gv.Version}}
-	g.inVersion = func(string) []*resource { return resources }
-	g.prepare()
-	return g
+	return &group{name: gv.Group, versions: []string{gv.Version}, resources: resources}
 }

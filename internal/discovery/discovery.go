@@ -3,11 +3,9 @@ package discovery
 import (
 	"iter"
 	"net/http"
-	"sync"
 	"sync/atomic"
 
 	"github.com/crd-server/crd-server/internal/crds"
-	"github.com/crd-server/crd-server/internal/discovery/openapi"
 )
 
 // Table is what discovery needs of a crds.Table.
@@ -16,7 +14,7 @@ type Table interface {
 	Groups() []string
 	// Group returns the CRDs of a group.
 	Group(name string) iter.Seq[*crds.Record]
-	// HasSynced says whether all CRDs are known.
+	// HasSynced says whether the table shows all CRDs.
 	HasSynced() bool
 	// OnChange registers a function called after the table shows a change.
 	OnChange(func(old, new *crds.Record))
@@ -24,29 +22,27 @@ type Table interface {
 
 var _ Table = &crds.Table{}
 
-// Options say how discovery answers.
+// Options configure Discovery.
 type Options struct {
-	// Delegate answers for groups and versions that nobody serves. Nil: a Status 404.
+	// Delegate serves groups and versions that have no CRD. Nil: a Status 404.
 	Delegate http.Handler
 	// Version is the version of the API in OpenAPI documents, such as "v1.37.0".
 	Version string
-	// Reviews shows the groups of reviews of users and their permissions, which somebody else serves.
+	// Reviews lists the groups of SelfSubjectReview and SubjectAccessReview, which package reviews serves.
 	Reviews bool
-	// CacheBytes bounds what is kept of OpenAPI documents. Zero: 64 MiB.
-	CacheBytes int64
-	// Making, if set, is told how many CRDs are about to be described in an OpenAPI document.
-	Making func(described int)
+	// MaxSections bounds the number of sections of OpenAPI documents that are kept, about 5 KB each. Zero: 16,384.
+	MaxSections int
 }
 
-// Discovery serves what clients ask to find out what there is. It runs no goroutine of its own.
+// Discovery serves the endpoints with which clients find out what a server serves. It starts no goroutine.
 type Discovery struct {
 	table    Table
 	delegate http.Handler
 	builtin  []*group
 	version  string
 
-	groups sync.Map // name -> *groupSlot
-	list   atomic.Pointer[groupList]
+	// current is replaced, never changed: a reader that computes from older CRDs fills only the snapshot that it began with.
+	current atomic.Pointer[snapshot]
 
 	api       http.Handler
 	apis      http.Handler
@@ -59,47 +55,26 @@ func New(table Table, options Options) *Discovery {
 	if d.delegate == nil {
 		d.delegate = http.HandlerFunc(notFound)
 	}
-	d.list.Store(&groupList{source: d})
-	d.api = aggregatedOr(http.HandlerFunc(serveAPIVersions), noGroups)
-	d.apis = aggregatedOr(http.HandlerFunc(d.serveGroupList), d.currentList)
-	d.documents = newDocuments(d, openapi.NewStatic(options.Version), options)
+	d.documents = newDocuments(d, options)
+	d.current.Store(d.newSnapshot())
+	d.api = aggregatedOr(http.HandlerFunc(serveAPIVersions), func() (*aggregatedList, error) { return newAggregatedList(nil) })
+	d.apis = aggregatedOr(http.HandlerFunc(d.serveGroupList), func() (*aggregatedList, error) { return d.current.Load().aggregated() })
 	table.OnChange(d.forget)
 	return d
 }
 
-// forget gives up what depends on a CRD.
+// forget drops the results that depend on a CRD. One of the two records may be nil.
 func (d *Discovery) forget(old, record *crds.Record) {
 	if record != nil && shown(old) == shown(record) {
 		return
 	}
-	switch {
-	case old != nil && record != nil && old.Group != record.Group:
-		d.changeGroup(old.Group, old, nil)
-		d.changeGroup(record.Group, nil, record)
-	case record != nil:
-		d.changeGroup(record.Group, old, record)
-	default:
-		d.changeGroup(old.Group, old, nil)
-	}
-	// Groups first: whoever finds the new list must not put old groups into it.
-	d.list.Store(&groupList{source: d})
-	d.documents.forget(old)
-}
-
-// changeGroup has a group made anew when it is next asked for; one of the two may be nil.
-func (d *Discovery) changeGroup(name string, old, record *crds.Record) {
-	found, ok := d.groups.Load(name)
-	if !ok {
-		return // whoever makes it sees the change in the table
-	}
-	if after := found.(*groupSlot).after(old, record); after != nil {
-		d.groups.Store(name, after)
-	} else {
-		d.groups.Delete(name)
+	d.current.Store(d.newSnapshot())
+	if old != nil {
+		d.documents.sections.forget(old)
 	}
 }
 
-// shown stands for everything clients are told about a CRD; it is empty for one they are not told about.
+// shown identifies everything that clients can see of a CRD. It is empty if they see nothing.
 func shown(r *crds.Record) string {
 	switch {
 	case r == nil || !r.Established:
@@ -110,29 +85,15 @@ func shown(r *crds.Record) string {
 	return r.SpecHash
 }
 
-// group returns what is served of a group of custom resources, nil if nothing is.
+// group returns what is served of a group, or nil.
 func (d *Discovery) group(name string) *group {
 	if g := d.builtinGroup(name); g != nil {
 		return g
 	}
-	found, ok := d.groups.Load(name)
-	if !ok {
-		if isEmpty(d.table.Group(name)) {
-			return nil // no place is made for names that somebody only asked for
-		}
-		found, _ = d.groups.LoadOrStore(name, &groupSlot{})
-	}
-	return found.(*groupSlot).group(name, d.table)
+	return newGroup(name, d.table.Group(name))
 }
 
-func isEmpty(records iter.Seq[*crds.Record]) bool {
-	for range records {
-		return false
-	}
-	return true
-}
-
-// builtinGroup returns a group that is not of custom resources; nil if there is none of that name.
+// builtinGroup returns a group that is not of custom resources, or nil.
 func (d *Discovery) builtinGroup(name string) *group {
 	for _, g := range d.builtin {
 		if g.name == name {
@@ -163,7 +124,7 @@ func (d *Discovery) OpenAPIV3() http.Handler { return http.HandlerFunc(d.documen
 // Paths returns the paths of all groups and versions, for an index of the server.
 func (d *Discovery) Paths() []string {
 	var paths []string
-	for _, g := range d.currentList().all() {
+	for _, g := range d.current.Load().groups() {
 		paths = append(paths, "/apis/"+g.name)
 		for _, version := range g.versions {
 			paths = append(paths, "/apis/"+g.name+"/"+version)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestLegacyAnswers(t *testing.T) {
+	t.Parallel()
 	d, _ := newFixture(t, widgets, gadgets, acmes)
 	h := handler(d)
 	for path, want := range map[string]string{
@@ -46,6 +47,7 @@ func TestLegacyAnswers(t *testing.T) {
 }
 
 func TestLegacyEncodings(t *testing.T) {
+	t.Parallel()
 	d, _ := newFixture(t, widgets)
 	h := handler(d)
 	for _, accept := range []string{runtime.ContentTypeYAML, runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf + ", " + runtime.ContentTypeJSON} {
@@ -62,6 +64,7 @@ func TestLegacyEncodings(t *testing.T) {
 }
 
 func TestOnlyWhatIsEstablishedAndServedIsShown(t *testing.T) {
+	t.Parallel()
 	d, table := newFixture(t)
 	h := handler(d)
 	path := "/apis/stable.example.com/v1"
@@ -101,6 +104,7 @@ func TestOnlyWhatIsEstablishedAndServedIsShown(t *testing.T) {
 }
 
 func TestUnavailableUntilSynced(t *testing.T) {
+	t.Parallel()
 	d, table := newFixture(t, widgets)
 	table.waiting = true
 	h := handler(d)
@@ -119,6 +123,7 @@ func TestUnavailableUntilSynced(t *testing.T) {
 }
 
 func TestDelegate(t *testing.T) {
+	t.Parallel()
 	table := &fakeTable{records: map[string]*crds.Record{}}
 	d := New(table, Options{Delegate: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })})
 	h := handler(d)

@@ -6,40 +6,38 @@ import (
 
 	"github.com/munnerz/goautoneg"
 
-	"github.com/crd-server/crd-server/internal/discovery/openapi"
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// media is a media type OpenAPI documents are sent in.
+// media is a media type of OpenAPI documents.
 type media struct {
 	subType     string
 	contentType string
 	protobuf    bool
-	encode      func(document []byte) ([]byte, error)
 }
 
 // The older names of the protobuf forms have an @ in them, which is not allowed in media types.
 var (
 	mediaV2 = []media{
 		{subType: "json", contentType: wire.JSON},
-		protobuf("com.github.proto-openapi.spec.v2.v1.0+protobuf", "v2", openapi.ProtobufV2),
-		protobuf("com.github.proto-openapi.spec.v2@v1.0+protobuf", "v2", openapi.ProtobufV2),
+		protobuf("com.github.proto-openapi.spec.v2.v1.0+protobuf", "v2"),
+		protobuf("com.github.proto-openapi.spec.v2@v1.0+protobuf", "v2"),
 	}
 	mediaV3 = []media{
 		{subType: "json", contentType: wire.JSON},
-		protobuf("com.github.proto-openapi.spec.v3.v1.0+protobuf", "v3", openapi.ProtobufV3),
-		protobuf("com.github.proto-openapi.spec.v3@v1.0+protobuf", "v3", openapi.ProtobufV3),
+		protobuf("com.github.proto-openapi.spec.v3.v1.0+protobuf", "v3"),
+		protobuf("com.github.proto-openapi.spec.v3@v1.0+protobuf", "v3"),
 	}
 )
 
-func protobuf(subType, version string, encode func([]byte) ([]byte, error)) media {
+func protobuf(subType, version string) media {
 	return media{
-		subType: subType, protobuf: true, encode: encode,
+		subType: subType, protobuf: true,
 		contentType: "application/com.github.proto-openapi.spec." + version + ".v1.0+protobuf",
 	}
 }
 
-// negotiate chooses the form the client likes best; it answers 406 if there is none.
+// negotiate returns the media type that the client prefers. It sends 406 if the client accepts none.
 func negotiate(w http.ResponseWriter, req *http.Request, offered []media) (media, bool) {
 	w.Header().Add("Vary", "Accept")
 	accept := req.Header.Get("Accept")
@@ -57,7 +55,7 @@ func negotiate(w http.ResponseWriter, req *http.Request, offered []media) (media
 	return media{}, false
 }
 
-// unchanged says whether the client has what etag stands for.
+// unchanged says whether the client has the document with an ETag.
 func unchanged(req *http.Request, etag string) bool {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return false

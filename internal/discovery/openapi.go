@@ -2,44 +2,30 @@ package discovery
 
 import (
 	"cmp"
-	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash"
 	"net/http"
-	"sync"
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery/openapi"
-	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// defaultCacheBytes is what the parts of some ten thousand CRDs take.
-const defaultCacheBytes = 64 << 20
-
-// documents serves OpenAPI. Their hashes come from those of the CRDs: no document is made to know whether it changed.
+// documents serves OpenAPI. The ETag of a document is a hash of the hashes of its CRDs, so the server knows it without making the document.
 type documents struct {
 	discovery *Discovery
 	static    *openapi.Static
-	parts     *parts
-	// frames are compressed when they are first used.
-	frames sync.Map // frameKey -> *frameBlocks
+	sections  *sections
 }
 
-func newDocuments(d *Discovery, static *openapi.Static, options Options) *documents {
-	cache, making := newPartCache(cmp.Or(options.CacheBytes, defaultCacheBytes)), options.Making
-	if making == nil {
-		making = func(int) {}
-	}
-	return &documents{discovery: d, static: static, parts: &parts{cache: cache, static: static, announce: making}}
+func newDocuments(d *Discovery, options Options) *documents {
+	static := openapi.NewStatic(options.Version)
+	return &documents{discovery: d, static: static, sections: newSections(static, cmp.Or(options.MaxSections, maxSections))}
 }
 
-func (d *documents) forget(old *crds.Record) {
-	if old != nil {
-		d.parts.cache.forget(old.Name)
-	}
-}
-
-// document is one to be sent.
+// document is a document to be sent.
 type document struct {
-	frame   *openapi.Frame
+	frame   *openapi.Document
 	records []*crds.Record
 	// version is that of the custom resources; empty in OpenAPI version 2.
 	version string
@@ -47,7 +33,7 @@ type document struct {
 	etag    string
 }
 
-// send answers with the document, or with 304 to a client that has it.
+// send writes the document, or 304 to a client that has it.
 func (d *documents) send(w http.ResponseWriter, req *http.Request, doc *document) {
 	header := w.Header()
 	header.Set("Etag", doc.etag)
@@ -55,78 +41,91 @@ func (d *documents) send(w http.ResponseWriter, req *http.Request, doc *document
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	frame, err := d.blocks(doc)
+	sections, err := d.sections.all(req.Context(), doc.records, doc.version, doc.media.protobuf)
 	if err != nil {
 		fail(w, req, err)
 		return
 	}
+	write := func(out body) error { return doc.write(out, sections) }
+	if doc.media.protobuf {
+		encoded, err := doc.frame.Protobuf()
+		if err != nil {
+			fail(w, req, err)
+			return
+		}
+		write = func(out body) error { return writeProtobuf(out, encoded, sections) }
+	}
 	header.Set("Content-Type", doc.media.contentType)
-	sendBody(w, req, true, func(out body) error { return d.write(req.Context(), out, doc, frame) })
+	sendBody(w, req, write)
 }
 
-// write sends the frame with the parts in their places.
-func (d *documents) write(ctx context.Context, out body, doc *document, frame *frameBlocks) error {
-	key := partKey{version: doc.version, protobuf: doc.media.protobuf}
-	if err := out.block(frame.begin); err != nil {
+// write writes the paths and the definitions of sections in their places.
+func (doc *document) write(out body, sections []*section) error {
+	begin := doc.frame.Begin
+	if err := out.text(begin); err != nil {
 		return err
 	}
-	if key.protobuf {
-		return d.parts.all(ctx, doc.records, key, func(p *part) error { return out.block(p.definitions) })
+	first := begin[len(begin)-1] == '{'
+	for _, s := range sections {
+		if !first {
+			if err := out.text([]byte{','}); err != nil {
+				return err
+			}
+		}
+		first = false
+		if err := out.block(s.paths); err != nil {
+			return err
+		}
 	}
-	// The paths are written while parts are made; all of them are kept until their definitions are written.
-	made := make([]*part, 0, len(doc.records))
-	separator := frame.separator
-	err := d.parts.all(ctx, doc.records, key, func(p *part) error {
-		made = append(made, p)
-		err := separated(out, separator, p.paths)
-		separator = ","
+	if err := out.text(doc.frame.Middle); err != nil {
 		return err
-	})
-	if err == nil {
-		err = out.block(frame.middle)
 	}
-	for _, p := range made {
-		if err == nil {
-			err = separated(out, ",", p.definitions)
+	for _, s := range sections {
+		if err := out.text([]byte{','}); err != nil {
+			return err
+		}
+		if err := out.block(s.definitions); err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		err = out.block(frame.end)
-	}
-	return err
+	return out.text(doc.frame.End)
 }
 
-// frameKey tells frames apart; they live as long as the server.
-type frameKey struct {
-	frame    *openapi.Frame
-	protobuf bool
-}
-
-// frameBlocks is a frame, compressed. As protobuf it is all in begin.
-type frameBlocks struct {
-	begin, middle, end wire.Deflated
-	// separator stands between begin and the first part.
-	separator string
-}
-
-func (d *documents) blocks(doc *document) (*frameBlocks, error) {
-	key := frameKey{frame: doc.frame, protobuf: doc.media.protobuf}
-	if found, ok := d.frames.Load(key); ok {
-		return found.(*frameBlocks), nil
+// writeProtobuf writes encoded documents one after the other, which protobuf merges.
+func writeProtobuf(out body, encoded []byte, sections []*section) error {
+	if err := out.text(encoded); err != nil {
+		return err
 	}
-	begin, middle, end := doc.frame.Begin, doc.frame.Middle, doc.frame.End
-	made := &frameBlocks{separator: ","}
-	if begin[len(begin)-1] == '{' {
-		made.separator = ""
-	}
-	if key.protobuf {
-		middle, end = nil, nil
-		var err error
-		if begin, err = doc.media.encode(doc.frame.Bytes()); err != nil {
-			return nil, err
+	for _, s := range sections {
+		if err := out.block(s.definitions); err != nil {
+			return err
 		}
 	}
-	made.begin, made.middle, made.end = wire.DeflateWell(begin), wire.DeflateWell(middle), wire.DeflateWell(end)
-	kept, _ := d.frames.LoadOrStore(key, made)
-	return kept.(*frameBlocks), nil
+	return nil
+}
+
+// contentHash hashes strings, each with its length, so that their boundaries count.
+type contentHash struct{ hash hash.Hash }
+
+// newHash returns the hash of some strings, to which more may be added.
+func newHash(first ...string) contentHash {
+	h := contentHash{sha256.New()}
+	for _, s := range first {
+		h.add(s)
+	}
+	return h
+}
+
+func (h contentHash) add(s string) { fmt.Fprintf(h.hash, "%d:%s", len(s), s) }
+
+func (h contentHash) String() string { return fmt.Sprintf("%X", h.hash.Sum(nil)) }
+
+// addVersion adds a version of a group and the CRDs that are served in it.
+func (h contentHash) addVersion(g *group, version string) {
+	h.add(g.name)
+	h.add(version)
+	for _, record := range g.servedIn(version) {
+		h.add(record.Name)
+		h.add(record.SpecHash)
+	}
 }

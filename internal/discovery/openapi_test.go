@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
@@ -36,7 +35,7 @@ func index(t testing.TB, h http.Handler) map[string]handler3.OpenAPIV3DiscoveryG
 	return got.Paths
 }
 
-// checkReferences looks for references that lead nowhere.
+// checkReferences looks for dangling references.
 func checkReferences(t *testing.T, body []byte) {
 	t.Helper()
 	var document map[string]any
@@ -52,7 +51,7 @@ func checkReferences(t *testing.T, body []byte) {
 			}
 		case map[string]any:
 			if ref, ok := v["$ref"].(string); ok && !resolves(document, ref) {
-				t.Errorf("%s leads nowhere", ref)
+				t.Errorf("%s is dangling", ref)
 			}
 			for _, item := range v {
 				check(item)
@@ -75,6 +74,7 @@ func resolves(document map[string]any, ref string) bool {
 }
 
 func TestV3Documents(t *testing.T) {
+	t.Parallel()
 	d, _ := newFixture(t, widgets, gadgets, acmes)
 	h := handler(d)
 	documents := index(t, h)
@@ -117,11 +117,12 @@ func TestV3Documents(t *testing.T) {
 }
 
 func TestV3Hash(t *testing.T) {
+	t.Parallel()
 	d, table := newFixture(t, widgets, acmes)
 	h := handler(d)
 	before := index(t, h)
-	if kept := len(d.documents.parts.cache.parts); kept > 0 {
-		t.Errorf("the index has made %d parts", kept)
+	if kept := d.documents.sections.kept.Len(); kept > 0 {
+		t.Errorf("the index made %d sections", kept)
 	}
 	url := before["apis/stable.example.com/v1"].ServerRelativeURL
 	etag := get(t, h, url).expect(t, http.StatusOK).Header.Get("Etag")
@@ -134,8 +135,8 @@ func TestV3Hash(t *testing.T) {
 		crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = "Changed."
 	})
 	table.show(changed.Name, changed)
-	if kept := len(d.documents.parts.cache.parts); kept > 0 {
-		t.Errorf("%d parts of the old CRD are kept", kept)
+	if kept := d.documents.sections.kept.Len(); kept > 0 {
+		t.Errorf("%d sections of the old CRD are kept", kept)
 	}
 	after := index(t, h)
 	if after["apis/acme.io/v2"] != before["apis/acme.io/v2"] {
@@ -154,12 +155,14 @@ func TestV3Hash(t *testing.T) {
 }
 
 func TestIndexETag(t *testing.T) {
+	t.Parallel()
 	d, _ := newFixture(t, widgets)
 	got := get(t, handler(d), "/openapi/v3").expect(t, http.StatusOK)
 	get(t, handler(d), "/openapi/v3", "If-None-Match", got.Header.Get("Etag")).expect(t, http.StatusNotModified)
 }
 
 func TestV2Document(t *testing.T) {
+	t.Parallel()
 	d, table := newFixture(t, widgets, gadgets, acmes)
 	h := handler(d)
 	got := get(t, h, "/openapi/v2").expect(t, http.StatusOK)
@@ -204,6 +207,7 @@ func TestV2Document(t *testing.T) {
 }
 
 func TestDocumentsAreCompressed(t *testing.T) {
+	t.Parallel()
 	d, _ := newFixture(t, widgets, gadgets, acmes)
 	h := handler(d)
 	for _, path := range []string{"/openapi/v2", "/openapi/v3/apis/stable.example.com/v1"} {
@@ -228,10 +232,11 @@ func TestDocumentsAreCompressed(t *testing.T) {
 	}
 }
 
-// A budget that is too small costs time, not answers.
-func TestSmallBudget(t *testing.T) {
+// TestFewSections serves a document with more sections than are kept.
+func TestFewSections(t *testing.T) {
+	t.Parallel()
 	table := &fakeTable{records: map[string]*crds.Record{}}
-	d := New(table, Options{CacheBytes: 1})
+	d := New(table, Options{MaxSections: 1})
 	for n := range 100 {
 		record := recordOf(t, acmes, func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Group = fmt.Sprintf("g%d.io", n)
@@ -246,25 +251,40 @@ func TestSmallBudget(t *testing.T) {
 	}
 }
 
-// What is described is announced, and not again while it is kept.
-func TestMakingIsAnnounced(t *testing.T) {
-	table := &fakeTable{records: map[string]*crds.Record{}}
-	var described atomic.Int64
-	h := handler(New(table, Options{Making: func(n int) { described.Add(int64(n)) }}))
-	for _, text := range []string{widgets, gadgets, acmes} {
-		record := recordOf(t, text)
-		table.show(record.Name, record)
-	}
-	for range 2 {
+// TestSectionsAreKept: a second request for a document makes nothing, and a change of a CRD makes its section.
+func TestSectionsAreKept(t *testing.T) {
+	t.Parallel()
+	d, table := newFixture(t, widgets, acmes)
+	h := handler(d)
+	kept := func(name string) any {
 		get(t, h, "/openapi/v2").expect(t, http.StatusOK)
-		if n := described.Load(); n != 3 {
-			t.Errorf("%d CRDs were announced, want 3", n)
+		section, ok := d.documents.sections.kept.Get(sectionKey{name: name})
+		if !ok {
+			t.Fatalf("no section of %s is kept", name)
 		}
+		return section
+	}
+	widget, acme := kept("widgets.stable.example.com"), kept("acmes.acme.io")
+	changed := recordOf(t, acmes, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "Changed."
+	})
+	table.show(changed.Name, changed)
+	if kept("widgets.stable.example.com") != widget || kept("acmes.acme.io") == acme {
+		t.Error("not only the section of the changed CRD was made again")
 	}
 }
 
-// A CRD must not redefine what all others refer to.
+// TestPanicsLeaveOut: a panic of the libraries over a CRD is an error.
+func TestPanicsLeaveOut(t *testing.T) {
+	t.Parallel()
+	if described, err := new(sections).describe(nil, sectionKey{}); err == nil || described != nil {
+		t.Errorf("got %v, %v", described, err)
+	}
+}
+
+// TestReservedDefinition: a CRD must not redefine what all sections refer to.
 func TestReservedDefinition(t *testing.T) {
+	t.Parallel()
 	record := recordOf(t, acmes, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Group, crd.Spec.Versions[0].Name, crd.Spec.Names.Kind = "meta.apis.pkg.apimachinery.k8s.io", "v1", "ObjectMeta"
 		crd.Name = "acmes." + crd.Spec.Group

@@ -2,13 +2,10 @@ package discovery
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
-
-	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// serveV2 answers /openapi/v2: one document about everything.
+// serveV2 serves /openapi/v2, one document about all groups.
 func (d *documents) serveV2(w http.ResponseWriter, req *http.Request) {
 	accepted, ok := negotiate(w, req, mediaV2)
 	if !ok {
@@ -19,14 +16,14 @@ func (d *documents) serveV2(w http.ResponseWriter, req *http.Request) {
 		fail(w, req, err)
 		return
 	}
-	groups := d.discovery.currentList().all()
-	var records []*crds.Record
+	doc := &document{frame: frame, media: accepted}
 	hash := newHash(d.discovery.version)
-	for _, g := range groups {
-		records = slices.AppendSeq(records, g.records())
+	for _, g := range d.discovery.current.Load().groups() {
+		doc.records = append(doc.records, g.records...)
 		for _, version := range g.versions {
-			hash.add(g.digest(version))
+			hash.addVersion(g, version)
 		}
 	}
-	d.send(w, req, &document{frame: frame, records: records, media: accepted, etag: strconv.Quote(hash.String())})
+	doc.etag = strconv.Quote(hash.String())
+	d.send(w, req, doc)
 }

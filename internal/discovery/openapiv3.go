@@ -18,7 +18,7 @@ import (
 
 const pathV3 = "/openapi/v3"
 
-// serveV3 answers /openapi/v3 and the documents below it.
+// serveV3 serves /openapi/v3 and the documents below it.
 func (d *documents) serveV3(w http.ResponseWriter, req *http.Request) {
 	path := strings.Trim(strings.TrimPrefix(req.URL.Path, pathV3), "/")
 	if path == "" {
@@ -38,8 +38,8 @@ func (d *documents) serveV3(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// serveDocument sends one document. A client that names the hash may keep it for ever, one that names an old hash
-// is sent to the new one.
+// serveDocument sends one document. A client that sends its hash may cache the document for ever. The server redirects a client
+// that sends another hash.
 func (d *documents) serveDocument(w http.ResponseWriter, req *http.Request, doc *document, path, hash string) {
 	accepted, ok := negotiate(w, req, mediaV3)
 	if !ok {
@@ -60,7 +60,7 @@ func (d *documents) serveDocument(w http.ResponseWriter, req *http.Request, doc 
 	d.send(w, req, doc)
 }
 
-// find returns the document of a path and its hash; nil if there is none, or none is known yet.
+// find returns the document of a path and its hash, or nil if none is known.
 func (d *documents) find(path string) (*document, string, error) {
 	frame, err := d.static.DocumentV3(path)
 	if err != nil {
@@ -69,23 +69,23 @@ func (d *documents) find(path string) (*document, string, error) {
 	if frame != nil {
 		return &document{frame: frame}, d.staticHash(path), nil
 	}
-	parts := strings.Split(path, "/")
-	if len(parts) != 3 || parts[0] != "apis" || !d.discovery.knows(parts[1]) {
+	segments := strings.Split(path, "/")
+	if len(segments) != 3 || segments[0] != "apis" || !d.discovery.knows(segments[1]) {
 		return nil, "", nil
 	}
-	version := parts[2]
-	g := d.discovery.group(parts[1])
+	version := segments[2]
+	g := d.discovery.group(segments[1])
 	if g == nil || !slices.Contains(g.versions, version) {
 		return nil, "", nil
 	}
-	doc := &document{version: version, records: g.shownIn(version)}
+	doc := &document{version: version, records: g.servedIn(version)}
 	doc.frame, err = d.static.V3(slices.ContainsFunc(doc.records, func(r *crds.Record) bool { return r.Version(version).Scale }))
 	return doc, d.hash(g, version), err
 }
 
-// serveIndex lists all documents with their hashes.
+// serveIndex serves the list of all documents with their hashes.
 func (d *documents) serveIndex(w http.ResponseWriter, req *http.Request) {
-	index, err := d.discovery.currentList().indexV3(d)
+	index, err := d.discovery.current.Load().index()
 	if err != nil {
 		fail(w, req, err)
 		return
@@ -96,7 +96,7 @@ func (d *documents) serveIndex(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	// An error here is the client's leaving.
+	// Writing fails only if the client has gone.
 	_ = wire.WriteBody(w, req, http.StatusOK, wire.JSON, index)
 }
 
@@ -126,27 +126,14 @@ func relativeURL(path, hash string) string {
 	return u.String()
 }
 
-// hash stands for the document of a version of a group.
+// hash returns the hash of the document of a version of a group.
 func (d *documents) hash(g *group, version string) string {
 	hash := newHash(d.discovery.version)
-	hash.add(g.digest(version))
+	hash.addVersion(g, version)
 	return hash.String()
 }
 
-// staticHash stands for a document that only another version of the server changes.
+// staticHash returns the hash of a static document.
 func (d *documents) staticHash(path string) string {
-	hash := newHash(d.discovery.version)
-	hash.add(path)
-	return hash.String()
-}
-
-// shownIn lists the CRDs that a version of the group consists of.
-func (g *group) shownIn(version string) []*crds.Record {
-	records := make([]*crds.Record, 0, g.size)
-	for record := range g.records() {
-		if v := record.Version(version); v != nil && v.Served {
-			records = append(records, record)
-		}
-	}
-	return records
+	return newHash(d.discovery.version, path).String()
 }

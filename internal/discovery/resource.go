@@ -17,7 +17,7 @@ var (
 	subresourceVerbs = metav1.Verbs{"get", "patch", "update"}
 )
 
-// resource is what both forms of discovery say of one resource in one version.
+// resource is what discovery shows of one resource in one version, in either form.
 type resource struct {
 	plural, singular       string
 	shortNames, categories []string
@@ -33,12 +33,9 @@ type subresource struct {
 	kind schema.GroupVersionKind
 }
 
-// newResource returns what is shown of a CRD in a version; nil if the version is not served.
+// newResource returns what is shown of a CRD in a served version.
 func newResource(record *crds.Record, version string) *resource {
 	v := record.Version(version)
-	if v == nil || !v.Served {
-		return nil
-	}
 	names := &record.AcceptedNames
 	r := &resource{
 		plural: names.Plural, singular: names.Singular,
@@ -50,7 +47,7 @@ func newResource(record *crds.Record, version string) *resource {
 	if record.Terminating {
 		r.verbs = terminatingVerbs
 	}
-	// As upstream has it, a storage version that is not served has no hash.
+	// As upstream does, a storage version that is not served has no hash.
 	if storage := record.Version(record.StorageVersion()); storage != nil && storage.Served {
 		r.storageVersionHash = discovery.StorageVersionHash(record.Group, storage.Name, record.Names.Kind)
 	}
@@ -82,7 +79,7 @@ func (r *resource) legacy() []metav1.APIResource {
 			Kind:       sub.kind.Kind,
 			Verbs:      subresourceVerbs,
 		}
-		// A kind of the same group and version is understood.
+		// The group and version of the list are the default.
 		if sub.kind.GroupVersion() != r.kind.GroupVersion() {
 			entry.Group, entry.Version = sub.kind.Group, sub.kind.Version
 		}
@@ -115,7 +112,7 @@ func (r *resource) aggregated() apidiscoveryv2.APIResourceDiscovery {
 	return entry
 }
 
-// responseKind leaves group and version out for the built-in group, as upstream does for what is compiled in.
+// responseKind leaves group and version out for the built-in group, as upstream does for compiled-in resources.
 func (r *resource) responseKind(kind schema.GroupVersionKind) *metav1.GroupVersionKind {
 	if r.kind.Group == crds.GroupName {
 		return &metav1.GroupVersionKind{Kind: kind.Kind}

@@ -15,10 +15,10 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// retryAfterSeconds is what clients are told to wait while the server starts.
+// retryAfterSeconds is sent to clients while the server starts.
 const retryAfterSeconds = 1
 
-// serveGroup answers /apis/{group}.
+// serveGroup serves /apis/{group}.
 func (d *Discovery) serveGroup(w http.ResponseWriter, req *http.Request) {
 	d.serveBelow(w, req, 2, func(g *group, _ []string) bool {
 		write(w, req, crds.Codecs, g.legacy())
@@ -26,19 +26,19 @@ func (d *Discovery) serveGroup(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// serveVersion answers /apis/{group}/{version}.
+// serveVersion serves /apis/{group}/{version}.
 func (d *Discovery) serveVersion(w http.ResponseWriter, req *http.Request) {
 	d.serveBelow(w, req, 3, func(g *group, path []string) bool {
 		served := slices.Contains(g.versions, path[2])
 		if served {
-			d.serveResources(w, req, g, path[2])
+			write(w, req, crds.Codecs, g.resourceList(path[2]))
 		}
 		return served
 	})
 }
 
-// serveBelow has a path of so many segments answered by what returns false if its group has nothing to say there. What nobody
-// knows here is left to the delegate.
+// serveBelow serves a path that has a number of segments and begins with a group. If the group is unknown or answer returns false,
+// the delegate serves it.
 func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segments int, answer func(g *group, path []string) bool) {
 	path := split(req.URL.Path)
 	if len(path) != segments {
@@ -55,12 +55,12 @@ func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segment
 	d.delegate.ServeHTTP(w, req)
 }
 
-// serveGroupList answers /apis for clients that know nothing of the aggregated form.
+// serveGroupList serves /apis to clients that do not ask for the aggregated list.
 func (d *Discovery) serveGroupList(w http.ResponseWriter, req *http.Request) {
-	write(w, req, crds.Codecs, d.currentList().legacy())
+	write(w, req, crds.Codecs, d.current.Load().legacy())
 }
 
-// serveAPIVersions answers /api: there are no core resources, so there are no versions of them.
+// serveAPIVersions serves /api, which has no versions because there are no core resources.
 func serveAPIVersions(w http.ResponseWriter, req *http.Request) {
 	write(w, req, verbatim{crds.Codecs}, &metav1.APIVersions{
 		// Since Kubernetes 1.1 this answer has no apiVersion.
@@ -94,8 +94,8 @@ func notFound(w http.ResponseWriter, req *http.Request) {
 	fail(w, req, apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "", "", 0, false))
 }
 
-// synced refuses requests until all CRDs are known: an incomplete answer would be taken for the whole truth, by
-// garbage collectors among others.
+// synced refuses requests until all CRDs are known. Clients, such as garbage collectors, would take an incomplete list for a
+// complete one.
 func (d *Discovery) synced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !d.table.HasSynced() {
@@ -106,7 +106,7 @@ func (d *Discovery) synced(next http.Handler) http.Handler {
 	})
 }
 
-// knows says whether what is served of the group is known for certain.
+// knows says whether discovery knows all resources of the group.
 func (d *Discovery) knows(group string) bool {
 	return d.builtinGroup(group) != nil || d.table.HasSynced()
 }

@@ -39,7 +39,6 @@ func compose(o *Options, stored *storage, g *guards) (*parts, error) {
 	published := discovery.New(table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
 		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster has them itself
-		Making:  func(described int) { burst.announce(uint64(described) * garbageDescribed) },
 	})
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(g.tracer)))

@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ReadBody reads the body of a request and closes it. A body of more than limit bytes is answered with 413; a
-// limit of 0 or less means none. Errors of the reading are returned as they are.
+// ReadBody reads and closes the body of a request. It returns a Status 413 if the body has more than limit bytes; 0 or
+// less means no limit.
 func ReadBody(req *http.Request, limit int64) ([]byte, error) {
 	defer req.Body.Close()
 	var body io.Reader = req.Body
@@ -19,7 +19,7 @@ func ReadBody(req *http.Request, limit int64) ([]byte, error) {
 	}
 	var buffer bytes.Buffer
 	if announced := req.ContentLength; announced > 0 && (limit <= 0 || announced <= limit) {
-		// One byte more than announced lets ReadFrom see the end without growing.
+		// ReadFrom needs spare capacity to see the end without growing the buffer.
 		buffer.Grow(int(min(announced, maxPreallocated)) + bytes.MinRead)
 	}
 	if _, err := buffer.ReadFrom(body); err != nil {
@@ -31,5 +31,5 @@ func ReadBody(req *http.Request, limit int64) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// maxPreallocated bounds what a mere announcement of a length can make us allocate.
+// maxPreallocated bounds the memory that a client can make the server allocate by sending a Content-Length.
 const maxPreallocated = 64 << 10

@@ -2,21 +2,21 @@ package wire
 
 import "hash/crc32"
 
-// checksum is the CRC-32 of a text with its length. Those of two texts give that of both, one after the other: the sum of
-// the first is multiplied by x^(8n) for the n bytes that follow, as polynomials over GF(2) modulo that of
-// crc32.IEEE, and added to the sum of the second (zlib calls it crc32_combine).
+// checksum is the CRC-32 of a text with its length. The checksum of two texts, one after the other, follows from theirs: join
+// multiplies the sum of the first by x^(8n), for the n bytes of the second, as polynomials over GF(2) modulo the polynomial of crc32.IEEE,
+// and adds the sum of the second. zlib calls this crc32_combine.
 type checksum struct {
 	crc uint32
-	// length is modulo 2^32, as gzip wants it.
+	// length is modulo 2^32, as in a gzip trailer.
 	length uint32
-	// power is x^(8*length), known so that joining is one multiplication.
+	// power is x^(8*length). join needs it.
 	power uint32
 }
 
 // Polynomials have the coefficient of x^0 in their highest bit, as crc32.IEEE has.
 const one = 1 << 31
 
-// emptyChecksum is that of no text.
+// emptyChecksum is the checksum of the empty text.
 var emptyChecksum = checksum{power: one}
 
 func sumOf(text []byte) checksum {

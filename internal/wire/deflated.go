@@ -10,34 +10,34 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// Deflated is text compressed by itself: blocks of RFC 1951 that refer to nothing before them and end with a byte. It
-// can stand anywhere in any number of answers (Gzip). It is immutable.
+// Deflated is compressed text: blocks of RFC 1951 that refer to nothing before them and end at a byte boundary. It
+// can be anywhere in any number of responses (Gzip). It is immutable.
 type Deflated struct {
 	blocks []byte
 	sum    checksum
 }
 
-// Deflate compresses text, which it does not keep: fast, for what is sent once or a few times.
+// Deflate compresses text fast, for texts that are sent once or a few times. It does not keep text.
 func Deflate(text []byte) Deflated {
 	d := deflaters.Get().(*deflater)
 	defer d.giveBack()
 	return d.deflate(text)
 }
 
-// DeflateWell takes longer for fewer bytes, for what is kept.
+// DeflateWell takes longer for fewer bytes, for texts that are kept.
 func DeflateWell(text []byte) Deflated {
 	d := thoroughDeflaters.Get().(*deflater)
 	defer d.giveBack()
 	return d.deflate(text)
 }
 
-// Size is the number of bytes the compressed text takes.
+// Size returns the number of bytes of the compressed text.
 func (d Deflated) Size() int { return len(d.blocks) }
 
-// Length is the number of bytes of the text, which must be less than 4 GiB.
+// Length returns the number of bytes of the text, which must be less than 4 GiB.
 func (d Deflated) Length() int64 { return int64(d.sum.length) }
 
-// Inflate writes the text.
+// Inflate writes the text to w.
 func (d Deflated) Inflate(w io.Writer) error {
 	r := inflaters.Get().(io.ReadCloser)
 	defer inflaters.Put(r)
@@ -50,18 +50,17 @@ func (d Deflated) Inflate(w io.Writer) error {
 
 var inflaters = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
 
-// deflater is what compressing needs, most of a megabyte. It is never held while something is sent.
+// deflater is a compressor, which takes most of a megabyte. It is never held while a client is written to.
 type deflater struct {
 	pool  *sync.Pool
 	flate *flate.Writer
 	out   bytes.Buffer
-	// text is for texts that are put together to be compressed. It is empty.
+	// text is an empty buffer for texts that are built before they are compressed.
 	text []byte
 }
 
-// At its level 1 this compressor makes lists smaller than compress/flate does, in half the time. Higher
-// levels take a fifth off that for two to three times the work. Level 5 takes half as long as compress/flate's fastest, for two
-// thirds of the size.
+// Level 1 of this compressor makes lists smaller than compress/flate does, in half the time. Higher levels take a fifth off
+// the size for two to three times the work.
 var deflaters, thoroughDeflaters = newDeflaters(flate.BestSpeed), newDeflaters(5)
 
 func newDeflaters(level int) *sync.Pool {

@@ -7,28 +7,28 @@ import (
 	"sync"
 )
 
-// Gzip writes one gzip member (RFC 1952), made of texts that are compressed one by one: as they come, or long before.
-// Memory does not grow with what is written, and nothing of the compressor is held while a slow client is written to.
+// Gzip writes one gzip member (RFC 1952) of texts that are compressed one by one, some of them in advance. Its memory does not grow with
+// the number of bytes, and it holds no compressor while a slow client is written to.
 type Gzip struct {
 	w   *bufio.Writer
 	sum checksum
 }
 
-// storedText is the longest text that is not worth compressing by itself.
+// storedText is the length of the longest text that is not compressed.
 const storedText = 256
 
-// deflatedText is the longest text that is compressed at once.
+// deflatedText is the length of the longest text that is compressed at once.
 const deflatedText = 256 << 10
 
-// gathered is how much is collected for one write.
+// gathered is the number of bytes that are written at once.
 const gathered = 32 << 10
 
 var gzipBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, gathered) }}
 
-// gzipHead says: deflate, no flags, no time, unknown operating system.
+// gzipHead stands for deflate, no flags, no time, unknown operating system.
 var gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 
-// Compress writes what write writes, compressed. After an error of write the member is not ended.
+// Compress calls write and compresses what it writes to w. After an error of write the member has no end.
 func Compress(w io.Writer, write func(*Gzip) error) error {
 	body := newGzip(w)
 	defer body.release()
@@ -38,7 +38,7 @@ func Compress(w io.Writer, write func(*Gzip) error) error {
 	return body.end()
 }
 
-// newGzip begins a member on w. It must be released.
+// newGzip begins a member. The caller must release it.
 func newGzip(w io.Writer) *Gzip {
 	buffer := gzipBuffers.Get().(*bufio.Writer)
 	buffer.Reset(w)
@@ -46,14 +46,14 @@ func newGzip(w io.Writer) *Gzip {
 	return &Gzip{w: buffer, sum: emptyChecksum}
 }
 
-// release gives the buffer back, with what is still in it.
+// release returns the buffer to its pool and discards its content.
 func (g *Gzip) release() {
 	g.w.Reset(nil)
 	gzipBuffers.Put(g.w)
 	g.w = nil
 }
 
-// Write compresses p by itself: it should be much.
+// Write compresses p without regard to earlier texts, so p should be large.
 func (g *Gzip) Write(p []byte) (int, error) {
 	if len(p) <= storedText {
 		return g.store(p)
@@ -90,14 +90,14 @@ func (g *Gzip) blockHead(final byte, n int) error {
 	return err
 }
 
-// WriteDeflated writes a text that is compressed already.
+// WriteDeflated writes compressed text.
 func (g *Gzip) WriteDeflated(d Deflated) error {
 	g.sum = g.sum.join(d.sum)
 	_, err := g.w.Write(d.blocks)
 	return err
 }
 
-// end ends the member and sends what was collected of it.
+// end ends the member and writes the rest of it.
 func (g *Gzip) end() error {
 	if err := g.blockHead(1, 0); err != nil {
 		return err

@@ -15,22 +15,22 @@ type List struct {
 	Continue         string
 	// RemainingItemCount is nil when it is not known.
 	RemainingItemCount *int64
-	// Typed writes the list as Go's encoder writes a typed one: metadata before the items, and no kind and
-	// apiVersion in the items, which ItemKind names.
-	Typed    bool
+	// Typed writes the list as encoding/json writes a Go type: metadata before the items, and no kind and apiVersion in the items.
+	Typed bool
+	// ItemKind is the kind of the items of a typed list.
 	ItemKind string
 	// Pretty indents.
 	Pretty bool
 }
 
-// pieceSize is how much of a list is collected before it is written. Larger pieces were not measurably faster over TLS and
+// pieceSize is the number of bytes of a list that are written at once. Larger pieces are not measurably faster over TLS and
 // HTTP/2, and each slow reader holds one.
 const pieceSize = 32 << 10
 
 // maxPooledPiece keeps buffers that very large objects have grown from being held for small ones.
 const maxPooledPiece = 4 * pieceSize
 
-// pieces hold parts of lists, somewhat more than pieceSize, until they are written.
+// pieces are buffers of somewhat more than pieceSize.
 var pieces = sync.Pool{New: func() any {
 	piece := make([]byte, 0, pieceSize+pieceSize/4)
 	return &piece
@@ -43,7 +43,7 @@ func giveBack(buffer *[]byte, piece []byte) {
 	pieces.Put(buffer)
 }
 
-// Write writes the list in pieces; it is never in memory as a whole. Layout and order of members are those of
+// Write writes the list in pieces, so that it is never in memory as a whole. Layout and order of members are those of
 // runtime's JSON encoder for unstructured lists or, with Typed, for typed ones.
 func (l List) Write(w io.Writer, items iter.Seq[Object]) error {
 	buffer := pieces.Get().(*[]byte)
@@ -71,7 +71,7 @@ func (l List) Write(w io.Writer, items iter.Seq[Object]) error {
 	return nil
 }
 
-// Longer says whether the list has more than limit bytes. It looks at no more items than it needs for that.
+// Longer says whether the list has more than limit bytes. It stops as soon as it knows.
 func (l List) Longer(limit int, items iter.Seq[Object]) (bool, error) {
 	err := l.Write(&allowance{left: limit}, items)
 	if errors.Is(err, errSpent) {
@@ -80,7 +80,7 @@ func (l List) Longer(limit int, items iter.Seq[Object]) (bool, error) {
 	return false, err
 }
 
-// allowance takes so many bytes and no more, and keeps none.
+// allowance discards what is written and fails after a number of bytes.
 type allowance struct{ left int }
 
 var errSpent = errors.New("more bytes than allowed")
@@ -92,7 +92,7 @@ func (a *allowance) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Deflate returns items compressed as they stand in the list, commas between them. The list must not be Pretty.
+// Deflate compresses items as the list has them, with commas between them. The list must not be Pretty.
 func (l List) Deflate(items iter.Seq[Object]) Deflated {
 	d := deflaters.Get().(*deflater)
 	defer d.giveBack()

@@ -4,61 +4,73 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
 )
 
-// AppendHead appends what comes before the items.
-func (l List) AppendHead(dst []byte) []byte {
-	p := printer{dst: dst, pretty: l.Pretty}
-	p.open('{')
+// untypedList has the members of a list in the order in which runtime's encoder writes unstructured lists.
+type untypedList struct {
+	APIVersion string          `json:"apiVersion"`
+	Items      []struct{}      `json:"items"`
+	Kind       string          `json:"kind"`
+	Metadata   untypedMetadata `json:"metadata"`
+}
+
+type untypedMetadata struct {
+	Continue           string `json:"continue"`
+	RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
+	ResourceVersion    string `json:"resourceVersion"`
+}
+
+// typedList has the members of a list in the order of Go types.
+type typedList struct {
+	Kind       string        `json:"kind"`
+	APIVersion string        `json:"apiVersion"`
+	Metadata   typedMetadata `json:"metadata"`
+	Items      []struct{}    `json:"items"`
+}
+
+type typedMetadata struct {
+	ResourceVersion    string `json:"resourceVersion"`
+	Continue           string `json:"continue,omitempty"`
+	RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
+}
+
+// around returns the texts before and after the items: what encoding/json writes of an empty list, cut inside the brackets. The compact
+// form ends with a newline, the indented one does not.
+func (l List) around() (head, tail []byte) {
+	var list any = untypedList{APIVersion: l.APIVersion, Kind: l.Kind, Items: []struct{}{}, Metadata: untypedMetadata{
+		Continue: l.Continue, RemainingItemCount: l.RemainingItemCount, ResourceVersion: l.ResourceVersion,
+	}}
 	if l.Typed {
-		p.member("kind", l.Kind)
-		p.member("apiVersion", l.APIVersion)
-		l.metadata(&p)
+		list = typedList{APIVersion: l.APIVersion, Kind: l.Kind, Items: []struct{}{}, Metadata: typedMetadata{
+			Continue: l.Continue, RemainingItemCount: l.RemainingItemCount, ResourceVersion: l.ResourceVersion,
+		}}
+	}
+	// Neither fails, and strings have no quotes that are not escaped.
+	opening, encoded := `"items":[`, []byte(nil)
+	if l.Pretty {
+		opening = `"items": [`
+		encoded, _ = json.MarshalIndent(list, "", indent)
 	} else {
-		p.member("apiVersion", l.APIVersion)
+		encoded, _ = json.Marshal(list)
+		encoded = append(encoded, '\n')
 	}
-	p.name("items")
-	p.open('[')
-	return p.dst
+	at := bytes.Index(encoded, []byte(opening)) + len(opening)
+	return encoded[:at], encoded[at:]
 }
 
-// AppendTail appends what follows the items; filled says that there are any. The compact form ends with a newline, the
-// indented one does not.
+// AppendHead appends the text before the items.
+func (l List) AppendHead(dst []byte) []byte {
+	head, _ := l.around()
+	return append(dst, head...)
+}
+
+// AppendTail appends the text after the items. filled says that there are items.
 func (l List) AppendTail(dst []byte, filled bool) []byte {
-	p := printer{dst: dst, pretty: l.Pretty, depth: itemDepth, filled: filled}
-	p.close(']')
-	if !l.Typed {
-		p.member("kind", l.Kind)
-		l.metadata(&p)
+	if l.Pretty && filled {
+		dst = append(dst, "\n"+indent...)
 	}
-	p.close('}')
-	if !l.Pretty {
-		p.text("\n")
-	}
-	return p.dst
-}
-
-// itemDepth is how deep items are within a list.
-const itemDepth = 2
-
-func (l List) metadata(p *printer) {
-	p.name("metadata")
-	p.open('{')
-	if l.Typed {
-		p.member("resourceVersion", l.ResourceVersion)
-	}
-	if !l.Typed || l.Continue != "" {
-		p.member("continue", l.Continue)
-	}
-	if l.RemainingItemCount != nil {
-		p.name("remainingItemCount")
-		p.dst = strconv.AppendInt(p.dst, *l.RemainingItemCount, 10)
-	}
-	if !l.Typed {
-		p.member("resourceVersion", l.ResourceVersion)
-	}
-	p.close('}')
+	_, tail := l.around()
+	return append(dst, tail...)
 }
 
 // cut returns the members that items are written without.
@@ -69,81 +81,19 @@ func (l List) cut() []byte {
 	return fmt.Appendf(nil, `"kind":%q,"apiVersion":%q,`, l.ItemKind, l.APIVersion)
 }
 
-// appendItem appends an item without the members in cut; filled says that it is not the first one.
+// appendItem appends an item without the members in cut. filled says that it is not the first one.
 func (l List) appendItem(dst []byte, o Object, cut []byte, filled bool) ([]byte, error) {
-	p := printer{dst: dst, pretty: l.Pretty, depth: itemDepth, filled: filled}
-	p.element()
-	if !l.Pretty {
-		return o.appendWithout(p.dst, cut), nil
+	if filled {
+		dst = append(dst, ',')
 	}
-	buffer := pieces.Get().(*[]byte)
-	compact := o.appendWithout((*buffer)[:0], cut)
-	defer giveBack(buffer, compact)
-	indented := bytes.NewBuffer(p.dst)
-	if err := json.Indent(indented, compact, p.margin(), indent); err != nil {
-		return p.dst, fmt.Errorf("indenting object: %w", err)
+	if !l.Pretty {
+		return o.appendWithout(dst, cut), nil
+	}
+	const margin = indent + indent
+	dst = append(dst, "\n"+margin...)
+	indented := bytes.NewBuffer(dst)
+	if err := json.Indent(indented, o.appendWithout(nil, cut), margin, indent); err != nil {
+		return dst, fmt.Errorf("indenting object: %w", err)
 	}
 	return indented.Bytes(), nil
-}
-
-// printer appends JSON members in order, compact or indented.
-type printer struct {
-	dst    []byte
-	pretty bool
-	depth  int
-	filled bool // the innermost object has members
-}
-
-func (p *printer) text(s string) { p.dst = append(p.dst, s...) }
-
-func (p *printer) open(brace byte) {
-	p.dst = append(p.dst, brace)
-	p.depth++
-	p.filled = false
-}
-
-func (p *printer) close(brace byte) {
-	p.depth--
-	if p.filled {
-		p.lineBreak()
-	}
-	p.dst = append(p.dst, brace)
-	p.filled = true
-}
-
-func (p *printer) lineBreak() {
-	if p.pretty {
-		p.text("\n")
-		p.text(p.margin())
-	}
-}
-
-const margins = "        "
-
-func (p *printer) margin() string { return margins[:p.depth*len(indent)] }
-
-// element begins a member of an object or an element of an array.
-func (p *printer) element() {
-	if p.filled {
-		p.text(",")
-	}
-	p.lineBreak()
-	p.filled = true
-}
-
-func (p *printer) name(name string) {
-	p.element()
-	p.text(`"`)
-	p.text(name)
-	if p.pretty {
-		p.text(`": `)
-	} else {
-		p.text(`":`)
-	}
-}
-
-func (p *printer) member(name, value string) {
-	p.name(name)
-	encoded, _ := json.Marshal(value) // a string cannot fail
-	p.dst = append(p.dst, encoded...)
 }

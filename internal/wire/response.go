@@ -7,25 +7,25 @@ import (
 	"k8s.io/apiserver/pkg/features"
 )
 
-// JSON is the media type of what this package writes.
+// JSON is the media type of objects, lists and watch frames.
 const JSON = "application/json"
 
-// GzipThreshold is the size in bytes above which answers are compressed for clients that accept it.
+// GzipThreshold is the size in bytes above which responses are compressed for clients that accept gzip.
 const GzipThreshold = 128 << 10
 
-// AcceptsGzip says whether the client takes compressed answers, and they are switched on.
+// AcceptsGzip says whether the client accepts gzip and the feature APIResponseCompression is on.
 func AcceptsGzip(req *http.Request) bool {
 	return responsewriters.ContentEncodingSupported(req, features.APIResponseCompression) == "gzip"
 }
 
-// WriteHeader begins an answer. The body is to be written to w.
+// WriteHeader begins a response. The caller writes the body to w.
 func WriteHeader(w http.ResponseWriter, code int, contentType string) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(code)
 }
 
-// WriteGzip sends an answer whose body is what write writes, compressed. After an error of write the body is not ended, so
-// that nobody takes it for a whole one.
+// WriteGzip sends a response and compresses the body that write writes. After an error of write the body has no end, so that no
+// client takes it for complete.
 func WriteGzip(w http.ResponseWriter, code int, contentType string, write func(*Gzip) error) error {
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Add("Vary", "Accept-Encoding")
@@ -33,7 +33,7 @@ func WriteGzip(w http.ResponseWriter, code int, contentType string, write func(*
 	return Compress(w, write)
 }
 
-// WriteBody sends a body that is in memory already.
+// WriteBody sends a response with a body.
 func WriteBody(w http.ResponseWriter, req *http.Request, code int, contentType string, body []byte) error {
 	if len(body) > GzipThreshold && AcceptsGzip(req) {
 		return WriteGzip(w, code, contentType, func(compressed *Gzip) error {

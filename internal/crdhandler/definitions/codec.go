@@ -11,7 +11,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -33,7 +32,7 @@ func (Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, 
 	return crd, nil
 }
 
-// Encode returns the bytes to store, and the view of them. To make the view of the bytes they would have to be decoded again.
+// Encode returns the bytes to store, and the view of them. Making the view from the bytes would decode them again.
 func (Codec) Encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	parts, err := crds.NewParts(obj.(*apiextensions.CustomResourceDefinition))
 	if err != nil {
@@ -108,32 +107,23 @@ func viewOf(parts *crds.Parts) (*dynamicstorage.View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 	}
-	// The schemas come after the metadata, and so after the place of the resourceVersion.
+	// The schemas come after the metadata, so the offset of the resourceVersion stays the same.
 	return &dynamicstorage.View{JSON: parts.Complete(value), At: at, Labels: dynamicstorage.PairsOf(crd.Labels)}, nil
 }
 
-// revisionMark stands for the resourceVersion of a CRD while it is encoded, so that its place in the bytes is
-// known without parsing them. It is drawn anew by each process: no client can put it into an object.
-var (
-	revisionMark   = "revision-" + string(uuid.NewUUID())
-	revisionMember = []byte(`"resourceVersion":"` + revisionMark + `",`)
-)
-
-// encodeSplicedDefinition is objectjson.MarshalObject for a CRD; it modifies crd.
+// encodeSplicedDefinition is objectjson.MarshalObject for a CRD. It modifies crd.
 func encodeSplicedDefinition(crd *apiextensionsv1.CustomResourceDefinition) (value []byte, at int, err error) {
-	crd.ResourceVersion = revisionMark
-	encoded, err := json.Marshal(crd)
-	if err != nil {
-		return nil, 0, err
-	}
-	if at = bytes.Index(encoded, revisionMember); at >= 0 {
-		return slices.Delete(encoded, at, at+len(revisionMember)), at, nil
-	}
-	// Nothing follows the resourceVersion in metadata that was not written by an API server; then it goes first.
 	crd.ResourceVersion = ""
-	if encoded, err = json.Marshal(crd); err != nil {
+	if value, err = json.Marshal(crd); err != nil {
 		return nil, 0, err
 	}
-	const opening = `"metadata":{`
-	return encoded, bytes.Index(encoded, []byte(opening)) + len(opening), nil
+	before := []byte(`"metadata":{`)
+	if crd.UID != "" && !crd.CreationTimestamp.IsZero() {
+		// The creationTimestamp or the generation follows the uid. A name before it cannot contain its quotes unescaped.
+		if before, err = json.Marshal(crd.UID); err != nil {
+			return nil, 0, err
+		}
+		before = slices.Concat([]byte(`"uid":`), before, []byte(`,`))
+	}
+	return value, bytes.Index(value, before) + len(before), nil
 }

@@ -23,7 +23,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Names of definitions that are not made from CRDs.
+// Names of definitions that do not come from CRDs.
 var (
 	objectMetaName      = metav1.ObjectMeta{}.OpenAPIModelName()
 	listMetaName        = metav1.ListMeta{}.OpenAPIModelName()
@@ -41,29 +41,38 @@ var (
 	definitionListName  = apiextensionsv1.CustomResourceDefinitionList{}.OpenAPIModelName()
 )
 
-// What custom resources refer to, and what everything else refers to.
+// Names of the definitions that custom resources refer to, and of those that static operations refer to.
 var (
 	customNames = []string{objectMetaName, listMetaName, statusName, patchName, deleteOptionsName}
 	staticNames = slices.Concat(customNames, []string{watchEventName, apiGroupName, apiGroupListName, apiResourceListName,
 		versionInfoName, definitionKindName, definitionListName})
 )
 
-// openAPIVersion is where the versions of OpenAPI differ in naming definitions.
+// openAPIVersion is what differs between the versions of OpenAPI.
 type openAPIVersion struct {
+	// prefix is the beginning of references to definitions.
 	prefix string
-	// typeMeta returns the properties that every kind has. They are shared, not to be modified.
+	// definitions is the text between the paths and the definitions of a document, end the text after both.
+	definitions, end string
+	// protobuf encodes a document.
+	protobuf func(document []byte) ([]byte, error)
+	// typeMeta returns the properties that every kind has. They are shared and must not be modified.
 	typeMeta func() map[string]spec.Schema
-	// dependencies returns which definitions others refer to.
+	// dependencies returns the names of the definitions that each definition refers to.
 	dependencies func() map[string][]string
 }
 
 var (
-	version2 = newOpenAPIVersion("#/definitions/")
-	version3 = newOpenAPIVersion("#/components/schemas/")
+	version2 = newOpenAPIVersion(openAPIVersion{
+		prefix: "#/definitions/", definitions: `},"definitions":{`, end: "}}", protobuf: protobufV2,
+	})
+	version3 = newOpenAPIVersion(openAPIVersion{
+		prefix: "#/components/schemas/", definitions: `},"components":{"schemas":{`, end: "}}}", protobuf: protobufV3,
+	})
 )
 
-func newOpenAPIVersion(prefix string) *openAPIVersion {
-	v := &openAPIVersion{prefix: prefix}
+func newOpenAPIVersion(version openAPIVersion) *openAPIVersion {
+	v := &version
 	v.typeMeta = sync.OnceValue(func() map[string]spec.Schema { return v.generated(nil)[typeMetaName].Schema.Properties })
 	v.dependencies = sync.OnceValue(func() map[string][]string {
 		dependencies := map[string][]string{}
@@ -85,7 +94,7 @@ func (v *openAPIVersion) setTypeMeta(s *spec.Schema) {
 	}
 }
 
-// generated is what upstream generates from Go types.
+// generated returns the definitions that upstream generates from Go types.
 func (v *openAPIVersion) generated(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	if ref == nil {
 		ref = func(name string) spec.Ref { return spec.MustCreateRef(v.prefix + common.EscapeJsonPointer(name)) }
@@ -93,8 +102,8 @@ func (v *openAPIVersion) generated(ref common.ReferenceCallback) map[string]comm
 	return utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)(ref)
 }
 
-// namer knows which kinds a definition belongs to. What is in every group is so in all groups of Kubernetes, as in
-// upstream's documents.
+// namer knows the kinds of each definition. As in upstream's documents, kinds that are in every group are in all groups of
+// Kubernetes.
 var namer = sync.OnceValue(func() *openapi.DefinitionNamer {
 	definitions := runtime.NewScheme()
 	definitions.AddKnownTypes(apiextensionsv1.SchemeGroupVersion,
@@ -102,13 +111,13 @@ var namer = sync.OnceValue(func() *openapi.DefinitionNamer {
 	return openapi.NewDefinitionNamer(clientgoscheme.Scheme, definitions)
 })
 
-// shared are definitions that parts refer to.
+// shared are definitions that sections refer to.
 type shared struct {
-	// custom is for all custom resources, scale what those with that subresource need besides, static all but scale.
+	// custom are those of all custom resources, scale those that the scale subresource needs besides, static all but scale.
 	custom, scale, static spec.Definitions
 }
 
-// reserve refuses definitions of a CRD that would replace one of those everybody refers to.
+// reserve returns an error if a definition of a CRD has the name of a shared one.
 func (s *shared) reserve(definitions spec.Definitions) error {
 	for name := range definitions {
 		_, static := s.static[name]

@@ -14,7 +14,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// definitions are CRDs that take every way through the package.
+// definitions are CRDs that together use every branch of the package.
 var definitions = map[string]string{
 	"namespaced": `
 spec:
@@ -141,7 +141,7 @@ func parse(t testing.TB, text string) *apiextensionsv1.CustomResourceDefinition 
 	return crd
 }
 
-// plain is what a client reads.
+// plain returns a document as a client decodes it.
 func plain(t testing.TB, document any) map[string]any {
 	t.Helper()
 	encoded, ok := document.([]byte)
@@ -159,6 +159,7 @@ func plain(t testing.TB, document any) map[string]any {
 }
 
 func TestV3EqualsUpstream(t *testing.T) {
+	t.Parallel()
 	for name, text := range definitions {
 		t.Run(name, func(t *testing.T) {
 			crd := parse(t, text)
@@ -171,15 +172,15 @@ func TestV3EqualsUpstream(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				part, err := V3(internal, v.Name)
+				section, err := V3(internal, v.Name)
 				if err != nil {
 					t.Fatal(err)
 				}
-				frame, err := NewStatic("").V3(part.Scale)
+				document, err := NewStatic("").V3(section.Scale)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := join(frame, part)
+				got := join(document, section)
 				wanted, gotten := plain(t, want), plain(t, got)
 				compareMembers(t, "paths", wanted, gotten)
 				compareMembers(t, "schemas", wanted["components"].(map[string]any), gotten["components"].(map[string]any))
@@ -191,17 +192,18 @@ func TestV3EqualsUpstream(t *testing.T) {
 	}
 }
 
-// join makes a document of a frame that has no paths itself.
-func join(f *Frame, p *Part) []byte {
-	return []byte(string(f.Begin) + string(p.Paths) + string(f.Middle) + "," + string(p.Definitions) + string(f.End))
+// join adds a section to a document that has no paths.
+func join(d *Document, s *Section) []byte {
+	return []byte(string(d.Begin) + string(s.Paths) + string(d.Middle) + "," + string(s.Definitions) + string(d.End))
 }
 
 func TestV2EqualsUpstream(t *testing.T) {
-	frame, err := NewStatic("").V2()
+	t.Parallel()
+	document, err := NewStatic("").V2()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := plain(t, frame.Bytes())
+	all := plain(t, document.bytes())
 	for name, text := range definitions {
 		t.Run(name, func(t *testing.T) {
 			crd := parse(t, text)
@@ -209,11 +211,11 @@ func TestV2EqualsUpstream(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			part, err := V2(internal)
+			section, err := V2(internal)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := plain(t, frame.Wrap(part))
+			got := plain(t, document.wrap(section))
 			for _, v := range crd.Spec.Versions {
 				if !v.Served {
 					continue
@@ -232,7 +234,7 @@ func TestV2EqualsUpstream(t *testing.T) {
 	}
 }
 
-// compareMembers looks for everything upstream says in one of our objects.
+// compareMembers requires every member of an object of upstream in one of our documents.
 func compareMembers(t *testing.T, section string, want map[string]any, got ...map[string]any) {
 	t.Helper()
 	for name, member := range want[section].(map[string]any) {

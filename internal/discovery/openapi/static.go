@@ -9,58 +9,57 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Static is what documents say whatever CRDs there are.
+// Static makes the parts of documents that do not depend on CRDs.
 type Static struct {
-	// version is that of the API, in the titles of documents.
+	// version is the version of the API in the titles of documents.
 	version string
 
-	frameV2     func() (*Frame, error)
-	frameV3     func() (*Frame, error)
-	frameScale  func() (*Frame, error)
-	documentsV3 map[string]func() (*Frame, error)
+	documentV2    func() (*Document, error)
+	documentV3    func() (*Document, error)
+	documentScale func() (*Document, error)
+	staticV3      map[string]func() (*Document, error)
 }
 
-// NewStatic returns what is static in the documents of a server of that version. Nothing is computed before it is
-// asked for.
+// NewStatic returns the Static of a server version. Documents are computed on demand.
 func NewStatic(version string) *Static {
 	if version == "" {
 		version = "unversioned"
 	}
 	s := &Static{version: version}
-	s.frameV2 = sync.OnceValues(s.newFrameV2)
-	s.frameV3 = sync.OnceValues(func() (*Frame, error) { return newCustomFrameV3(false) })
-	s.frameScale = sync.OnceValues(func() (*Frame, error) { return newCustomFrameV3(true) })
-	s.documentsV3 = map[string]func() (*Frame, error){}
+	s.documentV2 = sync.OnceValues(s.newDocumentV2)
+	s.documentV3 = sync.OnceValues(func() (*Document, error) { return newCustomDocumentV3(false) })
+	s.documentScale = sync.OnceValues(func() (*Document, error) { return newCustomDocumentV3(true) })
+	s.staticV3 = map[string]func() (*Document, error){}
 	for path, operations := range staticDocuments() {
-		s.documentsV3[path] = sync.OnceValues(func() (*Frame, error) { return s.newStaticFrameV3(operations) })
+		s.staticV3[path] = sync.OnceValues(func() (*Document, error) { return s.newStaticDocumentV3(operations) })
 	}
 	return s
 }
 
-// V2 is the frame of the document of version 2.
-func (s *Static) V2() (*Frame, error) { return s.frameV2() }
+// V2 returns the document of version 2.
+func (s *Static) V2() (*Document, error) { return s.documentV2() }
 
-// V3 is the frame of the document of a group and version of custom resources; scale: one of its parts refers to
-// the definitions of that subresource.
-func (s *Static) V3(scale bool) (*Frame, error) {
+// V3 returns the document of a group and version of custom resources. scale says whether a section refers to the
+// definitions of the scale subresource.
+func (s *Static) V3(scale bool) (*Document, error) {
 	if scale {
-		return s.frameScale()
+		return s.documentScale()
 	}
-	return s.frameV3()
+	return s.documentV3()
 }
 
-// PathsV3 lists the static documents of version 3.
+// PathsV3 returns the paths of the static documents of version 3.
 func (s *Static) PathsV3() []string {
 	var paths []string
-	for path := range s.documentsV3 {
+	for path := range s.staticV3 {
 		paths = append(paths, path)
 	}
 	return paths
 }
 
-// DocumentV3 returns the static document of that path, which takes no parts; nil if there is none.
-func (s *Static) DocumentV3(path string) (*Frame, error) {
-	document, ok := s.documentsV3[path]
+// DocumentV3 returns the static document of a path, which has no sections, or nil.
+func (s *Static) DocumentV3(path string) (*Document, error) {
+	document, ok := s.staticV3[path]
 	if !ok {
 		return nil, nil
 	}
@@ -78,7 +77,7 @@ var definitionResource = &resource{
 		string(types.ApplyYAMLPatchType)},
 }
 
-// staticDocuments lists the operations that do not come from CRDs, by the path of their document.
+// staticDocuments returns the operations that do not come from CRDs, by the path of their document.
 func staticDocuments() map[string][]*operation {
 	r := definitionResource
 	group := "apis/" + r.group
@@ -104,7 +103,7 @@ func staticDocuments() map[string][]*operation {
 	}
 }
 
-// metaOperation describes a GET that is about the API itself.
+// metaOperation returns a GET of a description of the API.
 func metaOperation(path, id, tag, description, writes string) *operation {
 	op := &operation{
 		method: http.MethodGet, path: path, id: id, description: description, tags: []string{tag},
