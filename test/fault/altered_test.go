@@ -50,7 +50,8 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 	if builtWith("-pgo") != "" {
 		profile = "auto"
 	}
-	build := exec.Command("go", "build", "-pgo="+profile, "-tags="+builtWith("-tags"), fmt.Sprintf("-race=%t", raceDetector()), "-overlay", path+".json",
+	build := exec.Command("go", "build", "-pgo="+profile, "-tags="+builtWith("-tags"), fmt.Sprintf("-race=%t", raceDetector()),
+		fmt.Sprintf("-trimpath=%t", builtWith("-trimpath") == "true"), "-overlay", path+".json",
 		"-ldflags=-w", // or the linker takes twice as long
 		"-o", path, "./cmd/crd-server")
 	build.Dir = programs.Root()
