@@ -21,19 +21,16 @@ const module = "github.com/crd-server/crd-server/"
 // of these belongs to it. The order is that of the layers: nothing imports
 // what stands further up.
 var mayImport = map[string][]string{
-	"cmd/crd-server": {"internal/server", "internal/timerslack"},
+	"cmd/crd-server": {"internal/server"},
 	"internal/server": {
-		"internal/admission", "internal/apiservices", "internal/audit", "internal/authentication", "internal/authorization", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption", "internal/reviews",
+		"internal/access/admission", "internal/access/audit", "internal/access/authentication", "internal/access/authorization", "internal/access/reviews",
+		"internal/apiservices", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption",
 		"internal/crds", "internal/validation", "internal/dynamicstorage", "internal/wire",
 	},
-	"internal/admission":      {"internal/answers"},
 	"internal/apiservices":    {},
-	"internal/audit":          {"internal/answers"},
-	"internal/authentication": {"internal/answers", "internal/hostcluster"},
-	"internal/authorization":  {"internal/answers", "internal/hostcluster"},
 	"internal/crdhandler":     {"internal/managedfields", "internal/crds", "internal/validation", "internal/conversion", "internal/dynamicstorage", "internal/objectjson", "internal/wire"},
 	"internal/managedfields":  {"internal/crds", "internal/objectjson"},
-	"internal/conversion":     {"internal/answers", "internal/validation", "internal/wire"},
+	"internal/conversion":     {"internal/boundedhttp", "internal/validation", "internal/wire"},
 	"internal/discovery":      {"internal/crds", "internal/objectjson", "internal/wire"},
 	"internal/controllers":    {"internal/crds", "internal/validation", "internal/dynamicstorage"},
 	"internal/crds":           {"internal/validation", "internal/dynamicstorage", "internal/objectjson"},
@@ -42,11 +39,15 @@ var mayImport = map[string][]string{
 	"internal/objectjson":     {},
 	"internal/wire":           {},
 	"internal/encryption":     {},
-	"internal/reviews":        {},
-	"internal/hostcluster":    {},
-	"internal/answers":        {},
+	"internal/boundedhttp":    {},
 	"internal/etcdtest":       {},
-	"internal/timerslack":     {},
+
+	"internal/access/admission":      {"internal/boundedhttp"},
+	"internal/access/audit":          {"internal/boundedhttp"},
+	"internal/access/authentication": {"internal/boundedhttp", "internal/access/hostcluster"},
+	"internal/access/authorization":  {"internal/boundedhttp", "internal/access/hostcluster"},
+	"internal/access/hostcluster":    {},
+	"internal/access/reviews":        {},
 }
 
 // forTests are the packages that only tests may import.

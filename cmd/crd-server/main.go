@@ -15,14 +15,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/server"
-	_ "github.com/crd-server/crd-server/internal/timerslack" // starts the program anew, once
 )
 
 var started = time.Now()
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal drains; from then on signals have their usual effect, so that a second one ends the process at once.
+	// The first signal drains the server. Then signals have their usual effect again, so a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -55,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// fail prints each mistake on a line of its own.
+// fail prints each line of the error and returns the exit code.
 func fail(stderr io.Writer, err error) int {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(stderr, "crd-server: %s\n", strings.TrimSuffix(line, "\n"))
@@ -63,7 +62,7 @@ func fail(stderr io.Writer, err error) int {
 	return 1
 }
 
-// columns is the width of the terminal, or 0.
+// columns returns the width of the terminal; 0 if out is none.
 func columns(out io.Writer) int {
 	file, ok := out.(*os.File)
 	if !ok {

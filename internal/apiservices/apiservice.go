@@ -7,7 +7,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// The labels of what a Registrar has made, with the names that Kubernetes recommends: who manages it, and for which
+// The labels of the APIServices of a Registrar, with the names that Kubernetes recommends: the manager and the
 // Service. An APIService without both belongs to somebody else.
 const (
 	labelManagedBy = "app.kubernetes.io/managed-by"
@@ -15,13 +15,13 @@ const (
 	labelInstance  = "app.kubernetes.io/instance"
 )
 
-// The priorities that kube-apiserver gives to the groups of its own CRDs.
+// The priorities of kube-apiserver for groups of its CRDs.
 const (
 	groupPriority   = 1000
 	versionPriority = 100
 )
 
-// fieldManager is the name that changes are made under.
+// fieldManager is the field manager of all changes.
 const fieldManager = "crd-server"
 
 var (
@@ -29,22 +29,22 @@ var (
 	updateOptions = metav1.UpdateOptions{FieldManager: fieldManager}
 )
 
-// deleteOptions delete exactly what was seen.
+// deleteOptions returns preconditions that only the APIService that was seen fulfils.
 func deleteOptions(seen *apiregistrationv1.APIService) metav1.DeleteOptions {
 	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion}}
 }
 
-// instance tells the APIServices of several crd-servers in one cluster apart.
+// instance distinguishes the APIServices of several crd-servers in one cluster.
 func (r *Registrar) instance() string {
 	return r.config.Service.Namespace + "." + r.config.Service.Name
 }
 
-// owns says whether an APIService was made for this installation.
+// owns reports whether an APIService belongs to this installation.
 func (r *Registrar) owns(found *apiregistrationv1.APIService) bool {
 	return found.Labels[labelManagedBy] == managedBy && found.Labels[labelInstance] == r.instance()
 }
 
-// wanted is the APIService of a group and version.
+// wanted returns the APIService of a group and version.
 func (r *Registrar) wanted(version schema.GroupVersion) *apiregistrationv1.APIService {
 	service := r.config.Service
 	return &apiregistrationv1.APIService{
@@ -63,12 +63,12 @@ func (r *Registrar) wanted(version schema.GroupVersion) *apiregistrationv1.APISe
 	}
 }
 
-// equalSpecs compares specs as the host cluster stores them: it sets the port of a Service that names none.
+// equalSpecs compares specs after defaulting: the host cluster sets a missing port of a Service.
 func equalSpecs(found, wanted *apiregistrationv1.APIServiceSpec) bool {
 	return equality.Semantic.DeepEqual(withPort(found), withPort(wanted))
 }
 
-// defaultPort is what the aggregator takes for a missing port.
+// defaultPort is the aggregator's default of a missing port.
 const defaultPort int32 = 443
 
 func withPort(spec *apiregistrationv1.APIServiceSpec) *apiregistrationv1.APIServiceSpec {

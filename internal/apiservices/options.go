@@ -13,20 +13,21 @@ import (
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 )
 
-// Options say where the served groups are registered.
+// Options configures the registration of the served groups.
 type Options struct {
-	// Kubeconfig leads to the host cluster; without one nothing is registered.
+	// Kubeconfig names the host cluster; without one nothing is registered.
 	Kubeconfig string
-	// Service is what the aggregator sends requests to: namespace/name, or namespace/name:port.
+	// Service gets the requests of the aggregator: namespace/name, or namespace/name:port.
 	Service string
-	// CAFile holds the authority of the certificate that is served under the Service's name; its changes are followed.
+	// CAFile holds the authority of the certificate that is served under the Service's name. It is read again when it
+	// changes.
 	CAFile string
 }
 
 // AddFlags adds the flags of o.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "aggregator-kubeconfig", o.Kubeconfig,
-		"`File` (a kubeconfig) of the host cluster in which an APIService is kept for every group and version that is served.")
+		"`File` (a kubeconfig) of the host cluster, which gets an APIService for every group and version that is served.")
 	fs.StringVar(&o.Service, "aggregator-service", o.Service,
 		"Service in the host cluster that leads to this server and its replicas: `namespace/name[:port]`.")
 	fs.StringVar(&o.CAFile, "aggregator-ca-file", o.CAFile,
@@ -49,7 +50,7 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// reference returns the Service as an APIService names it.
+// reference returns the Service in the form of an APIService.
 func (o *Options) reference() (apiregistrationv1.ServiceReference, error) {
 	name, port, hasPort := strings.Cut(o.Service, ":")
 	namespace, name, _ := strings.Cut(name, "/")
@@ -69,7 +70,7 @@ func (o *Options) reference() (apiregistrationv1.ServiceReference, error) {
 	return reference, nil
 }
 
-// Connect fills in what the options say of a Config: Client and Service.
+// Connect sets Client and Service of a Config.
 func (o *Options) Connect(c *Config) error {
 	service, err := o.reference()
 	if err != nil {

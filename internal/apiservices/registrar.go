@@ -21,34 +21,34 @@ import (
 
 // Config is what a Registrar needs. All fields must be set.
 type Config struct {
-	// Client is one of the host cluster.
+	// Client is a client of the host cluster.
 	Client clientset.Interface
-	// Service is what the aggregator sends requests to, in the host cluster.
+	// Service gets the requests of the aggregator, in the host cluster.
 	Service apiregistrationv1.ServiceReference
 	// CABundle returns the authority, in PEM, of the certificate that is served under the name of the Service.
 	CABundle func() []byte
-	// Served returns all groups and versions that are served now, Serves whether one is. The aggregator asks for a new one at
-	// once: what they return is in discovery.
+	// Served returns all groups and versions that are served, and Serves reports whether one is. They must be in
+	// discovery already, because the aggregator requests new ones immediately.
 	Served func() []schema.GroupVersion
 	Serves func(schema.GroupVersion) bool
-	// Current waits until Serves knows of everything that any replica has acknowledged when it is called.
+	// Current waits until Serves knows everything that any replica has acknowledged before the call.
 	Current func(context.Context) error
 }
 
-// Registrar keeps the APIServices of a host cluster as they should be.
+// Registrar reconciles the APIServices of a host cluster.
 type Registrar struct {
 	config Config
 	queue  workqueue.TypedRateLimitingInterface[string]
 	lister listers.APIServiceLister
 }
 
-// The waits between attempts that fail: the host cluster may be away for long.
+// The delays between retries. The host cluster may be unreachable for long.
 const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = time.Minute
 )
 
-// NewRegistrar returns a registrar that has not begun.
+// NewRegistrar returns a registrar. It does nothing before Run.
 func NewRegistrar(config Config) *Registrar {
 	return &Registrar{
 		config: config,
@@ -56,14 +56,14 @@ func NewRegistrar(config Config) *Registrar {
 	}
 }
 
-// Changed says that groups and versions may be served now, or not any more. It does not wait.
+// Changed enqueues groups and versions that are served since now, or not any more. It does not wait.
 func (r *Registrar) Changed(versions ...schema.GroupVersion) {
 	for _, version := range versions {
 		r.queue.Add(nameOf(version))
 	}
 }
 
-// Run works until the context ends. Everything it starts ends with it. A host cluster that cannot be reached is waited for.
+// Run reconciles until ctx is done. It waits for a host cluster that cannot be reached.
 func (r *Registrar) Run(ctx context.Context) error {
 	factory := externalversions.NewSharedInformerFactory(r.config.Client, 0)
 	services := factory.Apiregistration().V1().APIServices()
@@ -93,12 +93,12 @@ func (r *Registrar) Run(ctx context.Context) error {
 	return nil
 }
 
-// firstCurrent is the time between attempts to learn what is served, at the start.
+// firstCurrent is the delay between retries of Current at the start.
 const firstCurrent = time.Second
 
 func (r *Registrar) isCurrent(ctx context.Context) (bool, error) {
 	if err := r.config.Current(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "What is served is not known yet")
+		klog.FromContext(ctx).Error(err, "Failed to find out what is served; will retry")
 		return false, nil
 	}
 	return true, nil
@@ -113,7 +113,7 @@ func (r *Registrar) enqueue(obj any) {
 	r.queue.Add(name)
 }
 
-// next deals with one name. False: there is no more to do.
+// next reconciles one name. It reports false when the queue was shut down.
 func (r *Registrar) next(ctx context.Context) bool {
 	name, shutdown := r.queue.Get()
 	if shutdown {
@@ -125,15 +125,15 @@ func (r *Registrar) next(ctx context.Context) bool {
 		r.queue.Forget(name)
 	case ctx.Err() != nil:
 	default:
-		if !apierrors.IsConflict(err) { // another replica was faster, which is what replicas are for
-			klog.FromContext(ctx).Error(err, "An APIService is not as it should be", "apiService", name)
+		if !apierrors.IsConflict(err) { // a conflict only means that another replica was faster
+			klog.FromContext(ctx).Error(err, "Failed to reconcile an APIService", "apiService", name)
 		}
 		r.queue.AddRateLimited(name)
 	}
 	return true
 }
 
-// sync makes one APIService as it should be.
+// sync reconciles one APIService.
 func (r *Registrar) sync(ctx context.Context, name string) error {
 	version, ok := versionOf(name)
 	if !ok {
@@ -150,7 +150,7 @@ func (r *Registrar) sync(ctx context.Context, name string) error {
 		return nil
 	case !r.owns(found):
 		if serves {
-			klog.FromContext(ctx).V(2).Info("A group is served here, but its APIService belongs to somebody else", "apiService", name)
+			klog.FromContext(ctx).V(2).Info("The APIService of a served group belongs to somebody else", "apiService", name)
 		}
 		return nil
 	case serves:
@@ -162,7 +162,7 @@ func (r *Registrar) sync(ctx context.Context, name string) error {
 
 func (r *Registrar) create(ctx context.Context, version schema.GroupVersion) error {
 	_, err := r.config.Client.ApiregistrationV1().APIServices().Create(ctx, r.wanted(version), createOptions)
-	if apierrors.IsAlreadyExists(err) { // its event comes
+	if apierrors.IsAlreadyExists(err) { // the event enqueues it
 		return nil
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (r *Registrar) create(ctx context.Context, version schema.GroupVersion) err
 	return nil
 }
 
-// update changes what is not as it should be, and leaves everything else as it is.
+// update updates the spec if it differs.
 func (r *Registrar) update(ctx context.Context, found *apiregistrationv1.APIService, version schema.GroupVersion) error {
 	wanted := r.wanted(version)
 	if equalSpecs(&found.Spec, &wanted.Spec) {
@@ -186,13 +186,14 @@ func (r *Registrar) update(ctx context.Context, found *apiregistrationv1.APIServ
 	return nil
 }
 
-// remove deletes an APIService that nothing here is behind. A replica may be the last to learn of a CRD, so it makes sure.
+// remove deletes the APIService of a group that is not served. This replica may be the last to learn of a CRD, so it
+// checks again.
 func (r *Registrar) remove(ctx context.Context, found *apiregistrationv1.APIService, version schema.GroupVersion) error {
 	if err := r.config.Current(ctx); err != nil {
 		return err
 	}
 	if r.config.Serves(version) {
-		return nil // and is in the queue again
+		return nil // the change enqueues it again
 	}
 	err := r.config.Client.ApiregistrationV1().APIServices().Delete(ctx, found.Name, deleteOptions(found))
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -202,10 +203,10 @@ func (r *Registrar) remove(ctx context.Context, found *apiregistrationv1.APIServ
 	return nil
 }
 
-// nameOf is the name that an APIService must have.
+// nameOf returns the name that the APIService must have.
 func nameOf(version schema.GroupVersion) string { return version.Version + "." + version.Group }
 
-// versionOf is the reverse of nameOf. False: such a name is none of ours.
+// versionOf is the reverse of nameOf. It reports false for other names.
 func versionOf(name string) (schema.GroupVersion, bool) {
 	version, group, ok := strings.Cut(name, ".")
 	return schema.GroupVersion{Group: group, Version: version}, ok && group != ""

@@ -220,7 +220,8 @@ func TestRepairsWhatWasChanged(t *testing.T) {
 	}
 }
 
-// TestLateReplicaDeletesNothing: a replica that has not seen a CRD yet finds the APIService that another one has made for it.
+// TestLateReplicaDeletesNothing: a replica that has not seen a CRD yet finds the APIService that another one has made
+// for it.
 func TestLateReplicaDeletesNothing(t *testing.T) {
 	h, first, late := newHost(), &served{}, &served{late: map[schema.GroupVersion]bool{tables: true}}
 	h.PrependReactor("delete", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crd-server/crd-server/internal/answers"
+	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
 // TestWebhookThatAnswersForEver holds that an answer without an end fails when it is larger than it may be, and is not kept in memory.
@@ -34,13 +34,13 @@ func TestWebhookThatAnswersForEver(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := newConverter(t, newCRD(conversion)).Convert(t.Context(), []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
 	runtime.ReadMemStats(&after)
-	if err == nil || !strings.Contains(err.Error(), answers.ErrTooLarge.Error()) {
+	if err == nil || !strings.Contains(err.Error(), boundedhttp.ErrTooLarge.Error()) {
 		t.Errorf("got error %v", err)
 	}
 	if total := <-sent; total > 64<<20 {
 		t.Errorf("%d bytes were taken from the webhook", total)
 	}
-	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 32*answers.Floor {
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 32*boundedhttp.Floor {
 		t.Errorf("%d bytes were allocated", allocated)
 	}
 }

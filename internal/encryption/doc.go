@@ -1,6 +1,6 @@
-// Package encryption encrypts what is stored: the values of the resources that an EncryptionConfiguration names, by
-// aescbc, aesgcm, secretbox or a key management service (KMS v2), as kube-apiserver does, with its flags and its format. Either
-// server reads what the other has written.
+// Package encryption encrypts values in etcd: those of the resources that an EncryptionConfiguration names, by
+// aescbc, aesgcm, secretbox or a key management service (KMS v2). Flags and format are kube-apiserver's, so each
+// server can read what the other has written.
 //
-// Begin with New. A Transformer stands between dynamicstorage and etcd; what is kept in memory is not encrypted.
+// Begin with New. A Transformer stands between dynamicstorage and etcd. Objects in memory are not encrypted.
 package encryption

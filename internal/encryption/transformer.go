@@ -15,11 +15,11 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 )
 
-// Options say what is encrypted, and how.
+// Options configures the encryption.
 type Options struct {
 	// ConfigFile is an EncryptionConfiguration; without one nothing is encrypted.
 	ConfigFile string
-	// Reload follows the changes of the file.
+	// Reload reads the file again when it changes.
 	Reload bool
 }
 
@@ -27,7 +27,7 @@ type Options struct {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "encryption-provider-config", o.ConfigFile,
 		"`File` with an EncryptionConfiguration: which resources are encrypted in etcd, and how.")
-	fs.BoolVar(&o.Reload, "encryption-provider-config-automatic-reload", o.Reload, "Follows the changes of --encryption-provider-config.")
+	fs.BoolVar(&o.Reload, "encryption-provider-config-automatic-reload", o.Reload, "Reads --encryption-provider-config again when it changes.")
 }
 
 // Validate returns every mistake.
@@ -45,17 +45,17 @@ type Transformer struct {
 	checks []healthz.HealthChecker
 	follow func(context.Context)
 
-	// resources are the transformers that were asked for, by group and resource: looking one up in a configuration takes longer.
+	// resources caches transformers by group and resource, because a lookup in the configuration takes longer.
 	resources sync.Map // schema.GroupResource -> value.Transformer
 }
 
-// source is what encryptionconfig makes, with or without reloads.
+// source is the transformers that encryptionconfig makes, with or without reloads.
 type source interface {
 	TransformerForResource(schema.GroupResource) value.Transformer
 }
 
-// New reads the configuration; nil if there is none. The connections to key management services end with lifecycle. Keys in
-// etcd are those below prefix, such as "/registry"; id names this server in metrics.
+// New reads the configuration; nil without one. The connections to key management services end with lifecycle. Keys
+// in etcd begin with prefix, such as "/registry". id names this server in metrics.
 func New(lifecycle context.Context, o *Options, prefix, id string) (*Transformer, error) {
 	if o.ConfigFile == "" {
 		return nil, nil
@@ -71,7 +71,7 @@ func New(lifecycle context.Context, o *Options, prefix, id string) (*Transformer
 		context.AfterFunc(lifecycle, cancel)
 		return t, nil
 	}
-	// With reloads there is exactly one check, and the dynamic transformers cancel the context of those that they replace.
+	// With reloads there is exactly one check. The dynamic transformers cancel the context of those that they replace.
 	dynamic := encryptionconfig.NewDynamicTransformers(config.Transformers, config.HealthChecks[0], cancel, config.KMSCloseGracePeriod)
 	t.source, t.checks = dynamic, []healthz.HealthChecker{dynamic}
 	t.follow = controller.NewDynamicEncryptionConfiguration("encryption-provider-config-automatic-reload-controller",
@@ -79,7 +79,7 @@ func New(lifecycle context.Context, o *Options, prefix, id string) (*Transformer
 	return t, nil
 }
 
-// Run follows the configuration until the context ends.
+// Run follows the configuration until ctx is done.
 func (t *Transformer) Run(ctx context.Context) {
 	if t.follow != nil {
 		t.follow(ctx)
@@ -87,15 +87,17 @@ func (t *Transformer) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// Checks say why values could not be encrypted or decrypted now: a key management service does not answer. The names are upstream's.
+// Checks returns health checks that fail while a key management service does not answer. The names are upstream's.
 func (t *Transformer) Checks() []healthz.HealthChecker { return t.checks }
 
-// FromStorage decrypts the value of a key in etcd. It is stale if it is to be written again, to be encrypted by the first provider.
+// FromStorage decrypts the value of a key in etcd. A stale value should be written again, so that the first provider
+// encrypts it.
 func (t *Transformer) FromStorage(ctx context.Context, data []byte, key string) (plain []byte, stale bool, err error) {
 	return t.of(key).TransformFromStorage(ctx, data, value.DefaultContext(key))
 }
 
-// ToStorage encrypts the value of a key in etcd. The key belongs to what is authenticated: the value is of no use elsewhere.
+// ToStorage encrypts the value of a key in etcd. The key is authenticated too, so the value cannot be moved to
+// another key.
 func (t *Transformer) ToStorage(ctx context.Context, plain []byte, key string) ([]byte, error) {
 	return t.of(key).TransformToStorage(ctx, plain, value.DefaultContext(key))
 }
@@ -108,7 +110,7 @@ func (t *Transformer) of(key string) value.Transformer {
 	if known, ok := t.resources.Load(wanted); ok {
 		return known.(value.Transformer)
 	}
-	// Group and resource are parts of the key, and must not hold on to it.
+	// Group and resource are substrings of the key, which must not stay in memory.
 	wanted = schema.GroupResource{Group: strings.Clone(group), Resource: strings.Clone(resource)}
 	made, _ := t.resources.LoadOrStore(wanted, t.source.TransformerForResource(wanted))
 	return made.(value.Transformer)

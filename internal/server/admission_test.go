@@ -164,6 +164,7 @@ webhooks:` + h.webhook("reject", "", ofTables, "") + h.webhook("look", "", ofTab
 
 // TestWebhooks has webhooks mutate, reject, time out and be down.
 func TestWebhooks(t *testing.T) {
+	t.Parallel()
 	h, root := hooksServer(t)
 	for _, test := range []struct {
 		name    string
@@ -203,6 +204,7 @@ func TestWebhooks(t *testing.T) {
 
 // TestWebhooksOfOtherRequests is about everything that is not a simple creation.
 func TestWebhooksOfOtherRequests(t *testing.T) {
+	t.Parallel()
 	h, root := hooksServer(t)
 	merge := []string{"Content-Type", "application/merge-patch+json"}
 	root.must(201, "POST", tablesPath, table("a", 4, "look", ""))
@@ -241,6 +243,7 @@ func TestWebhooksOfOtherRequests(t *testing.T) {
 
 // TestWebhooksOfDefinitions: CRDs are admitted too.
 func TestWebhooksOfDefinitions(t *testing.T) {
+	t.Parallel()
 	h, root := hooksServer(t)
 	chairs := strings.NewReplacer("table", "chair", "Table", "Chair").Replace(tablesCRD)
 	got := root.send("POST", definitionsPath, strings.Replace(chairs, `"metadata":{`, `"metadata":{"labels":{"reject-crd":""},`, 1))
@@ -254,9 +257,10 @@ func TestWebhooksOfDefinitions(t *testing.T) {
 	}
 }
 
-// TestAfterAWebhook: what a webhook has changed gets its defaults again, but is not pruned again (A5). What no schema knows is
-// stored, and not shown.
+// TestAfterAWebhook: what a webhook has changed gets its defaults again, but is not pruned again (A5). What no schema
+// knows is stored, and not shown.
 func TestAfterAWebhook(t *testing.T) {
+	t.Parallel()
 	_, root := hooksServer(t)
 	root.must(201, "POST", tablesPath, table("a", 4, "strange", ""))
 	got := root.must(200, "GET", tablesPath+"/a", "")
@@ -301,6 +305,7 @@ spec: {policyName: paint.static.k8s.io}
 
 // TestPolicies: policies of manifests validate and mutate.
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	s := startWhole(t, "--admission-control-config-file", admissionConfig(t, map[string]string{
 		"ValidatingAdmissionPolicy/legs.yaml": policies, "MutatingAdmissionPolicy/paint.yaml": mutatingPolicies,
 	}))
@@ -322,6 +327,7 @@ func TestPolicies(t *testing.T) {
 
 // TestPoliciesOfAHost takes policies, their bindings and parameters, and namespaces, from a host cluster.
 func TestPoliciesOfAHost(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	const group = "/apis/admissionregistration.k8s.io/v1/"
 	h.put(group+"validatingadmissionpolicies", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"legs","uid":"1","resourceVersion":"1"},

@@ -12,10 +12,11 @@ import (
 	"github.com/crd-server/crd-server/internal/apiservices"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
-// newRegistrar returns what keeps the groups of the table registered with an aggregator until its context ends; nil without
-// a host cluster. trust is the file with what clients recognise the server by, unless an option says otherwise.
+// newRegistrar returns a function that keeps the groups of the table registered with an aggregator until ctx is done;
+// nil without a host cluster. trust is the file with the server's authority, unless an option names another.
 func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.Store, table *crds.Table) (func(context.Context) error, error) {
 	if o.Kubeconfig == "" {
 		return nil, nil
@@ -25,7 +26,7 @@ func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.St
 	}
 	authority, err := dynamiccertificates.NewDynamicCAContentFromFile("aggregator-ca", trust)
 	if err != nil {
-		return nil, fmt.Errorf("--aggregator-ca-file %s: certificate is unreadable: %w", trust, cause(err))
+		return nil, fmt.Errorf("--aggregator-ca-file %s: certificate is unreadable: %w", trust, datadir.Cause(err))
 	}
 	config := apiservices.Config{
 		CABundle: authority.CurrentCABundleContent,
@@ -60,7 +61,7 @@ func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.St
 	}, nil
 }
 
-// listener is told of changed files.
+// listener is called when a file has changed.
 type listener func()
 
 // Enqueue implements dynamiccertificates.Listener.
@@ -81,7 +82,7 @@ func servedBy(record *crds.Record) iter.Seq[schema.GroupVersion] {
 	}
 }
 
-// catchUp waits until the table shows every CRD as any replica has stored it by now.
+// catchUp waits until the table shows the stored state of every CRD, whichever replica has stored it.
 func catchUp(ctx context.Context, store *dynamicstorage.Store, table *crds.Table) error {
 	stored, err := store.Resource(crds.GroupName, crds.Plural).Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
@@ -95,7 +96,7 @@ func catchUp(ctx context.Context, store *dynamicstorage.Store, table *crds.Table
 			continue
 		}
 		if _, err := crds.NewRecord(entry); err != nil {
-			continue // the table never shows it, and nothing is served of it
+			continue // the table never shows an invalid CRD
 		}
 		if err := table.WaitFor(ctx, entry.Key, entry.Revision); err != nil {
 			return err

@@ -10,24 +10,28 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/crd-server/crd-server/internal/server/datadir"
+	"github.com/crd-server/crd-server/internal/server/etcd"
+	"github.com/crd-server/crd-server/internal/server/filters"
 )
 
-// assembled returns the handler of a whole server, whose parts run until the test ends, and the admin's certificates. It is
-// not reachable over the network.
+// assembled returns the handler of a whole server, whose parts run until the test ends, and the admin's certificates.
+// It is not reachable over the network.
 func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
 	t.Helper()
 	o := NewOptions()
 	o.Out = io.Discard
-	dir, err := openDataDir(filepath.Join(t.TempDir(), "data"))
+	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dir.Close() })
-	stored, err := startEtcd(t.Context(), dir)
+	stored, err := etcd.StartEmbedded(t.Context(), dir.Path("etcd"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stored.close)
+	t.Cleanup(stored.Close)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -35,11 +39,11 @@ func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
 	t.Cleanup(func() { _ = listener.Close() })
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	guards, err := newGuards(ctx, o)
+	access, err := newAccess(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: newDrain(), guards: guards}
+	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: filters.NewDrain(), access: access}
 	if err := s.assemble(ctx, compose, false); err != nil {
 		t.Fatal(err)
 	}
@@ -58,10 +62,10 @@ func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
 	if err := s.becomeReady(ctx, ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	return s.handler, []*x509.Certificate{id.admin.cert}
+	return s.handler, []*x509.Certificate{id.Admin.Cert}
 }
 
-// served has the handler serve a request of the server's own user, and fails the test unless it succeeds.
+// served sends a request of the server's own user to the handler, and fails the test unless it succeeds.
 func served(t testing.TB, handler http.Handler, method, path, body string) {
 	t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(asOwnRequest(t.Context()))
@@ -73,7 +77,7 @@ func served(t testing.TB, handler http.Handler, method, path, body string) {
 	}
 }
 
-// discarding is a response writer that keeps the status only.
+// discarding is a response writer that keeps only the status.
 type discarding struct {
 	header http.Header
 	code   int

@@ -52,6 +52,7 @@ func audited(t *testing.T, file string) (events []auditEvent) {
 
 // TestAudit looks at what is written down, in each mode once the server has stopped: nothing may be lost then.
 func TestAudit(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"blocking", "batch"} {
 		file := filepath.Join(t.TempDir(), "logs", "audit.log")
 		s := startWhole(t, "--audit-policy-file", written(t, "policy.yaml", auditPolicy), "--audit-log-path", file, "--audit-log-mode", mode)
@@ -106,6 +107,7 @@ func TestAudit(t *testing.T) {
 
 // TestMistakesInFiles: what cannot be used is refused in one line that names the flag, before anything listens.
 func TestMistakesInFiles(t *testing.T) {
+	t.Parallel()
 	wrong := written(t, "wrong", "kind: Nonsense")
 	for _, flags := range []string{
 		"--encryption-provider-config=%s", "--authorization-config=%s", "--audit-policy-file=%s --audit-log-path=-", "--tracing-config-file=%s",

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/crd-server/crd-server/internal/server/certs"
 )
 
 // issuer is an OpenID Connect issuer.
@@ -97,9 +99,9 @@ func (p *person) whoami() string {
 }
 
 // signedBy returns a person with a certificate of another authority than the server's own, and that authority's file.
-func (s *testServer) signedBy(keeper pki, name string) *person {
+func (s *testServer) signedBy(issuer certs.Issuer, name string) *person {
 	s.t.Helper()
-	leaf, _ := clientOf(s.t, keeper, name)
+	leaf, _ := clientOf(s.t, issuer, name)
 	client, url := s.withCertificate(leaf)
 	return &person{t: s.t, client: client, url: url}
 }
@@ -118,12 +120,13 @@ func aboutTokens(_ string, review map[string]any) map[string]any {
 
 // TestWhoIsIt tries every way to prove who one is, rightly and wrongly.
 func TestWhoIsIt(t *testing.T) {
-	ofProxies, ofClients, ofNobody := pki{dir: newDataDir(t), now: time.Now}, pki{dir: newDataDir(t), now: time.Now}, pki{dir: newDataDir(t), now: time.Now}
-	proxyCA, err := ofProxies.authority()
+	t.Parallel()
+	ofProxies, ofClients, ofNobody := certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}
+	proxyCA, err := ofProxies.Authority()
 	if err != nil {
 		t.Fatal(err)
 	}
-	clientCA, err := ofClients.authority()
+	clientCA, err := ofClients.Authority()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +137,8 @@ func TestWhoIsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startWhole(t,
-		"--client-ca-file", clientCA.certFile,
-		"--requestheader-client-ca-file", proxyCA.certFile, "--requestheader-allowed-names", "front",
+		"--client-ca-file", clientCA.CertFile,
+		"--requestheader-client-ca-file", proxyCA.CertFile, "--requestheader-allowed-names", "front",
 		"--requestheader-username-headers", "X-Remote-User", "--requestheader-uid-headers", "X-Remote-Uid",
 		"--requestheader-group-headers", "X-Remote-Group", "--requestheader-extra-headers-prefix", "X-Remote-Extra-",
 		"--token-auth-file", written(t, "tokens", "secret,bob,17,\"dev,ops\"\n"),
@@ -186,6 +189,7 @@ func TestWhoIsIt(t *testing.T) {
 
 // TestIssuersOfAFile reads issuers from a configuration, and other ones when it changes.
 func TestIssuersOfAFile(t *testing.T) {
+	t.Parallel()
 	issues := newIssuer(t)
 	config := func(prefix string) string {
 		return fmt.Sprintf(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthenticationConfiguration",
@@ -217,13 +221,14 @@ func TestIssuersOfAFile(t *testing.T) {
 
 // TestAHostClusterKnows takes front proxies, authorities and tokens from a host cluster, which decides too.
 func TestAHostClusterKnows(t *testing.T) {
-	ofProxies, ofClients := pki{dir: newDataDir(t), now: time.Now}, pki{dir: newDataDir(t), now: time.Now}
-	read := func(keeper pki) string {
-		authority, err := keeper.authority()
+	t.Parallel()
+	ofProxies, ofClients := certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}
+	read := func(issuer certs.Issuer) string {
+		authority, err := issuer.Authority()
 		if err != nil {
 			t.Fatal(err)
 		}
-		content, err := os.ReadFile(authority.certFile)
+		content, err := os.ReadFile(authority.CertFile)
 		if err != nil {
 			t.Fatal(err)
 		}

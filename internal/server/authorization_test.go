@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// rules is a webhook that allows a user what the user's name says: "verb resource[/subresource]", one of several behind commas.
+// rules is a webhook that allows a user what the user's name says: "verb resource[/subresource]", one of several
+// behind commas.
 type rules struct {
 	*host
 	mu    sync.Mutex // guards asked
@@ -74,6 +75,7 @@ var everyVerb = []struct {
 
 // TestMayIt asks for everything without a credential, without the permission, with a part of it, and with all of it.
 func TestMayIt(t *testing.T) {
+	t.Parallel()
 	r := newRules(t)
 	s := startWhole(t, "--authorization-mode", "Webhook", "--authorization-webhook-version", "v1",
 		"--authorization-webhook-config-file", kubeconfigOf(t, r.Server))
@@ -118,6 +120,7 @@ func TestMayIt(t *testing.T) {
 
 // TestByDefault: without flags only system:masters may do more than discover.
 func TestByDefault(t *testing.T) {
+	t.Parallel()
 	s := startWhole(t)
 	s.root().withTables()
 	jane, nobody := s.person("jane", "dev"), s.person("")
@@ -141,6 +144,7 @@ func TestByDefault(t *testing.T) {
 
 // TestAnonymousSettings: what becomes of requests without a credential.
 func TestAnonymousSettings(t *testing.T) {
+	t.Parallel()
 	for flag, codes := range map[string][2]int{"": {200, 401}, "--anonymous-auth=true": {200, 403}, "--anonymous-auth=false": {401, 401}} {
 		s := startWhole(t, strings.Fields(flag)...)
 		for n, path := range []string{"/readyz", tablesPath} {
@@ -153,6 +157,7 @@ func TestAnonymousSettings(t *testing.T) {
 
 // TestAlwaysAllow: everybody who is known may do everything.
 func TestAlwaysAllow(t *testing.T) {
+	t.Parallel()
 	s := startWhole(t, "--authorization-mode=AlwaysAllow")
 	s.person("jane").withTables().must(http.StatusCreated, "POST", tablesPath, table("a", 4))
 	s.person("").must(http.StatusUnauthorized, "GET", tablesPath, "")
@@ -160,6 +165,7 @@ func TestAlwaysAllow(t *testing.T) {
 
 // TestConfiguredAuthorization: a webhook under conditions, another when the file changes.
 func TestConfiguredAuthorization(t *testing.T) {
+	t.Parallel()
 	r := newRules(t)
 	config := func(group string) string {
 		return fmt.Sprintf(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration","authorizers":[{"type":"Webhook","name":"names",
@@ -182,6 +188,7 @@ func TestConfiguredAuthorization(t *testing.T) {
 
 // TestImpersonation: who may be somebody else, is.
 func TestImpersonation(t *testing.T) {
+	t.Parallel()
 	r := newRules(t)
 	s := startWhole(t, "--authorization-mode", "Webhook", "--authorization-webhook-version", "v1",
 		"--authorization-webhook-config-file", kubeconfigOf(t, r.Server))
@@ -199,6 +206,7 @@ func TestImpersonation(t *testing.T) {
 
 // TestReviews: what one may do, asked and answered.
 func TestReviews(t *testing.T) {
+	t.Parallel()
 	r := newRules(t)
 	s := startWhole(t, "--authorization-mode", "Webhook", "--authorization-webhook-version", "v1",
 		"--authorization-webhook-config-file", kubeconfigOf(t, r.Server))

@@ -7,38 +7,34 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
-)
 
-// unlabelled are the labels where nothing is served that has any.
-func unlabelled() *metricLabels {
-	return &metricLabels{serves: func(*request.RequestInfo) bool { return false }}
-}
+	"github.com/crd-server/crd-server/internal/server/certs"
+	"github.com/crd-server/crd-server/internal/server/filters"
+)
 
 // BenchmarkChain measures what all filters and the routing cost one request.
 func BenchmarkChain(b *testing.B) {
-	admin, authority := clientOf(b, pki{dir: &DataDir{path: b.TempDir()}, now: time.Now}, "admin", "system:masters")
+	admin, authority := clientOf(b, certs.Issuer{Dir: newDataDir(b), Now: time.Now}, "admin", "system:masters")
 	o := NewOptions()
-	guards, err := newGuards(b.Context(), o)
+	access, err := newAccess(b.Context(), o)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := guards.complete(b.Context(), o, believing(b, authority), nil); err != nil {
+	if err := access.complete(b.Context(), o, believing(b, authority), nil); err != nil {
 		b.Fatal(err)
 	}
 	synced := make(chan struct{})
 	close(synced)
-	c := &chain{
-		serving: &o.Serving, requests: &o.Requests, drain: newDrain(), synced: synced, guards: guards,
-		inFlight: newInFlight(&o.Requests, nil, nil), labels: unlabelled(),
-	}
+	drain := filters.NewDrain()
+	chain := newChain(o, access, &parts{synced: synced, serves: func(*request.RequestInfo) bool { return false }}, drain, nil)
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	nothing := http.NotFoundHandler()
 	router, _ := newRouter(&routes{
 		api: nothing, groups: nothing, resources: answered, openAPIV2: nothing, openAPIV3: nothing,
-		health: newHealth(c.drain.stopping, false),
+		health: newHealth(drain.Stopping(), false),
 	})
-	handler := c.around(router)
-	req := requestWith(admin.cert)
+	handler := chain.Handler(router)
+	req := requestWith(admin.Cert)
 	req.URL.Path = "/apis/example.com/v1/namespaces/default/crontabs/one"
 	for _, header := range []string{"Accept", "Accept-Encoding", "User-Agent"} {
 		req.Header.Set(header, "anything")

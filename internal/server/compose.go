@@ -11,22 +11,38 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
+	"github.com/crd-server/crd-server/internal/access/reviews"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
-	"github.com/crd-server/crd-server/internal/reviews"
+	"github.com/crd-server/crd-server/internal/server/etcd"
+	"github.com/crd-server/crd-server/internal/server/filters"
+	"github.com/crd-server/crd-server/internal/server/metrics"
 )
 
-// compose wires what serves custom resources: the store feeds the informer, the informer the table of served resources,
-// and the table everything else.
-func compose(o *Options, stored *storage, g *guards) (*parts, error) {
-	client := stored.client
-	storing := dynamicstorage.Options{Client: client, NewWatcher: stored.newWatcher, Prefix: o.Etcd.root(), Header: readHeader}
-	if g.encryption != nil {
-		storing.Transform = g.encryption
+// newChain returns the filters around the handler. paths are the paths served besides resources.
+func newChain(o *Options, a *access, p *parts, drain *filters.Drain, paths []string) *filters.Chain {
+	return filters.New(&filters.Config{
+		CORSOrigins: o.Serving.CORSOrigins, HSTSDirectives: o.Serving.HSTSDirectives, GoawayChance: o.Serving.GoawayChance,
+		Timeout: o.Requests.Timeout, MaxInFlight: o.Requests.MaxInFlight, MaxMutatingInFlight: o.Requests.MaxMutatingInFlight,
+		ProbePaths:    healthPaths,
+		Authenticator: a.authenticator, Authorizer: a.authorizer, Audit: a.audit, Tracer: a.tracer,
+		Sizes:  p.sizes,
+		Labels: &filters.MetricLabels{Paths: paths, Serves: p.serves},
+		Synced: p.synced, Drain: drain,
+	})
+}
+
+// compose connects the parts that serve custom resources: the store feeds the informer, the informer feeds the table
+// of served resources, and the table feeds everything else.
+func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
+	client := storage.Client
+	storing := dynamicstorage.Options{Client: client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader}
+	if a.encryption != nil {
+		storing.Transform = a.encryption
 	}
 	store, err := dynamicstorage.New(storing)
 	if err != nil {
@@ -34,43 +50,44 @@ func compose(o *Options, stored *storage, g *guards) (*parts, error) {
 	}
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
-	measure(client, o.Etcd.root(), table)
-	gone, burst := followGone(table), newBurst(memory())
+	etcd.Measure(client, o.Etcd.Root(), func(group, plural string) bool {
+		_, served := table.Get(plural + "." + group)
+		return served || group == crds.GroupName && plural == crds.Plural
+	})
 	published := discovery.New(table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
-		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster has them itself
+		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster serves reviews itself
 	})
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
-		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(g.tracer)))
+		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(a.tracer)))
 	if err != nil {
 		return nil, fmt.Errorf("conversion: %w", err)
 	}
-	register, err := newRegistrar(&o.Aggregator, g.trust, store, table)
+	register, err := newRegistrar(&o.Aggregator, a.trust, store, table)
 	if err != nil {
 		return nil, err
 	}
-	// The handler and the lifecycle need each other: a CRD that was written is settled before it is answered, and the
-	// objects of a deleted one are deleted by the handler.
+	// The handler and the lifecycle need each other: the handler waits for the lifecycle before it answers a write of
+	// a CRD, and the lifecycle lets the handler delete the objects of a deleted CRD.
 	var lifecycle *controllers.Lifecycle
 	config := crdhandler.Config{
 		Store:            store,
 		Table:            table,
 		Converters:       converters,
-		Delegate:         reviews.New(g.authorizer, http.HandlerFunc(notFound)),
+		Delegate:         reviews.New(a.authorizer, http.HandlerFunc(notFound)),
 		GroupDiscovery:   published.Group(),
 		VersionDiscovery: published.Version(),
 		ReconcileDefinition: func(ctx context.Context, name string) error {
-			burst.announce(garbageWritten)
 			return lifecycle.Reconcile(ctx, name)
 		},
-		Authorizer:              g.authorizer,
+		Authorizer:              a.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.Resources.GarbageCollection,
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	}
-	if g.admission != nil {
-		config.Admission = g.admission.Chain
+	if a.admission != nil {
+		config.Admission = a.admission.Chain
 	}
 	handler, err := crdhandler.New(config)
 	if err != nil {
@@ -92,8 +109,7 @@ func compose(o *Options, stored *storage, g *guards) (*parts, error) {
 			group.Go(func() error { return store.Run(ctx) })
 			group.Go(func() error { informer.RunWithContext(ctx); return nil })
 			group.Go(func() error { lifecycle.Run(ctx); return nil })
-			group.Go(func() error { theStorage.follow(ctx, store, client); return nil })
-			group.Go(func() error { gone.run(ctx); return nil })
+			group.Go(func() error { metrics.FollowStorage(ctx, store, client); return nil })
 			if interval := o.Etcd.CheckInterval; interval > 0 {
 				group.Go(func() error { store.CheckEvery(ctx, interval); return nil })
 			}
@@ -103,10 +119,9 @@ func compose(o *Options, stored *storage, g *guards) (*parts, error) {
 			return group.Wait()
 		},
 		register: register,
-		storage:  store.Ready,
+		ready:    store.Ready,
 		synced:   table.Synced(),
 		serves:   func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
-		size:     store.Size,
-		burst:    burst,
+		sizes:    store.Size,
 	}, nil
 }

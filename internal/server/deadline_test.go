@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -14,8 +13,9 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// TestDeadline looks at how requests end whose time is over, in every state they may be in then.
+// TestDeadline checks how requests end at their deadline, in every state that they may be in.
 func TestDeadline(t *testing.T) {
+	t.Parallel()
 	left := make(chan string, 1)
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, _ := request.RequestInfoFrom(req.Context())
@@ -77,16 +77,17 @@ func TestDeadline(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer response.Body.Close()
-			<-left // without anybody having taken the body
+			<-left // before the client has read the body
 			if _, err := io.Copy(io.Discard, response.Body); err == nil {
-				t.Error("what was broken off looks complete")
+				t.Error("a response that was broken off looks complete")
 			}
 		})
 	}
 }
 
-// TestRequestContext looks at the context as libraries see it.
+// TestRequestContext checks the values that libraries look up in the context.
 func TestRequestContext(t *testing.T) {
+	t.Parallel()
 	served := make(chan context.Context, 1)
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx := req.Context()
@@ -119,24 +120,6 @@ func TestRequestContext(t *testing.T) {
 		if got.header.Get("Audit-Id") != "mine" || strings.Join(got.header.Values("Warning"), ", ") != `299 - "one", 299 - "two"` {
 			t.Errorf("got %v", got.header)
 		}
-		<-(<-served).Done() // or else work would go on
-	}
-}
-
-// TestDeadlineWithoutAConnection is about requests that the server makes to itself.
-func TestDeadlineWithoutAConnection(t *testing.T) {
-	guards, err := newGuards(t.Context(), NewOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &chain{requests: &RequestOptions{Timeout: 10 * time.Millisecond}, guards: guards, labels: unlabelled()}
-	handler := begin(c.withDeadline(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://in-process/apis/example.com/v1/crontabs", bytes.NewReader([]byte("{}")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := inProcess{handler}.RoundTrip(req)
-	if err != nil || response.StatusCode != http.StatusGatewayTimeout {
-		t.Errorf("got %v, %v", response, err)
+		<-(<-served).Done() // the context ends with the request
 	}
 }

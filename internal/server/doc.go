@@ -1,13 +1,14 @@
 // Package server is the composition root: it turns Options into a running crd-server and stops it again.
 //
-// Begin with Run (run.go), which names the phases of start and stop in order. Everything else in the package is one noun
-// a file:
+// Begin with Run (run.go), which names the phases of start and stop in order. Then read compose.go, which connects
+// the parts. The rest of this package is:
 //
-//   - Options, their flags (flags.go) and their mistakes (validate.go);
-//   - what is on disk: DataDir, the certificates (pki.go, identity.go), the admin kubeconfig;
-//   - storage: etcd in the process (etcd_embedded.go) or an external cluster (etcd_external.go);
-//   - HTTP: the filter chain (filters.go), the routes (router.go), who may do what (authentication.go,
-//     authorization.go), health, the listener and its TLS (tls.go, http.go);
-//   - the parts that serve custom resources, wired in compose.go;
-//   - CRDs installed at start: read (manifests.go), then applied through the handler (install.go).
+//   - options.go, flags.go and validate.go: Options, their flags and their mistakes; process.go: feature gates, logs and GC;
+//   - access.go: authentication, authorization, admission, audit, encryption and tracing as configured;
+//   - router.go, health.go, version.go: what is served beside resources; http.go: the listener and the HTTP server;
+//   - manifests.go and install.go: the CRDs of --crds, applied through inprocess.go, the client of the server within the server;
+//   - aggregator.go: registration with kube-aggregator.
+//
+// The packages below it are: datadir (the directory on disk), certs (certificates and the admin kubeconfig), etcd
+// (embedded or external), filters (the chain around all handlers) and metrics.
 package server

@@ -22,6 +22,7 @@ func fileExists(path string) bool {
 
 // TestStartFailures checks that each failure is one line, and that nothing is half-written.
 func TestStartFailures(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +108,7 @@ func TestStartFailures(t *testing.T) {
 }
 
 func TestDataDirIsLocked(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(notFound), nil)
 	o := NewOptions()
 	o.DataDir, o.Serving.SecurePort = s.options.DataDir, 0
@@ -118,6 +120,7 @@ func TestDataDirIsLocked(t *testing.T) {
 
 // TestDatabaseIsLocked is about an etcd that somebody runs on our data.
 func TestDatabaseIsLocked(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.MkdirAll(filepath.Join(dir, "etcd", "member", "snap"), 0o700); err != nil {
 		t.Fatal(err)
@@ -136,6 +139,7 @@ func TestDatabaseIsLocked(t *testing.T) {
 }
 
 func TestStopWhileStarting(t *testing.T) {
+	t.Parallel()
 	s := launch(t, http.HandlerFunc(notFound), nil) // never synced
 	s.asSoonAsServed()
 	s.stop()
@@ -143,6 +147,7 @@ func TestStopWhileStarting(t *testing.T) {
 }
 
 func TestFailingPartEndsTheServer(t *testing.T) {
+	t.Parallel()
 	failure := errors.New("the feed broke")
 	o := NewOptions()
 	o.DataDir, o.Serving.SecurePort = filepath.Join(t.TempDir(), "data"), 0

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// TestFilters looks at what each filter does to an answer.
+// TestFilters checks the effect of each filter on responses.
 func TestFilters(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch {
 		case strings.Contains(req.URL.Path, "/panics/"):

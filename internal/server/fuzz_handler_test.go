@@ -19,11 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// The targets of this file send what they are given through the whole server, filters and all. Nothing may panic, nothing may be
-// answered with 500, and nothing may take longer than the client allows.
+// The targets of this file send what they are given through the whole server, filters and all. Nothing may panic,
+// nothing may be answered with 500, and nothing may take longer than the client allows.
 
 const (
-	// fuzzAllowance is what the client allows, fuzzPatience what the server may need beyond, on a machine that has other things to do.
+	// fuzzAllowance is what the client allows, fuzzPatience what the server may need beyond, on a machine that has
+	// other things to do.
 	fuzzAllowance = 2 * time.Second
 	fuzzPatience  = 20 * time.Second
 )
@@ -77,7 +78,8 @@ func (h hostile) send(t testing.TB, c call) *httptest.ResponseRecorder {
 		t.Errorf("%s %s: took %s, %d %.500s", c.method, req.RequestURI, took, w.Code, w.Body)
 	}
 	if answer := w.Body.String(); w.Code == http.StatusInternalServerError && strings.HasPrefix(answer, "apiVersion: v1\n") && strings.Contains(answer, "message: 'yaml: ") {
-		// YAML's library does not read all of JSON: control characters, names of more than 1,024. What it cannot tell is told as JSON.
+		// YAML's library does not read all of JSON: control characters, names of more than 1,024. What it cannot tell
+		// is told as JSON.
 		header := map[string]string{}
 		maps.Copy(header, c.header)
 		header["Accept"] = "application/json"
@@ -272,7 +274,8 @@ func FuzzDefinitionBody(f *testing.F) {
 	})
 }
 
-// useDefinitions reads everything that is made of CRDs, uses those that are served, and removes all but the one of newHostile.
+// useDefinitions reads everything that is made of CRDs, uses those that are served, and removes all but the one of
+// newHostile.
 func (h hostile) useDefinitions(t *testing.T) {
 	t.Helper()
 	for _, path := range []string{"/apis", "/openapi/v2", "/openapi/v3"} {

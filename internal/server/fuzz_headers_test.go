@@ -16,7 +16,8 @@ import (
 	auditapi "k8s.io/apiserver/pkg/apis/audit"
 )
 
-// readPlaces answer in a form that the client likes, writePlaces take a body in a form that it names. Nothing stays of the writes.
+// readPlaces answer in a form that the client likes, writePlaces take a body in a form that it names. Nothing stays
+// of the writes.
 var (
 	readPlaces = []call{
 		{path: "/apis"}, {path: "/apis/fuzz.example.com/v1"}, {path: "/openapi/v2"}, {path: "/openapi/v3/apis/fuzz.example.com/v1"},
@@ -29,8 +30,8 @@ var (
 	}
 )
 
-// FuzzHeaders sends a request with header lines. What is answered is in a form that the client takes; a body is read as what the client says
-// that it is, or not at all; and no header makes anybody of somebody without a credential.
+// FuzzHeaders sends a request with header lines. What is answered is in a form that the client takes; a body is read
+// as what the client says that it is, or not at all; and no header makes anybody of somebody without a credential.
 func FuzzHeaders(f *testing.F) {
 	h := newHostile(f)
 	served(f, h.handler, "POST", fuzzThings, fuzzObject)

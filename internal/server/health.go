@@ -10,15 +10,16 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// healthTimeout bounds one question to etcd.
+// healthTimeout bounds one check of etcd.
 const healthTimeout = 2 * time.Second
 
-// hook is a step of the start that health checks wait for.
+// hook is a step of the start that health checks report.
 type hook struct {
 	name string
 	done atomic.Bool
 }
 
+// Name implements healthz.HealthChecker.
 func (h *hook) Name() string { return h.name }
 
 // Check implements healthz.HealthChecker.
@@ -31,15 +32,15 @@ func (h *hook) Check(*http.Request) error {
 
 // health is the state that /healthz, /livez and /readyz report. The names of the checks are kube-apiserver's.
 type health struct {
-	// storage asks whether etcd answers and events arrive.
+	// storage returns an error unless etcd answers and events arrive.
 	storage func(context.Context) error
-	// informer is done once the informer of CustomResourceDefinitions has synced.
+	// informer is done when the informer of CustomResourceDefinitions has synced.
 	informer hook
-	// startInformers and startControllers are done once these run; synced once the table of resources is complete.
+	// startInformers and startControllers are done when these run, synced when the table of resources is complete.
 	startInformers, startControllers, synced hook
-	// installed is done once the CRDs of --crds are served; nil without the flag.
+	// installed is done when the CRDs of --crds are served; nil without the flag.
 	installed *hook
-	// encryption asks key management services; empty if there are none.
+	// encryption checks key management services; empty if there are none.
 	encryption []healthz.HealthChecker
 	stopping   <-chan struct{}
 }
@@ -59,7 +60,7 @@ func newHealth(stopping <-chan struct{}, installs bool) *health {
 	return h
 }
 
-// live are the checks of /livez and /healthz.
+// live returns the checks of /livez and /healthz.
 func (h *health) live() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
 		healthz.PingHealthz, healthz.LogHealthz, h.etcd("etcd"),
@@ -67,7 +68,7 @@ func (h *health) live() []healthz.HealthChecker {
 	}
 }
 
-// ready are the checks of /readyz.
+// ready returns the checks of /readyz.
 func (h *health) ready() []healthz.HealthChecker {
 	checks := []healthz.HealthChecker{
 		healthz.PingHealthz, healthz.LogHealthz, h.etcd("etcd"), h.etcd("etcd-readiness"), &h.informer,
@@ -80,6 +81,7 @@ func (h *health) ready() []healthz.HealthChecker {
 	return append(checks, healthz.NewShutdownHealthz(h.stopping))
 }
 
+// etcd returns a check of the storage.
 func (h *health) etcd(name string) healthz.HealthChecker {
 	return healthz.NamedCheck(name, func(req *http.Request) error {
 		ctx, cancel := context.WithTimeout(req.Context(), healthTimeout)

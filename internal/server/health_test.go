@@ -37,6 +37,7 @@ readyz check passed
 }
 
 func TestUnreadyUntilResourcesAreKnown(t *testing.T) {
+	t.Parallel()
 	entered := make(chan struct{})
 	s := launch(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/apis/entered/v1" {
@@ -91,6 +92,7 @@ func (s *testServer) asSoonAsServed() (*http.Client, string) {
 
 // TestDrain asks a server to stop while it has a request in flight and a watch open.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	inFlight, finish := make(chan struct{}), make(chan struct{})
 	watching := make(chan struct{})
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// hostileWork is how much time of processors a hostile request may take, with the race detector. One that is not bounded takes minutes.
+// hostileWork is how much time of processors a hostile request may take, with the race detector. One that is not
+// bounded takes minutes.
 const hostileWork = time.Minute
 
 // TestHostileDefinitionsAreBounded sends definitions that could cost much, and to those that are taken an object.

@@ -21,13 +21,13 @@ const (
 	idleTimeout       = 90 * time.Second // that of Go's and Kubernetes' clients
 	readHeaderTimeout = 32 * time.Second
 	keepAlivePeriod   = 3 * time.Minute
-	// streamBuffer takes nearly every object in one frame, and is small enough to have one for every stream.
+	// streamBuffer holds nearly every object in one frame, and is small enough for every stream to have one.
 	streamBuffer = 256 << 10
-	// defaultStreams is used when the flag leaves the number open; clients begin with the same.
+	// defaultStreams is used if the flag is 0. Clients begin with the same number.
 	defaultStreams = 100
 )
 
-// listen takes the port. Nothing is written anywhere before that.
+// listen opens the port. The server writes nothing before that.
 func listen(ctx context.Context, o *ServingOptions) (net.Listener, error) {
 	address := net.JoinHostPort(o.BindAddress.String(), strconv.Itoa(o.SecurePort))
 	config := net.ListenConfig{KeepAlive: keepAlivePeriod}
@@ -42,10 +42,10 @@ func listen(ctx context.Context, o *ServingOptions) (net.Listener, error) {
 		}
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
-	return joiningListener{listener}, nil
+	return listener, nil
 }
 
-// serverURL is where clients on this machine reach the listener.
+// serverURL returns the URL of the listener for clients on this machine.
 func serverURL(listener net.Listener) string {
 	address := listener.Addr().(*net.TCPAddr)
 	ip := address.IP
@@ -60,17 +60,17 @@ func serverURL(listener net.Listener) string {
 	return "https://" + net.JoinHostPort(ip.String(), strconv.Itoa(address.Port))
 }
 
-// loopback4Answers tells whether a listener on all IPv6 addresses takes IPv4 connections too, as it usually does.
+// loopback4Answers reports whether a listener on all IPv6 addresses accepts IPv4 connections too, as it usually does.
 func loopback4Answers(port int) bool {
 	connection, err := net.DialTimeout("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), time.Second)
 	if err != nil {
 		return false
 	}
-	_ = connection.Close() // nothing was said
+	_ = connection.Close() // nothing was sent over it
 	return true
 }
 
-// newHTTPServer sets HTTP/1 and HTTP/2 up as kube-apiserver does. Requests end with base at the latest.
+// newHTTPServer configures HTTP/1 and HTTP/2 as kube-apiserver does. The contexts of requests are derived from base.
 func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, handler http.Handler) *http.Server {
 	streams := o.HTTP2MaxStreams
 	if streams == 0 {
@@ -87,7 +87,6 @@ func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, 
 		ReadHeaderTimeout: readHeaderTimeout,
 		ErrorLog:          log.New(connectionLog{}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       withJoining,
 		Protocols:         protocols,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          streams,
@@ -98,9 +97,11 @@ func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, 
 	}
 }
 
-// connectionLog takes net/http's log lines: clients that give up during the handshake are nothing to worry about.
+// connectionLog logs net/http's messages. Failed handshakes are logged only on request, because clients often close
+// connections early.
 type connectionLog struct{}
 
+// Write implements io.Writer.
 func (connectionLog) Write(line []byte) (int, error) {
 	message := strings.TrimSpace(string(line))
 	if strings.HasPrefix(message, "http: TLS handshake error") {

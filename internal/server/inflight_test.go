@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 const (
@@ -18,7 +14,7 @@ const (
 	crowdedThings               = "/apis/example.com/v1/namespaces/default/things"
 )
 
-// crowd is a server whose requests for "slow" things last as long as the test wants them to.
+// crowd is a server whose requests for "slow" things last until the test ends them.
 type crowd struct {
 	*testServer
 	entered, leave chan struct{}
@@ -44,7 +40,7 @@ func newCrowd(t *testing.T, change func(*Options)) *crowd {
 	return c
 }
 
-// end lets all go.
+// end ends all slow requests.
 func (c *crowd) end() {
 	select {
 	case <-c.leave:
@@ -54,7 +50,7 @@ func (c *crowd) end() {
 	c.flooding.Wait()
 }
 
-// flood has a user send a number of slow requests at one time, and returns how many are served. All others are refused.
+// flood sends slow requests of one user at the same time, and returns how many are served. All others are refused.
 func (c *crowd) flood(t *testing.T, client *http.Client, method, body string, requests int) (served int) {
 	t.Helper()
 	url := c.admin().Host + crowdedThings + "/slow"
@@ -90,8 +86,9 @@ func (c *crowd) flood(t *testing.T, client *http.Client, method, body string, re
 	return served
 }
 
-// TestUsersAreToldApart floods the server with the requests of some users. Others are served all the time.
+// TestUsersAreToldApart floods the server with the requests of some users. Other users are still served.
 func TestUsersAreToldApart(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []struct {
 		method, other string
 		limit         int
@@ -113,10 +110,10 @@ func TestUsersAreToldApart(t *testing.T) {
 					}
 				}
 				if got := do(t, client, kind.other, url+crowdedThings+"/one"); got.code != http.StatusOK {
-					t.Errorf("what is not flooded with answers %d %s", got.code, got.body)
+					t.Errorf("requests of the other kind get %d %s", got.code, got.body)
 				}
 			}
-			for n := range kind.limit { // the last seats
+			for n := range kind.limit { // the last slots
 				flooder, _ := c.as(fmt.Sprint("user", n))
 				c.flood(t, flooder, kind.method, "", 1)
 			}
@@ -124,21 +121,22 @@ func TestUsersAreToldApart(t *testing.T) {
 				t.Errorf("a full server answers %d %s", got.code, got.body)
 			}
 			if got := do(t, root, kind.method, url+crowdedThings+"/one"); got.code != http.StatusOK {
-				t.Errorf("who may do everything gets %d %s", got.code, got.body)
+				t.Errorf("the administrator gets %d %s", got.code, got.body)
 			}
 			if got := do(t, stranger, "GET", url+"/readyz"); got.code != http.StatusOK {
 				t.Errorf("a probe gets %d %s", got.code, got.body)
 			}
 			c.end()
 			if got := do(t, modest, kind.method, url+crowdedThings+"/one"); got.code != http.StatusOK {
-				t.Errorf("after all that %d %s is answered", got.code, got.body)
+				t.Errorf("afterwards a user gets %d %s", got.code, got.body)
 			}
 		})
 	}
 }
 
-// TestTooManyRequests looks at the order of refusals: 401, 429, 403.
+// TestTooManyRequests checks the order of refusals: 401, 429, 403.
 func TestTooManyRequests(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, func(o *Options) {
 		o.Authorization.Modes = nil
 		o.Authorization.AlwaysAllowGroups = append(o.Authorization.AlwaysAllowGroups, "friends")
@@ -164,67 +162,4 @@ func TestTooManyRequests(t *testing.T) {
 	}
 	c.end()
 	answers(jane, "GET", http.StatusForbidden)
-}
-
-// TestWidth holds that who lists, or brings, much takes more seats.
-func TestWidth(t *testing.T) {
-	f := newInFlight(&RequestOptions{MaxInFlight: 400, MaxMutatingInFlight: 200}, func(group, plural string) (int, int64) {
-		switch plural {
-		case "cold":
-			return -1, -1
-		case "large":
-			return 1000, 25 * bytesPerSeat
-		}
-		return 0, 0
-	}, nil)
-	for _, test := range []struct {
-		method, path string
-		body         int
-		want         int
-	}{
-		{"GET", "large/one", 0, 1},
-		{"GET", "large", 0, 20},
-		{"GET", "large?labelSelector=a%3Db", 0, 20},
-		{"GET", "large?limit=500&continue=x", 0, 13},
-		{"GET", "large?limit=5000", 0, 20},
-		{"GET", "large?limit=-1", 0, 20},
-		{"GET", "large?fieldSelector=metadata.name%3Done", 0, 1},
-		{"GET", "cold", 0, 20},
-		{"GET", "unknown", 0, 1},
-		{"DELETE", "large", 0, 1},
-		{"POST", "large", 1000, 1},
-		{"PUT", "large/one", 3 << 20, 10},
-		{"PATCH", "large/one", 250_000, 3},
-		{"POST", "large", -1, 10},
-	} {
-		req := httptest.NewRequest(test.method, "/apis/example.com/v1/namespaces/default/"+test.path, nil)
-		req.ContentLength = int64(test.body)
-		info, err := requestInfo.NewRequestInfo(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, got := f.ask(req, info); got != test.want {
-			t.Errorf("%s %s with %d bytes takes %d seats, should take %d", test.method, test.path, test.body, got, test.want)
-		}
-	}
-}
-
-// BenchmarkInFlight measures the filter alone.
-func BenchmarkInFlight(b *testing.B) {
-	o := NewOptions()
-	handler := newInFlight(&o.Requests, nil, nil).limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		req := httptest.NewRequest("GET", crowdedThings+"/one", nil)
-		info, err := requestInfo.NewRequestInfo(req)
-		if err != nil {
-			b.Fatal(err)
-		}
-		ctx := request.WithUser(&requestContext{Context: b.Context(), info: info}, &user.DefaultInfo{Name: "jane", Groups: []string{"system:authenticated"}})
-		req = req.WithContext(ctx)
-		w := &discarding{header: http.Header{}}
-		for pb.Next() {
-			handler.ServeHTTP(w, req)
-		}
-	})
 }

@@ -9,18 +9,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// inProcess carries requests to a handler without a network, as the server's own user. The answer is held in memory: it is
-// not for watches.
+// inProcess is a transport that passes requests to a handler in this process, as the server's own user. It buffers
+// responses, so it is not for watches.
 type inProcess struct{ handler http.Handler }
 
-// clientConfig makes a client of the server within the server. Requests are not limited: the caller bounds what it does.
+// clientConfig returns the configuration of a client of this server. It has no rate limit.
 func (p inProcess) clientConfig() *rest.Config {
 	return &rest.Config{Host: "https://in-process", Transport: p, QPS: -1, UserAgent: "crd-server"}
 }
 
-// ownHandler is the server's handler for what is made before there is one: requests wait until it knows all resources.
+// ownHandler stands for the server's handler before that exists. Requests wait until the server knows all resources.
 type ownHandler struct {
-	// lifecycle ends the wait, if the server ends before.
+	// lifecycle ends the wait if the server ends before.
 	lifecycle context.Context
 	opened    chan struct{} // closed by open
 	handler   http.Handler  // set before opened is closed
@@ -30,7 +30,7 @@ func newOwnHandler(lifecycle context.Context) *ownHandler {
 	return &ownHandler{lifecycle: lifecycle, opened: make(chan struct{})}
 }
 
-// open serves what has waited, and everything from now on.
+// open passes waiting and future requests to the handler.
 func (h *ownHandler) open(handler http.Handler) {
 	h.handler = handler
 	close(h.opened)
@@ -62,21 +62,23 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer := &recorder{header: http.Header{}}
 	p.handler.ServeHTTP(answer, served)
 	if req.Body != nil {
-		_ = req.Body.Close() // what was left of it is of no use to anybody
+		_ = req.Body.Close() // the rest of the body is not needed
 	}
 	return answer.response(req), nil
 }
 
-// recorder is a response writer that keeps everything.
+// recorder is a response writer that keeps the response.
 type recorder struct {
 	header http.Header
-	sent   http.Header // as it was when the status was written
+	sent   http.Header // the header when the status was written
 	status int
 	body   bytes.Buffer
 }
 
+// Header implements http.ResponseWriter.
 func (r *recorder) Header() http.Header { return r.header }
 
+// WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
@@ -84,12 +86,13 @@ func (r *recorder) WriteHeader(status int) {
 	}
 }
 
+// Write implements http.ResponseWriter.
 func (r *recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	return r.body.Write(p)
 }
 
-// Flush has nothing to do; handlers that stream expect it.
+// Flush implements http.Flusher, which some handlers expect.
 func (r *recorder) Flush() { r.WriteHeader(http.StatusOK) }
 
 func (r *recorder) response(req *http.Request) *http.Response {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// fieldManager owns, in managedFields, what --crds has applied.
+	// fieldManager is the field manager of what --crds applies.
 	fieldManager = "crd-server"
-	// installers is how many CRDs are applied at a time.
+	// installers is how many CRDs are applied at the same time.
 	installers = 8
 )
 
@@ -26,14 +26,15 @@ var definitionsResource = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// install applies the manifests through the handler, as a client would by server-side apply. All are tried without effect
-// first, so that a file which the server refuses changes nothing; only what would change is then applied.
+// install applies the manifests through the handler by server-side apply, as a client does. A dry run of all comes
+// first, so that nothing changes if the server refuses one of them. Then only manifests that make a change are
+// applied.
 func install(ctx context.Context, handler http.Handler, manifests []manifest) error {
 	if len(manifests) == 0 {
 		return nil
 	}
 	transport := inProcess{handler}
-	// Answers with the metadata only: to decode whole CRDs would be for nothing.
+	// A metadata client does not decode whole CRDs.
 	client, err := metadata.NewForConfigAndClient(transport.clientConfig(), &http.Client{Transport: transport})
 	if err != nil {
 		return fmt.Errorf("set up the client for --crds: %w", err)
@@ -56,7 +57,7 @@ func install(ctx context.Context, handler http.Handler, manifests []manifest) er
 	})
 }
 
-// forEach does a few manifests at a time, until one fails.
+// forEach calls do for several manifests at the same time, until one fails.
 func forEach(ctx context.Context, manifests []manifest, do func(ctx context.Context, n int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(installers)
@@ -82,7 +83,8 @@ func forEach(ctx context.Context, manifests []manifest, do func(ctx context.Cont
 // installer applies manifests to the resource of CustomResourceDefinitions.
 type installer struct{ resource metadata.Getter }
 
-// wouldChange tries a manifest without effect. Every change shows in the metadata: that of a spec in the generation.
+// wouldChange applies a manifest in a dry run. Every change shows in the metadata: a changed spec increments the
+// generation.
 func (i *installer) wouldChange(ctx context.Context, m manifest) (bool, error) {
 	before, err := i.resource.Get(ctx, m.name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -96,6 +98,7 @@ func (i *installer) wouldChange(ctx context.Context, m manifest) (bool, error) {
 	return isNew || !equality.Semantic.DeepEqual(before.ObjectMeta, after.ObjectMeta), nil
 }
 
+// apply applies a manifest.
 func (i *installer) apply(ctx context.Context, m manifest, dryRun []string) (*metav1.PartialObjectMetadata, error) {
 	force := true
 	return i.resource.Patch(ctx, m.name, types.ApplyPatchType, m.json,

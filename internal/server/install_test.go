@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/server/filters"
 )
 
 // crd is a CustomResourceDefinition as a person writes it.
@@ -33,6 +35,7 @@ spec:
 }
 
 func TestReadManifests(t *testing.T) {
+	t.Parallel()
 	const list = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": {"name": "a.example.com", "uid": "1", "resourceVersion": "7", "managedFields": []}, "spec": {}, "status": {"conditions": []}}]}`
 	for _, test := range []struct {
@@ -111,10 +114,10 @@ func (a *applied) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case strings.HasPrefix(info.Name, "bad."):
 		gk := schema.GroupKind{Group: info.APIGroup, Kind: "CustomResourceDefinition"}
-		responsewriters.ErrorNegotiated(apierrors.NewInvalid(gk, info.Name, nil), codecs, schema.GroupVersion{}, w, req)
+		responsewriters.ErrorNegotiated(apierrors.NewInvalid(gk, info.Name, nil), filters.Codecs, schema.GroupVersion{}, w, req)
 		return
 	case info.Verb == "get" && !exists:
-		responsewriters.ErrorNegotiated(apierrors.NewNotFound(gr, info.Name), codecs, schema.GroupVersion{}, w, req)
+		responsewriters.ErrorNegotiated(apierrors.NewNotFound(gr, info.Name), filters.Codecs, schema.GroupVersion{}, w, req)
 		return
 	case info.Verb == "patch" && (!exists || string(body) != a.body):
 		generation++
@@ -156,6 +159,7 @@ func TestInstall(t *testing.T) {
 }
 
 func TestInstallNothingWhenOneIsRefused(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "crds.yaml")
 	write(t, file, crd("good")+"---\n"+crd("bad"))
 	server := &applied{generations: map[string]int64{}}

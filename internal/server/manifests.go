@@ -22,23 +22,25 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
-// manifest is one CustomResourceDefinition of --crds, and where it stands.
+// manifest is one CustomResourceDefinition of --crds with its position.
 type manifest struct {
 	file     string
 	document int // counted from 1
 	name     string
-	json     []byte // encoded: many CRDs, decoded, would take a lot of memory
+	json     []byte // encoded, because many decoded CRDs take a lot of memory
 }
 
-// errorf says what is wrong with the manifest.
+// errorf returns an error that names the manifest.
 func (m manifest) errorf(format string, args ...any) error {
 	return fmt.Errorf("--crds: %s, document %d: %w", m.file, m.document, fmt.Errorf(format, args...))
 }
 
-// readManifests reads all files, and directories of files, as many at a time as there are processors, and checks every document. One that
-// is bad spoils the whole; of several the first is told.
+// readManifests reads all files and directories, as many files at the same time as there are processors, and checks
+// every document. It returns the first error.
 func readManifests(paths []string) ([]manifest, error) {
 	var files []string
 	for _, path := range paths {
@@ -54,7 +56,7 @@ func readManifests(paths []string) ([]manifest, error) {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for n, file := range files {
 		if failed.Load() {
-			break // all files before it are being read
+			break // all files before this one are being read
 		}
 		group.Go(func() error {
 			if found[n], errs[n] = readManifestFile(file); errs[n] != nil {
@@ -68,21 +70,21 @@ func readManifests(paths []string) ([]manifest, error) {
 		return nil, err
 	}
 	all := slices.Concat(found...)
-	return all, rejectTwins(all)
+	return all, rejectDuplicates(all)
 }
 
 // manifestFiles returns the path itself or, of a directory, the manifests directly in it, by name.
 func manifestFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, cause(err))
+		return nil, fmt.Errorf("%s: %w", path, datadir.Cause(err))
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, cause(err))
+		return nil, fmt.Errorf("%s: %w", path, datadir.Cause(err))
 	}
 	var files []string
 	for _, entry := range entries {
@@ -99,7 +101,7 @@ func manifestFiles(path string) ([]string, error) {
 func readManifestFile(file string) ([]manifest, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("--crds: %s: %w", file, cause(err))
+		return nil, fmt.Errorf("--crds: %s: %w", file, datadir.Cause(err))
 	}
 	next := yamlDocuments(content)
 	if filepath.Ext(file) == ".json" {
@@ -131,7 +133,7 @@ func readManifestFile(file string) ([]manifest, error) {
 	}
 }
 
-// yamlDocuments splits at the separators; documents with nothing in them are passed over.
+// yamlDocuments returns a function that returns the next document. Empty documents are skipped.
 func yamlDocuments(content []byte) func() (map[string]any, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	return func() (map[string]any, error) {
@@ -171,7 +173,7 @@ func object(document []byte) (map[string]any, error) {
 	return decoded, nil
 }
 
-// definitions returns the document, or what it lists.
+// definitions returns the document, or its items if it is a list.
 func definitions(document map[string]any) ([]*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: document}
 	if !strings.HasSuffix(u.GetKind(), "List") {
@@ -192,8 +194,8 @@ func definitions(document map[string]any) ([]*unstructured.Unstructured, error) 
 	return all, nil
 }
 
-// checkDefinition tells what can be told without the server, and encodes the definition without what only a server
-// writes, so that what was read from one can be applied to another.
+// checkDefinition checks what needs no server, and encodes the definition without the fields that only a server
+// writes. So a definition that was read from one server can be applied to another.
 func checkDefinition(u *unstructured.Unstructured) ([]byte, error) {
 	gvk := u.GroupVersionKind()
 	switch {
@@ -217,8 +219,8 @@ func checkDefinition(u *unstructured.Unstructured) ([]byte, error) {
 	return encoded, decoder.Decode(&apiextensionsv1.CustomResourceDefinition{})
 }
 
-// rejectTwins refuses two manifests of one name: which of them was meant to win?
-func rejectTwins(all []manifest) error {
+// rejectDuplicates refuses two manifests with the same name.
+func rejectDuplicates(all []manifest) error {
 	first := map[string]manifest{}
 	for _, m := range all {
 		if other, ok := first[m.name]; ok {

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// TestRequestMetrics looks for what dashboards of kube-apiserver show of requests.
+// TestRequestMetrics checks the metrics of requests that dashboards of kube-apiserver show.
 func TestRequestMetrics(t *testing.T) {
+	t.Parallel()
 	s := startWhole(t)
 	root := s.root()
 	root.send("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "")

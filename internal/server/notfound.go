@@ -9,13 +9,15 @@ import (
 	apifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/server/filters"
 )
 
-// retryAfterSeconds is what a client is told to wait while the server starts.
+// retryAfterSeconds is the delay that clients get while the server starts.
 const retryAfterSeconds = 1
 
-// notFound answers what nobody serves: 404, or 503 to a request that came before all custom resources were known, because
-// controllers take a 404 as proof of absence.
+// notFound answers requests that no handler serves: with 404, or with 503 if they came before all custom resources
+// were known, because controllers take a 404 as proof of absence.
 func notFound(w http.ResponseWriter, req *http.Request) {
 	var gv schema.GroupVersion
 	if info, ok := request.RequestInfoFrom(req.Context()); ok {
@@ -26,5 +28,5 @@ func notFound(w http.ResponseWriter, req *http.Request) {
 		err = apierrors.NewServiceUnavailable("the server is starting and does not know all resources yet, please try again")
 		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
 	}
-	responsewriters.ErrorNegotiated(err, codecs, gv, w, req)
+	responsewriters.ErrorNegotiated(err, filters.Codecs, gv, w, req)
 }

@@ -10,15 +10,17 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"github.com/crd-server/crd-server/internal/admission"
+	"github.com/crd-server/crd-server/internal/access/admission"
+	"github.com/crd-server/crd-server/internal/access/audit"
+	"github.com/crd-server/crd-server/internal/access/authentication"
+	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/apiservices"
-	"github.com/crd-server/crd-server/internal/audit"
-	"github.com/crd-server/crd-server/internal/authentication"
-	"github.com/crd-server/crd-server/internal/authorization"
 	"github.com/crd-server/crd-server/internal/encryption"
+	"github.com/crd-server/crd-server/internal/server/certs"
+	"github.com/crd-server/crd-server/internal/server/etcd"
 )
 
-// Options is everything a person can decide about a server. NewOptions gives the defaults, with which no flag is needed.
+// Options configures a server. NewOptions returns the defaults, which work without any flag.
 type Options struct {
 	// DataDir holds the certificates, the admin kubeconfig and, without Etcd.Servers, the database.
 	DataDir string
@@ -32,30 +34,31 @@ type Options struct {
 	Audit          audit.Options
 	Encryption     encryption.Options
 	Aggregator     apiservices.Options
-	Etcd           EtcdOptions
+	Etcd           etcd.Options
 	Requests       RequestOptions
 	Resources      ResourceOptions
 	Logs           LogOptions
 
 	// FeatureGates switches features of the Kubernetes libraries, by name.
 	FeatureGates map[string]bool
-	// EmulatedVersion is the Kubernetes release (major.minor) whose features the libraries show; "" is that of the libraries.
+	// EmulatedVersion is the Kubernetes release (major.minor) that the libraries emulate; "" is their own release.
 	EmulatedVersion string
 	// Profiling serves /debug/pprof.
 	Profiling bool
-	// TracingFile is a TracingConfiguration: where spans of requests are sent to. Without one there are none.
+	// TracingFile is a TracingConfiguration, which names the endpoint for spans of requests. Without one there are no
+	// spans.
 	TracingFile string
 
-	// flags are those that were parsed, for /flagz.
+	// flags are the parsed flags, for /flagz.
 	flags cliflag.NamedFlagSets
 
-	// Out receives the one line that says the server is ready.
+	// Out gets the line that reports that the server is ready.
 	Out io.Writer
 	// Started is when the process began; the ready line counts from it.
 	Started time.Time
 }
 
-// ServingOptions says where and with which certificate the server listens.
+// ServingOptions configures the address and the certificate of the server.
 type ServingOptions struct {
 	BindAddress net.IP
 	SecurePort  int
@@ -67,43 +70,30 @@ type ServingOptions struct {
 	HTTP2MaxStreams int
 	CORSOrigins     []string
 	HSTSDirectives  []string
-	// GoawayChance is the probability that a request's HTTP/2 connection is asked to reconnect, to spread clients over replicas.
+	// GoawayChance is the probability that the client of an HTTP/2 request is asked to reconnect, to spread clients
+	// over replicas.
 	GoawayChance float64
-}
-
-// EtcdOptions says where objects are stored.
-type EtcdOptions struct {
-	// Servers are the endpoints of an external cluster. Without any, etcd runs in this process.
-	Servers []string
-	CAFile  string
-	// CertFile and KeyFile are the client certificate for the external cluster.
-	CertFile, KeyFile string
-	Prefix            string
-	// CompactionInterval is how often an external cluster is compacted; 0: never.
-	CompactionInterval time.Duration
-	// CheckInterval is how often what is in memory is compared with etcd; 0: never.
-	CheckInterval time.Duration
 }
 
 // RequestOptions bounds requests.
 type RequestOptions struct {
-	// Timeout is the longest a request may take unless it is long-running.
+	// Timeout bounds all requests that are not long-running.
 	Timeout time.Duration
-	// MinTimeout is the shortest time, in seconds, after which a watch is ended; the server picks one up to twice as long.
+	// MinTimeout is the minimum duration of a watch in seconds. The server picks a time between this and twice this.
 	MinTimeout int
-	// MaxInFlight and MaxMutatingInFlight bound the reads and writes that are served at one time; 0: no limit.
+	// MaxInFlight and MaxMutatingInFlight bound the reads and writes that are served at the same time; 0: no limit.
 	MaxInFlight, MaxMutatingInFlight int
-	// ShutdownDelay is how long the server goes on serving, unready, after it was asked to stop.
+	// ShutdownDelay is how long a stopping server still serves requests while it is unready.
 	ShutdownDelay time.Duration
 }
 
-// ResourceOptions is about the custom resources themselves.
+// ResourceOptions configures custom resources.
 type ResourceOptions struct {
 	DeleteCollectionWorkers int
-	// GarbageCollection makes deletions honour orphan and foreground propagation by finalizers, which needs a garbage
-	// collector beside the server to take them away again.
+	// GarbageCollection implements orphan and foreground deletion by finalizers. A garbage collector beside the
+	// server has to remove them.
 	GarbageCollection bool
-	// SchemaCache bounds the memory, in bytes, of compiled schemas.
+	// SchemaCache bounds the memory of compiled schemas, in bytes.
 	SchemaCache resource.QuantityValue
 }
 
@@ -122,7 +112,7 @@ func NewOptions() *Options {
 		Authentication: authentication.NewOptions(),
 		Authorization:  authorization.NewOptions(),
 		Audit:          audit.NewOptions(),
-		Etcd:           EtcdOptions{Prefix: "/registry", CompactionInterval: 5 * time.Minute},
+		Etcd:           etcd.NewOptions(),
 		Requests: RequestOptions{
 			Timeout:             time.Minute,
 			MinTimeout:          1800,
@@ -135,5 +125,13 @@ func NewOptions() *Options {
 		Profiling:    true,
 		Out:          os.Stdout,
 		Started:      time.Now(),
+	}
+}
+
+// certificates returns what the options say about certificates.
+func (o *Options) certificates() *certs.Config {
+	return &certs.Config{
+		BindAddress: o.Serving.BindAddress, SANs: o.Serving.SANs,
+		CertFile: o.Serving.CertFile, KeyFile: o.Serving.KeyFile, ClientCAFile: o.Authentication.ClientCAFile,
 	}
 }

@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		{"client-ca-file", o.Authentication.ClientCAFile == "ca"},
 		{"anonymous-auth", o.Authentication.Anonymous == cliflag.False},
 		{"etcd", len(o.Etcd.Servers) == 2 && o.Etcd.CAFile == "eca" && o.Etcd.CertFile == "ec" && o.Etcd.KeyFile == "ek"},
-		{"etcd-prefix", o.Etcd.root() == "/p"},
+		{"etcd-prefix", o.Etcd.Root() == "/p"},
 		{"etcd-compaction-interval", o.Etcd.CompactionInterval == 7*time.Minute},
 		{"cache-consistency-check-interval", o.Etcd.CheckInterval == 13*time.Second},
 		{"request-timeout", o.Requests.Timeout == 5*time.Second},
@@ -62,6 +62,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		"--secure-port abc":      `invalid argument "abc" for "--secure-port" flag`,
 		"--bind-address here":    `invalid argument "here" for "--bind-address" flag`,
@@ -79,6 +80,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
+	t.Parallel()
 	if err := NewOptions().Validate(); err != nil {
 		t.Fatalf("defaults are invalid: %v", err)
 	}
@@ -119,6 +121,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	o := NewOptions()
 	command, err := o.Parse([]string{"--help"})
 	if err != nil || !command.Help {
@@ -140,6 +143,7 @@ func TestHelp(t *testing.T) {
 
 // TestVersionSkew does with /version what kubectl does.
 func TestVersionSkew(t *testing.T) {
+	t.Parallel()
 	info := versionInfo()
 	parsed, err := version.ParseSemantic(info.GitVersion)
 	if err != nil {
@@ -157,6 +161,7 @@ func TestVersionSkew(t *testing.T) {
 }
 
 func TestShellQuote(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"/data/admin.kubeconfig": "/data/admin.kubeconfig",
 		"/my data/x":             "'/my data/x'",
@@ -169,6 +174,7 @@ func TestShellQuote(t *testing.T) {
 }
 
 func TestQuietLog(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	w := &quietLog{out: &out}
 	for _, entry := range []string{"I1 info\n", "W1 warning\n", "E1 error\n"} {
@@ -182,6 +188,7 @@ func TestQuietLog(t *testing.T) {
 }
 
 func TestZPages(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(notFound), func(o *Options) {
 		if _, err := o.Parse([]string{"--secure-port", "0", "--data-dir", o.DataDir, "--min-request-timeout", "77"}); err != nil {
 			t.Error(err)

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// healthPaths answer without a credential.
+// healthPaths are open to requests without a credential.
 var healthPaths = []string{"/healthz", "/livez", "/readyz"}
 
-// ownRequest marks, in a context, a request that the server makes to itself. No request from outside can carry it.
+// ownRequest is the context key of requests that the server makes to itself. Requests from outside cannot have it.
 type ownRequest struct{}
 
 var ownUser = &user.DefaultInfo{
@@ -19,11 +19,12 @@ var ownUser = &user.DefaultInfo{
 	Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated},
 }
 
+// asOwnRequest marks the requests of a context.
 func asOwnRequest(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ownRequest{}, true)
 }
 
-// ownRequests authenticates the server's requests to itself.
+// ownRequests authenticates requests that the server makes to itself.
 var ownRequests = authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
 	if req.Context().Value(ownRequest{}) == nil {
 		return nil, false, nil

@@ -19,6 +19,7 @@ func requestWith(certificates ...*x509.Certificate) *http.Request {
 
 // TestOwnRequest makes sure that being the server itself cannot be claimed by a header.
 func TestOwnRequest(t *testing.T) {
+	t.Parallel()
 	req := httptest.NewRequest(http.MethodGet, "/apis", nil)
 	req.Header.Set("X-Remote-User", ownUser.Name)
 	if _, ok, _ := ownRequests(req); ok {

@@ -19,26 +19,29 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/slis"
+
+	"github.com/crd-server/crd-server/internal/server/filters"
+	"github.com/crd-server/crd-server/internal/server/metrics"
 )
 
-// componentName is what the server calls itself where components do.
+// componentName names the server in metrics, traces and /statusz.
 const componentName = "crd-server"
 
-// routes is what is served where.
+// routes has the handlers of all paths.
 type routes struct {
-	// api serves /api, groups /apis, resources everything below /apis, openAPIV2 and openAPIV3 their paths.
+	// api serves /api, groups serves /apis, and resources serves everything below /apis.
 	api, groups, resources, openAPIV2, openAPIV3 http.Handler
-	// served lists the paths of groups and versions that custom resources have, for the index at /.
+	// served returns the paths of the groups and versions of custom resources, for the index at /.
 	served func() []string
 	health *health
 	// flags are shown at /flagz.
 	flags cliflag.NamedFlagSets
-	// profiling serves /debug, and lets /metrics be reset.
+	// profiling serves /debug, and DELETE of /metrics.
 	profiling bool
 }
 
-// newRouter returns the handler of the routes. It goes inside of all filters: a request that is given up by the timeout
-// filter is worked on further, and the router, were it outside, would have given its routing state to another one.
+// newRouter returns the handler of the routes, and the paths besides resources. It must be inside of all filters: the
+// timeout filter abandons handlers that still run, and chi would reuse their routing state if it were outside.
 func newRouter(r *routes) (router http.Handler, paths []string) {
 	mux := chi.NewRouter()
 	mux.Use(byDecodedPath)
@@ -63,7 +66,7 @@ func newRouter(r *routes) (router http.Handler, paths []string) {
 	handle("/openapi/v3", r.openAPIV3)
 	mux.Handle("/openapi/v3/*", r.openAPIV3)
 
-	registerMetrics()
+	metrics.Register()
 	if r.profiling {
 		handle("/metrics", legacyregistry.HandlerWithReset())
 		slis.SLIMetricsWithReset{}.Install(muxFunc(handle))
@@ -78,7 +81,7 @@ func newRouter(r *routes) (router http.Handler, paths []string) {
 	mux.Handle("/", listed)
 	mux.Handle("/index.html", listed)
 	router = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if isBelowAPIs(req.URL.Path) { // nearly all requests, and there is nothing to be found out about them
+		if isBelowAPIs(req.URL.Path) { // nearly all requests, and they need no routing
 			r.resources.ServeHTTP(w, req)
 			return
 		}
@@ -92,14 +95,14 @@ func isBelowAPIs(path string) bool {
 	return ok && below != ""
 }
 
-// muxFunc lets a function take the handlers that libraries install.
+// muxFunc is a mux for handlers that libraries install.
 type muxFunc func(path string, h http.Handler)
 
-// Handle registers h at exactly path.
+// Handle registers h at path.
 func (f muxFunc) Handle(path string, h http.Handler) { f(path, h) }
 
-// byDecodedPath makes chi route by the decoded path, as everything else here understands it: an escaped slash is a slash,
-// and nothing is cleaned or redirected. Methods are the handlers' business, unknown ones included.
+// byDecodedPath makes chi route by the decoded path, like all other handlers: an escaped slash is a slash, and paths
+// are neither cleaned nor redirected. The handlers check the methods.
 func byDecodedPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		route := chi.RouteContext(req.Context())
@@ -109,12 +112,13 @@ func byDecodedPath(next http.Handler) http.Handler {
 	})
 }
 
-// index lists the paths served, for whoever may see it.
+// index serves the list of paths.
 type index struct {
 	paths  []string
 	served func() []string
 }
 
+// ServeHTTP implements http.Handler.
 func (i *index) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	paths := slices.Concat(i.paths, i.served())
 	slices.Sort(paths)
@@ -128,12 +132,12 @@ func serveVersion() http.Handler {
 	})
 }
 
-// onlyGet refuses other methods with a Status.
+// onlyGet refuses methods other than GET and HEAD with a Status.
 func onlyGet(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodGet && req.Method != http.MethodHead {
 			responsewriters.ErrorNegotiated(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method,
-				schema.GroupResource{}, "", "", 0, false), codecs, schema.GroupVersion{}, w, req)
+				schema.GroupResource{}, "", "", 0, false), filters.Codecs, schema.GroupVersion{}, w, req)
 			return
 		}
 		h.ServeHTTP(w, req)

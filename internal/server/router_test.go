@@ -75,6 +75,7 @@ func TestWhoMayAskWhat(t *testing.T) {
 }
 
 func TestUnknownPaths(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { notFound(w, r) }), nil)
 	client, url := s.as("root", "system:masters")
 	for _, path := range []string{
@@ -107,6 +108,7 @@ func TestUnknownPaths(t *testing.T) {
 }
 
 func TestIndex(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(notFound), nil)
 	client, url := s.as("root", "system:masters")
 	var paths metav1.RootPaths

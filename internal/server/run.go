@@ -13,51 +13,54 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/server/certs"
+	"github.com/crd-server/crd-server/internal/server/datadir"
+	"github.com/crd-server/crd-server/internal/server/etcd"
+	"github.com/crd-server/crd-server/internal/server/filters"
 )
 
-// parts are what serves custom resources: see compose.go.
+// parts serve custom resources; compose.go makes them.
 type parts struct {
 	routes
-	// run keeps them working until ctx is done, or one of them fails.
+	// run runs the parts until ctx is done or one of them fails.
 	run func(ctx context.Context) error
-	// register keeps the served groups registered with an aggregator until ctx is done; nil if there is none.
+	// register keeps the served groups registered with an aggregator until ctx is done; nil without an aggregator.
 	register func(ctx context.Context) error
-	// storage asks whether etcd answers and events arrive.
-	storage func(ctx context.Context) error
+	// ready returns an error unless etcd answers and events arrive.
+	ready func(ctx context.Context) error
 	// synced is closed when all CustomResourceDefinitions that were stored before the start are known.
 	synced <-chan struct{}
-	// serves says whether a request is about a resource that there is.
+	// serves reports whether the resource of a request exists.
 	serves func(*request.RequestInfo) bool
-	// size tells how much there is of a resource.
-	size sizes
-	// burst is where work announces much garbage.
-	burst *burst
+	// sizes estimates the size of a resource.
+	sizes filters.Sizes
 }
 
-// composer makes the parts over a connection to etcd. They do nothing before run.
-type composer func(o *Options, stored *storage, g *guards) (*parts, error)
+// composer makes the parts, which start nothing before run.
+type composer func(o *Options, storage *etcd.Connection, a *access) (*parts, error)
 
-// Run serves until ctx is done, then drains and returns nil. An error is one readable line for the person who started the
-// server (for mistakes in the options: a line each).
+// Run serves until ctx is done, then drains and returns nil. An error is one readable line for the person who started
+// the server; mistakes in the options are a line each.
 func Run(ctx context.Context, o *Options) error { return run(ctx, o, compose) }
 
-// run starts in phases, each of which leaves nothing behind when it fails, and stops in reverse.
+// run starts in phases and stops in reverse. A phase that fails leaves nothing behind.
 func run(ctx context.Context, o *Options, compose composer) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	// What can be refused without having written anything comes first.
+	// Checks that write nothing come first.
 	manifests, err := readManifests(o.CRDs)
 	if err != nil {
 		return err
 	}
-	if err := o.checkGivenFiles(); err != nil {
+	if err := o.certificates().CheckFiles(); err != nil {
 		return err
 	}
-	// Work goes on while requests in flight are waited for, hence does not end with ctx.
+	// Background work must go on while the server waits for requests in flight, so it does not end with ctx.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorking()
-	guards, err := newGuards(working, o)
+	access, err := newAccess(working, o)
 	if err != nil {
 		return err
 	}
@@ -65,33 +68,34 @@ func run(ctx context.Context, o *Options, compose composer) error {
 	if err != nil {
 		return err
 	}
-	defer listener.Close() // the HTTP server has closed it already, unless the start failed
-	var stored *storage
+	defer listener.Close() // only needed if the start fails: the HTTP server closes it otherwise
+	var storage *etcd.Connection
 	if len(o.Etcd.Servers) > 0 {
-		if stored, err = connectEtcd(ctx, &o.Etcd); err != nil {
+		if storage, err = etcd.Connect(ctx, &o.Etcd); err != nil {
 			return ignoreCancelled(ctx, err)
 		}
-		defer stored.close()
+		defer storage.Close()
 	}
-	dir, err := openDataDir(o.DataDir)
+	dir, err := datadir.Open(o.DataDir)
 	if err != nil {
 		return err
 	}
-	defer dir.Close() // nothing is left to be done about a lock that cannot be released
-	if stored == nil {
-		if stored, err = startEtcd(ctx, dir); err != nil {
+	defer dir.Close()
+	if storage == nil {
+		if storage, err = etcd.StartEmbedded(ctx, dir.Path("etcd")); err != nil {
 			return ignoreCancelled(ctx, err)
 		}
-		defer stored.close()
+		defer storage.Close()
 	}
-	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: newDrain(), guards: guards, stopWorking: stopWorking}
+	s := &server{options: o, listener: listener, dir: dir, storage: storage, drain: filters.NewDrain(), access: access, stopWorking: stopWorking}
 	if err := s.assemble(working, compose, len(manifests) > 0); err != nil {
 		return ignoreCancelled(ctx, err)
 	}
 	return ignoreCancelled(ctx, s.serve(ctx, working, manifests))
 }
 
-// ignoreCancelled makes being asked to stop during the start no error.
+// ignoreCancelled returns nil instead of the error of a context that was cancelled: being asked to stop during the
+// start is no error.
 func ignoreCancelled(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
@@ -103,80 +107,71 @@ func ignoreCancelled(ctx context.Context, err error) error {
 type server struct {
 	options  *Options
 	listener net.Listener
-	dir      *DataDir
-	storage  *storage
-	drain    *drain
-	guards   *guards
-	inFlight *inFlight
-	// stopWorking ends what was started for as long as the server works.
+	dir      *datadir.Dir
+	storage  *etcd.Connection
+	drain    *filters.Drain
+	access   *access
+	chain    *filters.Chain
+	// stopWorking ends the background work.
 	stopWorking context.CancelFunc
 
-	security *security
-	parts    *parts
-	health   *health
-	handler  http.Handler
-	// own is the handler for parts that are made before it.
+	tls     *certs.TLS
+	parts   *parts
+	health  *health
+	handler http.Handler
+	// own passes requests on to handler, for parts that are made before it.
 	own *ownHandler
 }
 
-// assemble puts the handler together; nothing is served yet. What it starts ends with working.
+// assemble makes the handler and does not serve yet. The work that it starts ends with working.
 func (s *server) assemble(working context.Context, compose composer, installs bool) error {
 	id, err := s.certify()
 	if err != nil {
 		return err
 	}
-	if err := s.guard(working, id); err != nil {
+	if err := s.completeAccess(working, id); err != nil {
 		return err
 	}
-	if s.parts, err = compose(s.options, s.storage, s.guards); err != nil {
+	if s.parts, err = compose(s.options, s.storage, s.access); err != nil {
 		return fmt.Errorf("set up the handler of custom resources: %w", err)
 	}
-	s.health = newHealth(s.drain.stopping, installs)
-	s.health.storage = s.parts.storage
-	if s.guards.encryption != nil {
-		s.health.encryption = s.guards.encryption.Checks()
+	s.health = newHealth(s.drain.Stopping(), installs)
+	s.health.storage = s.parts.ready
+	if s.access.encryption != nil {
+		s.health.encryption = s.access.encryption.Checks()
 	}
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
 	router, paths := newRouter(&s.parts.routes)
-	shown := &metricLabels{paths: paths, serves: s.parts.serves}
-	s.inFlight = newInFlight(&s.options.Requests, s.parts.size, shown)
-	c := &chain{
-		serving:  &s.options.Serving,
-		requests: &s.options.Requests,
-		guards:   s.guards,
-		inFlight: s.inFlight,
-		labels:   shown,
-		synced:   s.parts.synced,
-		drain:    s.drain,
-	}
-	s.handler = c.around(router)
+	s.chain = newChain(s.options, s.access, s.parts, s.drain, paths)
+	s.handler = s.chain.Handler(router)
 	return nil
 }
 
-// guard settles whom clients have to get past, and asks them for certificates that are believed.
-func (s *server) guard(working context.Context, id *identity) error {
-	authorities, watchers, err := readAuthorities(id)
+// completeAccess completes s.access with the certificates, and makes the TLS configuration that asks clients for
+// theirs.
+func (s *server) completeAccess(working context.Context, id *certs.Identity) error {
+	authorities, watchers, err := certs.ReadAuthorities(id)
 	if err != nil {
 		return err
 	}
 	s.own = newOwnHandler(working)
-	if err := s.guards.complete(working, s.options, authorities, s.own); err != nil {
+	if err := s.access.complete(working, s.options, authorities, s.own); err != nil {
 		return err
 	}
-	s.guards.trust = id.trustFile
-	s.security, err = newSecurity(id, s.guards.authenticator.ClientCAs, watchers)
+	s.access.trust = id.TrustFile
+	s.tls, err = certs.NewTLS(id, s.access.authenticator.ClientCAs, watchers)
 	return err
 }
 
-// certify makes or renews the generated certificates, and the admin kubeconfig with them.
-func (s *server) certify() (id *identity, err error) {
-	if id, err = newIdentity(s.options, s.dir, time.Now); err != nil {
+// certify creates or renews the generated certificates, and writes the admin kubeconfig.
+func (s *server) certify() (id *certs.Identity, err error) {
+	if id, err = certs.NewIdentity(s.options.certificates(), s.dir, time.Now); err != nil {
 		return nil, err
 	}
-	return id, writeKubeconfig(s.dir, id, serverURL(s.listener))
+	return id, certs.WriteKubeconfig(s.dir, id, serverURL(s.listener))
 }
 
-// recertify renews certificates that become due while the server runs; TLS notices the new files by itself.
+// recertify renews certificates that become due while the server runs. s.tls follows the files.
 func (s *server) recertify(working context.Context) {
 	daily := time.NewTicker(24 * time.Hour)
 	defer daily.Stop()
@@ -184,7 +179,7 @@ func (s *server) recertify(working context.Context) {
 		select {
 		case <-daily.C:
 			if _, err := s.certify(); err != nil {
-				klog.ErrorS(err, "Renewing the certificates failed, will retry tomorrow")
+				klog.ErrorS(err, "Failed to renew the certificates; the next attempt is in a day")
 			}
 		case <-working.Done():
 			return
@@ -192,34 +187,32 @@ func (s *server) recertify(working context.Context) {
 	}
 }
 
-// serve runs everything until ctx is done or something fails, and then stops it: requests first, what they need after them.
+// serve runs everything until ctx is done or something fails. It stops requests first, and then what they need.
 func (s *server) serve(ctx, working context.Context, manifests []manifest) error {
 	defer s.stopWorking()
 	group, working := errgroup.WithContext(working)
 	requests, endRequests := context.WithCancel(working)
 	defer endRequests()
-	web := newHTTPServer(requests, &s.options.Serving, s.security.config, s.handler)
-	group.Go(func() error { followHeap(working, s.parts.burst); return nil })
+	web := newHTTPServer(requests, &s.options.Serving, s.tls.Config, s.handler)
 	group.Go(func() error { return s.parts.run(working) })
-	group.Go(func() error { s.security.run(working); return nil })
-	group.Go(func() error { s.guards.run(working); return nil })
-	group.Go(func() error { return s.guards.audit.Run(requests) })
+	group.Go(func() error { s.tls.Run(working); return nil })
+	group.Go(func() error { s.access.run(working); return nil })
+	group.Go(func() error { return s.access.audit.Run(requests) })
 	group.Go(func() error { s.recertify(working); return nil })
 	group.Go(func() error { return s.watchStorage(working) })
 	group.Go(func() error {
-		err := web.Serve(tls.NewListener(s.listener, s.security.config))
+		err := web.Serve(tls.NewListener(s.listener, s.tls.Config))
 		if errors.Is(err, http.ErrServerClosed) {
 			return nil
 		}
 		return fmt.Errorf("serve: %w", err)
 	})
-	group.Go(func() error { s.inFlight.report(working); return nil })
+	group.Go(func() error { s.chain.Run(working); return nil })
 	s.health.startInformers.done.Store(true)
 	s.health.startControllers.done.Store(true)
 
 	err := s.becomeReady(ctx, working, manifests)
 	if err == nil {
-		group.Go(func() error { releaseMemory(working, s.parts.burst); return nil })
 		if s.parts.register != nil {
 			group.Go(func() error { return ignoreCancelled(working, s.parts.register(working)) })
 		}
@@ -230,10 +223,10 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	}
 	s.stopServing(working, web)
 	endRequests()
-	_ = web.Close() // connections that did not end in time
+	_ = web.Close() // closes connections that did not end in time
 	s.stopWorking()
 	if failed := group.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {
-		return failed // the reason why, should err only say that work has ended
+		return failed // err may only say that the work has ended
 	}
 	return err
 }
@@ -241,14 +234,14 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 // watchStorage fails when the embedded etcd does.
 func (s *server) watchStorage(working context.Context) error {
 	select {
-	case err := <-s.storage.failed:
+	case err := <-s.storage.Failed:
 		return fmt.Errorf("the embedded etcd failed: %w", err)
 	case <-working.Done():
 		return nil
 	}
 }
 
-// becomeReady waits for the resources to be known, installs those of --crds and says that the server is ready.
+// becomeReady waits until the resources are known, installs the CRDs of --crds, and reports that the server is ready.
 func (s *server) becomeReady(ctx, working context.Context, manifests []manifest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -269,31 +262,29 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	}
 	took := time.Since(s.options.Started).Round(time.Millisecond)
 	_, err := fmt.Fprintf(s.options.Out, "crd-server is ready after %v at %s; use it with: export KUBECONFIG=%s\n",
-		took, serverURL(s.listener), shellQuote(s.dir.Path(kubeconfigFile)))
+		took, serverURL(s.listener), shellQuote(s.dir.Path(certs.KubeconfigFile)))
 	if err != nil {
-		return fmt.Errorf("say that the server is ready: %w", err)
+		return fmt.Errorf("report that the server is ready: %w", err)
 	}
-	// Nothing is said unless systemd has started the process and waits for it.
+	// SdNotify does nothing unless systemd has started the process.
 	if _, err := daemon.SdNotify(true, daemon.SdNotifyReady); err != nil {
-		klog.ErrorS(err, "systemd was not told that the server is ready")
+		klog.ErrorS(err, "Failed to notify systemd that the server is ready")
 	}
 	return nil
 }
 
-// stopServing takes the server out of service: first unready, then without new requests, until those in flight are done
-// or their time is over.
+// stopServing drains the server: it becomes unready, then takes no new requests, and waits until those in flight have
+// ended or have timed out.
 func (s *server) stopServing(working context.Context, web *http.Server) {
-	close(s.drain.stopping)
+	s.drain.Stop()
 	delay := time.NewTimer(s.options.Requests.ShutdownDelay)
 	defer delay.Stop()
 	select {
 	case <-delay.C:
-	case <-working.Done(): // there is nothing left to serve with
+	case <-working.Done(): // something has failed: requests cannot be served any more
 	}
-	close(s.drain.ending)
+	s.drain.End()
 	ctx, cancel := context.WithTimeout(working, s.options.Requests.Timeout)
 	defer cancel()
-	go s.drain.requests.Wait() // refuses further requests on open connections; ends with the requests
-	go s.drain.watches.Wait()
-	_ = web.Shutdown(ctx) // fails when time is over; the caller closes what is left
+	_ = web.Shutdown(ctx) // fails when the time is over; the caller closes the remaining connections
 }

@@ -21,6 +21,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/server/certs"
+	"github.com/crd-server/crd-server/internal/server/etcd"
+	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// readyLine hands over what the server prints.
+// readyLine takes what the server prints.
 type readyLine struct {
 	mu      sync.Mutex // guards printed
 	printed bytes.Buffer
@@ -51,9 +55,9 @@ func (r *readyLine) String() string {
 	return r.printed.String()
 }
 
-// fakeParts stand in for what serves custom resources.
+// fakeParts replaces the parts that serve custom resources.
 func fakeParts(resources http.Handler, synced chan struct{}) composer {
-	return func(_ *Options, stored *storage, _ *guards) (*parts, error) {
+	return func(_ *Options, storage *etcd.Connection, _ *access) (*parts, error) {
 		text := func(s string) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s) })
 		}
@@ -65,11 +69,10 @@ func fakeParts(resources http.Handler, synced chan struct{}) composer {
 			},
 			run:    func(ctx context.Context) error { <-ctx.Done(); return nil },
 			synced: synced,
-			serves: unlabelled().serves,
-			size:   func(string, string) (int, int64) { return 0, 0 },
-			burst:  newBurst(0),
-			storage: func(ctx context.Context) error {
-				_, err := stored.client.Get(ctx, "health")
+			serves: func(*request.RequestInfo) bool { return false },
+			sizes:  func(string, string) (int, int64) { return 0, 0 },
+			ready: func(ctx context.Context) error {
+				_, err := storage.Client.Get(ctx, "health")
 				return err
 			},
 		}, nil
@@ -149,19 +152,19 @@ func (s *testServer) as(name string, groups ...string) (*http.Client, string) {
 	if name == "" {
 		return s.withCertificate(nil)
 	}
-	leaf, _ := clientOf(s.t, pki{dir: &DataDir{path: absolute(s.t, s.options.DataDir)}, now: time.Now}, name, groups...)
+	leaf, _ := clientOf(s.t, s.issuer(), name, groups...)
 	return s.withCertificate(leaf)
 }
 
 // withCertificate returns a client with that certificate, if any, and the server's URL.
-func (s *testServer) withCertificate(leaf *pair) (*http.Client, string) {
+func (s *testServer) withCertificate(leaf *certs.Pair) (*http.Client, string) {
 	s.t.Helper()
 	config := s.admin()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(config.CAData)
 	security := &tls.Config{RootCAs: pool, ServerName: config.ServerName}
 	if leaf != nil {
-		pair, err := tls.LoadX509KeyPair(leaf.certFile, leaf.keyFile)
+		pair, err := tls.LoadX509KeyPair(leaf.CertFile, leaf.KeyFile)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -177,13 +180,21 @@ func (s *testServer) withCertificate(leaf *pair) (*http.Client, string) {
 	return client, config.Host
 }
 
-func absolute(t *testing.T, path string) string {
-	t.Helper()
-	absolute, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
+// issuer returns an issuer with the server's authority and a directory of its own, because the server has locked its
+// own.
+func (s *testServer) issuer() certs.Issuer {
+	s.t.Helper()
+	dir := newDataDir(s.t)
+	for _, name := range []string{"ca.crt", "ca.key"} {
+		content, err := os.ReadFile(filepath.Join(s.options.DataDir, "pki", name))
+		if err == nil {
+			err = dir.Write(content, "pki", name)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
 	}
-	return absolute
+	return certs.Issuer{Dir: dir, Now: time.Now}
 }
 
 // answer is a response that has been read.
@@ -226,6 +237,7 @@ func do(t *testing.T, client *http.Client, method, url string, headers ...string
 }
 
 func TestReadyLine(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(notFound), nil)
 	line := s.line.String()
 	if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
@@ -239,6 +251,7 @@ func TestReadyLine(t *testing.T) {
 }
 
 func TestPermissionsOfWhatIsWritten(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(notFound), nil)
 	for _, file := range []string{"admin.kubeconfig", "lock", "pki/ca.key", "pki/ca.crt", "pki/serving.key", "pki/admin.key"} {
 		info, err := os.Stat(filepath.Join(s.options.DataDir, file))
@@ -260,8 +273,8 @@ func TestPermissionsOfWhatIsWritten(t *testing.T) {
 
 // wrapped changes the parts that a composer makes.
 func wrapped(compose composer, change func(*parts)) composer {
-	return func(o *Options, stored *storage, g *guards) (*parts, error) {
-		p, err := compose(o, stored, g)
+	return func(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
+		p, err := compose(o, storage, a)
 		if err == nil {
 			change(p)
 		}

@@ -40,9 +40,10 @@ func (c *listenedConn) largestRecord() int {
 	return largest
 }
 
-// TestRecordsAreWhole holds that what fits into a record of TLS is one, also on a connection that is new: nobody can do anything with a
-// part of an object.
+// TestRecordsAreWhole holds that what fits into a record of TLS is one, also on a connection that is new: nobody can
+// do anything with a part of an object.
 func TestRecordsAreWhole(t *testing.T) {
+	t.Parallel()
 	const size = 10 << 10
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(strings.Repeat("x", size))) // whether it came is seen below

@@ -22,7 +22,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// newTracing returns what sends spans where a TracingConfiguration says, until lifecycle ends; nil without a file.
+// newTracing returns a provider that sends spans as a TracingConfiguration says, until lifecycle ends; nil without a
+// file.
 func newTracing(lifecycle context.Context, file string) (tracing.TracerProvider, error) {
 	if file == "" {
 		return nil, nil
@@ -31,7 +32,7 @@ func newTracing(lifecycle context.Context, file string) (tracing.TracerProvider,
 	if err != nil {
 		return nil, fmt.Errorf("--tracing-config-file %s: %w", file, err)
 	}
-	// What instruments requests would measure them, too, and keep a series for each.
+	// The instrumentation would also measure requests, and keep a series for each.
 	otel.SetMeterProvider(noopmetric.NewMeterProvider())
 	provider, err := tracing.NewProvider(lifecycle, config, nil, []resource.Option{
 		resource.WithAttributes(semconv.ServiceNameKey.String(componentName)),
@@ -58,7 +59,7 @@ func readTracing(file string) (*tracingapi.TracingConfiguration, error) {
 	return &config.TracingConfiguration, errs.ToAggregate()
 }
 
-// tracerOf returns what libraries are given: a provider that does nothing, if there is none.
+// tracerOf returns the provider for libraries: one that does nothing if there is none.
 func tracerOf(provider tracing.TracerProvider) trace.TracerProvider {
 	if provider == nil {
 		return noop.NewTracerProvider()
@@ -66,14 +67,14 @@ func tracerOf(provider tracing.TracerProvider) trace.TracerProvider {
 	return provider
 }
 
-// lastSpans bounds the time in which what is left of the spans is sent.
+// lastSpans bounds the time for sending the remaining spans.
 const lastSpans = 2 * time.Second
 
-// stopTracing sends what is left of the spans.
-func (g *guards) stopTracing() {
+// stopTracing sends the remaining spans.
+func (a *access) stopTracing() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastSpans)
 	defer cancel()
-	if err := g.tracer.Shutdown(ctx); err != nil {
-		klog.ErrorS(err, "The last spans were not sent")
+	if err := a.tracer.Shutdown(ctx); err != nil {
+		klog.ErrorS(err, "Failed to send the last spans")
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +14,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// Validate names every mistake in o, one line each.
+// Validate returns every mistake in o, one line each.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.DataDir == "" {
@@ -27,7 +25,7 @@ func (o *Options) Validate() error {
 	}
 	for _, mistakes := range [][]error{
 		o.Serving.validate(), o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Audit.Validate(),
-		o.Aggregator.Validate(), o.Etcd.validate(), o.Encryption.Validate(), o.Requests.validate(),
+		o.Aggregator.Validate(), o.Etcd.Validate(), o.Encryption.Validate(), o.Requests.validate(),
 	} {
 		errs = append(errs, mistakes...)
 	}
@@ -90,34 +88,6 @@ func validSAN(san string) bool {
 	return len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
-func (o *EtcdOptions) validate() (errs []error) {
-	for _, server := range o.Servers {
-		u, err := url.Parse(server)
-		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
-			errs = append(errs, fmt.Errorf("--etcd-servers: %q is not of the form http://HOST:PORT or https://HOST:PORT", server))
-		}
-	}
-	if (o.CertFile == "") != (o.KeyFile == "") {
-		errs = append(errs, errors.New("--etcd-certfile and --etcd-keyfile must be given together"))
-	}
-	if len(o.Servers) == 0 && (o.CAFile != "" || o.CertFile != "" || o.KeyFile != "") {
-		errs = append(errs, errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"))
-	}
-	if o.root() == "/" {
-		errs = append(errs, fmt.Errorf("--etcd-prefix must name something, not %q", o.Prefix))
-	}
-	if o.CompactionInterval < 0 {
-		errs = append(errs, fmt.Errorf("--etcd-compaction-interval must not be negative, not %v", o.CompactionInterval))
-	}
-	if o.CheckInterval < 0 {
-		errs = append(errs, fmt.Errorf("--cache-consistency-check-interval must not be negative, not %v", o.CheckInterval))
-	}
-	return errs
-}
-
-// root is the prefix as keys begin with it: with a slash in front and none behind.
-func (o *EtcdOptions) root() string { return path.Join("/", o.Prefix) }
-
 func (o *RequestOptions) validate() (errs []error) {
 	if o.Timeout <= 0 {
 		errs = append(errs, fmt.Errorf("--request-timeout must be positive, not %v", o.Timeout))
@@ -137,7 +107,8 @@ func (o *RequestOptions) validate() (errs []error) {
 	return errs
 }
 
-// emulatedVersion returns nil if none is asked for. As for kube-apiserver, the version may be said to be that of "kube".
+// emulatedVersion returns the version to emulate; nil without one. As with kube-apiserver, it may have the prefix
+// "kube=".
 func (o *Options) emulatedVersion() (*version.Version, error) {
 	if o.EmulatedVersion == "" {
 		return nil, nil
@@ -145,7 +116,7 @@ func (o *Options) emulatedVersion() (*version.Version, error) {
 	return version.ParseMajorMinor(strings.TrimPrefix(o.EmulatedVersion, "kube="))
 }
 
-// unknownFeatures returns the names that no linked library has a gate for, sorted.
+// unknownFeatures returns the names that are no feature gates of the libraries, sorted.
 func unknownFeatures(gates map[string]bool) (unknown []string) {
 	known := utilfeature.DefaultMutableFeatureGate.GetAll()
 	for name := range gates {

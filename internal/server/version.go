@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// apiVersion is the Kubernetes release whose API is served: the one of the k8s.io libraries in go.mod.
+// apiVersion is the Kubernetes release whose API is served: the release of the k8s.io libraries in go.mod.
 const apiVersion = "v1.37.2"
 
 // buildVersion is set by the release build (-ldflags "-X ...internal/server.buildVersion=v0.1.0").
@@ -31,8 +31,8 @@ func VersionLine() string {
 	return fmt.Sprintf("crd-server %s (serves the API of Kubernetes %s)", Version(), apiVersion)
 }
 
-// versionInfo is the answer to /version. Clients compare the Kubernetes version with their own; crd-server's version
-// stands in the build metadata, which takes no part in comparisons.
+// versionInfo returns the response of /version. Clients compare the Kubernetes version with their own, so
+// crd-server's version is in the build metadata, which comparisons ignore.
 func versionInfo() version.Info {
 	info := version.Info{
 		Major: "1", Minor: "37",
@@ -60,7 +60,7 @@ func versionInfo() version.Info {
 	return info
 }
 
-// buildMetadata replaces what semantic versioning does not allow in build metadata.
+// buildMetadata replaces characters that semantic versioning does not allow in build metadata.
 func buildMetadata(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

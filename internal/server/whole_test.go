@@ -29,7 +29,7 @@ func startWhole(t *testing.T, args ...string) *testServer {
 	})
 }
 
-// person sends requests as somebody.
+// person sends requests of one user.
 type person struct {
 	t      *testing.T
 	client *http.Client
@@ -38,14 +38,14 @@ type person struct {
 	headers []string
 }
 
-// person returns one with a client certificate; without a name, one without.
+// person returns a user with a client certificate; without a name it has none.
 func (s *testServer) person(name string, groups ...string) *person {
 	s.t.Helper()
 	client, url := s.as(name, groups...)
 	return &person{t: s.t, client: client, url: url}
 }
 
-// root may do everything.
+// root returns a user of system:masters.
 func (s *testServer) root() *person { return s.person("root", "system:masters") }
 
 // with returns the same person with more headers.
@@ -188,14 +188,14 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-// put puts an object into the cluster.
+// put adds an object to the cluster.
 func (h *host) put(list, object string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.objects[list] = append(h.objects[list], object)
 }
 
-// discover has a path answered so.
+// discover sets the response of a path.
 func (h *host) discover(path, answer string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -41,7 +41,6 @@ func WriteBody(w http.ResponseWriter, req *http.Request, code int, contentType s
 			return err
 		})
 	}
-	followed(req, body)
 	WriteHeader(w, code, contentType)
 	_, err := w.Write(body)
 	return err

@@ -1,0 +1,77 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+)
+
+// Options configures the plugins. Flags have the names and meanings of kube-apiserver's and extension API servers'.
+type Options struct {
+	// ConfigFile is an AdmissionConfiguration. Among others it names the directories with manifests of webhooks and
+	// policies.
+	ConfigFile string
+	// Enable and Disable are names of plugins.
+	Enable, Disable []string
+	// Kubeconfig names the host cluster, whose webhooks, policies and namespaces are used.
+	Kubeconfig string
+}
+
+// order is the order of the plugins.
+var order = []string{
+	lifecycle.PluginName,
+	mutatingpolicy.PluginName,
+	mutatingwebhook.PluginName,
+	validatingpolicy.PluginName,
+	validatingwebhook.PluginName,
+}
+
+// AddFlags adds the flags of o.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.ConfigFile, "admission-control-config-file", o.ConfigFile,
+		"`File` with an AdmissionConfiguration; it can name directories with manifests of webhooks and policies (staticManifestsDir).")
+	fs.StringSliceVar(&o.Enable, "enable-admission-plugins", o.Enable, "Admission plugins to enable besides the default ones, comma separated: "+strings.Join(order, ", ")+".")
+	fs.StringSliceVar(&o.Disable, "disable-admission-plugins", o.Disable, "Admission plugins to disable, comma separated.")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"`File` (a kubeconfig) of the host cluster, whose admission webhooks, policies and namespaces count here too.")
+}
+
+// Validate returns every mistake.
+func (o *Options) Validate() (errs []error) {
+	for flag, names := range map[string][]string{"--enable-admission-plugins": o.Enable, "--disable-admission-plugins": o.Disable} {
+		for _, name := range names {
+			if !slices.Contains(order, name) {
+				errs = append(errs, fmt.Errorf("%s: %q is none of %s", flag, name, strings.Join(order, ", ")))
+			}
+		}
+	}
+	for _, name := range o.Enable {
+		if slices.Contains(o.Disable, name) {
+			errs = append(errs, fmt.Errorf("--enable-admission-plugins and --disable-admission-plugins both name %s", name))
+		}
+	}
+	if slices.Contains(o.Enable, lifecycle.PluginName) && o.Kubeconfig == "" {
+		errs = append(errs, fmt.Errorf("--enable-admission-plugins %s needs --kubeconfig: without a host cluster every namespace exists", lifecycle.PluginName))
+	}
+	return errs
+}
+
+// plugins returns the names of the enabled plugins, in order. The default is all with a host cluster, all but
+// NamespaceLifecycle with a configuration file, and none otherwise.
+func (o *Options) plugins() []string {
+	var names []string
+	for _, name := range order {
+		byDefault := o.Kubeconfig != "" || o.ConfigFile != "" && name != lifecycle.PluginName
+		if slices.Contains(o.Enable, name) || byDefault && !slices.Contains(o.Disable, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

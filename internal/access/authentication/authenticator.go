@@ -1,0 +1,238 @@
+package authentication
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/websocket"
+	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
+	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
+	webhooktoken "k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
+	"k8s.io/client-go/kubernetes"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/access/hostcluster"
+	"github.com/crd-server/crd-server/internal/boundedhttp"
+)
+
+// Config is what an Authenticator needs.
+type Config struct {
+	Options *Options
+	// ClientCAs are the authorities of client certificates, including those of Options.ClientCAFile.
+	ClientCAs dynamiccertificates.CAContentProvider
+	// First is the first authenticator; it may be nil.
+	First authenticator.Request
+	// AnonymousPaths are open to anonymous requests while Options.Anonymous is not set.
+	AnonymousPaths []string
+}
+
+// Authenticator finds the user of a request. It follows its files and its ConfigMap while Run runs.
+type Authenticator struct {
+	authenticator.Request
+	// ClientCAs are the authorities that the TLS handshake names to clients.
+	ClientCAs dynamiccertificates.CAContentProvider
+	// RequestHeaders are the headers of front proxies, which are removed from requests; nil without front proxies.
+	RequestHeaders *authenticatorfactory.RequestHeaderConfig
+	// Audiences are the audiences that tokens must be for.
+	Audiences authenticator.Audiences
+
+	// run follows files and the host cluster; each function ends with its context.
+	run []func(context.Context)
+}
+
+// New makes an authenticator. The work that it starts ends with lifecycle. With a host cluster it reads the cluster's
+// ConfigMap. Errors name the flag that is wrong.
+func New(lifecycle context.Context, config Config) (*Authenticator, error) {
+	o := config.Options
+	a := &Authenticator{Audiences: o.Audiences}
+	client, err := o.Delegated.client()
+	if err != nil {
+		return nil, err
+	}
+	clients, err := a.trust(lifecycle, &config, client)
+	if err != nil {
+		return nil, err
+	}
+	var methods []authenticator.Request
+	if config.First != nil {
+		methods = append(methods, config.First)
+	}
+	a.ClientCAs = clients
+	if a.RequestHeaders != nil {
+		a.ClientCAs = dynamiccertificates.NewUnionCAContentProvider(clients, a.RequestHeaders.CAContentProvider)
+		methods = append(methods, authenticator.WrapAudienceAgnosticRequest(a.Audiences, newFrontProxy(a.RequestHeaders)))
+	}
+	methods = append(methods, authenticator.WrapAudienceAgnosticRequest(a.Audiences, newCertificates(clients)))
+
+	structured, tokens, err := a.tokens(lifecycle, o, client)
+	if err != nil {
+		return nil, err
+	}
+	if len(tokens) > 0 {
+		token := tokencache.New(tokenunion.New(tokens...), true, tokenTTL, 0)
+		methods = append(methods, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
+	}
+	a.Request = group.NewAuthenticatedGroupAdder(union.New(methods...))
+	anonymous, err := o.anonymous(structured, config.AnonymousPaths)
+	if err != nil {
+		return nil, err
+	}
+	if anonymous != nil {
+		// A request with a wrong credential is refused: it is not anonymous.
+		a.Request = union.NewFailOnError(a.Request, anonymous)
+	}
+	return a, nil
+}
+
+// tokenTTL is how long an accepted token is cached. The value is kube-apiserver's.
+const tokenTTL = 10 * time.Second
+
+// Run follows files and the host cluster until ctx is done.
+func (a *Authenticator) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, run := range a.run {
+		running.Go(func() { run(ctx) })
+	}
+	running.Wait()
+	<-ctx.Done()
+}
+
+// trust returns the authorities of client certificates, and sets a.RequestHeaders. Flags have precedence over the
+// host cluster.
+func (a *Authenticator) trust(ctx context.Context, config *Config, client kubernetes.Interface) (clients dynamiccertificates.CAContentProvider, err error) {
+	o := config.Options
+	clients = config.ClientCAs
+	headers, file, err := o.FrontProxy.requestHeaders()
+	if err != nil {
+		return nil, err
+	}
+	if headers != nil {
+		a.RequestHeaders = headers
+		a.run = append(a.run, func(ctx context.Context) { file.Run(ctx, 1) })
+	}
+	if client == nil || o.Delegated.SkipLookup {
+		return clients, nil
+	}
+	found, err := newLookup(client)
+	if err != nil {
+		return nil, err
+	}
+	if err := found.read(ctx); err != nil {
+		if !o.Delegated.TolerateFailure {
+			return nil, err
+		}
+		klog.FromContext(ctx).Error(err, "Starting without the client authorities and front proxies of the host cluster")
+	}
+	if o.ClientCAFile == "" {
+		clients = dynamiccertificates.NewUnionCAContentProvider(clients, found.clientCA)
+		a.run = append(a.run, func(ctx context.Context) { found.clientCA.Run(ctx, 1) })
+	}
+	if a.RequestHeaders == nil {
+		a.RequestHeaders = found.requestHeaders()
+		a.run = append(a.run, func(ctx context.Context) { found.proxyCA.Run(ctx, 1) }, func(ctx context.Context) { found.headers.Run(ctx, 1) })
+	}
+	return clients, nil
+}
+
+// tokens returns the authenticators of tokens, local ones first, and the configuration file if there is one.
+func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kubernetes.Interface) (structured *apiserver.AuthenticationConfiguration, tokens []authenticator.Token, err error) {
+	if o.TokenFile != "" {
+		file, err := tokenfile.NewCSV(o.TokenFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--token-auth-file %s: %w", o.TokenFile, err)
+		}
+		tokens = append(tokens, authenticator.WrapAudienceAgnosticToken(a.Audiences, file))
+	}
+	structured, issued, err := a.issued(lifecycle, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if issued != nil {
+		tokens = append(tokens, issued)
+	}
+	if o.Webhook.ConfigFile != "" {
+		config, err := webhook.LoadKubeconfig(o.Webhook.ConfigFile, nil)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
+		}
+		asked, err := webhooktoken.New(boundedhttp.Bounded(config), o.Webhook.Version, a.Audiences, hostcluster.RetryBackoff())
+		if err != nil {
+			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
+		}
+		tokens = append(tokens, tokencache.New(asked, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL))
+	}
+	if client != nil {
+		reviewed, err := tokenReviews(client, a.Audiences)
+		if err != nil {
+			return nil, nil, err
+		}
+		tokens = append(tokens, tokencache.New(reviewed, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL))
+	}
+	return structured, tokens, nil
+}
+
+// issued returns the authenticator of tokens of issuers, from a configuration file or flags; nil without issuers.
+func (a *Authenticator) issued(lifecycle context.Context, o *Options) (*apiserver.AuthenticationConfiguration, authenticator.Token, error) {
+	switch {
+	case o.ConfigFile != "":
+		config, data, err := readConfig(o.ConfigFile)
+		if err != nil {
+			return nil, nil, err
+		}
+		accepted, err := newIssuers(lifecycle, config.JWT, oidc.AllValidSigningAlgorithms())
+		if err != nil {
+			return nil, nil, fmt.Errorf("--authentication-config %s: %w", o.ConfigFile, err)
+		}
+		a.run = append(a.run, func(ctx context.Context) { accepted.follow(ctx, o.ConfigFile, data) })
+		return config, accepted, nil
+	case o.OIDC.used():
+		jwt, err := o.OIDC.jwt()
+		if err != nil {
+			return nil, nil, err
+		}
+		accepted, err := newIssuers(lifecycle, []apiserver.JWTAuthenticator{jwt}, o.OIDC.SigningAlgs)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--oidc-issuer-url: %w", err)
+		}
+		return nil, accepted, nil
+	}
+	return nil, nil, nil
+}
+
+// anonymous returns the authenticator of anonymous requests; nil if there are none.
+func (o *Options) anonymous(structured *apiserver.AuthenticationConfiguration, paths []string) (authenticator.Request, error) {
+	if structured != nil && structured.Anonymous != nil {
+		if o.Anonymous != cliflag.Unset {
+			return nil, fmt.Errorf("--anonymous-auth and anonymous in --authentication-config exclude each other")
+		}
+		if !structured.Anonymous.Enabled {
+			return nil, nil
+		}
+		return anonymous.NewAuthenticator(structured.Anonymous.Conditions), nil
+	}
+	switch o.Anonymous {
+	case cliflag.True:
+		return anonymous.NewAuthenticator(nil), nil
+	case cliflag.False:
+		return nil, nil
+	}
+	conditions := make([]apiserver.AnonymousAuthCondition, 0, len(paths))
+	for _, path := range paths {
+		conditions = append(conditions, apiserver.AnonymousAuthCondition{Path: path})
+	}
+	return anonymous.NewAuthenticator(conditions), nil
+}

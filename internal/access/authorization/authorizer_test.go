@@ -1,0 +1,213 @@
+package authorization
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+var (
+	admin    = &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
+	jane     = &user.DefaultInfo{Name: "jane", Groups: []string{user.AllAuthenticated}}
+	stranger = &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}
+)
+
+// get is a request for a path, of resource for a resource.
+func get(who user.Info, path string) authorizer.AttributesRecord {
+	return authorizer.AttributesRecord{User: who, Verb: "get", Path: path}
+}
+
+func resource(who user.Info, verb, group, resource string) authorizer.AttributesRecord {
+	return authorizer.AttributesRecord{User: who, Verb: verb, APIGroup: group, Resource: resource, ResourceRequest: true}
+}
+
+func newAuthorizer(t *testing.T, change func(*Options)) *Authorizer {
+	t.Helper()
+	o := NewOptions()
+	if change != nil {
+		change(&o)
+	}
+	if errs := o.Validate(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	a, err := New(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func allows(t *testing.T, a *Authorizer, request authorizer.AttributesRecord) bool {
+	t.Helper()
+	decision, _, err := a.Authorize(t.Context(), request)
+	if err != nil {
+		t.Error(err)
+	}
+	return decision == authorizer.DecisionAllow
+}
+
+func TestBuiltInRules(t *testing.T) {
+	t.Parallel()
+	a := newAuthorizer(t, nil)
+	for name, test := range map[string]struct {
+		request authorizer.AttributesRecord
+		want    bool
+	}{
+		"masters may do everything":    {resource(admin, "delete", "example.com", "things"), true},
+		"others may not":               {resource(jane, "get", "example.com", "things"), false},
+		"health is open":               {get(stranger, "/readyz"), true},
+		"one check is not":             {get(stranger, "/readyz/etcd"), false},
+		"discovery":                    {get(jane, "/apis/example.com/v1"), true},
+		"discovery by a stranger":      {get(stranger, "/apis"), false},
+		"OpenAPI":                      {get(jane, "/openapi/v3/apis/example.com/v1"), true},
+		"metrics":                      {get(jane, "/metrics"), false},
+		"a review of oneself":          {resource(jane, "create", "authorization.k8s.io", "selfsubjectaccessreviews"), true},
+		"who am I":                     {resource(jane, "create", "authentication.k8s.io", "selfsubjectreviews"), true},
+		"a review by a stranger":       {resource(stranger, "create", "authentication.k8s.io", "selfsubjectreviews"), false},
+		"a review of another user":     {resource(jane, "create", "authorization.k8s.io", "subjectaccessreviews"), false},
+		"reviews cannot be read":       {resource(jane, "get", "authentication.k8s.io", "selfsubjectreviews"), false},
+		"a request without a user":     {authorizer.AttributesRecord{Verb: "get", Path: "/apis"}, false},
+		"a write of a discovery path":  {authorizer.AttributesRecord{User: jane, Verb: "post", Path: "/apis"}, false},
+		"resources are not paths":      {resource(jane, "get", "", "api"), false},
+		"masters may read any path":    {get(admin, "/metrics"), true},
+		"health of an authenticated":   {get(jane, "/livez"), true},
+		"the index is not discovery":   {get(jane, "/"), false},
+		"version, with and without /":  {get(jane, "/version/"), true},
+		"a path that begins similarly": {get(jane, "/versions"), false},
+	} {
+		if got := allows(t, a, test.request); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	request := resource(jane, "get", "example.com", "things")
+	for _, test := range []struct {
+		modes []string
+		want  bool
+	}{{nil, false}, {[]string{ModeAlwaysAllow}, true}, {[]string{ModeAlwaysDeny}, false}, {[]string{ModeAlwaysAllow, ModeAlwaysDeny}, true}} {
+		a := newAuthorizer(t, func(o *Options) { o.Modes = test.modes })
+		if got := allows(t, a, request); got != test.want {
+			t.Errorf("%v: %v", test.modes, got)
+		}
+		if !allows(t, a, get(stranger, "/healthz")) {
+			t.Errorf("%v: health is refused", test.modes)
+		}
+	}
+}
+
+// startWebhook starts a webhook that allows jane everything, and returns its kubeconfig.
+func startWebhook(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var review authorizationv1.SubjectAccessReview
+		if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		review.Status.Allowed = review.Spec.User == "jane"
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(&review)
+	}))
+	t.Cleanup(server.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL}
+	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it"}
+	config.CurrentContext = "it"
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+func TestWebhookDecides(t *testing.T) {
+	t.Parallel()
+	kubeconfig := startWebhook(t)
+	john := &user.DefaultInfo{Name: "john", Groups: []string{user.AllAuthenticated}}
+	file := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(file, []byte(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration","authorizers":[
+{"type":"Webhook","name":"it","webhook":{"timeout":"3s","failurePolicy":"Deny","subjectAccessReviewVersion":"v1",
+"matchConditionSubjectAccessReviewVersion":"v1","connectionInfo":{"type":"KubeConfigFile","kubeConfigFile":"`+kubeconfig+`"}}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]*Authorizer{
+		"flags": newAuthorizer(t, func(o *Options) {
+			o.Modes, o.WebhookConfigFile, o.WebhookVersion = []string{ModeWebhook}, kubeconfig, "v1"
+		}),
+		"file": newAuthorizer(t, func(o *Options) { o.ConfigFile = file }),
+	} {
+		if !allows(t, a, resource(jane, "get", "example.com", "things")) || allows(t, a, resource(john, "get", "example.com", "things")) {
+			t.Errorf("%s: the decision is not the webhook's", name)
+		}
+		if !allows(t, a, resource(admin, "get", "example.com", "things")) {
+			t.Errorf("%s: the administrator is refused", name)
+		}
+	}
+}
+
+func TestRulesFor(t *testing.T) {
+	t.Parallel()
+	a := newAuthorizer(t, nil)
+	resources, paths, incomplete, err := a.RulesFor(t.Context(), jane, "default")
+	if err != nil || incomplete || len(resources) != len(selfReviews) {
+		t.Errorf("%v, %v, %v, %v", resources, paths, incomplete, err)
+	}
+	for _, rule := range resources { // the rules agree with the decisions
+		if !allows(t, a, resource(jane, rule.GetVerbs()[0], rule.GetAPIGroups()[0], rule.GetResources()[0])) {
+			t.Errorf("refuses %v", rule)
+		}
+	}
+	resources, _, _, _ = a.RulesFor(t.Context(), admin, "default")
+	if !slices.Contains(resources, authorizer.ResourceRuleInfo(everyResource)) {
+		t.Errorf("the administrator's rules are %v", resources)
+	}
+	resources, paths, _, _ = a.RulesFor(t.Context(), stranger, "default")
+	if len(resources) != 0 || len(paths) != 1 {
+		t.Errorf("a stranger's rules are %v, %v", resources, paths)
+	}
+	asking := newAuthorizer(t, func(o *Options) { o.Modes, o.WebhookConfigFile = []string{ModeWebhook}, startWebhook(t) })
+	if _, _, incomplete, _ := asking.RulesFor(t.Context(), jane, "default"); !incomplete {
+		t.Error("with a webhook the rules are said to be complete")
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*Options){
+		`--authorization-mode: "RBAC" is none of AlwaysAllow, AlwaysDeny, Webhook`:             func(o *Options) { o.Modes = []string{"RBAC"} },
+		"--authorization-mode names AlwaysDeny twice":                                          func(o *Options) { o.Modes = []string{ModeAlwaysDeny, ModeAlwaysDeny} },
+		"--authorization-mode Webhook and --authorization-webhook-config-file need each other": func(o *Options) { o.Modes = []string{ModeWebhook} },
+		"--authorization-config and --authorization-mode exclude each other":                   func(o *Options) { o.Modes, o.ConfigFile = []string{ModeAlwaysAllow}, "file" },
+		`--authorization-webhook-version must be v1 or v1beta1, not "v2"`:                      func(o *Options) { o.WebhookVersion = "v2" },
+	} {
+		o := NewOptions()
+		change(&o)
+		if errs := o.Validate(); len(errs) != 1 || errs[0].Error() != want {
+			t.Errorf("%v, want %s", errs, want)
+		}
+	}
+	for _, change := range []func(*Options){
+		func(o *Options) { o.ConfigFile = "/nowhere" },
+		func(o *Options) { o.Kubeconfig = "/nowhere" },
+		func(o *Options) { o.Modes, o.WebhookConfigFile = []string{ModeWebhook}, "/nowhere" },
+		func(o *Options) { o.AlwaysAllowPaths = []string{"/a*b"} },
+	} {
+		o := NewOptions()
+		change(&o)
+		if _, err := New(&o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+	}
+}

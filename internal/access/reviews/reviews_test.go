@@ -1,0 +1,156 @@
+package reviews
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// decider allows what its name says, and keeps the last request.
+type decider struct{ last authorizer.Attributes }
+
+func (d *decider) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	d.last = a
+	switch a.GetUser().GetName() {
+	case "allowed":
+		return authorizer.DecisionAllow, "because", nil
+	case "denied":
+		return authorizer.DecisionDeny, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+func (d *decider) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(d.Authorize(ctx, a))
+}
+
+func (d *decider) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+func (d *decider) RulesFor(context.Context, user.Info, string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	return []authorizer.ResourceRuleInfo{&authorizer.DefaultResourceRuleInfo{Verbs: []string{"get"}, APIGroups: []string{"g"}, Resources: []string{"r"}}},
+		nil, true, nil
+}
+
+var infos = &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+// send sends a request of user "allowed" and returns the code and the body.
+func send(t *testing.T, d *decider, method, path, body string) (int, string) {
+	t.Helper()
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	info, err := infos.NewRequestInfo(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := request.WithRequestInfo(req.Context(), info)
+	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: "allowed", UID: "7", Groups: []string{"shop"}, Extra: map[string][]string{"k": {"v"}}})
+	w := httptest.NewRecorder()
+	New(d, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })).ServeHTTP(w, req.WithContext(ctx))
+	return w.Code, w.Body.String()
+}
+
+const (
+	authentication = "/apis/authentication.k8s.io/v1/"
+	authorization  = "/apis/authorization.k8s.io/v1/"
+)
+
+// reviewOf returns the JSON of a review.
+func reviewOf(kind, spec string) string {
+	group := "authorization.k8s.io"
+	if kind == "SelfSubjectReview" {
+		group = "authentication.k8s.io"
+	}
+	return `{"apiVersion":"` + group + `/v1","kind":"` + kind + `","spec":` + spec + `}`
+}
+
+func TestReviews(t *testing.T) {
+	t.Parallel()
+	const things = `"resourceAttributes":{"verb":"get","group":"example.com","resource":"things","namespace":"default"}`
+	for name, test := range map[string]struct {
+		path, body, status string
+	}{
+		"who am I": {authentication + "selfsubjectreviews", `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`,
+			`{"userInfo":{"username":"allowed","uid":"7","groups":["shop"],"extra":{"k":["v"]}}}`},
+		"may I": {authorization + "selfsubjectaccessreviews", reviewOf("SelfSubjectAccessReview", `{`+things+`}`),
+			`{"allowed":true,"reason":"because"}`},
+		"may I read a path": {authorization + "selfsubjectaccessreviews", reviewOf("SelfSubjectAccessReview", `{"nonResourceAttributes":{"verb":"get","path":"/metrics"}}`),
+			`{"allowed":true,"reason":"because"}`},
+		"may another user": {authorization + "subjectaccessreviews", reviewOf("SubjectAccessReview", `{"user":"denied",`+things+`}`),
+			`{"allowed":false,"denied":true}`},
+		"may an unknown user": {authorization + "subjectaccessreviews", reviewOf("SubjectAccessReview", `{"user":"unknown",`+things+`}`),
+			`{"allowed":false}`},
+		"may another user in the namespace": {authorization + "namespaces/default/localsubjectaccessreviews", reviewOf("LocalSubjectAccessReview", `{"user":"allowed",`+things+`}`),
+			`{"allowed":true,"reason":"because"}`},
+		"rules": {authorization + "selfsubjectrulesreviews", reviewOf("SelfSubjectRulesReview", `{"namespace":"default"}`),
+			`{"resourceRules":[{"verbs":["get"],"apiGroups":["g"],"resources":["r"]}],"nonResourceRules":[],"incomplete":true}`},
+		"a selector that cannot be parsed": {authorization + "selfsubjectaccessreviews",
+			reviewOf("SelfSubjectAccessReview", `{"resourceAttributes":{"verb":"list","resource":"things","labelSelector":{"rawSelector":"a in"}}}`),
+			`{"allowed":true,"reason":"because","evaluationError":"spec.resourceAttributes.labelSelector ignored due to parse error"}`},
+	} {
+		code, body := send(t, &decider{}, http.MethodPost, test.path, test.body)
+		var got struct{ Status json.RawMessage }
+		if err := json.Unmarshal([]byte(body), &got); err != nil || code != http.StatusCreated || string(got.Status) != test.status {
+			t.Errorf("%s: %d %s, want status %s", name, code, body, test.status)
+		}
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	t.Parallel()
+	var d decider
+	spec := `{"user":"jane","groups":["shop"],"resourceAttributes":{"verb":"list","group":"example.com","resource":"things","subresource":"status","name":"one",
+"fieldSelector":{"requirements":[{"key":"metadata.name","operator":"In","values":["one"]},{"key":"x","operator":"Exists"}]},
+"labelSelector":{"requirements":[{"key":"a","operator":"In","values":["b","c"]}]}}}`
+	code, body := send(t, &d, http.MethodPost, authorization+"subjectaccessreviews", reviewOf("SubjectAccessReview", spec))
+	if code != http.StatusCreated || !strings.Contains(body, `"evaluationError":"spec.resourceAttributes.fieldSelector partially ignored due to parse error"`) {
+		t.Errorf("%d %s", code, body)
+	}
+	a := d.last
+	if a.GetUser().GetName() != "jane" || a.GetUser().GetGroups()[0] != "shop" || a.GetVerb() != "list" || a.GetAPIVersion() != "*" ||
+		a.GetSubresource() != "status" || a.GetName() != "one" || !a.IsResourceRequest() {
+		t.Errorf("%+v", a)
+	}
+	if fields, err := a.GetFieldSelector(); len(fields) != 1 || fields[0].Value != "one" || err == nil {
+		t.Errorf("field selector %v, %v", fields, err)
+	}
+	if labels, err := a.GetLabelSelector(); len(labels) != 1 || labels[0].String() != "a in (b,c)" || err != nil {
+		t.Errorf("label selector %v, %v", labels, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		method, path, body string
+		code               int
+		message            string
+	}{
+		"another method":  {http.MethodGet, authorization + "selfsubjectaccessreviews", "", http.StatusMethodNotAllowed, ""},
+		"nothing":         {http.MethodPost, authorization + "selfsubjectaccessreviews", reviewOf("SelfSubjectAccessReview", `{}`), http.StatusUnprocessableEntity, "exactly one of"},
+		"two":             {http.MethodPost, authorization + "selfsubjectaccessreviews", reviewOf("SelfSubjectAccessReview", `{"resourceAttributes":{},"nonResourceAttributes":{}}`), http.StatusUnprocessableEntity, "in combination"},
+		"no user":         {http.MethodPost, authorization + "subjectaccessreviews", reviewOf("SubjectAccessReview", `{"resourceAttributes":{}}`), http.StatusUnprocessableEntity, "at least one of user or group"},
+		"no namespace":    {http.MethodPost, authorization + "selfsubjectrulesreviews", reviewOf("SelfSubjectRulesReview", `{}`), http.StatusBadRequest, "no namespace on request"},
+		"namespaces":      {http.MethodPost, authorization + "namespaces/a/localsubjectaccessreviews", reviewOf("LocalSubjectAccessReview", `{"user":"u","resourceAttributes":{"namespace":"b"}}`), http.StatusUnprocessableEntity, "must match metadata.namespace"},
+		"local path":      {http.MethodPost, authorization + "namespaces/a/localsubjectaccessreviews", reviewOf("LocalSubjectAccessReview", `{"user":"u","nonResourceAttributes":{}}`), http.StatusUnprocessableEntity, "disallowed on this kind of request"},
+		"another kind":    {http.MethodPost, authorization + "subjectaccessreviews", reviewOf("SelfSubjectReview", `{}`), http.StatusBadRequest, "SelfSubjectReview"},
+		"no JSON":         {http.MethodPost, authorization + "subjectaccessreviews", `{`, http.StatusBadRequest, ""},
+		"too large":       {http.MethodPost, authorization + "subjectaccessreviews", strings.Repeat(" ", maxBody+1), http.StatusRequestEntityTooLarge, "limit is 3145728"},
+		"a name":          {http.MethodPost, authorization + "subjectaccessreviews/x", "{}", http.StatusTeapot, ""},
+		"a wrong scope":   {http.MethodPost, authorization + "namespaces/a/subjectaccessreviews", "{}", http.StatusTeapot, ""},
+		"other resources": {http.MethodPost, "/apis/example.com/v1/things", "{}", http.StatusTeapot, ""},
+	} {
+		if code, body := send(t, &decider{}, test.method, test.path, test.body); code != test.code || !strings.Contains(body, test.message) {
+			t.Errorf("%s: %d %s", name, code, body)
+		}
+	}
+}

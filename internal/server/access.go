@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/component-base/tracing"
+
+	"github.com/crd-server/crd-server/internal/access/admission"
+	"github.com/crd-server/crd-server/internal/access/audit"
+	"github.com/crd-server/crd-server/internal/access/authentication"
+	"github.com/crd-server/crd-server/internal/access/authorization"
+	"github.com/crd-server/crd-server/internal/encryption"
+)
+
+// access is what flags configure between clients and the storage: authentication, authorization, admission, audit,
+// encryption, tracing.
+type access struct {
+	authorizer *authorization.Authorizer
+	audit      *audit.Audit
+	// encryption is nil if nothing is encrypted.
+	encryption *encryption.Transformer
+	// tracer is nil if nothing is traced.
+	tracer tracing.TracerProvider
+
+	// The fields below need the generated certificates and the server's own handler; complete sets them.
+
+	authenticator *authentication.Authenticator
+	// admission is nil if all objects are admitted.
+	admission *admission.Admission
+	// trust is the file with the authority by which clients recognise the server.
+	trust string
+}
+
+// newAccess makes what depends on files only, before the server writes anything or listens. The work that it starts
+// ends with lifecycle.
+func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
+	a = &access{}
+	if a.authorizer, err = authorization.New(&o.Authorization); err != nil {
+		return nil, err
+	}
+	if a.encryption, err = encryption.New(lifecycle, &o.Encryption, o.Etcd.Root(), componentName); err != nil {
+		return nil, err
+	}
+	if a.tracer, err = newTracing(lifecycle, o.TracingFile); err != nil {
+		return nil, err
+	}
+	a.audit, err = audit.New(&o.Audit)
+	return a, err
+}
+
+// complete makes the rest. own passes requests on to the server's handler when that exists.
+func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynamiccertificates.CAContentProvider, own http.Handler) (err error) {
+	a.authenticator, err = authentication.New(lifecycle, authentication.Config{
+		Options:        &o.Authentication,
+		ClientCAs:      clientCAs,
+		First:          ownRequests,
+		AnonymousPaths: healthPaths,
+	})
+	if err != nil {
+		return err
+	}
+	a.admission, err = admission.New(lifecycle, admission.Config{
+		Options:    &o.Admission,
+		Authorizer: a.authorizer,
+		OpenAPI:    inProcess{own},
+		Tracer:     tracerOf(a.tracer),
+		ID:         componentName,
+	})
+	return err
+}
+
+// run follows changes of files and of host clusters until ctx is done.
+func (a *access) run(ctx context.Context) {
+	group := errgroup.Group{}
+	group.Go(func() error { a.authenticator.Run(ctx); return nil })
+	group.Go(func() error { a.authorizer.Run(ctx); return nil })
+	if a.encryption != nil {
+		group.Go(func() error { a.encryption.Run(ctx); return nil })
+	}
+	if a.admission != nil {
+		group.Go(func() error { a.admission.Run(ctx); return nil })
+	}
+	_ = group.Wait() // no function of the group fails
+	if a.tracer != nil {
+		a.stopTracing()
+	}
+}

@@ -1,0 +1,121 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/crd-server/crd-server/internal/server/datadir"
+)
+
+// Config holds what flags say about certificates.
+type Config struct {
+	// BindAddress and SANs are names of the generated serving certificate.
+	BindAddress net.IP
+	SANs        []string
+	// CertFile and KeyFile replace the generated serving certificate.
+	CertFile, KeyFile string
+	// ClientCAFile holds further authorities of client certificates.
+	ClientCAFile string
+}
+
+// Identity names the files with the server's certificates and authorities. Their content may change while the server
+// runs.
+type Identity struct {
+	// CertFile and KeyFile are the serving certificate.
+	CertFile, KeyFile string
+	// ClientCAFiles hold the authorities of client certificates.
+	ClientCAFiles []string
+	// TrustFile holds the authority by which clients recognise the server.
+	TrustFile string
+	// Admin is the client certificate of the admin kubeconfig.
+	Admin *Pair
+}
+
+// CheckFiles reads the certificates that flags name. It writes nothing.
+func (c *Config) CheckFiles() error {
+	if c.CertFile != "" {
+		if _, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile); err != nil {
+			return fmt.Errorf("--tls-cert-file %s with --tls-private-key-file %s: certificate is unreadable: %w", c.CertFile, c.KeyFile, err)
+		}
+	}
+	if file := c.ClientCAFile; file != "" {
+		if _, err := ReadPool(file); err != nil {
+			return fmt.Errorf("--client-ca-file %s: certificate is unreadable: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// NewIdentity creates or renews the generated certificates. Files given by flags take their place.
+func NewIdentity(c *Config, dir *datadir.Dir, now func() time.Time) (*Identity, error) {
+	issuer := Issuer{Dir: dir, Now: now}
+	authority, err := issuer.Authority()
+	if err != nil {
+		return nil, err
+	}
+	admin, err := issuer.Leaf("admin", &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "crd-server-admin", Organization: []string{user.SystemPrivilegedGroup}},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, authority)
+	if err != nil {
+		return nil, err
+	}
+	id := &Identity{Admin: admin, ClientCAFiles: []string{authority.CertFile}}
+	if file := c.ClientCAFile; file != "" {
+		id.ClientCAFiles = append(id.ClientCAFiles, file)
+	}
+	if c.CertFile != "" {
+		id.CertFile, id.KeyFile, id.TrustFile = c.CertFile, c.KeyFile, c.CertFile
+		return id, nil
+	}
+	names, addresses := c.subjectAlternativeNames()
+	serving, err := issuer.Leaf("serving", &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "crd-server"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    names,
+		IPAddresses: addresses,
+	}, authority)
+	if err != nil {
+		return nil, err
+	}
+	id.CertFile, id.KeyFile, id.TrustFile = serving.CertFile, serving.KeyFile, authority.CertFile
+	return id, nil
+}
+
+// subjectAlternativeNames returns the names and addresses by which clients may reach the server.
+func (c *Config) subjectAlternativeNames() (names []string, addresses []net.IP) {
+	names = []string{"localhost"}
+	addresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	add := func(ip net.IP) {
+		if !ip.IsUnspecified() && !slices.ContainsFunc(addresses, ip.Equal) {
+			addresses = append(addresses, ip)
+		}
+	}
+	add(c.BindAddress)
+	for _, san := range c.SANs {
+		if ip := net.ParseIP(san); ip != nil {
+			add(ip)
+		} else if !slices.Contains(names, san) {
+			names = append(names, san)
+		}
+	}
+	return names, addresses
+}
+
+// ReadPool reads a PEM file of certificate authorities.
+func ReadPool(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return cert.NewPoolFromBytes(pem)
+}

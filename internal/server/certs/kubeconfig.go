@@ -1,0 +1,63 @@
+package certs
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/crd-server/crd-server/internal/server/datadir"
+)
+
+// KubeconfigFile is the name of the admin kubeconfig in the data directory.
+const KubeconfigFile = "admin.kubeconfig"
+
+// WriteKubeconfig writes the admin kubeconfig for the server at the URL. It contains the certificates themselves.
+func WriteKubeconfig(dir *datadir.Dir, id *Identity, server string) error {
+	trust, err := os.ReadFile(id.TrustFile)
+	if err != nil {
+		return fmt.Errorf("certificate %s is unreadable: %w", id.TrustFile, datadir.Cause(err))
+	}
+	certificate, err := os.ReadFile(id.Admin.CertFile)
+	if err != nil {
+		return fmt.Errorf("certificate %s is unreadable: %w", id.Admin.CertFile, datadir.Cause(err))
+	}
+	key, err := os.ReadFile(id.Admin.KeyFile)
+	if err != nil {
+		return fmt.Errorf("private key %s is unreadable: %w", id.Admin.KeyFile, datadir.Cause(err))
+	}
+	const name = "crd-server"
+	content, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{name: {
+			Server:                   server,
+			CertificateAuthorityData: trust,
+			TLSServerName:            id.serverName(server),
+		}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
+			ClientCertificateData: certificate,
+			ClientKeyData:         key,
+		}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	})
+	if err != nil {
+		return fmt.Errorf("encode the admin kubeconfig: %w", err)
+	}
+	return dir.Write(content, KubeconfigFile)
+}
+
+// serverName returns the name that clients have to ask for if the serving certificate, given by a flag, is not valid
+// for the address in the URL, and "" if it is valid.
+func (id *Identity) serverName(server string) string {
+	certificate, err := ReadCertificate(id.CertFile)
+	if err != nil {
+		return ""
+	}
+	u, err := url.Parse(server)
+	if err != nil || certificate.VerifyHostname(u.Hostname()) == nil || len(certificate.DNSNames) == 0 {
+		return ""
+	}
+	return certificate.DNSNames[0]
+}

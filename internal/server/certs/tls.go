@@ -1,0 +1,75 @@
+package certs
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+
+	"github.com/crd-server/crd-server/internal/server/datadir"
+)
+
+// TLS is the TLS configuration of the server. It follows changes of the files with certificates and authorities.
+type TLS struct {
+	// Config is the configuration of the listener.
+	Config *tls.Config
+	// watchers read files again when they change.
+	watchers []dynamiccertificates.ControllerRunner
+	serving  *dynamiccertificates.DynamicServingCertificateController
+}
+
+// ReadAuthorities reads the authorities of client certificates. The watchers read their files again when they change;
+// see NewTLS.
+func ReadAuthorities(id *Identity) (dynamiccertificates.CAContentProvider, []dynamiccertificates.ControllerRunner, error) {
+	var (
+		authorities []dynamiccertificates.CAContentProvider
+		watchers    []dynamiccertificates.ControllerRunner
+	)
+	for _, file := range id.ClientCAFiles {
+		authority, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", file)
+		if err != nil {
+			return nil, nil, fmt.Errorf("certificate %s is unreadable: %w", file, datadir.Cause(err))
+		}
+		authorities, watchers = append(authorities, authority), append(watchers, authority)
+	}
+	return dynamiccertificates.NewUnionCAContentProvider(authorities...), watchers, nil
+}
+
+// NewTLS returns the configuration that serves the certificate of id and asks clients for certificates of the
+// authorities.
+func NewTLS(id *Identity, clientCAs dynamiccertificates.CAContentProvider, watchers []dynamiccertificates.ControllerRunner) (*TLS, error) {
+	certificate, err := dynamiccertificates.NewDynamicServingContentFromFiles("serving-cert", id.CertFile, id.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.CertFile, datadir.Cause(err))
+	}
+	base := &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+		// By default crypto/tls begins with records of the size of a packet. Clients need whole objects, which then
+		// cost several records.
+		DynamicRecordSizingDisabled: true,
+		// The authenticator verifies client certificates, so that a refused client gets a Status.
+		ClientAuth: tls.RequestClientCert,
+	}
+	s := &TLS{
+		watchers: append(watchers, certificate),
+		serving:  dynamiccertificates.NewDynamicServingCertificateController(base, clientCAs, certificate, nil, nil),
+	}
+	clientCAs.AddListener(s.serving)
+	certificate.AddListener(s.serving)
+	if err := s.serving.RunOnce(); err != nil {
+		return nil, fmt.Errorf("certificate %s is unusable: %w", id.CertFile, err)
+	}
+	s.Config = base.Clone()
+	s.Config.GetConfigForClient = s.serving.GetConfigForClient
+	return s, nil
+}
+
+// Run follows changes of the files until ctx is done.
+func (s *TLS) Run(ctx context.Context) {
+	for _, watcher := range s.watchers {
+		go watcher.Run(ctx, 1)
+	}
+	s.serving.Run(1, ctx.Done())
+}

@@ -1,0 +1,112 @@
+// Package datadir is the directory in which a server keeps its certificates, the admin kubeconfig and the embedded
+// etcd. Begin at Open.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+)
+
+// Dir is a directory that only this process writes to, until Close.
+type Dir struct {
+	path string // absolute
+	lock *fileutil.LockedFile
+}
+
+// errLocked: another process uses the data directory.
+var errLocked = errors.New("is locked by another process")
+
+// Open creates the directory if it is missing, and locks it.
+func Open(path string) (*Dir, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("data dir %s: %w", path, err)
+	}
+	if err := os.MkdirAll(absolute, 0o700); err != nil {
+		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
+	}
+	lock, err := fileutil.TryLockFile(filepath.Join(absolute, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		return nil, fmt.Errorf("data dir %s %w", path, errLocked)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
+	}
+	dir := &Dir{path: absolute, lock: lock}
+	if err := dir.checkDatabase(); err != nil {
+		_ = dir.Close()
+		return nil, fmt.Errorf("data dir %s %w", path, err)
+	}
+	return dir, nil
+}
+
+// checkDatabase returns an error if another process, such as an etcd started by hand, has the database open: the
+// embedded etcd would wait for it without end.
+func (d *Dir) checkDatabase() error {
+	file := d.Path("etcd", "member", "snap", "db")
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	// A reader shares the lock with other readers but not with a writer, and changes nothing.
+	db, err := bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true, Timeout: 1})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return errLocked
+	}
+	if err != nil {
+		return fmt.Errorf("holds an unreadable database: %w", Cause(err))
+	}
+	return db.Close()
+}
+
+// Path returns the absolute path of a file in the directory.
+func (d *Dir) Path(names ...string) string {
+	return filepath.Join(append([]string{d.path}, names...)...)
+}
+
+// Write replaces the named file as a whole. Only the owner can read it.
+func (d *Dir) Write(content []byte, names ...string) error {
+	if err := replaceFile(d.Path(names...), content); err != nil {
+		return fmt.Errorf("data dir %s is not writable: %w", d.path, Cause(err))
+	}
+	return nil
+}
+
+func replaceFile(file string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // fails after the rename
+	_, err = temporary.Write(content)
+	if err == nil {
+		err = temporary.Sync()
+	}
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), file)
+}
+
+// Close unlocks the directory.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// Cause strips the operation and the path from an error of package os, for messages that name both already.
+func Cause(err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/proxy/grpcproxy/adapter"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// Connection is a connection to etcd.
+type Connection struct {
+	Client *clientv3.Client
+	// NewWatcher returns an etcd watcher with streams of its own; nil for an external etcd.
+	NewWatcher func() clientv3.Watcher
+	// Failed receives the error when the embedded etcd gives up; nil for an external one.
+	Failed <-chan error
+	// Close closes the client, and stops the embedded etcd.
+	Close func()
+}
+
+// maxRequestBytes bounds one write to the embedded etcd. It allows objects of 3 MiB with their encoding.
+const maxRequestBytes = 4 << 20
+
+// StartEmbedded runs an etcd with one member in this process. It opens no port: only the returned client reaches it.
+func StartEmbedded(ctx context.Context, dir string) (*Connection, error) {
+	server, err := embed.StartEtcd(embeddedConfig(dir))
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
+	}
+	select {
+	case <-server.Server.ReadyNotify():
+	case err := <-server.Err():
+		server.Close()
+		return nil, fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
+	case <-ctx.Done():
+		server.Close()
+		return nil, ctx.Err()
+	}
+	client := v3client.New(server.Server)
+	newWatcher := func() clientv3.Watcher {
+		return clientv3.NewWatchFromWatchClient(adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server.Server)), client)
+	}
+	return &Connection{Client: client, NewWatcher: newWatcher, Failed: server.Err(), Close: func() {
+		_ = client.Close() // an in-process client has no connection whose closing could fail
+		server.Close()
+	}}, nil
+}
+
+func embeddedConfig(dir string) *embed.Config {
+	c := embed.NewConfig()
+	c.Name = "crd-server"
+	c.Dir = dir
+	// There are no other members and no outside clients, hence no listeners. The peer URL only names the member. It
+	// must never change, because the member's identity in the data is derived from it.
+	c.ListenPeerUrls, c.ListenClientUrls, c.AdvertiseClientUrls = nil, nil, nil
+	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "crd-server.invalid:2380"}}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.EnableGRPCGateway = false
+	// A single member waits for nobody: with short ticks it elects itself sooner.
+	c.TickMs, c.ElectionMs = 10, 100
+	// No followers can lag, so few applied entries need to stay in memory.
+	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
+	// Each start reads all remaining files of the log twice. etcd never removes files that are newer than the last
+	// snapshot.
+	c.MaxWalFiles = 2
+	wal.SegmentSizeBytes = 16 << 20
+	c.MaxRequestBytes = maxRequestBytes
+	c.QuotaBackendBytes = 8 << 30
+	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
+	return c
+}
+
+// logger logs only what etcd cannot recover from. Callers see all other errors.
+func logger() *zap.Logger {
+	c := zap.NewProductionConfig()
+	c.Level = zap.NewAtomicLevelAt(zapcore.DPanicLevel)
+	logger, err := c.Build()
+	if err != nil {
+		return zap.NewNop()
+	}
+	return logger
+}

@@ -1,0 +1,151 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"k8s.io/client-go/util/cert"
+)
+
+const (
+	// startTimeout bounds how long the server waits at start for an etcd that does not answer.
+	startTimeout = 5 * time.Second
+	// These are the values of kube-apiserver.
+	dialTimeout      = 20 * time.Second
+	keepAlive        = 30 * time.Second
+	keepAliveTimeout = 10 * time.Second
+	// window is the size of gRPC's receive windows. With fixed windows gRPC does not send pings to measure the
+	// bandwidth.
+	window = 8 << 20
+)
+
+// Connect connects to an external cluster, and waits until it answers.
+func Connect(ctx context.Context, o *Options) (*Connection, error) {
+	security, err := o.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:            o.Servers,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    keepAlive,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		TLS:                  security,
+		DialOptions:          []grpc.DialOption{grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window)},
+		Logger:               zap.NewNop(), // it would only repeat the errors that calls return
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--etcd-servers %s: %w", strings.Join(o.Servers, ","), err)
+	}
+	if err := waitUntilAnswers(ctx, client, o, security); err != nil {
+		_ = client.Close() // nothing was sent over it
+		return nil, fmt.Errorf("etcd is unreachable at %s: %w", strings.Join(o.Servers, ","), err)
+	}
+	return &Connection{Client: client, Close: func() { _ = client.Close() }}, nil
+}
+
+// tlsConfig returns nil unless a flag or an https URL asks for TLS.
+func (o *Options) tlsConfig() (*tls.Config, error) {
+	wanted := o.CAFile != "" || o.CertFile != ""
+	for _, server := range o.Servers {
+		wanted = wanted || strings.HasPrefix(server, "https://")
+	}
+	if !wanted {
+		return nil, nil
+	}
+	files := transport.TLSInfo{CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile}
+	if o.CAFile != "" {
+		if err := checkAuthorities(o.CAFile); err != nil {
+			return nil, fmt.Errorf("--etcd-cafile %s: certificate is unreadable: %w", o.CAFile, err)
+		}
+	}
+	config, err := files.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--etcd-certfile %s with --etcd-keyfile %s: certificate is unreadable: %w", o.CertFile, o.KeyFile, err)
+	}
+	return config, nil
+}
+
+// checkAuthorities reads a file of certificate authorities: TLSInfo does not say what is wrong with it.
+func checkAuthorities(file string) error {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	_, err = cert.NewPoolFromBytes(pem)
+	return err
+}
+
+// waitUntilAnswers returns nil as soon as one endpoint answers. After startTimeout it returns the error of the last
+// attempt.
+func waitUntilAnswers(ctx context.Context, client *clientv3.Client, o *Options, security *tls.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	retry := time.NewTicker(200 * time.Millisecond)
+	defer retry.Stop()
+	last := errors.New("no answer")
+	for {
+		for _, endpoint := range o.Servers {
+			err := ask(ctx, client, endpoint, security)
+			if err == nil {
+				return nil
+			}
+			if !timedOut(err) { // another error says more than a timeout
+				last = err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-retry.C:
+		}
+	}
+}
+
+// ask returns the reason why an endpoint does not answer. The etcd client would only report a timeout, so ask tries a
+// plain connection first.
+func ask(ctx context.Context, client *clientv3.Client, endpoint string, security *tls.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout/3)
+	defer cancel()
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return err
+	}
+	connection, err := dial(ctx, u, security)
+	if err != nil {
+		return err
+	}
+	_ = connection.Close() // nothing was sent over it
+	_, err = client.Status(ctx, endpoint)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if s, ok := status.FromError(err); ok && err != nil {
+		return errors.New(s.Message())
+	}
+	return err
+}
+
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) && network.Timeout()
+}
+
+func dial(ctx context.Context, u *url.URL, security *tls.Config) (net.Conn, error) {
+	if u.Scheme == "https" {
+		return (&tls.Dialer{Config: security}).DialContext(ctx, "tcp", u.Host)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
+}

@@ -1,0 +1,76 @@
+package etcd
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Options says where objects are stored.
+type Options struct {
+	// Servers are the endpoints of an external cluster. Without any, etcd runs in this process.
+	Servers []string
+	// CAFile holds the authority of the cluster's certificates.
+	CAFile string
+	// CertFile and KeyFile are the client certificate for the external cluster.
+	CertFile, KeyFile string
+	// Prefix is the prefix of all keys; see Root.
+	Prefix string
+	// CompactionInterval is how often an external cluster is compacted; 0: never.
+	CompactionInterval time.Duration
+	// CheckInterval is how often the cache is compared with etcd; 0: never.
+	CheckInterval time.Duration
+}
+
+// NewOptions returns the defaults.
+func NewOptions() Options {
+	return Options{Prefix: "/registry", CompactionInterval: 5 * time.Minute}
+}
+
+// AddFlags adds the flags of o.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.Servers, "etcd-servers", o.Servers,
+		"Servers of an external etcd (scheme://ip:port), comma separated. Without any, etcd runs in this process.")
+	fs.StringVar(&o.CAFile, "etcd-cafile", o.CAFile, "`File` with the authority of the etcd servers' certificates.")
+	fs.StringVar(&o.CertFile, "etcd-certfile", o.CertFile, "`File` with the client certificate for etcd.")
+	fs.StringVar(&o.KeyFile, "etcd-keyfile", o.KeyFile, "`File` with the private key of --etcd-certfile.")
+	fs.StringVar(&o.Prefix, "etcd-prefix", o.Prefix, "Prefix of all keys in etcd.")
+	fs.DurationVar(&o.CompactionInterval, "etcd-compaction-interval", o.CompactionInterval,
+		"`Interval` of compactions of the external etcd; 0 disables them. The etcd in this process compacts itself.")
+	fs.DurationVar(&o.CheckInterval, "cache-consistency-check-interval", o.CheckInterval,
+		"`Interval` at which the cache is compared with etcd. Differences are logged as errors and counted. 0: never.")
+}
+
+// Validate returns every mistake.
+func (o *Options) Validate() (errs []error) {
+	for _, server := range o.Servers {
+		u, err := url.Parse(server)
+		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
+			errs = append(errs, fmt.Errorf("--etcd-servers: %q is not of the form http://HOST:PORT or https://HOST:PORT", server))
+		}
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		errs = append(errs, errors.New("--etcd-certfile and --etcd-keyfile must be given together"))
+	}
+	if len(o.Servers) == 0 && (o.CAFile != "" || o.CertFile != "" || o.KeyFile != "") {
+		errs = append(errs, errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"))
+	}
+	if o.Root() == "/" {
+		errs = append(errs, fmt.Errorf("--etcd-prefix must name something, not %q", o.Prefix))
+	}
+	if o.CompactionInterval < 0 {
+		errs = append(errs, fmt.Errorf("--etcd-compaction-interval must not be negative, not %v", o.CompactionInterval))
+	}
+	if o.CheckInterval < 0 {
+		errs = append(errs, fmt.Errorf("--cache-consistency-check-interval must not be negative, not %v", o.CheckInterval))
+	}
+	return errs
+}
+
+// Root returns the prefix of all keys, with a leading slash and without a trailing one.
+func (o *Options) Root() string { return path.Join("/", o.Prefix) }

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// gcPercent is how much the heap may grow before a collection, unless GOGC says otherwise. Most of the heap is the
+// JSON of objects, which is not scanned: collections are cheap, and Go's default of 100 would only take more memory.
+const gcPercent = 60
+
+// Apply sets what concerns the whole process: feature gates, logging and the target of the garbage collector. The
+// command calls it once, before anything else runs.
+func (o *Options) Apply() error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if err := o.emulate(); err != nil {
+		return fmt.Errorf("--emulated-version: %w", err)
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(o.FeatureGates); err != nil {
+		return fmt.Errorf("--feature-gates: %w", err)
+	}
+	out := io.Writer(os.Stderr)
+	if o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
+		out = &quietLog{out: out}
+	}
+	return logsapi.ValidateAndApplyWithOptions(o.Logs.LoggingConfiguration,
+		&logsapi.LoggingOptions{ErrorStream: out, InfoStream: out}, nil)
+}
+
+// emulate sets the Kubernetes release that the libraries emulate. It must be called before any gate is set.
+func (o *Options) emulate() error {
+	emulated, err := o.emulatedVersion()
+	if emulated == nil || err != nil {
+		return err
+	}
+	effective, ok := compatibility.DefaultComponentGlobalsRegistry.
+		EffectiveVersionFor(basecompatibility.DefaultKubeComponent).(basecompatibility.MutableEffectiveVersion)
+	if !ok {
+		return errors.New("the libraries' version cannot be changed")
+	}
+	effective.SetEmulationVersion(emulated)
+	if errs := effective.Validate(); len(errs) > 0 {
+		return errs[0]
+	}
+	return utilfeature.DefaultMutableFeatureGate.SetEmulationVersionAndMinCompatibilityVersion(
+		effective.EmulationVersion(), effective.MinCompatibilityVersion())
+}
+
+// verbose is set when a client changes the verbosity of the running server.
+var verbose atomic.Bool
+
+// quietLog drops informational log entries until the log is made verbose. The libraries log the start of each
+// controller at verbosity 0, which would hide the ready line.
+type quietLog struct{ out io.Writer }
+
+// Write writes one whole entry. Its first letter is the severity.
+func (q *quietLog) Write(entry []byte) (int, error) {
+	if len(entry) > 0 && entry[0] == 'I' && !verbose.Load() {
+		return len(entry), nil
+	}
+	return q.out.Write(entry)
+}
+
+// serveVerbosity sets the verbosity of the log by PUT, as kube-apiserver's /debug/flags/v does.
+func serveVerbosity(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Content-Type", "text/plain")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if req.Method != http.MethodPut {
+		w.WriteHeader(http.StatusNotAcceptable)
+		fmt.Fprintln(w, "unsupported http method")
+		return
+	}
+	value, err := io.ReadAll(http.MaxBytesReader(w, req.Body, 1<<10))
+	message := ""
+	if err == nil {
+		message, err = logs.GlogSetter(string(value))
+	}
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintln(w, err)
+		return
+	}
+	verbose.Store(string(value) != "0")
+	fmt.Fprintln(w, message)
+}
