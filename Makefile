@@ -44,7 +44,7 @@ test-unit: ## run the tests beside the code
 
 .PHONY: test-e2e
 test-e2e: server ## run the tests that start the server: transcripts, kubectl, informers, an aggregator, faults in short form
-	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -p 2 ./...
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -p 2 -parallel 4 ./...
 
 .PHONY: test-library
 test-library: ## run all tests, conformance too, with the implementations that only call the libraries
@@ -54,7 +54,7 @@ test-library: ## run all tests, conformance too, with the implementations that o
 test-race: ## run all tests with the race detector; it needs a C compiler
 	CGO_ENABLED=1 go test -race -vet=off -timeout 30m $(PLAIN) ./...
 	CGO_ENABLED=1 go build -race $(PLAIN) -o $(SERVER) ./cmd/crd-server
-	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test -vet=off -timeout 30m -p 2 ./...
+	cd test && CGO_ENABLED=1 CRD_SERVER=$(CURDIR)/$(SERVER) go test -vet=off -timeout 30m -p 2 ./...
 
 # server builds the server that tests start.
 .PHONY: server
@@ -83,7 +83,8 @@ soak: server ## load the server for half an hour and compare what it holds
 	$(FAULT) -run TestSoak
 
 FUZZTIME := 1m
-# The inputs that fuzzing has found worth keeping, and the folder that holds them while it adds more.
+# The inputs that fuzzing has found worth keeping, by target, and the folder that holds them while it adds more.
+# Names of targets are unique, so that a target may move to another package.
 CORPUS   := test/fuzzing/corpus.tar.gz
 FUZZED   := build/fuzz
 
@@ -97,13 +98,13 @@ fuzz: $(FUZZED) ## run every fuzz target for FUZZTIME, one after the other
 	@set -e; for package in $$(grep -rl '^func Fuzz' --include='*_test.go' internal | xargs -n1 dirname | sort -u); do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$package/*_test.go); do \
 			echo "fuzz $$package $$target"; \
-			go test $(PLAIN) ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -test.fuzzcachedir "$(CURDIR)/$(FUZZED)/$$package"; \
+			go test $(PLAIN) ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -test.fuzzcachedir "$(CURDIR)/$(FUZZED)"; \
 		done; \
 	done
 
 .PHONY: fuzz-keep
 fuzz-keep: $(FUZZED) ## keep the inputs that make fuzz has found, up to 64 KiB each, in test/fuzzing
-	cd $(FUZZED) && find internal -type f -size -65537c | LC_ALL=C sort | \
+	cd $(FUZZED) && find Fuzz* -type f -size -65537c | LC_ALL=C sort | \
 		tar -cf - --no-recursion --owner=0 --group=0 --numeric-owner --mode=644 --mtime=@0 -T - | gzip -9n > $(CURDIR)/$(CORPUS)
 
 BENCH :=

@@ -20,21 +20,20 @@ const (
 	asApply      = "application/apply-patch+yaml"
 )
 
-// Client is one client of a server: one connection, and one request at a time
-// apart from streams. It does as little as it can, for it shares the machine.
+// Client is one client of a server with one connection. Apart from streams it sends one request at a time. It does as
+// little work as possible, because it shares the machine.
 type Client struct {
 	http   *http.Client
 	base   string
 	bearer string
-	// accept is what to ask for instead of JSON, if set.
+	// accept replaces JSON as the requested media type, if set.
 	accept string
-	// plain does not ask for gzip.
+	// plain omits Accept-Encoding: gzip.
 	plain bool
 	body  bytes.Buffer
 }
 
-// newClient reads the way to a server from its kubeconfig: url names the same
-// server, whatever name its certificate is for.
+// newClient reads the address and the credential of a server from its kubeconfig; url overrides the address.
 func newClient(kubeconfig, url string) (*Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -55,10 +54,10 @@ func newClient(kubeconfig, url string) (*Client, error) {
 func newAnonymousClient(url string) *Client {
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{
-			InsecureSkipVerify: true, // our own child process; checked or not, the server does the same
+			InsecureSkipVerify: true, // a child process; the check costs the server nothing
 		},
 		ForceAttemptHTTP2:  true,
-		DisableCompression: true, // asked for by hand where it matters, and never unpacked
+		DisableCompression: true, // open asks for it and nothing decompresses
 	}
 	return &Client{http: &http.Client{Transport: transport}, base: url}
 }
@@ -66,7 +65,7 @@ func newAnonymousClient(url string) *Client {
 // Close closes the connection.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// open sends a request and returns the answer, whose body the caller closes.
+// open sends a request. The caller closes the body of the response.
 func (c *Client) open(ctx context.Context, method, path, mediaType string, body []byte) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
@@ -97,8 +96,8 @@ func (c *Client) open(ctx context.Context, method, path, mediaType string, body 
 	return resp, nil
 }
 
-// Do sends a request and reads the whole answer, valid until the next Do.
-// Another status than the one expected is an error.
+// Do sends a request and returns the body of the response, which is valid until the next Do. An unexpected status is
+// an error.
 func (c *Client) Do(ctx context.Context, expected int, method, path, mediaType string, body []byte) ([]byte, error) {
 	code, answer, err := c.Try(ctx, method, path, mediaType, body)
 	if err == nil && code != expected {
@@ -121,8 +120,8 @@ func (c *Client) Try(ctx context.Context, method, path, mediaType string, body [
 	return resp.StatusCode, c.body.Bytes(), nil
 }
 
-// Patient is Try again and again while the server answers 429 or 504, as upstream's
-// does while it fills a cache that is asked for the first time, and while one is behind what was written.
+// Patient repeats Try while the server answers 429 or 504. Upstream's does so while it fills a cache for the first
+// time, and while a cache lags behind writes.
 func (c *Client) Patient(ctx context.Context, method, path, mediaType string, body []byte) (int, []byte, error) {
 	for {
 		code, answer, err := c.Try(ctx, method, path, mediaType, body)
@@ -132,17 +131,17 @@ func (c *Client) Patient(ctx context.Context, method, path, mediaType string, bo
 		select {
 		case <-ctx.Done():
 			return code, answer, ctx.Err()
-		case <-time.After(20 * time.Millisecond): // it asks for a second, which would only make the run longer
+		case <-time.After(20 * time.Millisecond): // Retry-After says a second, which would only make the run longer
 		}
 	}
 }
 
-// Get reads one thing.
+// Get reads one object or list.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	return c.Do(ctx, http.StatusOK, http.MethodGet, path, "", nil)
 }
 
-// getAs reads one thing in a media type, unpacked.
+// getAs reads one object or list in a media type, decompressed.
 func (c *Client) getAs(ctx context.Context, path, mediaType string) ([]byte, error) {
 	c.accept = mediaType
 	answer, err := c.Get(ctx, path)
@@ -153,7 +152,7 @@ func (c *Client) getAs(ctx context.Context, path, mediaType string) ([]byte, err
 	return unpack(answer)
 }
 
-// Drain reads an answer without keeping it, and returns how many bytes came over the wire.
+// Drain reads a response without keeping it, and returns the number of bytes on the wire.
 func (c *Client) Drain(ctx context.Context, path string) (int64, error) {
 	resp, err := c.open(ctx, http.MethodGet, path, "", nil)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// byVersion sorts CRDs' plurals by the discovery path of the version they are used in.
+// byVersion groups the plurals of CRDs by the discovery path of their version.
 func byVersion(definitions []*Definition) map[string][]string {
 	versions := map[string][]string{}
 	for _, definition := range definitions {
@@ -23,9 +23,8 @@ func byVersion(definitions []*Definition) map[string][]string {
 	return versions
 }
 
-// waitDiscovered waits until all resources are in the discovery of their
-// versions, or all of them are gone. It does not use aggregated discovery,
-// which upstream's server leaves to the aggregator in front of it.
+// waitDiscovered waits until all resources are in the discovery documents of their versions, or none is. It does not
+// use aggregated discovery, which upstream's server leaves to the aggregator.
 func (s *Server) waitDiscovered(ctx context.Context, definitions []*Definition, there bool) error {
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
@@ -42,14 +41,14 @@ func (s *Server) waitDiscovered(ctx context.Context, definitions []*Definition, 
 			select {
 			case <-ctx.Done():
 				return fmt.Errorf("wait for %s in discovery: %w", version, ctx.Err())
-			case <-time.After(20 * time.Millisecond): // asking costs the server too
+			case <-time.After(20 * time.Millisecond): // requests cost the server too
 			}
 		}
 	}
 	return nil
 }
 
-// resources are the plurals in a version's discovery.
+// resources returns the plurals in the discovery document of a version.
 func (c *Client) resources(ctx context.Context, version string) (map[string]bool, error) {
 	code, answer, err := c.Try(ctx, http.MethodGet, version, "", nil)
 	if err != nil || code == http.StatusNotFound {
@@ -72,7 +71,7 @@ func (c *Client) resources(ctx context.Context, version string) (map[string]bool
 	return known, nil
 }
 
-// readDiscovery reads discovery once, as far as the server has it.
+// readDiscovery reads discovery once, and skips what the server does not have yet.
 func (s *Server) readDiscovery(ctx context.Context, definitions []*Definition) error {
 	if s.Kind != Upstream {
 		for _, as := range []string{asJSON, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"} {

@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// generatedSizes are the sizes in bytes of the JSON of the AWS provider's 2,065
-// CRDs at every twentieth of them, in order of size.
+// generatedSizes are sizes in bytes of the JSON of the AWS provider's 2,065 CRDs: every twentieth quantile.
 var generatedSizes = []int{
 	2521, 8993, 9879, 10800, 12149, 13057, 13882, 14595, 15437, 16573, 17554,
 	18521, 19837, 22105, 24748, 28520, 34633, 42799, 55966, 87423, 851449,
 }
 
-// generatedPerGroup is how many CRDs a group has there, on average.
+// generatedPerGroup is the average number of its CRDs in a group.
 const generatedPerGroup = 6
 
-// fieldText is what a field of a schema says about itself.
+// fieldText is the description of a field.
 const fieldText = "What the provider is asked for. Changing it replaces the resource. Defaults to what the account says for its region."
 
-// generateCRDs makes CRDs of the sizes that a large provider's have.
+// generateCRDs returns CRDs with the sizes of those of a large provider.
 func generateCRDs(count int) ([]*Definition, error) {
 	all := make([]*Definition, count)
 	for i := range all {
@@ -35,7 +34,7 @@ func generateCRDs(count int) ([]*Definition, error) {
 	return all, nil
 }
 
-// generatedSize is the size below which a part of the CRDs is.
+// generatedSize returns the size of a quantile.
 func generatedSize(part float64) int {
 	at := part * float64(len(generatedSizes)-1)
 	below := min(int(at), len(generatedSizes)-2)
@@ -49,7 +48,7 @@ func generatedCRD(i, size int) object {
 	group := fmt.Sprintf("group%d.generated.example.com", i/generatedPerGroup)
 	kind := fmt.Sprintf("Generated%d", i)
 	plural := strings.ToLower(kind) + "s"
-	// What is asked for and what is there have the same fields, as in a provider's CRDs.
+	// Spec and status have the same fields, as in a provider's CRDs.
 	fields := max(1, (size-1200)/2/(len(fieldText)+60))
 	return object{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -82,7 +81,7 @@ func generatedCRD(i, size int) object {
 	}
 }
 
-// generatedFields is a schema with about so many fields in it, nested as real ones are.
+// generatedFields returns a nested schema with about that many fields.
 func generatedFields(count, depth int) object {
 	const wide = 12
 	properties := object{}

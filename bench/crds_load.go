@@ -17,13 +17,13 @@ import (
 // Definition is a CRD of the part crds, ready to be sent.
 type Definition struct {
 	Name string
-	// Path is the URL path of its instances, in a namespace if they have one, in a version that is served.
+	// Path is the URL path of the objects in a served version.
 	Path string
-	// Body is its JSON; Object an instance with nothing in it.
+	// Body is the JSON of the CRD; Object is an empty object.
 	Body, Object []byte
 }
 
-// loadCRDs reads the CRDs in a directory and those below it, up to so many, in the order of their files.
+// loadCRDs reads the CRDs in a directory tree, up to a number, in the order of files.
 func loadCRDs(dir string, most int) ([]*Definition, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -1,13 +1,10 @@
-// Command bench measures crd-server against upstream's apiextensions-apiserver,
-// in one run on one machine, and prints what each of them needed.
+// Command bench measures crd-server and upstream's apiextensions-apiserver in one run on one machine, and prints what
+// each of them needed.
 //
-// Begin with main.go. A part (part_*.go) is a group of rows that can be run
-// alone; rows are what the table shows (row.go). Servers are processes of their
-// own (server.go); what they need is read from /proc (proc.go), while clients
-// in this process keep them busy (client.go, load.go). What they serve is in
-// widget.go.
+// Begin with main.go. A part (part_*.go) is a group of rows that can be run alone; rows form the printed table
+// (row.go). Servers are processes (server.go). Their CPU and memory are read from /proc (proc.go) while clients in
+// this process put load on them (client.go, load.go). widget.go has the resource.
 //
-// The claims are the ratios: both servers meet the same machine, the same etcd
-// and the same clients within minutes of each other. docs/performance.md
-// explains the rows and shows the last run.
+// The ratios are what counts: both servers run on the same machine with the same etcd and the same clients within
+// minutes of each other. docs/performance.md explains the rows and has the last run.
 package main

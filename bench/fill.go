@@ -9,14 +9,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// selected is how many objects each value of the label "shard" has, however many there are of them in all.
+// selected is the number of objects for each value of the label "shard", at every scale.
 const selected = 100
 
-// fillBatch is how many objects a transaction makes.
+// fillBatch is the number of objects in a transaction.
 const fillBatch = 100
 
-// fill makes objects by writing them to the server's etcd: creating a hundred thousand through a server would take
-// longer than everything that is measured. They are copies of one that the server has stored itself.
+// fill writes objects to the server's etcd directly, because creating a hundred thousand through a server takes
+// longer than all measurements. They are copies of an object that the server has stored.
 func (s *Server) fill(ctx context.Context, objects int) error {
 	const template = "widget-template"
 	_, err := s.Client().Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON, widget("Widget", template, 0, 1))
@@ -60,7 +60,7 @@ func (s *Server) fill(ctx context.Context, objects int) error {
 	return nil
 }
 
-// uidOf is the uid of an object as it is stored.
+// uidOf returns the uid of a stored object.
 func uidOf(value []byte) ([]byte, error) {
 	_, after, found := bytes.Cut(value, []byte(`"uid":"`))
 	uid, _, complete := bytes.Cut(after, []byte(`"`))

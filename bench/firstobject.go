@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Rows of the part start that are about CRDs which are used at once.
+// Rows of the part start for CRDs that are used at once.
 var (
 	rowFirst           = Work{partStart, "CRD created to first object created, p99", Millis, Target{10, 0}}
 	rowFirstDiscovered = Work{partStart, "the same, discovery read by another client", Millis, Target{10, 0}}
 )
 
 const (
-	// firsts is how many CRDs are created, one by one, as far as firstsFor suffices.
+	// firsts is the maximal number of CRDs that are created one by one, within firstsFor.
 	firsts    = 1000
 	firstsFor = 20 * time.Second
-	// discoverEvery is how often the other client reads what the group serves.
+	// discoverEvery is the interval of the other client.
 	discoverEvery = 100 * time.Millisecond
 )
 
@@ -43,7 +43,8 @@ func (b *Bench) firstObjects(ctx context.Context, s *Server) error {
 	return <-ended
 }
 
-// discover reads what the group serves, again and again: all of it, but without unpacking it, for who waits for the CRDs is in this process.
+// discover reads discovery and OpenAPI of the group repeatedly. It does not decompress: the client that waits for
+// CRDs runs in this process.
 func (c *Client) discover(ctx context.Context) error {
 	for {
 		if _, err := c.Drain(ctx, "/apis/"+widgetGroup+"/v1"); err != nil && ctx.Err() == nil {
@@ -52,7 +53,7 @@ func (c *Client) discover(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(discoverEvery): // as often as that is what is measured
+		case <-time.After(discoverEvery): // this rate is part of the row
 		}
 	}
 }
@@ -83,7 +84,7 @@ func (b *Bench) firstObject(ctx context.Context, s *Server, row Work, prefix str
 	return nil
 }
 
-// createBoth creates a CRD and an object, and returns how often the latter was too early.
+// createBoth creates a CRD and an object, and returns how often the object was refused because it was too early.
 func (c *Client) createBoth(ctx context.Context, kind string) (early int, err error) {
 	plural := strings.ToLower(kind) + "s"
 	path := "/apis/" + widgetGroup + "/v1/namespaces/bench/" + plural

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Load says how to keep a server busy.
+// Load describes a load.
 type Load struct {
 	// Clients is how many clients work at a time; 0 means clientCount.
 	Clients int
-	// For is how long to go on; Count, if not 0, ends it sooner.
+	// For is the duration of the load; Count, if not 0, ends it sooner.
 	For   time.Duration
 	Count int
 	// Op does the i-th operation; i starts at First.
@@ -22,11 +22,11 @@ type Load struct {
 	First int
 }
 
-// Sample is what a load cost.
+// Sample is the cost of a load.
 type Sample struct {
 	Ops     int
 	Elapsed time.Duration
-	// CPU is what the server's process used meanwhile.
+	// CPU is the CPU time of the server's process.
 	CPU      time.Duration
 	P50, P99 time.Duration
 }
@@ -90,7 +90,7 @@ func (l Load) run(ctx context.Context, s *Server) (Sample, error) {
 	}, nil
 }
 
-// percentile sorts what it is given, which must not be empty.
+// percentile sorts the values, of which there must be at least one.
 func percentile(values []time.Duration, percent int) time.Duration {
 	slices.Sort(values)
 	return values[(len(values)-1)*percent/100]

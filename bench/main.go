@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// run builds, measures and reports; what was measured before a failure is reported too.
+// run builds, measures and reports. After a failure it reports what it has measured.
 func run(ctx context.Context, b *Bench, parts, output string) error {
 	names := partNames()
 	if parts != "" {

@@ -14,16 +14,16 @@ import (
 type Bench struct {
 	Programs Programs
 	Results  Results
-	// Objects is how many objects the object rows have.
+	// Objects is the number of objects of the object rows.
 	Objects int
-	// Load is how long a row's load lasts.
+	// Load is the duration of each load.
 	Load time.Duration
 	// CRDs is a directory of CRDs for the part crds; "" generates them. MaxCRDs bounds their number.
 	CRDs    string
 	MaxCRDs int
 	// Alone leaves out upstream and the bare handler, for work on crd-server.
 	Alone bool
-	// Profiles is a directory for profiles of crd-server; "" takes none, for taking them costs something.
+	// Profiles is a directory for profiles of crd-server, or "". Taking profiles changes the figures a little.
 	Profiles string
 
 	began time.Time
@@ -33,12 +33,11 @@ type Bench struct {
 type part struct {
 	name string
 	run  func(b *Bench, ctx context.Context, s *Server) error
-	// bare: a bare handler can do it as well.
+	// bare is true if the bare handler can do the part.
 	bare bool
 }
 
-// objectParts share servers with objects in them, in this order: what is
-// measured first is not changed by what comes later.
+// objectParts share servers and their objects, in this order: later parts do not affect earlier ones.
 var objectParts = []part{
 	{name: "create", run: (*Bench).create},
 	{name: "list", run: (*Bench).list},
@@ -49,7 +48,7 @@ var objectParts = []part{
 	{name: "delete", run: (*Bench).delete},
 }
 
-// Parts of servers of their own.
+// Parts with servers of their own.
 const (
 	partStart = "start"
 	partScale = "scale"
@@ -65,7 +64,7 @@ func partNames() []string {
 	return append(names, partScale, partCrowd, partCRDs)
 }
 
-// run runs the parts named.
+// run runs parts by name.
 func (b *Bench) run(ctx context.Context, names []string) error {
 	b.began = time.Now()
 	wanted := func(name string) bool { return slices.Contains(names, name) }
@@ -98,8 +97,8 @@ func (b *Bench) run(ctx context.Context, names []string) error {
 	return nil
 }
 
-// objects runs object parts, each on upstream, then on ours, and where it can on
-// the bare handler before the next part, so that all meet the same machine.
+// objects runs each object part on upstream, on crd-server and, if possible, on the bare handler before the next
+// part, so that all find the same machine.
 func (b *Bench) objects(ctx context.Context, wanted func(string) bool) (err error) {
 	var servers []*Server
 	defer func() {
@@ -133,7 +132,7 @@ func (b *Bench) objects(ctx context.Context, wanted func(string) bool) (err erro
 	return nil
 }
 
-// kinds are the kinds given, but for those that are left out.
+// kinds removes the kinds that are not measured.
 func (b *Bench) kinds(all ...Kind) []Kind {
 	return slices.DeleteFunc(all, func(k Kind) bool { return b.Alone && !k.own() })
 }
@@ -151,7 +150,7 @@ func (b *Bench) inOneProcess(ctx context.Context) (err error) {
 	return b.manyLists(ctx, s)
 }
 
-// load runs a load and keeps what it cost as a row.
+// load runs a load and records its cost in a row.
 func (b *Bench) load(ctx context.Context, s *Server, work Work, l Load) error {
 	b.progress(work.Part, work.Name, s.Kind)
 	if l.For == 0 {
@@ -172,7 +171,7 @@ func (b *Bench) load(ctx context.Context, s *Server, work Work, l Load) error {
 	return nil
 }
 
-// pause leaves a server alone: time is what is measured.
+// pause lets time pass without requests.
 func pause(ctx context.Context, length time.Duration) error {
 	select {
 	case <-time.After(length):
@@ -182,7 +181,7 @@ func pause(ctx context.Context, length time.Duration) error {
 	}
 }
 
-// memory keeps what a server has resident as a row.
+// memory records the memory of a server in a row.
 func (b *Bench) memory(ctx context.Context, s *Server, work Work) error {
 	value, err := anonymous(s.Pid())
 	if err != nil {
@@ -191,13 +190,13 @@ func (b *Bench) memory(ctx context.Context, s *Server, work Work) error {
 	return b.put(ctx, s, work, value)
 }
 
-// put records an amount of memory, and takes a heap profile beside it.
+// put records an amount of memory and takes a heap profile.
 func (b *Bench) put(ctx context.Context, s *Server, work Work, megabytes float64) error {
 	b.Results.Put(work, s.Kind, megabytes)
 	return b.heapProfile(ctx, s, work)
 }
 
-// progress shows what is being done, in one line.
+// progress prints what is running, in one line.
 func (b *Bench) progress(part, what string, kind Kind) {
 	fmt.Fprintf(os.Stderr, "\r\033[K%5s  load %s  %s: %s, %s", time.Since(b.began).Round(time.Second), loadAverage(), part, what, kind)
 }

@@ -26,13 +26,13 @@ var (
 )
 
 const (
-	// changes is how many CRDs are changed for rowV3.
+	// changes is the number of changed CRDs for rowV3.
 	changes = 5
-	// discoveryTimeout bounds the wait for all CRDs to be in discovery, and for all of them to be gone.
+	// discoveryTimeout bounds the wait until discovery has all CRDs, or none.
 	discoveryTimeout = 5 * time.Minute
 )
 
-// manyCRDs installs and uses thousands of CRDs, on one server after the other.
+// manyCRDs installs and uses thousands of CRDs on each server.
 func (b *Bench) manyCRDs(ctx context.Context) error {
 	definitions, err := b.definitions(b.MaxCRDs)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *Bench) manyCRDs(ctx context.Context) error {
 	return nil
 }
 
-// definitions are the CRDs given, or generated ones, up to so many.
+// definitions returns the given CRDs, or generated ones.
 func (b *Bench) definitions(most int) ([]*Definition, error) {
 	b.progress(partCRDs, "read CRDs", "")
 	if b.CRDs == "" {
@@ -66,7 +66,7 @@ func (b *Bench) crdsOf(ctx context.Context, kind Kind, definitions []*Definition
 	}
 	switch kind {
 	case Upstream:
-		steps = steps[:7] // it is not done deleting them after minutes
+		steps = steps[:7] // upstream takes many minutes to delete them
 	case Embedded:
 		steps = steps[:2]
 	}
@@ -114,7 +114,7 @@ func (b *Bench) install(ctx context.Context, s *Server, definitions []*Definitio
 	return b.memory(ctx, s, rowCRDs)
 }
 
-// readOpenAPI reads everything that describes the CRDs, as a client without a cache does.
+// readOpenAPI reads all OpenAPI documents of the CRDs, as a client without a cache does.
 func (b *Bench) readOpenAPI(ctx context.Context, s *Server, definitions []*Definition) error {
 	b.progress(partCRDs, rowV2.Name, s.Kind)
 	wait, err := b.profile(ctx, s, rowV2, b.Load)
@@ -158,7 +158,7 @@ func (b *Bench) readOpenAPI(ctx context.Context, s *Server, definitions []*Defin
 	return b.memory(ctx, s, rowCRDsRead)
 }
 
-// changeSchemas changes CRDs and asks for the index of OpenAPI documents right afterwards.
+// changeSchemas changes CRDs and reads the index of OpenAPI documents after each change.
 func (b *Bench) changeSchemas(ctx context.Context, s *Server, definitions []*Definition) error {
 	b.progress(partCRDs, rowV3.Name, s.Kind)
 	worst := time.Duration(0)
@@ -200,7 +200,7 @@ func (b *Bench) listEach(ctx context.Context, s *Server, definitions []*Definiti
 	return nil
 }
 
-// useEach creates an object of each resource. Some schemas refuse it, after they have been compiled.
+// useEach creates an object of each resource. Some schemas refuse it, but are compiled.
 func (b *Bench) useEach(ctx context.Context, s *Server, definitions []*Definition) error {
 	b.progress(partCRDs, rowCRDsUsed.Name, s.Kind)
 	refused := make([]bool, len(definitions))
@@ -226,10 +226,10 @@ func (b *Bench) useEach(ctx context.Context, s *Server, definitions []*Definitio
 	return b.memory(ctx, s, rowCRDsUsed)
 }
 
-// idleTime is how long nothing is asked of a server for rowCRDsIdle.
+// idleTime is the time without requests for rowCRDsIdle.
 const idleTime = 30 * time.Second
 
-// rest asks nothing for a while.
+// rest measures a time without requests.
 func (b *Bench) rest(ctx context.Context, s *Server, _ []*Definition) error {
 	b.progress(partCRDs, rowCRDsIdle.Name, s.Kind)
 	if err := pause(ctx, idleTime); err != nil {
@@ -238,7 +238,7 @@ func (b *Bench) rest(ctx context.Context, s *Server, _ []*Definition) error {
 	return b.memory(ctx, s, rowCRDsIdle)
 }
 
-// restart starts the server again on its data, and asks for some resources.
+// restart restarts the server on its data and reads some resources.
 func (b *Bench) restart(ctx context.Context, s *Server, definitions []*Definition) error {
 	b.progress(partCRDs, rowRestart.Name, s.Kind)
 	if err := s.restart(ctx); err != nil {

@@ -13,7 +13,7 @@ var (
 	rowCreated = Work{"create", "memory with 10,000 objects, right after they were created", Megabytes, Target{90, 6}}
 )
 
-// create creates the CRD, and then all objects.
+// create creates the CRD and all objects.
 func (b *Bench) create(ctx context.Context, s *Server) error {
 	if err := s.createWidgets(ctx); err != nil {
 		return err

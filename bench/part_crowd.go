@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Rows of the part crowd: what many clients at once cost, and what the others notice of them.
+// Rows of the part crowd: the cost of many clients at once, and the latency for others.
 var (
 	rowQuiet     = Work{partCrowd, "GET one, 16 clients, p99 with nobody else", Millis, Target{}}
 	rowSlow      = Work{partCrowd, "peak memory, 200 lists of 23 MB read slowly", Megabytes, Target{}}
@@ -25,20 +25,20 @@ var (
 
 const (
 	slowReaders = 200
-	// slowBuffer is what a slow reader's connection takes before it has been read, slowPause how long it reads nothing.
+	// slowBuffer is the size of a slow reader's receive buffer, slowPause the pause between its reads.
 	slowBuffer = 64 << 10
 	slowPause  = 250 * time.Millisecond
 
 	openWatches = 10000
-	// openConnections have so many watches each that every server allows them.
+	// openConnections is the number of connections for watches, so that no server refuses streams.
 	openConnections = 100
 	openEvents      = 20
-	// openFor is how long they are open before memory is read again.
+	// openFor is the time until memory is measured again.
 	openFor = 10 * time.Second
 )
 
-// crowd measures what many slow readers and many watches cost. Upstream is left out where it would need tens of
-// gigabytes: each of its lists is in its memory as a whole.
+// crowd measures many slow readers and many watches. It leaves out upstream where that would need tens of gigabytes,
+// because it holds each list in memory.
 func (b *Bench) crowd(ctx context.Context) error {
 	for _, kind := range b.kinds(Upstream, Ours) {
 		if err := b.crowdOn(ctx, kind); err != nil {
@@ -74,7 +74,7 @@ func (b *Bench) crowdOn(ctx context.Context, kind Kind) (err error) {
 	return b.openMany(ctx, s)
 }
 
-// getMeanwhile reads objects and keeps the latency that almost all of the reads had.
+// getMeanwhile reads objects and records a high percentile of the latency.
 func (b *Bench) getMeanwhile(ctx context.Context, s *Server, work Work) error {
 	b.progress(work.Part, work.Name, s.Kind)
 	reads := Load{For: b.Load, Op: func(ctx context.Context, c *Client, i int) error {
@@ -89,7 +89,7 @@ func (b *Bench) getMeanwhile(ctx context.Context, s *Server, work Work) error {
 	return nil
 }
 
-// slowLists has many clients hold a list of everything, of which they read a little now and then.
+// slowLists opens many lists of everything and reads them slowly.
 func (b *Bench) slowLists(ctx context.Context, s *Server) error {
 	b.progress(rowSlow.Part, rowSlow.Name, s.Kind)
 	stop := watchPeak(s.Pid())
@@ -114,7 +114,7 @@ func (b *Bench) slowLists(ctx context.Context, s *Server) error {
 	return b.put(ctx, s, rowSlow, peak)
 }
 
-// readSlowly reads a list until the context ends, which must be long before the list does. It calls begun once.
+// readSlowly reads a list until the context ends, long before the list does. It calls begun once.
 func (s *Server) readSlowly(ctx context.Context, begun func()) error {
 	once := sync.OnceFunc(begun)
 	defer once()
@@ -152,7 +152,7 @@ func (s *Server) readSlowly(ctx context.Context, begun func()) error {
 	}
 }
 
-// openMany opens watches, and then changes an object that all of them see.
+// openMany opens watches, then changes an object that all of them see.
 func (b *Bench) openMany(ctx context.Context, s *Server) error {
 	b.progress(rowOpen.Part, rowOpen.Name, s.Kind)
 	clients := make([]*Client, openConnections)
@@ -163,7 +163,7 @@ func (b *Bench) openMany(ctx context.Context, s *Server) error {
 		}
 		defer clients[i].Close()
 	}
-	latest, err := s.Client().Get(ctx, widgets+"/"+widgetName(b.Objects-1)) // the one made last
+	latest, err := s.Client().Get(ctx, widgets+"/"+widgetName(b.Objects-1)) // the last one created
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (b *Bench) openMany(ctx context.Context, s *Server) error {
 	leave()
 	reading.Wait()
 	if failed := slices.IndexFunc(errs, func(err error) bool { return err != nil }); failed >= 0 {
-		err = errors.Join(err, errs[failed]) // the others follow from it
+		err = errors.Join(err, errs[failed]) // it causes the others
 	}
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (b *Bench) withOpen(ctx context.Context, s *Server, sent []time.Time, readi
 	return nil
 }
 
-// count watches until so many events have come as were sent, without looking at them. It calls opened once.
+// count reads a watch until it has got as many events as were sent. It calls opened once.
 func (c *Client) count(ctx context.Context, after string, sent []time.Time, opened func()) ([]time.Duration, error) {
 	once := sync.OnceFunc(opened)
 	defer once()

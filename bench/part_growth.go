@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// partGrowth is run only if it is named: it takes minutes, and upstream cannot be measured so.
+// partGrowth runs only if it is named: it takes minutes, and upstream cannot do it.
 const partGrowth = "growth"
 
-// Rows of the part growth: five times as many CRDs, the same under five names of groups each.
+// Rows of the part growth: five times as many CRDs, the same ones under five group names.
 var (
 	rowGrown       = Work{partGrowth, "10,000 CRDs: memory right after", Megabytes, Target{1000, 0}}
 	rowGrownListed = Work{partGrowth, "10,000 CRDs: memory, each resource listed once", Megabytes, Target{1000, 0}}
@@ -20,18 +20,18 @@ var (
 )
 
 const (
-	// groupNames is how many names each group gets.
+	// groupNames is the number of names for each group.
 	groupNames = 5
-	// grownFifth is how many CRDs are installed under each.
+	// grownFifth is the number of CRDs under each.
 	grownFifth = 10000 / groupNames
 )
 
-// rowGrowth is what installing the n-th fifth of the CRDs takes: with every fifth the same, or installing costs more the more there are.
+// rowGrowth is the cost of installing the n-th fifth of the CRDs. It grows if a CRD costs more the more there are.
 func rowGrowth(n int) Work {
 	return Work{partGrowth, fmt.Sprintf("10,000 CRDs: CPU of a creation, fifth %d", n), MillisCPU, Target{}}
 }
 
-// growth installs many CRDs, fifth by fifth, and uses them.
+// growth installs many CRDs in five steps and uses them.
 func (b *Bench) growth(ctx context.Context) (err error) {
 	definitions, err := b.definitions(grownFifth)
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *Bench) growth(ctx context.Context) (err error) {
 	return nil
 }
 
-// renamed returns the CRDs with their groups under the n-th of their names.
+// renamed returns the CRDs with the n-th names of their groups.
 func renamed(definitions []*Definition, n int) ([]*Definition, error) {
 	batch := make([]*Definition, 0, len(definitions))
 	for _, d := range definitions {

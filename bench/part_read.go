@@ -23,7 +23,7 @@ var (
 	rowPeak     = Work{"memory", "peak memory, 20 such lists at once", Megabytes, Target{200, 20}}
 )
 
-// get reads objects here and there.
+// get reads objects in random order.
 func (b *Bench) get(ctx context.Context, s *Server) error {
 	for _, row := range []struct {
 		work  Work
@@ -40,7 +40,7 @@ func (b *Bench) get(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// list reads objects by the thousand, one request at a time.
+// list lists all objects, one request at a time.
 func (b *Bench) list(ctx context.Context, s *Server) error {
 	if err := b.checkList(ctx, s); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (b *Bench) list(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// checkList makes sure that a list has everything, and says how large it is.
+// checkList checks that a list is complete, and returns its size.
 func (b *Bench) checkList(ctx context.Context, s *Server) error {
 	answer, err := s.Client().Get(ctx, allWidgets)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *Bench) checkList(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// unpack undoes gzip if there is any.
+// unpack decompresses gzip.
 func unpack(answer []byte) ([]byte, error) {
 	if !bytes.HasPrefix(answer, []byte{0x1f, 0x8b}) {
 		return answer, nil
@@ -127,8 +127,8 @@ func listPages(ctx context.Context, c *Client, objects int) error {
 	return nil
 }
 
-// continueToken finds the token in a page without parsing it: the list's
-// metadata comes before or after the items, depending on the server.
+// continueToken finds the continue token of a page without decoding it. The metadata of the list comes before or
+// after the items, depending on the server.
 func continueToken(page []byte) (string, error) {
 	page, err := unpack(page)
 	if err != nil {
@@ -144,7 +144,7 @@ func continueToken(page []byte) (string, error) {
 	return "", nil
 }
 
-// manyLists asks for twenty lists at once and reads them as fast as it can.
+// manyLists sends twenty lists at once and reads the responses as fast as possible.
 func (b *Bench) manyLists(ctx context.Context, s *Server) error {
 	b.progress(rowPeak.Part, rowPeak.Name, s.Kind)
 	stop := watchPeak(s.Pid())

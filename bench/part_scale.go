@@ -7,16 +7,16 @@ import (
 	"net/http"
 )
 
-// scales are the numbers of objects that the rows of the part scale are measured with.
+// scales are the numbers of objects in the part scale.
 var scales = []int{1000, 10000, 100000}
 
-// atScale is a row's work with so many objects. A target says how it must be at any scale.
+// atScale is the work of a row at a number of objects. Its target is the same at every scale.
 func atScale(name string, objects int, unit Unit, target Target) Work {
 	return Work{partScale, fmt.Sprintf("%s, %d objects", name, objects), unit, target}
 }
 
-// scale measures the same work with more and more objects: reads and writes of one must not cost more, a list by
-// label must cost its matches, and a list of everything must cost the same by object.
+// scale measures the same work with more and more objects. Reads and writes of one object must not cost more, a list
+// by label must cost its matches, and a list of everything must cost the same for each object.
 func (b *Bench) scale(ctx context.Context) error {
 	for _, objects := range scales {
 		for _, kind := range b.kinds(Upstream, Ours) {
@@ -41,7 +41,7 @@ func (b *Bench) scaleOne(ctx context.Context, kind Kind, objects int) (err error
 	if err := s.fill(ctx, objects); err != nil {
 		return err
 	}
-	if err := s.warm(ctx); err != nil { // what is read first is loaded first
+	if err := s.warm(ctx); err != nil { // the first read fills the cache
 		return err
 	}
 	path := func(i int) string { return widgets + "/" + widgetName(i*7919%objects) }
@@ -74,7 +74,7 @@ func (b *Bench) scaleOne(ctx context.Context, kind Kind, objects int) (err error
 	return b.scaleList(ctx, s, objects)
 }
 
-// scaleList lists everything, and says what it costs by object.
+// scaleList lists everything and records the cost of an object.
 func (b *Bench) scaleList(ctx context.Context, s *Server, objects int) error {
 	work := atScale("list everything, by object", objects, MicrosCPU, Target{})
 	b.progress(work.Part, work.Name, s.Kind)
@@ -93,10 +93,11 @@ func (b *Bench) scaleList(ctx context.Context, s *Server, objects int) error {
 	return b.memory(ctx, s, atScale("memory", objects, Megabytes, Target{}))
 }
 
-// warmTries is how often upstream's server is asked for all objects before anything is measured.
+// warmTries is how often all objects are listed at most before measurements.
 const warmTries = 3
 
-// warm reads all objects for the first time. Upstream's server sometimes ends that answer in the midst of it, when there are 100,000 of them.
+// warm reads all objects for the first time. Upstream's server sometimes breaks this response off when there are
+// 100,000 of them.
 func (s *Server) warm(ctx context.Context) (err error) {
 	for range warmTries {
 		if _, err = s.Client().Drain(ctx, allWidgets); err == nil || s.Kind != Upstream {

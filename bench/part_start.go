@@ -15,11 +15,11 @@ var (
 
 const (
 	starts = 5
-	// idleFor is how long a server is left alone before its memory is read.
+	// idleFor is the time without requests before memory is measured.
 	idleFor = 5 * time.Second
 )
 
-// starts starts every kind several times, and uses the last one of each.
+// starts starts every kind several times and uses the last server of each.
 func (b *Bench) starts(ctx context.Context) error {
 	for _, kind := range b.kinds(Upstream, Ours, Embedded) {
 		if err := b.startOften(ctx, kind); err != nil {
@@ -58,7 +58,7 @@ func (b *Bench) startOften(ctx context.Context, kind Kind) (err error) {
 	return b.firstObjects(ctx, s)
 }
 
-// idle reads the memory of a server, and of its etcd, that nobody uses.
+// idle measures the memory of an unused server and of its etcd.
 func (b *Bench) idle(ctx context.Context, s *Server) error {
 	b.progress(partStart, rowIdle.Name, s.Kind)
 	if err := pause(ctx, idleFor); err != nil {

@@ -26,11 +26,11 @@ const (
 	watchEvents = 300
 )
 
-// watchedName is the object that is changed.
+// watchedName is the name of the changed object.
 const watchedName = "watched"
 
-// watch has many watchers, first as informers in a few processes have their
-// watches, many in a connection, and then each with a connection of its own.
+// watch measures many watchers, first with many on a connection, as informers of a few processes, then with a
+// connection each.
 func (b *Bench) watch(ctx context.Context, s *Server) error {
 	created, err := s.Client().Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON, widget("Widget", watchedName, 0, 1))
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *Bench) watch(ctx context.Context, s *Server) error {
 	return b.watchFrom(ctx, s, latest, apart)
 }
 
-// watchFrom opens watches after a state of the object, changes it, and waits until every watcher has seen every change.
+// watchFrom opens watches, changes the object, and waits until every watcher has got every event.
 func (b *Bench) watchFrom(ctx context.Context, s *Server, state []byte, clients []*Client) error {
 	work, lag := rowWatch, rowLag
 	if len(clients) == watchers {
@@ -67,7 +67,7 @@ func (b *Bench) watchFrom(ctx context.Context, s *Server, state []byte, clients 
 		return err
 	}
 	var (
-		// sent[i] is when the i-th change was sent, written before it is.
+		// sent[i] is the time before the i-th change is sent.
 		sent    = make([]time.Time, watchEvents)
 		lags    = make([][]time.Duration, watchers)
 		errs    = make([]error, watchers)
@@ -169,7 +169,7 @@ func (c *Client) follow(ctx context.Context, after string, sent []time.Time, ope
 	return lags, nil
 }
 
-// changeOf is the number of the change that an event shows.
+// changeOf returns the number of the change in an event.
 func changeOf(event []byte) (int, bool) {
 	_, after, _ := bytes.Cut(event, []byte(`"change":"#`))
 	number, _, found := bytes.Cut(after, []byte("#"))
@@ -177,7 +177,7 @@ func changeOf(event []byte) (int, bool) {
 	return change, found && err == nil
 }
 
-// revision is the resourceVersion of an object, found without reading the rest.
+// revision finds the resourceVersion of an object without decoding it.
 func revision(object []byte) (string, error) {
 	_, after, found := bytes.Cut(object, []byte(`"resourceVersion":"`))
 	value, _, complete := bytes.Cut(after, []byte(`"`))

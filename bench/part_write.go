@@ -20,16 +20,16 @@ var (
 	rowDelete    = Work{"delete", "delete", MicrosCPU, Target{450, 5}}
 )
 
-// applied is how many objects are applied to: few enough to have been applied once before.
+// applied is the number of objects that are applied to, few enough for a first apply before measurements.
 const applied = 1000
 
-// reapplied is how many of them are applied again and again, as controllers do, without a change.
+// reapplied is the number of objects that are applied repeatedly without a change, as controllers do.
 const reapplied = 100
 
-// write changes objects. No two requests meet at one object.
+// write updates objects. No two requests update the same object at once.
 func (b *Bench) write(ctx context.Context, s *Server) error {
 	path := func(i int) string { return widgets + "/" + widgetName(i%b.Objects) }
-	// Every write differs from the one before at the same object.
+	// Every write changes its object.
 	replicas := func(i int) int { return 20 + i/b.Objects%100 + i%100 }
 	send := func(code int, method, suffix, mediaType string, body func(i int) []byte) func(context.Context, *Client, int) error {
 		return func(ctx context.Context, c *Client, i int) error {
@@ -45,7 +45,7 @@ func (b *Bench) write(ctx context.Context, s *Server) error {
 			return err
 		}
 	}
-	// What was applied last is applied again without a change; and the first apply of a manager costs more than those that follow.
+	// Applies the last configuration again. The first apply of a manager costs more than later ones.
 	applyAll := func() error {
 		_, err := Load{For: startTimeout, Count: applied, Op: apply(300)}.run(ctx, s)
 		return err
@@ -81,7 +81,7 @@ func (b *Bench) write(ctx context.Context, s *Server) error {
 		_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON, widget("Widget", widgetName(b.Objects+i), i, 1))
 		return err
 	}})
-	// The same with other numbers of clients. i goes on where every object gets another value than it has.
+	// The same with other numbers of clients. i continues, so that every write changes its object.
 	for turn, clients := range []int{1, 64} {
 		if err := applyAll(); err != nil {
 			return err
@@ -96,7 +96,7 @@ func (b *Bench) write(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// update reads an object, counts its replicas up, and writes it back.
+// update reads an object, increments its replicas, and writes it back.
 func update(ctx context.Context, c *Client, path string) error {
 	answer, err := c.Get(ctx, path)
 	if err != nil {

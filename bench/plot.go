@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Measures of the plot, in pixels.
+// Dimensions of the plot in pixels.
 const (
 	plotLabels = 400
 	plotBars   = 420
@@ -16,8 +16,8 @@ const (
 	plotTop    = 44
 )
 
-// WritePlot draws, for each row, how many times less than upstream crd-server
-// needed, on a logarithmic scale, with the target as a mark.
+// WritePlot draws for each row how many times less than upstream crd-server needed, on a logarithmic scale, and marks
+// the target.
 func (r *Report) WritePlot(w io.Writer) error {
 	var rows []*Row
 	most := 10.0

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Measures of the plot of growth, in pixels.
+// Dimensions of the plot of growth in pixels.
 const (
 	growthWidth  = 640
 	growthHeight = 300
 	growthMargin = 60
 )
 
-// WriteGrowth draws what it took to install CRDs, by their number: the server's CPU time and the time that passed. Dashed is what it
-// would be if all had been as the first fifth. Rows of other parts are left out.
+// WriteGrowth draws the CPU time and the elapsed time of installing CRDs by their number. Dashed lines extrapolate
+// the first fifth. Rows of other parts are left out.
 func (r *Report) WriteGrowth(w io.Writer) error {
 	cpu, elapsed := growthLine{name: "CPU", colour: "#2a7f62"}, growthLine{name: "time", colour: "#c8553d"}
 	for n := range groupNames {
@@ -45,7 +45,7 @@ func (r *Report) WriteGrowth(w io.Writer) error {
 	return err
 }
 
-// growthLine is one measure, in seconds in all after each fifth.
+// growthLine is one measure, accumulated, in seconds after each fifth.
 type growthLine struct {
 	name, colour string
 	seconds      []float64
@@ -53,7 +53,7 @@ type growthLine struct {
 
 func (l *growthLine) add(seconds float64) { l.seconds = append(l.seconds, l.sum()+seconds) }
 
-// sum is that of all fifths so far.
+// sum is the total so far.
 func (l *growthLine) sum() float64 {
 	if len(l.seconds) == 0 {
 		return 0
@@ -61,7 +61,7 @@ func (l *growthLine) sum() float64 {
 	return l.seconds[len(l.seconds)-1]
 }
 
-// straight is where the line would end if all fifths were as the first.
+// straight is the end of the line if all fifths were like the first.
 func (l *growthLine) straight() float64 {
 	if len(l.seconds) == 0 {
 		return 0
@@ -71,7 +71,7 @@ func (l *growthLine) straight() float64 {
 
 func (l *growthLine) highest() float64 { return max(l.sum(), l.straight()) }
 
-// draw draws the line below a height of so many seconds.
+// draw draws the line, scaled to a height in seconds.
 func (l *growthLine) draw(b *strings.Builder, most float64) {
 	if len(l.seconds) == 0 {
 		return

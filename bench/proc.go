@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// clockTick is what /proc/<pid>/stat counts in; Linux has shown 100 a second to programs for decades.
+// clockTick is the unit of /proc/<pid>/stat; on Linux it has always been 1/100 s for programs.
 const clockTick = 10 * time.Millisecond
 
 // cpuTime is the user and system time that a process has used.
@@ -36,8 +36,8 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * clockTick, nil
 }
 
-// anonymous returns the anonymous memory of a process in MB (10^6 bytes): heap, stacks and whatever else it has written to.
-// Pages of the program's file are not in it. They belong to the kernel, which can drop them at any time.
+// anonymous returns the anonymous memory of a process in MB (10^6 bytes): heap, stacks and other memory that it has
+// written. It does not include pages of the program's file, which the kernel can drop at any time.
 func anonymous(pid int) (float64, error) {
 	const line = "RssAnon:"
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -61,8 +61,8 @@ func anonymous(pid int) (float64, error) {
 // sampling is the time between two samples of a process's memory.
 const sampling = 5 * time.Millisecond
 
-// watchPeak samples the anonymous memory of a process until the returned function is called, which returns the largest sample.
-// The kernel keeps a peak of resident memory, but none of anonymous memory.
+// watchPeak samples the anonymous memory of a process until the returned function is called, which returns the
+// largest sample. The kernel records the peak of resident memory only.
 func watchPeak(pid int) (stop func() (float64, error)) {
 	var (
 		peak float64
@@ -95,7 +95,7 @@ func watchPeak(pid int) (stop func() (float64, error)) {
 	}
 }
 
-// loadAverage is the machine's load: how much of it was busy with something else.
+// loadAverage returns the machine's load average.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// profile takes a profile of a server's CPU into a file named after the work,
-// for as long as a load lasts. The function returned waits for its end.
-// Others have none; without a directory for profiles nothing is done.
+// profile takes a CPU profile of a server during a load and writes it to a file named after the work. The returned
+// function waits for it. It does nothing for other servers or without a directory.
 func (b *Bench) profile(ctx context.Context, s *Server, work Work, length time.Duration) (func() error, error) {
 	if b.Profiles == "" || !s.Kind.own() {
 		return func() error { return nil }, nil
@@ -38,7 +37,7 @@ func (b *Bench) heapProfile(ctx context.Context, s *Server, work Work) error {
 	return s.Client().save(ctx, "/debug/pprof/heap", b.profileFile(s, work, "heap"))
 }
 
-// save writes an answer into a file.
+// save writes a response to a file.
 func (c *Client) save(ctx context.Context, path, file string) error {
 	code, answer, err := c.Try(ctx, http.MethodGet, path, "", nil)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Report is a run as it is printed and kept.
+// Report is the result of a run.
 type Report struct {
 	Machine string    `json:"machine"`
 	When    time.Time `json:"when"`
@@ -22,7 +22,7 @@ type Report struct {
 	Rows       []*Row `json:"rows"`
 }
 
-// machine names what a run was on.
+// machine describes the machine of a run.
 func machine() string {
 	memory := "unknown"
 	if info, err := os.ReadFile("/proc/meminfo"); err == nil {
@@ -40,7 +40,7 @@ func machine() string {
 	return fmt.Sprintf("%d cores (%s), %s, %s %s/%s", runtime.NumCPU(), model, memory, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// WriteTable prints the report as Markdown that reads as plain text too.
+// WriteTable prints the report as Markdown that is readable as plain text.
 func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "%s; %s, %s; load average %s before, %s after\n\n", r.Machine, r.When.UTC().Format("2006-01-02"), r.Took, r.LoadBefore, r.LoadAfter)
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
@@ -63,7 +63,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return r.writeLoads(w)
 }
 
-// writeLoads prints throughput and latency, which say more about the machine than about a server.
+// writeLoads prints throughput and latency, which depend more on the machine than on the server.
 func (r *Report) writeLoads(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	header := false
@@ -93,7 +93,7 @@ func (r *Report) writeLoads(w io.Writer) error {
 	return err
 }
 
-// WriteJSON writes the report for programs.
+// WriteJSON writes the report as JSON.
 func (r *Report) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -126,7 +126,7 @@ func times(ratio float64) string {
 	return short(ratio) + "x"
 }
 
-// short prints a number with two or three digits that matter.
+// short formats a number with two or three significant digits.
 func short(value float64) string {
 	switch {
 	case value == 0:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Unit is what a row's value is in; less is always better.
+// Unit is the unit of a row. Less is always better.
 type Unit string
 
 // The units.
@@ -18,15 +18,14 @@ const (
 	Megabytes Unit = "MB"
 )
 
-// Target is what crd-server must reach. The ratio counts; the value is what it
-// was on the machine for which the targets were made.
+// Target is what crd-server must reach. The ratio counts; the value is that of the machine on which targets were set.
 type Target struct {
 	Value float64 `json:"value"`
-	// Ratio is how many times less than upstream; 0 where only the value counts.
+	// Ratio is the factor by which crd-server must need less than upstream, or 0 if only the value counts.
 	Ratio float64 `json:"ratio,omitempty"`
 }
 
-// Work is a kind of row: what was done.
+// Work names the work of a row.
 type Work struct {
 	Part   string `json:"part"`
 	Name   string `json:"name"`
@@ -34,7 +33,7 @@ type Work struct {
 	Target Target `json:"target"`
 }
 
-// with is the same work, done by another number of clients.
+// with is the same work with another number of clients.
 func (w Work) with(clients int) Work {
 	w.Name = fmt.Sprintf("%s, %d clients", strings.TrimSuffix(w.Name, fmt.Sprintf(", %d clients", clientCount)), clients)
 	if clients == 1 {
@@ -43,17 +42,17 @@ func (w Work) with(clients int) Work {
 	return w
 }
 
-// Value is what a server needed for a row's work.
+// Value is what a server needed for the work of a row.
 type Value struct {
 	// Value is in the row's unit.
 	Value float64 `json:"value"`
-	// The rest is there for loads only.
+	// The rest is set for loads only.
 	PerSecond float64 `json:"perSecond,omitempty"`
 	P50Millis float64 `json:"p50ms,omitempty"`
 	P99Millis float64 `json:"p99ms,omitempty"`
 }
 
-// Row is one row of the table.
+// Row returns the row of a work, and adds it if needed.
 type Row struct {
 	Work
 	Values map[Kind]Value `json:"values"`
@@ -70,7 +69,7 @@ func (r Row) Ratio(kind Kind) float64 {
 	return theirs.Value / ours.Value
 }
 
-// Met says whether the target is reached: by the ratio, where there is one and upstream was measured.
+// Met returns whether the target is reached: by the ratio if it has one and upstream was measured, else by the value.
 func (r Row) Met(kind Kind) bool {
 	if r.Target == (Target{}) {
 		return true
@@ -81,7 +80,7 @@ func (r Row) Met(kind Kind) bool {
 	return r.Values[kind].Value <= r.Target.Value
 }
 
-// Results collects rows in the order of their first value.
+// Results keeps rows in the order of their first values.
 type Results struct{ rows []*Row }
 
 // Row finds the row of a work, or begins it.
@@ -96,12 +95,12 @@ func (r *Results) Row(work Work) *Row {
 	return row
 }
 
-// Put sets what a server needed.
+// Put records what a server needed.
 func (r *Results) Put(work Work, kind Kind, value float64) {
 	r.Row(work).Values[kind] = Value{Value: value}
 }
 
-// PutSample sets what a load cost a server, by operation.
+// PutSample records the cost of a load for each operation.
 func (r *Results) PutSample(work Work, kind Kind, s Sample) {
 	value := float64(s.PerOp().Nanoseconds()) / 1e3
 	if work.Unit == MillisCPU {

@@ -18,7 +18,7 @@ import (
 	"github.com/crd-server/crd-server/test/process"
 )
 
-// Kind is a server as it is measured.
+// Kind is a kind of server.
 type Kind string
 
 // The kinds.
@@ -31,10 +31,10 @@ const (
 	Bare Kind = "bare handler"
 )
 
-// own tells whether it is crd-server, in one way or another.
+// own returns whether the kind is crd-server.
 func (k Kind) own() bool { return k == Ours || k == Embedded }
 
-// clientCount is how many clients a load has, if it does not say.
+// clientCount is the default number of clients of a load.
 const clientCount = 16
 
 // startTimeout bounds every start; the machine may be busy.
@@ -43,8 +43,8 @@ const startTimeout = time.Minute
 // Server is a running server with its etcd and its clients.
 type Server struct {
 	Kind Kind
-	// Started is how long it took from exec to /readyz, with a running etcd if it needs one;
-	// EtcdStarted what that etcd took before.
+	// Started is the time from exec to /readyz, with a running etcd if the server needs one; EtcdStarted is that of
+	// the etcd.
 	Started, EtcdStarted time.Duration
 
 	options process.Options
@@ -57,13 +57,13 @@ type Server struct {
 // Pid is the server's process.
 func (s *Server) Pid() int { return s.process.Pid() }
 
-// Client is any of its clients.
+// Client returns one of its clients.
 func (s *Server) Client() *Client { return s.clients[0] }
 
-// NewClient is one more client.
+// NewClient returns a new client.
 func (s *Server) NewClient() (*Client, error) { return newClient(s.process.Kubeconfig, s.process.URL) }
 
-// start starts a server of a kind on an empty store.
+// start starts a server with an empty store.
 func start(ctx context.Context, programs Programs, kind Kind) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -72,7 +72,7 @@ func start(ctx context.Context, programs Programs, kind Kind) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Kind: kind, dir: dir}
-	unix.Sync() // what builds and other servers have written, or removed, is not to keep its etcd waiting for the disk
+	unix.Sync() // so that earlier writes to the disk do not delay its etcd
 	if err := s.start(ctx, programs); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", kind, err), s.Stop())
 	}
@@ -93,7 +93,7 @@ func (s *Server) start(ctx context.Context, programs Programs) (err error) {
 	return s.launch(ctx)
 }
 
-// launch starts the process and makes the clients.
+// launch starts the process and connects the clients.
 func (s *Server) launch(ctx context.Context) (err error) {
 	if s.options.Port, err = freePort(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (s *Server) launch(ctx context.Context) (err error) {
 	return err
 }
 
-// crew returns so many of the server's clients; those that are missing are made, and stay.
+// crew returns that many clients of the server, and keeps new ones.
 func (s *Server) crew(count int) ([]*Client, error) {
 	for len(s.clients) < count {
 		client, err := s.NewClient()
@@ -142,7 +142,7 @@ func (s *Server) closeClients() {
 	s.clients = nil
 }
 
-// pollReady waits for /readyz with a client that has no credential, so that it can ask before there is one.
+// pollReady polls /readyz without a credential, which does not exist yet.
 func pollReady(ctx context.Context, port int) error {
 	client := newAnonymousClient(fmt.Sprintf("https://127.0.0.1:%d", port))
 	defer client.Close()
@@ -152,7 +152,7 @@ func pollReady(ctx context.Context, port int) error {
 // Stop ends the server and its etcd, and removes their data.
 func (s *Server) Stop() error {
 	s.closeClients()
-	// Neither has to end well: the data is thrown away.
+	// Errors do not matter: the data is deleted.
 	var errs []error
 	if s.process != nil {
 		errs = append(errs, s.process.Kill())
@@ -169,7 +169,7 @@ type etcd struct {
 	command *exec.Cmd
 }
 
-// startEtcd returns when the etcd serves.
+// startEtcd starts an etcd and returns when it serves.
 func startEtcd(binary, dir string) (*etcd, error) {
 	command := exec.Command(binary, "-data-dir", dir)
 	command.Stderr = os.Stderr
@@ -190,7 +190,7 @@ func startEtcd(binary, dir string) (*etcd, error) {
 	return e, nil
 }
 
-// kill ends it and waits for its end.
+// kill kills the etcd and waits for it.
 func (e *etcd) kill() error {
 	if err := e.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -199,7 +199,7 @@ func (e *etcd) kill() error {
 	return nil
 }
 
-// freePort finds a port that nobody listens on; the poller must know it before the server starts.
+// freePort returns a port on which nothing listens. The poller has to know it before the server starts.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,14 +13,14 @@ const (
 	crds        = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 )
 
-// shards is how many values the label shard has: one of them selects 1 %.
+// shards is the number of values of the label shard: one of them selects 1 %.
 const shards = 100
 
-// maxReplicas is what the CEL rule allows.
+// maxReplicas is the limit of the CEL rule.
 const maxReplicas = 10000
 
-// widgetCRD is a CRD as real ones are: defaults, a list with keys, a CEL rule,
-// status and scale. Names may differ from run to run of a row.
+// widgetCRD is a realistic CRD with defaults, a list map, a CEL rule, status and scale. Its names may vary with the
+// run.
 func widgetCRD(group, plural, kind string) []byte {
 	return []byte(strings.NewReplacer("GROUP", group, "PLURAL", plural, "KIND", kind).Replace(`{
 "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -58,7 +58,7 @@ func widgetCRD(group, plural, kind string) []byte {
 // widgetName is the name of the i-th object.
 func widgetName(i int) string { return fmt.Sprintf("widget-%06d", i) }
 
-// widget is the i-th object as a client sends it, about 2.3 KB as served.
+// widget returns the i-th object as a client sends it, about 2.3 KB as served.
 func widget(kind, name string, i, replicas int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"apiVersion":"%s/v1","kind":"%s","metadata":{"name":"%s","namespace":"bench",`+

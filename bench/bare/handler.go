@@ -10,13 +10,13 @@ import (
 	"sync"
 )
 
-// objectSize is how many bytes the object has, about what the object rows have.
+// objectSize is the size of the object in bytes, about that of the object rows.
 const objectSize = 2340
 
-// handler serves the object, whatever it is called, and its changes.
+// handler serves the object under any name, and its changes.
 type handler struct {
 	mu sync.Mutex // guards all below
-	// events are all that there were: a run is short.
+	// events are all events: a run is short.
 	events [][]byte
 	object []byte
 	// changed is closed, and replaced, by each change.
@@ -42,7 +42,7 @@ func newHandler() http.Handler {
 	return mux
 }
 
-// object is what is served: what clients of the bench look for, and as many bytes as there are in other servers' objects.
+// object returns JSON with the fields that bench reads, and the size of objects of other servers.
 func object(change string, revision int) []byte {
 	known := fmt.Sprintf(`{"metadata":{"resourceVersion":"%d","annotations":{"change":"#%s#"}},"padding":""}`, revision, change)
 	return []byte(strings.TrimSuffix(known, `"}`) + strings.Repeat("x", max(0, objectSize-len(known))) + `"}`)
@@ -53,10 +53,10 @@ func (h *handler) send(w http.ResponseWriter) {
 	body := h.object
 	h.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // whoever has gone needs no answer
+	_, _ = w.Write(body) // fails if the client has closed the connection
 }
 
-// change makes an event of the change that a patch names.
+// change adds an event for a patch.
 func (h *handler) change(w http.ResponseWriter, req *http.Request) {
 	patch, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -74,7 +74,7 @@ func (h *handler) change(w http.ResponseWriter, req *http.Request) {
 	h.send(w)
 }
 
-// watch sends the events from now on: those that have come since it sent the last time with one flush.
+// watch sends events from now on. It flushes once for all that have come since the last flush.
 func (h *handler) watch(ctx context.Context, w http.ResponseWriter) {
 	h.mu.Lock()
 	seen := len(h.events)
@@ -92,7 +92,7 @@ func (h *handler) watch(ctx context.Context, w http.ResponseWriter) {
 	}
 }
 
-// after waits until there are more events than those that were seen, and returns them.
+// after waits for further events and returns them.
 func (h *handler) after(ctx context.Context, seen int) ([][]byte, error) {
 	for {
 		h.mu.Lock()

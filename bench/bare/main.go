@@ -1,6 +1,6 @@
-// Command bare shows what sending alone costs in Go: a handler of net/http, with TLS and HTTP/2, that sends as many bytes as the servers
-// that are measured, events as soon as they have come, and does nothing else. It has one object, no etcd, and knows no verb but those of
-// the parts get and watch. Begin with handler.go.
+// Command bare shows the cost of sending in Go: a handler of net/http with TLS and HTTP/2 that sends as many bytes as
+// the measured servers, sends events at once, and does nothing else. It has one object and no etcd, and knows the
+// verbs of the parts get and watch only. Begin with handler.go.
 package main
 
 import (
@@ -57,7 +57,7 @@ func run(dir, address string) error {
 	return server.ServeTLS(listener, "", "")
 }
 
-// writeKubeconfig writes the way to the server into a file, whose directory is made.
+// writeKubeconfig writes a kubeconfig for the server, and creates its directory.
 func writeKubeconfig(file, url string, authority []byte) error {
 	content := clientcmdapi.NewConfig()
 	content.Clusters["server"] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: authority}

@@ -1,5 +1,5 @@
-// Command mergeprofiles writes CPU profiles as one to standard output, for the compiler. It leaves out where the programs and their sources
-// were: the compiler goes by functions and lines, and paths of a machine are nobody's business.
+// Command mergeprofiles merges CPU profiles for the compiler and writes the result to standard output. It removes
+// paths of programs and sources: the compiler uses functions and lines only.
 package main
 
 import (

@@ -13,18 +13,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// core is what a host cluster serves beside its aggregator and is asked by crd-server: whose headers are believed,
-// whose a token is, and what somebody may do.
+// core serves the APIs of a host cluster that crd-server calls: the authentication ConfigMap, TokenReviews and
+// SubjectAccessReviews.
 type core struct {
 	// trust is the ConfigMap extension-apiserver-authentication.
 	trust *corev1.ConfigMap
-	// tokens says whose a token is.
+	// tokens maps tokens to users.
 	tokens map[string]authenticationv1.UserInfo
-	// roles says which groups' resources a group of users may use: the verbs, * for all.
+	// roles maps groups of users to the verbs that they may use; * is all.
 	roles map[string][]string
 
 	mu sync.Mutex // guards reviews
-	// reviews are the questions what somebody may do, oldest first.
+	// reviews are the access reviews that were asked for, oldest first.
 	reviews []authorizationv1.SubjectAccessReviewSpec
 }
 
@@ -33,8 +33,8 @@ const (
 	trustName      = "extension-apiserver-authentication"
 )
 
-// newCore returns one whose users are those with certificates of clients, and whose proxy is one named proxyName with
-// a certificate of proxies.
+// newCore returns a core that trusts client certificates of clients, and a front proxy named proxyName with a
+// certificate of proxies.
 func newCore(clients, proxies *authority) *core {
 	return &core{
 		trust: &corev1.ConfigMap{
@@ -55,7 +55,7 @@ func newCore(clients, proxies *authority) *core {
 	}
 }
 
-// ServeHTTP answers what crd-server asks.
+// ServeHTTP serves the requests of crd-server.
 func (c *core) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch path := strings.TrimSuffix(req.URL.Path, "/"+trustName); {
 	case path == "/api/v1/namespaces/"+trustNamespace+"/configmaps":
@@ -69,7 +69,7 @@ func (c *core) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// serveTrust serves the ConfigMap, alone or as a list, and a watch of it, in which nothing happens.
+// serveTrust serves the ConfigMap, alone or in a list, and a watch without events.
 func (c *core) serveTrust(w http.ResponseWriter, req *http.Request, alone bool) {
 	switch {
 	case req.URL.Query().Get("sendInitialEvents") != "":
@@ -119,7 +119,7 @@ func (c *core) reviewAccess(review *authorizationv1.SubjectAccessReview) {
 	})
 }
 
-// reviewOf returns the newest question about resources in a namespace, an empty one if there was none.
+// reviewOf returns the newest access review in a namespace, or an empty one.
 func (c *core) reviewOf(namespace string) (review authorizationv1.SubjectAccessReviewSpec) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,20 +24,20 @@ import (
 // proxyName is the common name of the aggregator's certificate.
 const proxyName = "front-proxy-client"
 
-// The Service in the host cluster that stands for crd-server.
+// The Service of crd-server in the host cluster.
 const (
 	serviceNamespace = "crd-server"
 	serviceName      = "crd-server"
 )
 
-// host is a running host cluster: the aggregator, and behind it what core serves.
+// host is a running host cluster: the aggregator in front of a core.
 type host struct {
 	url string
-	// backend is where the Service leads.
+	// backend is the address of the Service.
 	backend atomic.Pointer[url.URL]
 }
 
-// hostConfig is what a host is made of.
+// hostConfig configures a host.
 type hostConfig struct {
 	etcd             []string
 	clients, serving *authority
@@ -45,7 +45,7 @@ type hostConfig struct {
 	behind           http.Handler
 }
 
-// ResolveEndpoint says where a Service is.
+// ResolveEndpoint returns the address of a Service.
 func (h *host) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	if namespace != serviceNamespace || name != serviceName || h.backend.Load() == nil {
 		return nil, fmt.Errorf("there is no service %s/%s:%d", namespace, name, port)
@@ -53,8 +53,8 @@ func (h *host) ResolveEndpoint(namespace, name string, port int32) (*url.URL, er
 	return h.backend.Load(), nil
 }
 
-// startHost starts a host, which ends with the test. It serves its users, whoever they are: what they may do is the business of
-// who serves the resource, as it is when kube-apiserver has asked RBAC itself.
+// startHost starts a host, which ends with the test. It authorizes all requests: crd-server authorizes those that it
+// gets.
 func startHost(t *testing.T, config hostConfig) *host {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,16 +88,17 @@ func startHost(t *testing.T, config hostConfig) *host {
 	return h
 }
 
-// behind is what the aggregator falls through to.
+// behind serves requests that the aggregator does not.
 type behind struct {
 	genericapiserver.DelegationTarget
 	handler http.Handler
 }
 
-// UnprotectedHandler serves what the aggregator does not.
+// UnprotectedHandler returns the handler behind the aggregator.
 func (b behind) UnprotectedHandler() http.Handler { return b.handler }
 
-// genericConfig is what k8s.io/kube-aggregator's own command makes of its options, without a Kubernetes to be part of.
+// genericConfig returns the configuration that k8s.io/kube-aggregator's command makes of its options, without a
+// Kubernetes cluster.
 func genericConfig(t *testing.T, config hostConfig, listener net.Listener) (*genericapiserver.RecommendedConfig, error) {
 	o := aggregatoroptions.NewDefaultOptions(io.Discard, io.Discard)
 	recommended := o.RecommendedOptions

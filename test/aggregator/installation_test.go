@@ -20,7 +20,7 @@ import (
 const (
 	// samples holds sample CRDs, and below objects an object or two of each.
 	samples = "../../config/samples"
-	// startTimeout bounds the start of a server, patience everything else that is waited for.
+	// startTimeout bounds the start of a server, patience every other wait.
 	startTimeout = time.Minute
 	patience     = time.Minute
 )
@@ -32,14 +32,14 @@ type installation struct {
 	core *core
 	// admin is a client of the host's administrator.
 	admin clientset.Interface
-	// server is crd-server, and options what it is started with.
+	// server is crd-server; options are those that it was started with.
 	server  *process.Server
 	options process.Options
-	// clients sign the certificates of users, proxies that of the aggregator, serving those of servers.
+	// clients issues certificates of users, proxies that of the aggregator, serving those of servers.
 	clients, proxies, serving *authority
 }
 
-// install starts a host cluster and a crd-server that is told of it. Both end with the test.
+// install starts a host cluster and a crd-server configured for it. Both end with the test.
 func install(t *testing.T) *installation {
 	t.Helper()
 	i := &installation{
@@ -54,7 +54,7 @@ func install(t *testing.T) *installation {
 	host := i.kubeconfig("crd-server", "system:masters")
 	certificate := i.serving.server(t, serviceName+"."+serviceNamespace+".svc")
 	i.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{
-		process.CheckMemory,
+		process.CheckCache,
 		"--tls-cert-file", certificate.certFile, "--tls-private-key-file", certificate.keyFile,
 		"--authentication-kubeconfig", host,
 		"--authorization-kubeconfig", host,
@@ -66,7 +66,7 @@ func install(t *testing.T) *installation {
 	return i
 }
 
-// start starts crd-server, again at the address that it had before.
+// start starts crd-server, at its previous address if it had one.
 func (i *installation) start() {
 	i.Helper()
 	ctx, cancel := context.WithTimeout(i.Context(), startTimeout)
@@ -83,7 +83,7 @@ func (i *installation) start() {
 				i.Errorf("crd-server did not stop cleanly: %v", err)
 			}
 		}
-		if err := server.MemoryError(); err != nil {
+		if err := server.CacheError(); err != nil {
 			i.Error(err)
 		}
 		if i.Failed() || os.Getenv("CRD_SERVER_LOGS") != "" {
@@ -98,7 +98,7 @@ func (i *installation) start() {
 	i.host.backend.Store(backend)
 }
 
-// kubeconfig writes the way to the host for a user, with a certificate.
+// kubeconfig writes a kubeconfig of the host for a user with a client certificate.
 func (i *installation) kubeconfig(user string, groups ...string) string {
 	i.Helper()
 	file := filepath.Join(i.TempDir(), user+".kubeconfig")
@@ -114,7 +114,7 @@ func (i *installation) kubeconfig(user string, groups ...string) string {
 	return file
 }
 
-// config is the configuration of a client that has a kubeconfig, without limits of its own.
+// config returns the client configuration of a kubeconfig, without client-side rate limits.
 func (i *installation) config(kubeconfig string) *rest.Config {
 	i.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)

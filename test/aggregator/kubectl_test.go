@@ -11,7 +11,7 @@ import (
 	"github.com/crd-server/crd-server/test/programs"
 )
 
-// kubectl is one that a user has.
+// kubectl runs kubectl as a user.
 type kubectl struct {
 	*installation
 	kubeconfig, home string
@@ -21,7 +21,7 @@ func (i *installation) kubectl(kubeconfig string) kubectl {
 	return kubectl{installation: i, kubeconfig: kubeconfig, home: i.TempDir()}
 }
 
-// command returns a command that has not been started.
+// command returns a command that is not started.
 func (k kubectl) command(ctx context.Context, args ...string) *exec.Cmd {
 	program, err := programs.Kubectl()
 	if err != nil {
@@ -62,8 +62,8 @@ func (k kubectl) fails(command, text string) {
 	}
 }
 
-// TestKubectl uses custom resources with kubectl, through the aggregator. The CRDs are applied to crd-server itself, for those of
-// the host cluster are another thing.
+// TestKubectl uses custom resources with kubectl, through the aggregator. It applies the CRDs to crd-server directly:
+// the host cluster has CRDs of its own.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	i := install(t)
@@ -105,7 +105,8 @@ func TestKubectl(t *testing.T) {
 	editor.prints("get ct report -o jsonpath={.spec.replicas}-{.status.replicas}", "5-4")
 
 	i.eventuallyExplained("stable.example.com/v1", "data.example.com/v1")
-	// kubectl asks whether the index of documents has changed since, and the aggregator goes by the second: a command before this one may have kept one without ours.
+	// kubectl sends the time of its cached index, in seconds, so an earlier command in the same second may have
+	// cached an index without ours.
 	editor.prints("explain ct.spec.cronSpec --cache-dir="+t.TempDir(), "CronTab", "When the job runs, in cron's notation", "<string>")
 
 	reader := i.kubectl(i.kubeconfig("joe", "readers"))

@@ -18,10 +18,10 @@ import (
 	registration "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/typed/apiregistration/v1"
 )
 
-// pollInterval is the time between two looks at something that is waited for.
+// pollInterval is the interval of eventually.
 const pollInterval = 50 * time.Millisecond
 
-// eventually waits until a condition holds; it says what is missing otherwise.
+// eventually polls until a condition holds, and reports what is missing if it does not.
 func (i *installation) eventually(what string, holds func(context.Context) (missing string, err error)) {
 	i.Helper()
 	var missing string
@@ -39,7 +39,7 @@ func (i *installation) services() registration.APIServiceInterface {
 	return i.admin.ApiregistrationV1().APIServices()
 }
 
-// available waits until the aggregator says that APIServices are, and does as it says: it learns of that by another way.
+// available waits until APIServices are available and the aggregator proxies to them, which it learns separately.
 func (i *installation) available(names ...string) {
 	i.Helper()
 	for _, name := range names {
@@ -65,7 +65,7 @@ func (i *installation) available(names ...string) {
 	}
 }
 
-// gone waits until there is no such APIService any more.
+// gone waits until APIServices are deleted.
 func (i *installation) gone(name string) {
 	i.Helper()
 	i.eventually("APIService "+name+" is gone", func(ctx context.Context) (string, error) {
@@ -82,7 +82,7 @@ func (i *installation) read(ctx context.Context, path, accept string) ([]byte, e
 	return i.admin.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", accept).DoRaw(ctx)
 }
 
-// eventuallyDiscovered waits until the aggregator's discovery has groups, and has them from crd-server.
+// eventuallyDiscovered waits until the aggregator's discovery has groups of crd-server.
 func (i *installation) eventuallyDiscovered(groups ...string) {
 	i.Helper()
 	for _, group := range groups {
@@ -105,7 +105,7 @@ func (i *installation) eventuallyDiscovered(groups ...string) {
 	}
 }
 
-// eventuallyExplained waits until both kinds of OpenAPI of the aggregator have versions of crd-server.
+// eventuallyExplained waits until the aggregator's OpenAPI v2 and v3 have versions of crd-server.
 func (i *installation) eventuallyExplained(versions ...string) {
 	i.Helper()
 	for _, version := range versions {
@@ -126,7 +126,7 @@ func (i *installation) eventuallyExplained(versions ...string) {
 	}
 }
 
-// TestRegistration has APIServices come and go with CRDs, and leaves those of others alone.
+// TestRegistration checks that APIServices are created and deleted with CRDs, and that others are left alone.
 func TestRegistration(t *testing.T) {
 	t.Parallel()
 	i := install(t)
@@ -176,7 +176,7 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
-// somebodysService is an APIService that crd-server has not made.
+// somebodysService is an APIService that crd-server did not create.
 func somebodysService(version, group string) *apiregistrationv1.APIService {
 	return &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: version + "." + group},
@@ -187,7 +187,8 @@ func somebodysService(version, group string) *apiregistrationv1.APIService {
 	}
 }
 
-// TestDocuments finds the groups of crd-server in the documents of the aggregator, beside the aggregator's own, and what of them changes.
+// TestDocuments checks that the aggregator's discovery and OpenAPI documents contain the groups of crd-server, follow
+// their changes, and keep the aggregator's own.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	i := install(t)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// service is the Service of crd-server in the host cluster, which the aggregator looks at before it asks what is behind it.
+// service returns the Service of crd-server in the host cluster, which the aggregator reads before it proxies.
 func service() []runtime.Object {
 	port, portName, ready := int32(443), "https", true
 	return []runtime.Object{

@@ -10,12 +10,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// somewhere is a path that only those may read who are allowed to; what is there is nothing.
+// somewhere is a path without content, for checks of access.
 func somewhere(namespace string) string {
 	return "/apis/nothing.example.com/v1/namespaces/" + namespace + "/things"
 }
 
-// ask asks crd-server itself for somewhere, and returns the status.
+// ask sends a request for somewhere to crd-server directly, and returns the status code.
 func (i *installation) ask(config rest.TLSClientConfig, token string, header http.Header, namespace string) int {
 	i.Helper()
 	config.CAData = i.serving.pem()
@@ -37,7 +37,7 @@ func (i *installation) ask(config rest.TLSClientConfig, token string, header htt
 	return resp.StatusCode
 }
 
-// TestTrust sends headers of a front proxy to crd-server itself: they count with a certificate of the proxy, and with no other.
+// TestTrust sends front proxy headers to crd-server directly. Only the certificate of the proxy makes them count.
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	i := install(t)
@@ -51,7 +51,7 @@ func TestTrust(t *testing.T) {
 		token  string
 		header http.Header
 		status int
-		// user is whom the host cluster is asked about, and groups the user's; "" for nobody.
+		// user and groups are those of the access review; "" means that there is none.
 		user   string
 		groups []string
 	}{
@@ -86,7 +86,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestUserArrives has the aggregator tell crd-server who asks, and crd-server ask the host cluster whether that one may.
+// TestUserArrives checks that the aggregator passes the user to crd-server, and that crd-server asks the host cluster
+// what that user may do.
 func TestUserArrives(t *testing.T) {
 	t.Parallel()
 	i := install(t)

@@ -17,11 +17,11 @@ import (
 	"github.com/crd-server/crd-server/test/etcd/embedded"
 )
 
-// packages are the test packages of the suite, as folders below upstream's
-// test; the one with the longest tests first, so that none of them runs alone at the end.
+// packages are the test packages of the suite, as folders below upstream's test. The package with the longest tests
+// comes first, so that they do not run alone at the end.
 var packages = []string{"integration/conversion", "integration"}
 
-// options are what the command line chooses.
+// options are set by flags.
 type options struct {
 	server, build, run string
 	parallel           int
@@ -102,7 +102,7 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 	return summarize(results, time.Since(start)), ctx.Err()
 }
 
-// print shows a result as it comes: failures always, the rest when asked to.
+// print prints a result: failures always, others if asked to.
 func (o options) print(r Result) {
 	switch {
 	case !r.Passed:
@@ -112,8 +112,7 @@ func (o options) print(r Result) {
 	}
 }
 
-// summarize prints what passed and what failed, the slowest tests too, since
-// the suite's time is bounded by them.
+// summarize prints how many tests passed, which failed, and the slowest tests, which bound the time of the suite.
 func summarize(results []Result, took time.Duration) (passed bool) {
 	var failed []string
 	for _, r := range results {

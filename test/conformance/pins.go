@@ -1,7 +1,6 @@
 //go:build suite
 
-// This file is never compiled. It keeps in go.mod and go.sum what the copy of
-// upstream's suite imports, which the command itself does not.
+// This file is never compiled. It keeps the imports of upstream's suite in go.mod and go.sum.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Result is the end of one test.
+// Result is the result of one test.
 type Result struct {
 	Package, Test string
 	Passed        bool
@@ -18,8 +18,7 @@ type Result struct {
 	Output        []byte
 }
 
-// Runner runs tests, each in a process of its own: tests switch feature gates
-// in their process, and so many can run at once.
+// Runner runs each test in its own process: tests change feature gates of their process, and run in parallel.
 type Runner struct {
 	// Server is the path of the crd-server to test.
 	Server string
@@ -37,8 +36,7 @@ type task struct {
 	test string
 }
 
-// Run runs all tests of the packages that match, and calls done with each
-// result as it comes, from one goroutine at a time.
+// Run runs all tests of the packages that match, and calls done with each result, from one goroutine at a time.
 func (r Runner) Run(ctx context.Context, packages []*Package, match func(test string) bool, done func(Result)) {
 	tasks := make(chan task)
 	var workers sync.WaitGroup

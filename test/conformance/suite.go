@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// upstream is the module whose suite is run; go.mod says at which version.
+	// upstream is the module of the suite; go.mod has its version.
 	upstream = "k8s.io/apiextensions-apiserver"
-	// replacedFile is the only file of the copy that is ours.
+	// replacedFile is the only file of the copy that is replaced.
 	replacedFile = "pkg/cmd/server/testing/testserver.go"
 )
 
-// leftOut are the tests that ask for emulation of Kubernetes 1.31 or 1.32,
-// which is below what a 1.37 server emulates. Nothing else is left out.
+// leftOut are the tests that emulate Kubernetes 1.31 or 1.32, which a 1.37 server cannot. All other tests run.
 var leftOut = regexp.MustCompile(`^(TestFieldSelectorDropFields|TestFieldSelectorDisablement|TestRatchetingDropFields)$`)
 
 // Package is one compiled test package of the suite.
@@ -45,9 +44,8 @@ type Suite struct {
 	Build string
 }
 
-// Prepare copies upstream's module, with our file in it, and compiles the
-// packages. The name of a binary matters: the suite's root package must run as
-// integration.test, since a test expects the field manager derived from it.
+// Prepare copies upstream's module, replaces one file, and compiles the packages. The binary of the suite's root
+// package must be named integration.test: a test expects the field manager that follows from it.
 func (s Suite) Prepare(ctx context.Context, names []string) ([]*Package, error) {
 	source, err := s.copyUpstream(ctx)
 	if err != nil {
@@ -75,7 +73,7 @@ func (s Suite) Prepare(ctx context.Context, names []string) ([]*Package, error) 
 	return packages, nil
 }
 
-// copyUpstream makes a fresh copy of the module and puts our file into it.
+// copyUpstream copies the module and replaces the file.
 func (s Suite) copyUpstream(ctx context.Context) (string, error) {
 	listed, err := s.goCommand(ctx, "mod", "download", "-json", upstream)
 	if err != nil {
@@ -103,8 +101,7 @@ func (s Suite) copyUpstream(ctx context.Context) (string, error) {
 	return target, os.WriteFile(replaced, ours, 0o644)
 }
 
-// copyTree copies files only, writable: the module cache is read-only, and so
-// would be what os.CopyFS makes of it.
+// copyTree copies files and makes them writable. The module cache is read-only, and os.CopyFS keeps permissions.
 func copyTree(from, to string) error {
 	root := os.DirFS(from)
 	return fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -123,8 +120,7 @@ func copyTree(from, to string) error {
 	})
 }
 
-// writeModfile writes go.mod and go.sum of this module into the build folder,
-// with upstream replaced by the copy; the module's own files stay untouched.
+// writeModfile writes go.mod and go.sum of this module into the build folder, with upstream replaced by the copy.
 func (s Suite) writeModfile(ctx context.Context, source string) (string, error) {
 	modfile := filepath.Join(s.Build, "go.mod")
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -140,7 +136,7 @@ func (s Suite) writeModfile(ctx context.Context, source string) (string, error) 
 	return modfile, err
 }
 
-// goCommand runs go in this module and returns what it prints.
+// goCommand runs go in this folder and returns its output.
 func (s Suite) goCommand(ctx context.Context, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = s.Folder
@@ -152,7 +148,7 @@ func (s Suite) goCommand(ctx context.Context, args ...string) ([]byte, error) {
 	return printed, err
 }
 
-// listTests asks a test binary for its top-level tests.
+// listTests returns the top-level tests of a test binary.
 func listTests(ctx context.Context, p *Package) ([]string, error) {
 	command := exec.CommandContext(ctx, p.Binary, "-test.list", "^Test")
 	command.Dir = p.Dir

@@ -24,7 +24,7 @@ import (
 	"github.com/crd-server/crd-server/test/process"
 )
 
-// attacker is somebody who can reach the server, and has what there is to be had without asking: its address and its authority.
+// attacker can reach the server and knows what everyone knows: its address and its certificate authority.
 type attacker struct {
 	*testing.T
 	server *process.Server
@@ -54,7 +54,7 @@ func (a attacker) handshake(config *tls.Config) error {
 	return connection.Close()
 }
 
-// TestTLS offers the server what it must not take: old versions, and ciphers that are known to be weak.
+// TestTLS checks that the server refuses old versions of TLS and weak ciphers.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	a := newAttacker(t, run(t))
@@ -90,7 +90,7 @@ func TestPlaintext(t *testing.T) {
 	}
 }
 
-// TestStranger asks for everything without a credential, and with ones that anybody can make.
+// TestStranger requests every kind of path without a credential, and with credentials that anyone can make.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	server := run(t)
@@ -138,7 +138,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// selfSigned makes a certificate that nobody has signed but itself.
+// selfSigned returns a self-signed certificate.
 func selfSigned(t *testing.T, name, group string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -158,7 +158,8 @@ func selfSigned(t *testing.T, name, group string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// raw sends bytes over a connection of the admin, and returns the statuses of all answers until the server closes it, and what they say.
+// raw sends bytes over a connection with the admin certificate, and returns the status codes and bodies of all
+// responses until the server closes it.
 func (a attacker) raw(text string) (codes []int, bodies string) {
 	a.Helper()
 	config := a.admin.Clone()
@@ -186,8 +187,8 @@ func (a attacker) raw(text string) (codes []int, bodies string) {
 	}
 }
 
-// TestSmuggling sends requests whose end can be understood in more than one way. A server and a proxy in front of it that
-// understand them differently would let one user speak for another.
+// TestSmuggling sends requests whose end is ambiguous. If the server and a proxy in front of it disagreed about the
+// end, one user could send requests as another.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	server := run(t)
@@ -219,7 +220,8 @@ func TestSmuggling(t *testing.T) {
 			t.Errorf("%s: answered %v, want only %d", test.name, codes, test.code)
 		}
 	}
-	// With a length and chunks, chunks count (RFC 9112, 6.3), and what is after them is not read as another request's.
+	// With a length and chunks, chunks count (RFC 9112, 6.3), and the server does not read what follows as another
+	// request.
 	const chunked = "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
 	if codes, bodies := a.raw(post + chunked + hidden); len(codes) > 2 || codes[0] != http.StatusBadRequest {
 		t.Errorf("a length and chunks: answered %v\n%s", codes, bodies)
@@ -227,7 +229,7 @@ func TestSmuggling(t *testing.T) {
 	livesOn(t, server)
 }
 
-// TestTraversal asks for an object by ways around the namespace it is in, and for what is not an API.
+// TestTraversal requests an object through paths that lead around its namespace, and paths outside the API.
 func TestTraversal(t *testing.T) {
 	t.Parallel()
 	server := run(t)
@@ -265,7 +267,7 @@ func TestTraversal(t *testing.T) {
 	livesOn(t, server)
 }
 
-// TestOversized sends headers, paths and bodies of a size that only an attacker sends.
+// TestOversized sends headers, paths and bodies that are far too large.
 func TestOversized(t *testing.T) {
 	t.Parallel()
 	server := run(t)
@@ -284,7 +286,8 @@ func TestOversized(t *testing.T) {
 	}
 	for _, test := range tests {
 		codes, bodies := a.raw(test.request)
-		// There is no answer if the server has closed the connection before all was sent, and that has reset it.
+		// There is no response if the server has closed the connection before it got everything, which resets the
+		// connection.
 		if len(codes) > 1 || len(codes) == 1 && codes[0] != test.code {
 			t.Errorf("a large %s: %v %.200s", test.name, codes, bodies)
 		}

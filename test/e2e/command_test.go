@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestMistakes starts the server in ways it cannot work: one line that says
-// why, exit code 1, nothing left behind.
+// TestMistakes starts the server with options that cannot work. It must print one line with the reason and exit with
+// code 1.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	running := run(t)
@@ -70,7 +70,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// closedAddress is an address on which nobody listens.
+// closedAddress returns an address on which nothing listens.
 func closedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -81,7 +81,7 @@ func closedAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestCredentials asks without a credential: health is answered, nothing else.
+// TestCredentials sends requests without a valid credential: only health endpoints may answer.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	server := run(t)
@@ -140,7 +140,7 @@ func pool(t *testing.T, data []byte, file string) *x509.CertPool {
 	return pool
 }
 
-// TestCRDsFlag serves the sample CRDs from the start, twice.
+// TestCRDsFlag starts the server twice with the flag --crds. The second start must not change the CRDs.
 func TestCRDsFlag(t *testing.T) {
 	t.Parallel()
 	options := process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{"--crds", samplesDir}}
@@ -167,7 +167,7 @@ func TestCRDsFlag(t *testing.T) {
 	}
 }
 
-// TestReadyLine looks at what the server prints when it is ready.
+// TestReadyLine checks that the server prints one line when it is ready.
 func TestReadyLine(t *testing.T) {
 	t.Parallel()
 	server := run(t)

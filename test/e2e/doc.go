@@ -1,13 +1,11 @@
-// Package e2e uses crd-server as its users do: the built binary runs as a
-// process, and kubectl, client-go, controller-runtime and plain HTTP talk to it.
+// Package e2e uses crd-server as its users do: the built binary runs as a process, and kubectl, client-go,
+// controller-runtime and plain HTTP talk to it.
 //
-// Begin with server_test.go, which starts servers. The scripts under
-// testdata/kubectl read like a terminal session: what is typed, and what must
-// be seen (kubectl_test.go runs them). refused_test.go holds what must be
-// refused and how, restart_test.go what must survive, replicas_test.go what
-// must go on meanwhile, interop_test.go what upstream's server must be able to
-// go on with, attack_test.go and secrets_test.go what nobody may get.
+// Begin with server_test.go, which starts servers. The scripts in testdata/kubectl read like a terminal session;
+// kubectl_test.go runs them. restart_test.go checks what survives a restart, replicas_test.go that clients of
+// replicas continue during one, interop_test.go that upstream's server and crd-server can take over each other's
+// data, attack_test.go and secrets_test.go that nobody gets more than they may.
 //
-// The binary is ../../bin/crd-server (make build); the environment variable
-// CRD_SERVER names another one. CRD_SERVER_LOGS=1 prints what servers log.
+// The binary is ../../bin/crd-server (make build); the environment variable CRD_SERVER names another one.
+// CRD_SERVER_LOGS=1 prints the logs of servers.
 package e2e

@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// gatewayAPI is the module whose CRDs are served here as real input. Its
-// go.mod asks for a newer Go than this one, so it cannot be required; only
-// its files are fetched.
+// gatewayAPI is a module with large real CRDs. It requires a newer Go than this module, so tests download its files
+// and do not import it.
 const gatewayAPI = "sigs.k8s.io/gateway-api@v1.7.0"
 
 // gatewayDir fetches the module into the module cache and returns its folder.
@@ -33,7 +32,7 @@ func gatewayDir(t *testing.T) string {
 	return module.Dir
 }
 
-// gatewayCRDs reads a channel's CRDs; the channel's folder holds other kinds too.
+// gatewayCRDs reads a channel's CRDs and skips other kinds in its folder.
 func gatewayCRDs(t *testing.T, channel string) []*unstructured.Unstructured {
 	t.Helper()
 	var definitions []*unstructured.Unstructured

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestInformer runs client-go's dynamic informer, as it is, through the life
-// of an object: what was there before it, and what came after.
+// TestInformer runs client-go's dynamic informer, unmodified, and expects events for existing objects and for
+// changes.
 func TestInformer(t *testing.T) {
 	t.Parallel()
 	server := run(t)
@@ -73,7 +73,7 @@ func TestInformer(t *testing.T) {
 	}
 }
 
-// told says what an informer was told of a CronTab.
+// told describes an event of a CronTab.
 func told(what string, object any) string {
 	crontab := object.(*unstructured.Unstructured)
 	replicas, _, _ := unstructured.NestedInt64(crontab.Object, "spec", "replicas")

@@ -64,7 +64,7 @@ func (i *interop) writeAll(client dynamic.Interface) {
 
 const oldWebsite = `{apiVersion: web.example.com/v1beta1, kind: Website, metadata: {name: old}, spec: {domain: old.example.com, repository: "https://example.com/old", port: http}}`
 
-// changeAll changes every object, and makes and deletes some.
+// changeAll changes every object, creates some and deletes some.
 func (i *interop) changeAll(client dynamic.Interface) {
 	i.Helper()
 	for _, resource := range resources {
@@ -92,7 +92,7 @@ func (i *interop) changeAll(client dynamic.Interface) {
 	}
 }
 
-// everything reads all CRDs, and all objects in all versions, as JSON by what they are. It waits until all is served.
+// everything returns all CRDs, and all objects in all versions, as JSON, by name. It waits until all are served.
 func (i *interop) everything(client dynamic.Interface) map[string]string {
 	i.Helper()
 	all := map[string]string{}
@@ -115,7 +115,7 @@ func (i *interop) everything(client dynamic.Interface) map[string]string {
 	return all
 }
 
-// eventually repeats what a server that does not serve a new CRD yet refuses.
+// eventually repeats a request while the server does not serve a new CRD yet.
 func (i *interop) eventually(do func(context.Context) error) {
 	i.Helper()
 	var err error
@@ -134,7 +134,7 @@ func gvr(group, version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 }
 
-// storeAs has a CRD store a version.
+// storeAs changes the storage version of a CRD.
 func storeAs(t *testing.T, definition *unstructured.Unstructured, version string) {
 	t.Helper()
 	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")

@@ -15,10 +15,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// encryptionKey is that of encrypting.
+// encryptionKey is the key in encrypting.
 const encryptionKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// encrypting is an EncryptionConfiguration for everything that a test stores.
+// encrypting is an EncryptionConfiguration for all objects of the test.
 const encrypting = `kind: EncryptionConfiguration
 apiVersion: apiserver.config.k8s.io/v1
 resources:
@@ -28,8 +28,8 @@ resources:
   - identity: {}
 `
 
-// TestInterop has upstream's server and crd-server take turns on one etcd: what one has written the other serves, to the last
-// field, and writes further.
+// TestInterop lets upstream's server and crd-server use one etcd in turns. Each must serve what the other has stored,
+// to the last field, and update it.
 func TestInterop(t *testing.T) {
 	t.Parallel()
 	encryption := filepath.Join(t.TempDir(), "encryption.yaml")
@@ -39,7 +39,8 @@ func TestInterop(t *testing.T) {
 	tests := []struct {
 		name           string
 		upstream, ours []string
-		// stored begins all values of custom resources in etcd that a server has written; upstream alone writes CBOR.
+		// stored is the prefix of all values of custom resources that a server writes to etcd; only upstream writes
+		// CBOR.
 		byUpstream, byOurs string
 	}{
 		{name: "JSON", byUpstream: "{", byOurs: "{"},
@@ -66,8 +67,8 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// TestMoved copies the keys of CRDs and objects from the etcd of an upstream's server to another, whatever revisions they get
-// there: crd-server serves everything as it was, but for resourceVersions.
+// TestMoved copies the keys of CRDs and objects from the etcd of upstream's server to another etcd, where they get
+// other revisions. crd-server must serve them unchanged except for resourceVersions.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	old := newInterop(t, nil, nil)
@@ -98,10 +99,10 @@ func TestMoved(t *testing.T) {
 	moved.changeAll(client)
 }
 
-// resourceVersion is that of an object as everything has it.
+// resourceVersion matches the resourceVersion of an object in the result of everything.
 var resourceVersion = regexp.MustCompile(`"resourceVersion": "\d+",?`)
 
-// interop is an etcd that two servers take turns on.
+// interop is an etcd that two servers use in turns.
 type interop struct {
 	*testing.T
 	etcd           *cluster.Cluster
@@ -135,8 +136,8 @@ func (i *interop) startUpstream() *process.Server {
 	return server
 }
 
-// takeTurns has one server write, the other read and write further, and the first one read again. All values that the first one
-// stores begin with stored.
+// takeTurns lets the first server write, the second read and write, and the first read again. All values that the
+// first server stores must begin with stored.
 func (i *interop) takeTurns(first, second func() *process.Server, stored string) {
 	i.Helper()
 	server := first()
@@ -158,7 +159,7 @@ func (i *interop) takeTurns(first, second func() *process.Server, stored string)
 	i.end(server)
 }
 
-// end ends a server. All that it has acknowledged is in etcd, so nothing needs to be waited for: upstream takes its time to stop.
+// end kills a server: etcd has everything that it has acknowledged, and upstream stops slowly.
 func (i *interop) end(server *process.Server) {
 	i.Helper()
 	if err := server.Kill(); err != nil {
@@ -181,7 +182,7 @@ func (i *interop) equal(what string, want, got map[string]string) {
 	}
 }
 
-// expectStored looks at the values of custom resources in etcd.
+// expectStored checks the values of custom resources in etcd.
 func (i *interop) expectStored(prefix string) {
 	i.Helper()
 	found, err := i.etcd.Client.Get(i.Context(), "/registry/", clientv3.WithPrefix())

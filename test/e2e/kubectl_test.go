@@ -24,8 +24,7 @@ func TestKubectl(t *testing.T) {
 	playScripts(t, path)
 }
 
-// TestSystemKubectl plays them with whatever kubectl is installed: people do
-// not change theirs for a server.
+// TestSystemKubectl plays the scripts with the installed kubectl, of whatever version.
 func TestSystemKubectl(t *testing.T) {
 	path, err := exec.LookPath("kubectl")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -79,9 +78,8 @@ func playScripts(t *testing.T, kubectl string) {
 	})
 }
 
-// wants compares the output of the last command with a file of the script.
-// Lines are equal when they are but for blanks; "..." in a line stands for
-// anything, and a line "..." for any number of lines.
+// wants compares the output of the last command with a file of the script. It ignores the amount of white space;
+// "..." in a line matches anything, and a line "..." any number of lines.
 func wants(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: wants file")
@@ -113,7 +111,7 @@ func wants(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// linkAs makes program available under another path.
+// linkAs links a program at another path.
 func linkAs(program, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -121,7 +119,7 @@ func linkAs(program, path string) error {
 	return os.Symlink(program, path)
 }
 
-// clientMinor asks a kubectl for the minor version of its Kubernetes.
+// clientMinor returns the minor version of a kubectl.
 func clientMinor(t *testing.T, kubectl string) int {
 	t.Helper()
 	printed, err := exec.CommandContext(t.Context(), kubectl, "version", "--client").Output()

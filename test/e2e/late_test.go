@@ -22,8 +22,10 @@ import (
 	"github.com/crd-server/crd-server/test/process"
 )
 
-// A create whose body is still on its way when the CRD is deleted must not leave an object for the next CRD of that name.
+// TestLateCreate deletes a CRD while the body of a create is being sent. The next CRD of that name must not get the
+// object.
 func TestLateCreate(t *testing.T) {
+	t.Parallel()
 	server := run(t)
 	client := dynamicClient(t, server)
 	regionCRD := readManifests(t, "../../config/samples/regions.yaml")
@@ -78,8 +80,9 @@ func TestLateCreate(t *testing.T) {
 	}
 }
 
-// A watcher that does not read must not hold up a server that is to stop.
+// TestStalledWatch stops the server while a watcher does not read. It must stop in time.
 func TestStalledWatch(t *testing.T) {
+	t.Parallel()
 	server := start(t, process.Options{DataDir: filepath.Join(t.TempDir(), "data")})
 	client := dynamicClient(t, server)
 	createCRDs(t, client, readManifests(t, "../../config/samples/regions.yaml"))
@@ -91,16 +94,12 @@ func TestStalledWatch(t *testing.T) {
 		}
 	}
 	stall(t, adminConfig(t, server), "/apis/infra.example.com/v1/regions?watch=true")
-	began := time.Now()
-	if err := server.Stop(); err != nil {
+	if err := server.Stop(); err != nil { // it fails if the server has to be killed
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("stopping took %v", took)
 	}
 }
 
-// stall begins a request over HTTP/1.1, reads its first line and then no more.
+// stall begins a request over HTTP/1.1 and reads only its first line.
 func stall(t *testing.T, config *rest.Config, path string) {
 	t.Helper()
 	certificate, err := tls.X509KeyPair(pem(t, config.CertData, config.CertFile), pem(t, config.KeyData, config.KeyFile))
@@ -116,7 +115,7 @@ func stall(t *testing.T, config *rest.Config, path string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { connection.Close() })
-	// The certificate is not what this is about.
+	// The server certificate is not checked: this test is not about it.
 	secure := tls.Client(connection, &tls.Config{Certificates: []tls.Certificate{certificate}, InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
 	if _, err := fmt.Fprintf(secure, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, address.Host); err != nil {
 		t.Fatal(err)

@@ -77,8 +77,7 @@ func createCRDs(t testing.TB, client dynamic.Interface, definitions []*unstructu
 	}
 }
 
-// awaitEstablished waits for a definition's condition Established, as
-// kubectl wait does: list, then watch.
+// awaitEstablished waits for a CRD's condition Established as kubectl wait does: it lists, then watches.
 func awaitEstablished(t testing.TB, client dynamic.Interface, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -93,7 +92,7 @@ func awaitEstablished(t testing.TB, client dynamic.Interface, name string) {
 	}
 }
 
-// oneCRD lists and watches one definition.
+// oneCRD lists and watches one CRD.
 func oneCRD(client dynamic.Interface, name string) *cache.ListWatch {
 	only := fields.OneTermEqualSelector("metadata.name", name).String()
 	return &cache.ListWatch{
@@ -108,7 +107,7 @@ func oneCRD(client dynamic.Interface, name string) *cache.ListWatch {
 	}
 }
 
-// conditionStatus returns the status of a condition, "" if it is not there.
+// conditionStatus returns the status of a condition, or "" without one.
 func conditionStatus(object *unstructured.Unstructured, kind string) string {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
@@ -121,7 +120,7 @@ func conditionStatus(object *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-// resources maps the kinds of the samples to where they are served.
+// resources maps the kinds of the samples to their resources.
 var resources = map[string]schema.GroupVersionResource{
 	"CronTab":  {Group: "stable.example.com", Version: "v1", Resource: "crontabs"},
 	"Database": {Group: "data.example.com", Version: "v1", Resource: "databases"},
@@ -143,7 +142,7 @@ func installSamples(t testing.TB, server *process.Server) {
 	}
 }
 
-// livesOn checks that the server still serves: an object it had, and a new one.
+// livesOn checks that the server still serves an existing object and creates a new one.
 func livesOn(t testing.TB, server *process.Server) {
 	t.Helper()
 	crontabs := dynamicClient(t, server).Resource(resources["CronTab"]).Namespace("default")
@@ -158,7 +157,7 @@ func livesOn(t testing.TB, server *process.Server) {
 	}
 }
 
-// listServedVersions lists a definition's resource in every version it serves.
+// listServedVersions lists a CRD's objects in every served version.
 func listServedVersions(t testing.TB, client dynamic.Interface, definition *unstructured.Unstructured) {
 	t.Helper()
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")

@@ -9,8 +9,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Who still asks for a deprecated version can be seen in the metric that dashboards look at (R7, A12).
+// TestDeprecatedVersionIsCounted checks the metric of requests for deprecated versions (R7, A12).
 func TestDeprecatedVersionIsCounted(t *testing.T) {
+	t.Parallel()
 	server := run(t)
 	installSamples(t, server)
 	client, err := rest.HTTPClientFor(adminConfig(t, server))

@@ -29,15 +29,14 @@ var (
 )
 
 const (
-	// hold is the finalizer of databaseReconciler.
+	// hold is databaseReconciler's finalizer.
 	hold = "example.com/hold"
-	// pollInterval is how often await asks.
+	// pollInterval is the interval of await.
 	pollInterval = 20 * time.Millisecond
 )
 
-// databaseReconciler gives every CronTab a Database of its own, tells so in
-// the CronTab's status, and takes it away again: the usual life of a
-// controller, with finalizer, owner reference and status.
+// databaseReconciler gives every CronTab a Database, reports it in the status of the CronTab, and deletes it with the
+// CronTab. It uses a finalizer, an owner reference and the status, as controllers do.
 type databaseReconciler struct{ client.Client }
 
 func (r databaseReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -71,7 +70,7 @@ func (r databaseReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	return ctrl.Result{}, r.Status().Patch(ctx, crontab, client.MergeFrom(before))
 }
 
-// cleanUp deletes the database, which no garbage collector would, and lets go.
+// cleanUp deletes the database and removes the finalizer: there is no garbage collector.
 func (r databaseReconciler) cleanUp(ctx context.Context, crontab *unstructured.Unstructured) error {
 	database := newObject(databaseKind, crontab.GetNamespace(), crontab.GetName())
 	if err := client.IgnoreNotFound(r.Delete(ctx, database)); err != nil {
@@ -91,7 +90,7 @@ func newObject(kind schema.GroupVersionKind, namespace, name string) *unstructur
 	return object
 }
 
-// TestControllerRuntime runs a manager with a reconciler, unmodified.
+// TestControllerRuntime runs a manager of controller-runtime with a reconciler.
 func TestControllerRuntime(t *testing.T) {
 	t.Parallel()
 	log.SetLogger(logr.Discard())
@@ -167,7 +166,7 @@ func startManager(t *testing.T, running *process.Server) ctrl.Manager {
 	return manager
 }
 
-// await asks until the condition holds; reconcilers cannot be waited for otherwise.
+// await polls until the condition holds.
 func await(t *testing.T, ctx context.Context, what string, condition func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) { return condition(), nil })

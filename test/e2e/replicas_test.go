@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// replicas are servers on one etcd cluster, which trust the same authority and have the same certificate.
+// replicas are servers on one etcd cluster with the same authority and the same certificate.
 type replicas struct {
 	*testing.T
 	etcd    *cluster.Cluster
@@ -43,7 +43,7 @@ func startReplicas(t *testing.T, count int) *replicas {
 	return r
 }
 
-// restart ends a replica as an upgrade does, and starts it again at its address.
+// restart stops a replica, as an upgrade does, and starts it again at its address.
 func (r *replicas) restart(i int) {
 	r.Helper()
 	if err := r.servers[i].Stop(); err != nil {
@@ -52,7 +52,7 @@ func (r *replicas) restart(i int) {
 	r.servers[i] = start(r.T, r.options[i])
 }
 
-// dial connects to one replica after the other; to the next one if one cannot be reached.
+// dial connects to the replicas in turn, and to the next one if one cannot be reached.
 func (r *replicas) dial(ctx context.Context, network, _ string) (connection net.Conn, err error) {
 	first := int(r.next.Add(1))
 	for i := range r.options {
@@ -65,7 +65,7 @@ func (r *replicas) dial(ctx context.Context, network, _ string) (connection net.
 	return connection, err
 }
 
-// client returns a client of all replicas, with connections of its own, which repeats nothing by itself.
+// client returns a client with its own connections to all replicas. It does not retry.
 func (r *replicas) client() dynamic.Interface {
 	r.Helper()
 	config := rest.CopyConfig(adminConfig(r.T, r.servers[0]))
@@ -77,9 +77,9 @@ func (r *replicas) client() dynamic.Interface {
 	return client
 }
 
-// TestRollingRestart restarts two replicas one after the other, several times, and has the etcd cluster below change its leader,
-// while clients of both write, read and watch. No acknowledged write is lost, no watch misses a change or sees one twice, and
-// whatever fails, fails so that a client knows to try again.
+// TestRollingRestart restarts two replicas in turn, several times, and moves the leader of their etcd cluster, while
+// clients of both write, read and watch. No acknowledged write may be lost, no watch may miss an event or see one
+// twice, and every failure must be one that clients retry.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	r := startReplicas(t, 2)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// What there is of each in the traffic, and how many writes must be acknowledged for it to have gone on.
+// The size of the traffic, and how many writes must be acknowledged for goesOn to return.
 const (
 	trafficWriters = 4
 	trafficWatches = 3
@@ -30,7 +30,7 @@ const (
 // requestPatience bounds a request of the traffic.
 const requestPatience = 20 * time.Second
 
-// traffic is what clients do while replicas come and go: write regions, read them back, watch them.
+// traffic is the clients that write regions, read them back and watch them while replicas restart.
 type traffic struct {
 	*replicas
 	ctx      context.Context
@@ -40,7 +40,7 @@ type traffic struct {
 	informed *informed
 
 	mu sync.Mutex // guards the fields below
-	// acknowledged are the revisions of writes, and what they have written.
+	// acknowledged maps the revisions of acknowledged writes to what they wrote.
 	acknowledged map[string]string
 	// last is, by name, what was acknowledged last; "" for deleted ones. A name in unknown has had a write since that nobody
 	// knows the end of.
@@ -75,7 +75,7 @@ func startTraffic(r *replicas) *traffic {
 	return tr
 }
 
-// goesOn waits until more writes have been acknowledged.
+// goesOn waits until more writes are acknowledged.
 func (tr *traffic) goesOn() {
 	tr.Helper()
 	patient, cancel := context.WithTimeout(tr.ctx, 2*patience)
@@ -90,14 +90,14 @@ func (tr *traffic) goesOn() {
 	}
 }
 
-// progress returns how many writes have been acknowledged, and what is closed with the next one.
+// progress returns the number of acknowledged writes, and a channel that the next one closes.
 func (tr *traffic) progress() (int, <-chan struct{}) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	return len(tr.acknowledged), tr.changed
 }
 
-// write creates, changes and deletes regions until the context ends. Every third one stays.
+// write creates, changes and deletes regions until the context ends. It keeps every third one.
 func (tr *traffic) write(regions dynamic.ResourceInterface, writer int) {
 	for n := 0; tr.ctx.Err() == nil; n++ {
 		object := region(fmt.Sprintf("w%d-%d", writer, n))
@@ -122,7 +122,8 @@ func (tr *traffic) write(regions dynamic.ResourceInterface, writer int) {
 	}
 }
 
-// try sends a write once, and notes how it ended. It returns nil unless there is an object that can be changed further.
+// try sends a write once and records its result. It returns nil unless there is an object that can be changed
+// further.
 func (tr *traffic) try(name string, write func(context.Context) (*unstructured.Unstructured, error)) *unstructured.Unstructured {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tr.ctx), requestPatience)
 	defer cancel()
@@ -145,7 +146,7 @@ func (tr *traffic) try(name string, write func(context.Context) (*unstructured.U
 	return object
 }
 
-// readBack reads a region, from whichever replica, that is at least as new as what was acknowledged.
+// readBack reads a region from any replica. The result must be at least as new as the last acknowledged write.
 func (tr *traffic) readBack(regions dynamic.ResourceInterface, written *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tr.ctx), requestPatience)
 	defer cancel()
@@ -165,7 +166,7 @@ func (tr *traffic) note(err error) {
 	tr.noteLocked(err)
 }
 
-// noteLocked counts a failure. A client must be able to see that it should try again.
+// noteLocked counts a failure. It must be one that clients retry.
 func (tr *traffic) noteLocked(err error) {
 	kind, ok := retriable(err)
 	if !ok {
@@ -174,7 +175,7 @@ func (tr *traffic) noteLocked(err error) {
 	tr.failed[kind]++
 }
 
-// retriable names the kind of an error after which a client tries again.
+// retriable names the kind of an error that clients retry.
 func retriable(err error) (kind string, ok bool) {
 	switch {
 	case utilnet.IsConnectionRefused(err):
@@ -198,7 +199,7 @@ func (tr *traffic) stop() {
 	tr.writers.Wait()
 }
 
-// check compares what was acknowledged with what is there, and with what watches have seen.
+// check compares the acknowledged writes with the objects and with the events of watches.
 func (tr *traffic) check() {
 	tr.Helper()
 	_, err := tr.client().Resource(resources["Region"]).Create(tr.Context(), region(lastRegion), metav1.CreateOptions{})
@@ -231,7 +232,7 @@ func (tr *traffic) check() {
 	tr.Logf("%d acknowledged writes, %d events; failures: %v; watches began %d times", len(tr.acknowledged), len(tr.watches[0].events), tr.failed, tr.watches[0].begun)
 }
 
-// checkEvents makes sure that a watch has seen each acknowledged write, in order and once.
+// checkEvents checks that a watch has seen each acknowledged write once, in order.
 func (tr *traffic) checkEvents(name string, follower *follower) {
 	tr.Helper()
 	told, deleted := map[string]bool{}, map[string]bool{}

@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// lastRegion is the name of the region with which all watches end.
+// lastRegion is the name of the region whose event ends all watches.
 const lastRegion = "last"
 
-// follower is a client that watches regions, and begins again where it was whenever the watch ends.
+// follower watches regions, and starts the next watch where the last one ended.
 type follower struct {
 	*traffic
 	regions dynamic.ResourceInterface
-	// ended is closed when it has seen the last region. The fields below are its own until then.
+	// ended is closed after the event of the last region. The goroutine owns the fields below until then.
 	ended    chan struct{}
 	revision string
 	events   []seen
@@ -36,7 +36,7 @@ type seen struct {
 	revision uint64
 }
 
-// follow starts a watch after a revision. It ends with the last region, or with the test.
+// follow starts a watch after a revision. It ends with the event of the last region, or with the test.
 func follow(tr *traffic, revision string) *follower {
 	f := &follower{traffic: tr, regions: tr.client().Resource(resources["Region"]), ended: make(chan struct{}), revision: revision}
 	ctx, cancel := context.WithCancel(tr.Context())
@@ -52,7 +52,7 @@ func follow(tr *traffic, revision string) *follower {
 	return f
 }
 
-// watch watches until the server ends it, or until it has seen the last region: true.
+// watch watches until the server ends it, or until the event of the last region; then it returns true.
 func (f *follower) watch(ctx context.Context) bool {
 	watching, err := f.regions.Watch(ctx, metav1.ListOptions{ResourceVersion: f.revision})
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *follower) watch(ctx context.Context) bool {
 	return false
 }
 
-// finish waits until it has seen the last region.
+// finish waits for the event of the last region.
 func (f *follower) finish() {
 	f.Helper()
 	select {
@@ -88,13 +88,13 @@ func (f *follower) finish() {
 	}
 }
 
-// informed is a client-go informer of regions, as it is.
+// informed is a client-go informer of regions.
 type informed struct {
 	*traffic
 	informer cache.SharedIndexInformer
 
 	mu sync.Mutex // guards revisions
-	// revisions are those that it was told of.
+	// revisions are those of its events.
 	revisions map[string]bool
 }
 
@@ -121,7 +121,7 @@ func inform(tr *traffic) *informed {
 	return i
 }
 
-// missing returns the acknowledged writes that the informer was not told of.
+// missing returns the acknowledged writes for which the informer had no event.
 func (i *informed) missing() (missed []string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

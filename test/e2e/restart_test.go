@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// TestRestart ends the server, gracefully and not, and starts it again on its
-// data: everything it has acknowledged is there, and revisions go on.
+// TestRestart stops or kills the server and starts it again on its data. It must have everything that it has
+// acknowledged, and its revisions must grow.
 func TestRestart(t *testing.T) {
 	endings := map[string]func(*process.Server) error{
 		"SIGTERM": (*process.Server).Stop,
@@ -43,7 +43,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// ledger is what the server has acknowledged.
+// ledger records what the server has acknowledged.
 type ledger struct {
 	mu sync.Mutex // guards the fields below
 	// revisions has the resourceVersion of each object created.
@@ -64,8 +64,8 @@ func (l *ledger) add(object *unstructured.Unstructured) (total int) {
 	return len(l.revisions)
 }
 
-// check compares the ledger with what the server has: each object, at its
-// revision, and a new object gets a higher revision than all.
+// check compares the ledger with the objects of the server: each is at its revision, and a new object gets a higher
+// one.
 func (l *ledger) check(t *testing.T, client dynamic.Interface) {
 	t.Helper()
 	l.mu.Lock()
@@ -93,8 +93,7 @@ func (l *ledger) check(t *testing.T, client dynamic.Interface) {
 	}
 }
 
-// writeWhile has several writers create objects, ends the server in the middle
-// of it, and returns when the writers have seen that.
+// writeWhile starts several writers, ends the server while they write, and returns when all have failed.
 func writeWhile(t *testing.T, client dynamic.Interface, l *ledger, round int, end func() error) {
 	t.Helper()
 	const writers, enough = 4, 60

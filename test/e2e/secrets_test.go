@@ -20,7 +20,7 @@ import (
 	"github.com/crd-server/crd-server/test/programs"
 )
 
-// carelessly starts a server in a shell that takes no permission away from new files, and keeps all that it logs in a file.
+// carelessly starts a server from a shell with umask 0, and keeps its log in a file.
 func carelessly(t *testing.T, args ...string) (server *process.Server, log string) {
 	t.Helper()
 	log = filepath.Join(t.TempDir(), "log")
@@ -41,7 +41,7 @@ func carelessly(t *testing.T, args ...string) (server *process.Server, log strin
 	return server, log
 }
 
-// TestFiles looks at the permissions of everything that the server keeps.
+// TestFiles checks the permissions of all files of the server.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	server, _ := carelessly(t)
@@ -70,7 +70,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestListening looks for ways into the process, and so into its etcd, beside the port that it says.
+// TestListening checks that the process, and the etcd in it, listen on nothing but the port.
 func TestListening(t *testing.T) {
 	t.Parallel()
 	server := run(t)
@@ -102,7 +102,7 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// socketsOf returns the inodes of the sockets that a process has.
+// socketsOf returns the inodes of the sockets of a process.
 func socketsOf(t *testing.T, server *process.Server) map[string]bool {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d/fd", server.Pid())
@@ -123,7 +123,7 @@ func socketsOf(t *testing.T, server *process.Server) map[string]bool {
 	return inodes
 }
 
-// table reads the kernel's table of a kind of sockets, without its head, line by line in fields.
+// table reads the kernel's table of a kind of sockets, split into fields, without its header.
 func table(t *testing.T, server *process.Server, kind string) (lines [][]string) {
 	t.Helper()
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", server.Pid(), kind))
@@ -137,7 +137,7 @@ func table(t *testing.T, server *process.Server, kind string) (lines [][]string)
 	return lines[1:]
 }
 
-// TestLogs has the server say everything that it can about what it does, and looks for secrets in that.
+// TestLogs runs the server with the highest log level and searches the log for secrets.
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	const token, password = "a-token-that-nobody-must-see", "YWRtaW46YS1wYXNzd29yZC10aGF0LW5vYm9keS1tdXN0LXNlZQ=="
@@ -178,7 +178,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// ask sends a request with an Authorization header of its own and no other credential.
+// ask sends a request with an Authorization header and no other credential.
 func ask(t *testing.T, server *process.Server, authorization string) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig)

@@ -18,7 +18,7 @@ import (
 const (
 	// samplesDir holds the sample CRDs, and below objects an object or two of each.
 	samplesDir = "../../config/samples"
-	// startTimeout bounds the start of a server, patience everything else that is waited for.
+	// startTimeout bounds the start of a server, patience every other wait.
 	startTimeout = time.Minute
 	patience     = 30 * time.Second
 )
@@ -31,8 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// run starts a server with a data directory of its own and stops it when the
-// test ends; that stop must be clean.
+// run starts a server with its own data directory and stops it when the test ends. The server must stop cleanly.
 func run(t testing.TB, args ...string) *process.Server {
 	t.Helper()
 	server := start(t, process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Args: args})
@@ -49,19 +48,19 @@ func run(t testing.TB, args ...string) *process.Server {
 	return server
 }
 
-// start starts a server that the test itself ends.
+// start starts a server that the test ends.
 func start(t testing.TB, options process.Options) *process.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	options.Binary, options.Args = programs.Server(), append([]string{process.CheckMemory}, options.Args...)
+	options.Binary, options.Args = programs.Server(), append([]string{process.CheckCache}, options.Args...)
 	server, err := process.Start(ctx, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		server.Kill()
-		if err := server.MemoryError(); err != nil {
+		if err := server.CacheError(); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() || os.Getenv("CRD_SERVER_LOGS") != "" {
@@ -71,8 +70,7 @@ func start(t testing.TB, options process.Options) *process.Server {
 	return server
 }
 
-// adminConfig is the client configuration the server wrote for its
-// administrator, without client-side rate limits.
+// adminConfig returns the client configuration in the server's admin kubeconfig, without client-side rate limits.
 func adminConfig(t testing.TB, server *process.Server) *rest.Config {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig)

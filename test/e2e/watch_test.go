@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestKubectlWatch reads what kubectl get -w prints while objects change.
+// TestKubectlWatch checks the output of kubectl get -w while objects change.
 func TestKubectlWatch(t *testing.T) {
 	t.Parallel()
 	kubectl, err := programs.Kubectl()
@@ -39,10 +39,10 @@ func TestKubectlWatch(t *testing.T) {
 	printed.expect(t, "DELETED cleanup */15 * * * * 1")
 }
 
-// watched is the output of a command that goes on, line by line.
+// watched is the output of a running command, line by line.
 type watched struct{ lines <-chan string }
 
-// watchWith starts a command and collects its lines; it is ended with the test.
+// watchWith starts a command and collects its lines. The command ends with the test.
 func watchWith(t *testing.T, name string, args ...string) watched {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, args...)

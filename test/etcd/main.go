@@ -1,7 +1,6 @@
-// Command etcd runs one etcd member with etcd's own defaults, as a process of
-// its own: for the servers that are measured (bench), and as a member that can
-// be killed and stopped (test/fault). It prints its client URL when it serves,
-// which a member of a cluster does not before there is a quorum.
+// Command etcd runs one etcd member with etcd's own defaults as a process: for the servers that bench measures, and
+// as a member that tests kill and stop. It prints its client URL when it serves. A member of a cluster serves once
+// there is a quorum.
 package main
 
 import (
@@ -31,7 +30,7 @@ func main() {
 	}
 }
 
-// member is what there is to say about a member.
+// member holds the options of a member.
 type member struct {
 	dir, name, client, peer, cluster string
 	quota                            int64
@@ -58,7 +57,7 @@ func (m *member) config() (*embed.Config, error) {
 	return config, nil
 }
 
-// run serves until it is told to end.
+// run serves until the process gets SIGINT or SIGTERM.
 func (m *member) run() error {
 	config, err := m.config()
 	if err != nil {

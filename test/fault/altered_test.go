@@ -14,8 +14,9 @@ import (
 	"github.com/crd-server/crd-server/test/programs"
 )
 
-// altered returns a server that is built from the same source as the one that is tested, and in the same way, with all of testdata/altered
-// added to its package main: so only that is compiled. It does what controls tell it. Where that cannot be, the test is skipped.
+// altered returns a server that is built from the source and with the options of the server under test, with
+// testdata/altered added to package main: only that package is compiled. It obeys controls. Where this is not
+// possible, the test is skipped.
 func altered(t *testing.T) string {
 	t.Helper()
 	if machine := runtime.GOOS + "/" + runtime.GOARCH; machine != "linux/amd64" {
@@ -49,7 +50,8 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 	if builtWith("-pgo") != "" {
 		profile = "auto"
 	}
-	build := exec.Command("go", "build", "-pgo="+profile, fmt.Sprintf("-race=%t", raceDetector()), "-overlay", path+".json",
+	build := exec.Command("go", "build", "-pgo="+profile, "-tags="+builtWith("-tags"), fmt.Sprintf("-race=%t", raceDetector()),
+		fmt.Sprintf("-trimpath=%t", builtWith("-trimpath") == "true"), "-overlay", path+".json",
 		"-ldflags=-w", // or the linker takes twice as long
 		"-o", path, "./cmd/crd-server")
 	build.Dir = programs.Root()
@@ -59,16 +61,16 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
-// Numbers that an altered server is told (testdata/altered/controls.go).
+// Numbers that control an altered server (testdata/altered/controls.go).
 const (
-	// clockControl is how far its wall clock is from the true one, in seconds.
+	// clockControl is the offset of its wall clock in seconds.
 	clockControl = iota
-	// syncControl is how long its fdatasync takes at least, in nanoseconds; one that is under way hears of it too.
+	// syncControl is the minimal duration of fdatasync in nanoseconds; a call in progress obeys changes.
 	syncControl
 	numberOfControls
 )
 
-// controls are of one altered server, all zero at first.
+// controls belong to one altered server. All are zero at first.
 type controls struct {
 	file *os.File // the server sees it in its memory
 }
@@ -86,7 +88,7 @@ func newControls(t *testing.T) *controls {
 	return &controls{file: file}
 }
 
-// tell has effect at once.
+// tell sets a control, with immediate effect.
 func (c *controls) tell(t *testing.T, control int, number int64) {
 	t.Helper()
 	if _, err := c.file.WriteAt(encoding.NativeEndian.AppendUint64(nil, uint64(number)), int64(control)*8); err != nil {
@@ -94,5 +96,5 @@ func (c *controls) tell(t *testing.T, control int, number int64) {
 	}
 }
 
-// env is for the environment of the server.
+// env returns the environment of the server.
 func (c *controls) env() []string { return []string{"FAULT_CONTROLS=" + c.file.Name()} }

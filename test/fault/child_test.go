@@ -15,20 +15,21 @@ import (
 	"github.com/crd-server/crd-server/test/process"
 )
 
-// task is what this program does as a process of its own, beside the test that has started it: a client that competes with nobody but
-// the server, or one that leaves the processors to others.
+// task is done by a copy of the test program as a process: a client that competes with nothing but the server, or
+// that leaves the processors to others.
 type task struct {
 	// Kind is a key of kinds.
 	Kind string
 	// URL and Kubeconfig are those of the server.
 	URL, Kubeconfig string
-	// Number is how many clients, connections or watches there are; Changes how many changes watches see.
+	// Number is the number of clients, connections or watches; Changes is how many changes watches see.
 	Number, Changes int
-	// Seconds is how long it goes on, if it ends by itself; of bodies that drip, how long they are, at a byte a second.
+	// Seconds bounds the task. For drips it is the length of a body, at a byte a second.
 	Seconds int
 }
 
-// kinds are what there is to do. A task ends by itself, or when its context does, and returns what is encoded for the test.
+// kinds are the kinds of tasks. A task ends by itself or with its context, and returns a result that is encoded for
+// the test.
 var kinds = map[string]func(ctx context.Context, w task) (any, error){
 	"probe":        probe,
 	"lists":        loadWith((*load).lists),
@@ -38,10 +39,10 @@ var kinds = map[string]func(ctx context.Context, w task) (any, error){
 	"watches":      loadWith((*load).watches),
 }
 
-// taskVariable has the task of a process that is not the test.
+// taskVariable is the environment variable with the task.
 const taskVariable = "CRD_SERVER_FAULT_TASK"
 
-// runTask does the task, until what it reads from ends.
+// runTask does the task until standard input ends.
 func runTask(encoded string) error {
 	var w task
 	if err := json.Unmarshal([]byte(encoded), &w); err != nil {
@@ -68,7 +69,7 @@ type child struct {
 	output  bytes.Buffer
 }
 
-// startChild starts a process for a task. Its priority is as of nice(1). It ends with the test.
+// startChild starts a process for a task with a priority as of nice(1). It ends with the test.
 func startChild(t *testing.T, server *process.Server, priority int, w task) *child {
 	t.Helper()
 	w.URL, w.Kubeconfig = server.URL, server.Kubeconfig
@@ -96,12 +97,12 @@ func startChild(t *testing.T, server *process.Server, priority int, w task) *chi
 	return c
 }
 
-// end tells the process to end and decodes its result.
+// end makes the process end and decodes its result.
 func (c *child) end(result any) error {
 	return errors.Join(c.input.Close(), c.wait(result))
 }
 
-// wait waits until the process has ended by itself, and decodes its result.
+// wait waits until the process has ended and decodes its result.
 func (c *child) wait(result any) error {
 	if err := c.command.Wait(); err != nil {
 		return fmt.Errorf("a client has failed: %w", err)

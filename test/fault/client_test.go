@@ -38,13 +38,14 @@ const (
 )
 
 const (
-	// requestTimeout bounds a request: it is longer than the minute that a server gives it, so that what is stuck ends with an answer.
+	// requestTimeout bounds a request. It is longer than the server's own limit of a minute, so that stuck requests
+	// get a response.
 	requestTimeout = 75 * time.Second
-	// patience is how long is waited for what has to come; it matters only when that does not come.
+	// patience bounds every wait.
 	patience = 2 * time.Minute
 )
 
-// object is what the scenarios know of an object.
+// object has the fields of an object that scenarios use.
 type object struct {
 	Metadata struct {
 		Name              string `json:"name"`
@@ -64,7 +65,7 @@ func (o *object) revision() int64 {
 	return revision
 }
 
-// body is an object as it is sent; a revision of 0 is left out.
+// body returns the JSON of an object; a revision of 0 is left out.
 func body(name, value string, revision int64) []byte {
 	version := ""
 	if revision != 0 {
@@ -74,13 +75,13 @@ func body(name, value string, revision int64) []byte {
 		group, name, version, value)
 }
 
-// client is one client of one server. It never repeats a request.
+// client is a client of one server. It never retries.
 type client struct {
 	http *http.Client
 	base string
 }
 
-// newClient returns a client with a connection of its own.
+// newClient returns a client with its own connection.
 func newClient(t *testing.T, server *process.Server) *client {
 	t.Helper()
 	c, err := connect(server)
@@ -91,12 +92,12 @@ func newClient(t *testing.T, server *process.Server) *client {
 	return c
 }
 
-// connect is newClient outside of a test's own goroutine; the caller closes idle connections.
+// connect is newClient outside of a test's goroutine. The caller closes idle connections.
 func connect(server *process.Server) (*client, error) {
 	return connectTo(server.URL, server.Kubeconfig)
 }
 
-// connectTo is connect without the process.
+// connectTo is connect for a process of another test program.
 func connectTo(url, kubeconfig string) (*client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -109,7 +110,7 @@ func connectTo(url, kubeconfig string) (*client, error) {
 	return &client{base: url, http: &http.Client{Transport: &http.Transport{TLSClientConfig: security, ForceAttemptHTTP2: true}}}, nil
 }
 
-// do sends a request and reads the answer.
+// do sends a request and reads the response.
 func (c *client) do(ctx context.Context, method, path, mediaType string, content []byte) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -122,12 +123,12 @@ func (c *client) do(ctx context.Context, method, path, mediaType string, content
 	return resp.StatusCode, answer, err
 }
 
-// open sends a request; the caller reads and closes the answer's body.
+// open sends a request. The caller reads and closes the body.
 func (c *client) open(ctx context.Context, method, path, mediaType string, content []byte) (*http.Response, error) {
 	return c.openAs(ctx, "", method, path, mediaType, content)
 }
 
-// openAs is open for another user, unless that is "".
+// openAs is open as another user, unless user is "".
 func (c *client) openAs(ctx context.Context, user, method, path, mediaType string, content []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(content))
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *client) openAs(ctx context.Context, user, method, path, mediaType strin
 	return c.http.Do(req)
 }
 
-// must is do for what has to succeed.
+// must is do for a request that has to succeed.
 func (c *client) must(t *testing.T, code int, method, path, mediaType string, content []byte) []byte {
 	t.Helper()
 	got, answer, err := c.do(t.Context(), method, path, mediaType, content)
@@ -152,7 +153,7 @@ func (c *client) must(t *testing.T, code int, method, path, mediaType string, co
 	return answer
 }
 
-// list returns all objects, and the revision that they are the state of.
+// list returns all objects and the revision of the list.
 func (c *client) list(ctx context.Context) (items map[string]object, revision int64, code int, err error) {
 	code, answer, err := c.do(ctx, http.MethodGet, cells, "", nil)
 	if err != nil || code != http.StatusOK {

@@ -13,12 +13,12 @@ import (
 	"github.com/crd-server/crd-server/test/process"
 )
 
-// clockRange bounds the jumps of the clock. The certificates that the server makes at its first start, at the lowest time of all, are
-// valid for a year.
+// clockRange bounds the jumps of the clock. The certificates that the server creates at its first start, at the
+// earliest time, are valid for a year.
 const clockRange = 150 * 24 * time.Hour
 
-// TestClockJumps sets the wall clock of a server, and of the etcd in it, by months to and fro. Writes, reads and watches go on as if nothing
-// had happened; time stamps are those of the clock; what takes a time takes no more and no less.
+// TestClockJumps moves the wall clock of a server, and of the etcd in it, by months. Writes, reads and watches must
+// continue, timestamps must follow the clock, and durations must not.
 func TestClockJumps(t *testing.T) {
 	besideOthers(t)
 	defer written.outcome(t, time.Now())
@@ -61,7 +61,7 @@ func TestClockJumps(t *testing.T) {
 	written.add(t, "%d jumps of the clock by up to %d days; %d writes, all of them watched", jumps, int(2*clockRange.Hours()/24), len(revisions))
 }
 
-// writeAt writes an object while the clock is as it was set, and returns the revisions.
+// writeAt writes an object at the current offset of the clock and returns the revisions.
 func (c *client) writeAt(t *testing.T, clock *clock, name string) (revisions []int64) {
 	t.Helper()
 	began := clock.now().Truncate(time.Second) // as time stamps are
@@ -89,7 +89,7 @@ func (c *client) writeAt(t *testing.T, clock *clock, name string) (revisions []i
 	return revisions
 }
 
-// readAt reads what there is, by get, in pages, and by a watch that is to last for a second.
+// readAt reads all objects by get, in pages, and by a watch of one second.
 func (c *client) readAt(t *testing.T, objects int) {
 	t.Helper()
 	waitFor(t, "the server is ready", func() bool { return c.isReady(t.Context()) })
@@ -112,7 +112,7 @@ func (c *client) readAt(t *testing.T, objects int) {
 	}
 }
 
-// deleteHeldDefinition begins to delete a CRD that somebody else keeps.
+// deleteHeldDefinition deletes a CRD that has a finalizer.
 func (c *client) deleteHeldDefinition(t *testing.T, n int) {
 	t.Helper()
 	name := fmt.Sprintf("held%d", n)
@@ -122,7 +122,7 @@ func (c *client) deleteHeldDefinition(t *testing.T, n int) {
 	c.must(t, http.StatusOK, http.MethodDelete, definitions+"/"+name+"."+group, "", nil)
 }
 
-// letDefinitionGo waits until nobody but the holder keeps the CRD, and lets it go.
+// letDefinitionGo waits until only the finalizer keeps the CRD, and removes it.
 func (c *client) letDefinitionGo(t *testing.T, n int) {
 	t.Helper()
 	path := fmt.Sprintf("%s/held%d.%s", definitions, n, group)
@@ -133,7 +133,7 @@ func (c *client) letDefinitionGo(t *testing.T, n int) {
 	waitFor(t, "the CRD is gone", func() bool { return c.ask(t, http.MethodGet, path, nil).code == http.StatusNotFound })
 }
 
-// watchRevisions watches from now on until the test ends.
+// watchRevisions watches until the test ends.
 func (c *client) watchRevisions(t *testing.T) <-chan int64 {
 	t.Helper()
 	resp, err := c.open(t.Context(), http.MethodGet, cells+"?watch=true&resourceVersion=0", "", nil)
@@ -165,7 +165,7 @@ type clock struct {
 	by time.Duration
 }
 
-// set has the clock show another time than the true one, at once.
+// set sets the offset of the clock, with immediate effect.
 func (c *clock) set(t *testing.T, by time.Duration) {
 	t.Helper()
 	c.by = by.Truncate(time.Second)

@@ -19,17 +19,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shortage is a way to have no room on disk.
+// shortage is a way to run out of disk space.
 type shortage struct {
-	// says is what the server says about it.
+	// says is the server's error.
 	says string
-	// disk is where the server has its data.
+	// disk is the folder of its data.
 	disk string
-	// begin leaves a running server without room, end gives it back.
+	// begin takes the space of a running server, end gives it back.
 	begin, end func(server *process.Server) error
 }
 
-// TestFullDisk leaves a server with its etcd without room on its disk. Whatever was acknowledged is there when there is room again.
+// TestFullDisk takes the disk space of a server with its etcd. Everything acknowledged must be there when it has
+// space again.
 func TestFullDisk(t *testing.T) {
 	besideOthers(t)
 	defer written.outcome(t, time.Now())
@@ -37,7 +38,7 @@ func TestFullDisk(t *testing.T) {
 	t.Run("limited files", func(t *testing.T) { limitedFiles(t).test(t) })
 }
 
-// smallDisk is a disk of its own, which another file fills. It takes the right to mount.
+// smallDisk mounts a small disk, which a file fills. It needs the right to mount.
 func smallDisk(t *testing.T) *shortage {
 	t.Helper()
 	disk := t.TempDir()
@@ -63,7 +64,7 @@ func smallDisk(t *testing.T) *shortage {
 	}
 }
 
-// limitedFiles lets no file of the server grow beyond 32 MiB. Everybody may do that.
+// limitedFiles limits the size of files of the server to 32 MiB, which needs no rights.
 func limitedFiles(t *testing.T) *shortage {
 	t.Helper()
 	limit := func(bytes uint64) func(*process.Server) error {
@@ -78,7 +79,7 @@ func limitedFiles(t *testing.T) *shortage {
 	return &shortage{says: syscall.EFBIG.Error(), disk: t.TempDir(), begin: limit(32 << 20), end: limit(unix.RLIM_INFINITY)}
 }
 
-// ignoreEnded makes a process that has ended no error.
+// ignoreEnded ignores the error that a process has ended.
 func ignoreEnded(err error) error {
 	if errors.Is(err, syscall.ESRCH) {
 		return nil
@@ -125,7 +126,7 @@ func (s *shortage) test(t *testing.T) {
 	written.add(t, "full after %d objects of 200 KiB: %s (%d %s); all are there when there is room again", len(names), ended, refusal.code, refusal.Reason)
 }
 
-// fillDisk writes a file until there is no room left.
+// fillDisk writes a file until the disk is full.
 func fillDisk(path string) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -139,9 +140,10 @@ func fillDisk(path string) error {
 	}
 }
 
-// TestSlowDisk has the disk of a server with its etcd busy with other files, and the process stand still now and then, while clients
-// write. Then it is killed. Writes take as long as the disk does; all that were acknowledged are there.
+// TestSlowDisk keeps the disk of a server with its etcd busy and stops the process for moments, while clients write.
+// Then it kills the server. All acknowledged writes must be there.
 func TestSlowDisk(t *testing.T) {
+	besideOthers(t)
 	defer written.outcome(t, time.Now())
 	disk := t.TempDir()
 	options := process.Options{Binary: programs.Server(), DataDir: filepath.Join(disk, "data")}
@@ -170,7 +172,8 @@ func TestSlowDisk(t *testing.T) {
 	written.add(t, "%d writes acknowledged, the slowest after %s", acknowledged, slowest.Round(time.Millisecond))
 }
 
-// writeUntil has writers write until the context ends; each write has to succeed. It returns how long the slowest took.
+// writeUntil lets writers write until the context ends, and returns how long the slowest write took. All must
+// succeed.
 func writeUntil(t *testing.T, ctx context.Context, c *client, writers []*writer) time.Duration {
 	var writing sync.WaitGroup
 	slowest := make([]time.Duration, len(writers))
@@ -190,7 +193,7 @@ func writeUntil(t *testing.T, ctx context.Context, c *client, writers []*writer)
 	return slices.Max(slowest)
 }
 
-// standStill stops a process now and then. It notices nothing of that.
+// standStill stops a process for moments.
 func standStill(ctx context.Context, server *process.Server) {
 	for ctx.Err() == nil {
 		pause(ctx, 700*time.Millisecond)
@@ -200,7 +203,7 @@ func standStill(ctx context.Context, server *process.Server) {
 	}
 }
 
-// keepBusy writes a file, and waits for the disk after each mebibyte.
+// keepBusy writes a file and syncs it after each mebibyte.
 func keepBusy(ctx context.Context, path string) error {
 	file, err := os.Create(path)
 	if err != nil {

@@ -1,21 +1,16 @@
-// Package fault breaks things under load and checks what clients were told:
-// nothing acknowledged is lost, nothing is read that was not written, no watch
-// leaves anything out.
+// Package fault breaks things under load and checks the responses: no acknowledged write is lost, no read returns
+// what was not written, no watch misses an event.
 //
-// A scenario is a test. Begin with kill_test.go, one server that is killed
-// again and again, and linear_test.go, replicas on a cluster of etcd that is
-// disturbed while the history of all operations is recorded; history_test.go
-// says what such a history must be like.
+// Each scenario is a test. Begin with kill_test.go, which kills one server again and again, and linear_test.go, which
+// disturbs replicas and their etcd cluster while it records the history of all operations; history_test.go defines
+// correct histories.
 //
-// Clients that ask for more than there is, and the one that measures beside them,
-// are processes of their own (child_test.go). What took long is told apart from
-// what had to wait for a machine that was busy with something else: see
-// process.Effort.
+// Clients that overload the server, and the client that measures beside them, are processes (child_test.go). No
+// scenario judges how long something took; the report has the figures.
 //
-// Disks that are slow and clocks that jump are in the server itself, which is built
-// altered for these scenarios (altered_test.go, testdata/altered).
+// Slow disks and clock jumps are in the server itself, which is built with altered code for these scenarios
+// (altered_test.go, testdata/altered).
 //
-// Every scenario has a short form, which runs with all other tests, and a full one
-// (-full, make fault). What it does follows from its seed (-seed), which the report
-// names; the report of the last run is build/fault/report.md.
+// Every scenario but the soak has a short form, which make test runs, and a full form (-full, make fault). Its random
+// choices follow from its seed (-seed), which the report names. The report of the last run is build/fault/report.md.
 package fault

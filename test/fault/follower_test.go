@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// follower watches a replica, however often it has to begin again, and keeps what it is told.
+// follower watches a replica, starts a new watch when one ends, and keeps the events.
 type follower struct {
 	replica *replica
-	// after is the revision that the next watch begins after.
+	// after is the revision at which the next watch starts.
 	after int64
 
 	mu      sync.Mutex // guards the fields below
@@ -24,7 +24,7 @@ type follower struct {
 	resumed int
 }
 
-// follow goes on until the context ends.
+// follow watches until the context ends.
 func (f *follower) follow(ctx context.Context) {
 	for ctx.Err() == nil && f.failure() == nil {
 		c, err := connect(f.replica.server())
@@ -120,7 +120,7 @@ func waitFollowed(t *testing.T, followers []*follower, end int64) {
 	}
 }
 
-// check compares what the follower was told with the log.
+// check compares the events with the log.
 func (f *follower) check(t *testing.T, name string, log []change) {
 	t.Helper()
 	if err := f.failure(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// action is what a request does.
+// action is the kind of a request.
 type action string
 
 const (
@@ -23,20 +23,20 @@ const (
 	list   action = "list" // in a history by key: what a list says of the key
 )
 
-// operation is a request and its answer.
+// operation is a request and its response.
 type operation struct {
 	client int
 	action action
 	key    string
-	// value is what a write writes, no two the same, or what a read has found.
+	// value is what a write writes, always a new one, or what a read returns.
 	value string
-	// condition is the revision that an update was made for.
+	// condition is the resourceVersion of an update.
 	condition int64
-	// code is the status of the answer; 0: there was none, or one that leaves open whether the write was done.
+	// code is the status of the response, or 0 if there was none or one that leaves open whether the write was done.
 	code int
-	// revision is that of the object in the answer; of a list, its own.
+	// revision is that of the object or of the list.
 	revision int64
-	// items are what a list has found.
+	// items are the objects of a list.
 	items map[string]object
 	// begun and ended are nanoseconds since the history began.
 	begun, ended int64
@@ -47,33 +47,33 @@ func (o *operation) String() string {
 		o.client, o.action, o.key, o.value, o.condition, o.code, o.revision, time.Duration(o.begun), time.Duration(o.ended))
 }
 
-// doubtful: nobody was told whether the write was done.
+// doubtful returns whether the client does not know if the write was done.
 func (o *operation) doubtful() bool { return o.code == 0 }
 
-// done: the write was acknowledged.
+// done returns whether the write was acknowledged.
 func (o *operation) done() bool { return o.code == http.StatusOK || o.code == http.StatusCreated }
 
 // change is an entry of etcd's log.
 type change struct {
 	key      string
 	revision int64
-	// exists: the object has the value since; else it was deleted.
+	// exists is true if the change set the value, and false if it deleted the object.
 	exists bool
 	value  string
 }
 
-// cell is the state of a key; that of one that does not exist is cell{}.
+// cell is the state of a key. An object that does not exist is cell{}.
 type cell struct {
 	exists   bool
 	value    string
 	revision int64
 }
 
-// keyLog is etcd's log of one key, from when there was no such object.
+// keyLog is etcd's log of one key, which begins without an object.
 type keyLog []change
 
-// model says how the key behaves: which steps an operation may have been, from a state. States are places in the log, which is the order
-// that all writes took effect in: what is looked for is where the reads, the refusals and the deletions fit in.
+// model defines how a key behaves: the state transitions that an operation may make. States are positions in the log,
+// which has the order of all writes; reads, refusals and deletions have to fit in.
 func (l keyLog) model() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{0} },
@@ -89,7 +89,7 @@ func (l keyLog) model() porcupine.Model {
 	return m.ToModel()
 }
 
-// at returns the state of the key after so many changes.
+// at returns the state of the key after a number of changes.
 func (l keyLog) at(place int) cell {
 	if place == 0 || !l[place-1].exists {
 		return cell{}
@@ -97,7 +97,7 @@ func (l keyLog) at(place int) cell {
 	return cell{exists: true, value: l[place-1].value, revision: l[place-1].revision}
 }
 
-// steps returns the places that the log may be at after the operation; none: the answer is not possible here.
+// steps returns the possible positions in the log after the operation, none if the response is impossible.
 func (l keyLog) steps(place int, o *operation) []int {
 	var following change // its revision is 0 at the end
 	if place < len(l) {
@@ -142,7 +142,7 @@ func (l keyLog) steps(place int, o *operation) []int {
 	return nil
 }
 
-// judgement compares a history with the log of etcd.
+// judgement compares a history with etcd's log.
 type judgement struct {
 	operations []*operation
 	log        []change
@@ -162,8 +162,8 @@ func (j *judgement) fault(format string, args ...any) {
 	j.faults = append(j.faults, fmt.Sprintf(format, args...))
 }
 
-// settle finds every acknowledged write in the log, once, and gives every change there a request that it came of. Of a request
-// without an answer the log tells whether it was done.
+// settle finds each acknowledged write once in the log, and a request for each change in the log. For a request
+// without a response, the log decides whether it was done.
 func (j *judgement) settle() {
 	byValue := map[string]change{}
 	deletions := map[string]int{}
@@ -219,11 +219,11 @@ func (j *judgement) settle() {
 	}
 }
 
-// known is the code of a write without an answer that the log has.
+// known is the code of a write without a response that is in the log.
 const known = -1
 
-// checkLists compares every list with the state that the log has at its revision, which must not be older than what was acknowledged
-// when the list began.
+// checkLists compares each list with the state in the log at its revision, which must not be older than the writes
+// acknowledged before the list began.
 func (j *judgement) checkLists() {
 	var acknowledged []*operation
 	for _, o := range j.operations {
@@ -256,7 +256,8 @@ func (j *judgement) checkLists() {
 	}
 }
 
-// checkLinear looks for an order of all operations of a key, that of the log, in which every answer is right.
+// checkLinear looks for an order of all operations of a key, consistent with the log, in which every response is
+// right.
 func (j *judgement) checkLinear() {
 	byKey := map[string][]porcupine.Operation{}
 	for _, o := range j.operations {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestJudgement makes sure that the checks find what they are for: a right history has no fault, and every way to spoil it has.
+// TestJudgement checks the checks: a right history has no faults, and each way to spoil it has.
 func TestJudgement(t *testing.T) {
 	if faults := rightHistory().check(); len(faults) > 0 {
 		t.Fatalf("a right history has faults: %q", faults)
@@ -39,7 +39,7 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// rightHistory is one after the other, but for a write without an answer that was done, and one that was not.
+// rightHistory is sequential, except for a write without a response that was done, and one that was not.
 func rightHistory() *judgement {
 	item := object{}
 	item.Metadata.Name, item.Metadata.ResourceVersion, item.Spec.Value = "b", "5", "3"

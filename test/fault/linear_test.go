@@ -24,15 +24,15 @@ const (
 	replicas      = 2
 	linearClients = 8
 	linearKeys    = 5
-	// linearPace is how long a client rests after a request: histories must be checked.
+	// linearPace is the pause after a request, which keeps histories short enough to check.
 	linearPace = 15 * time.Millisecond
-	// linearTimeout bounds a request: it is longer than every disturbance, so that most end with an answer.
+	// linearTimeout bounds a request. It is longer than every disturbance, so that most get a response.
 	linearTimeout = 10 * time.Second
 )
 
-// TestLinearizable has clients work on a few keys through two replicas on a cluster of three, while members are killed, stopped and relieved of
-// leading, connections to them are cut, and replicas are killed. Whatever the clients were told must fit one order of all
-// operations, and watches must tell what etcd has.
+// TestLinearizable lets clients work on a few keys through two replicas on an etcd cluster of three members, while it
+// kills and stops members, moves the leader, cuts connections and kills replicas. The responses must fit one order of
+// all operations, and watches must have the events of etcd.
 func TestLinearizable(t *testing.T) {
 	besideOthers(t)
 	defer written.outcome(t, time.Now())
@@ -77,7 +77,8 @@ func TestLinearizable(t *testing.T) {
 		len(h.operations), linearClients, len(j.log), d.done, h.answers())
 }
 
-// replica is a server on a cluster, reached through proxies that can be cut. It may be killed and started again.
+// replica is a server on a cluster. Its connections go through proxies that can be cut. It can be killed and started
+// again.
 type replica struct {
 	options process.Options
 	proxies []*proxy
@@ -97,7 +98,7 @@ func startReplicas(t *testing.T, c *cluster.Cluster) []*replica {
 			p := startProxy(t, m.URL)
 			r.proxies, urls = append(r.proxies, p), append(urls, p.url())
 		}
-		// Compaction would take the log away, which is what answers are compared with.
+		// Compaction would remove the log that responses are compared with.
 		r.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), fmt.Sprintf("replica%d", i)),
 			Args: []string{"--etcd-servers", strings.Join(urls, ","), "--etcd-compaction-interval", "0"}}
 		r.current.Store(startServer(t, r.options))
@@ -121,7 +122,7 @@ func (r *replica) waitServed(t *testing.T) {
 	}
 }
 
-// newestRevision is the revision of etcd.
+// newestRevision returns etcd's revision.
 func newestRevision(t *testing.T, c *cluster.Cluster) int64 {
 	t.Helper()
 	resp, err := c.Client.Get(t.Context(), "/")
@@ -131,7 +132,7 @@ func newestRevision(t *testing.T, c *cluster.Cluster) int64 {
 	return resp.Header.Revision
 }
 
-// changesIn returns all changes after one revision, up to another.
+// changesIn returns all changes after one revision up to another.
 func changesIn(t *testing.T, c *cluster.Cluster, after, until int64) []change {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -165,7 +166,7 @@ func changesIn(t *testing.T, c *cluster.Cluster, after, until int64) []change {
 	return nil
 }
 
-// history is all operations of all clients.
+// history has the operations of all clients.
 type history struct {
 	began time.Time
 
@@ -201,11 +202,11 @@ type disturber struct {
 	cluster  *cluster.Cluster
 	replicas []*replica
 	random   *rand.Rand
-	// done counts what was done.
+	// done counts disturbances by kind.
 	done map[string]int
 }
 
-// disturb goes on until the work is done.
+// disturb breaks things until the work is done.
 func (d *disturber) disturb(ctx context.Context, t *testing.T, workDone <-chan struct{}) {
 	t.Helper()
 	for {

@@ -16,29 +16,29 @@ import (
 	"time"
 )
 
-// greedy is the user who asks for more than there is.
+// greedy is the user that overloads the server.
 const greedy = "greedy"
 
-// load is what asks for more than the server can do.
+// load overloads the server.
 type load struct {
 	task
 	// admin is a client that is never refused.
 	admin *client
-	// served, refused and other count answers, unhinted those with 429 that do not say when to try again.
+	// served, refused and other count responses; unhinted counts those with 429 and without Retry-After.
 	served, refused, other, unhinted atomic.Int64
 
 	mu     sync.Mutex // guards faults
 	faults []string
 }
 
-// loaded is what a load has seen.
+// loaded is the result of a load.
 type loaded struct {
 	Served, Refused, Other, Unhinted int64
-	// Faults are the first things that must not be.
+	// Faults are the first unexpected events.
 	Faults []string
 }
 
-// loadWith is the task of a load.
+// loadWith returns the task of a load.
 func loadWith(work func(*load, context.Context) error) func(context.Context, task) (any, error) {
 	return func(ctx context.Context, w task) (any, error) {
 		admin, err := connectTo(w.URL, w.Kubeconfig)
@@ -61,7 +61,7 @@ func (l *load) fault(format string, args ...any) {
 	}
 }
 
-// count notes an answer.
+// count counts a response.
 func (l *load) count(resp *http.Response) {
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests:
@@ -76,15 +76,15 @@ func (l *load) count(resp *http.Response) {
 	}
 }
 
-// lists has clients list everything.
+// lists lists all objects with many clients.
 func (l *load) lists(ctx context.Context) error { return l.repeat(ctx, http.MethodGet, cells, nil) }
 
-// bodies has clients send as much as a request may.
+// bodies sends bodies of the maximal size with many clients.
 func (l *load) bodies(ctx context.Context) error {
 	return l.repeat(ctx, http.MethodPost, cells+"?dryRun=All", body("huge", strings.Repeat("x", 3<<20-1000), 0))
 }
 
-// repeat has clients send a request, one after the other, for a while.
+// repeat sends a request from many clients, for a while.
 func (l *load) repeat(ctx context.Context, method, path string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(l.Seconds)*time.Second)
 	defer cancel()
@@ -120,7 +120,7 @@ func (l *load) send(ctx context.Context, c *client, method, path string, body []
 	}
 }
 
-// drips are bodies that come byte by byte. They are cut off before they are whole.
+// drips sends bodies byte by byte. The server must cut them off.
 func (l *load) drips(ctx context.Context) error {
 	return l.connections(ctx, func(c net.Conn) error {
 		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", cells, greedy, l.Seconds)
@@ -138,7 +138,7 @@ func (l *load) drips(ctx context.Context) error {
 	})
 }
 
-// slowReaders ask for a list of a megabyte and take a byte a second.
+// slowReaders request a list of a megabyte and read a byte a second.
 func (l *load) slowReaders(ctx context.Context) error {
 	return l.connections(ctx, func(c net.Conn) error {
 		began := time.Now()
@@ -155,7 +155,7 @@ func (l *load) slowReaders(ctx context.Context) error {
 	})
 }
 
-// connections opens as many connections, which take little at a time, and then runs work on all of them at once.
+// connections opens connections with small buffers and runs work on all of them at once.
 func (l *load) connections(ctx context.Context, work func(net.Conn) error) error {
 	open := make([]net.Conn, l.Number)
 	for i := range open {
@@ -178,7 +178,7 @@ func (l *load) connections(ctx context.Context, work func(net.Conn) error) error
 	return nil
 }
 
-// dial opens a connection that speaks HTTP/1.1, and of which little is read at a time.
+// dial opens a connection with a small receive buffer for HTTP/1.1.
 func (l *load) dial(ctx context.Context) (net.Conn, error) {
 	config := l.admin.http.Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.NextProtos = []string{"http/1.1"}

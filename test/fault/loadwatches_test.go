@@ -15,13 +15,13 @@ import (
 
 const (
 	watchedCell = "cell-0001"
-	// streams is how many watches share a connection, at most.
+	// streams is the number of watches on a connection.
 	streams = 250
-	// eventsLimit is how long it may take until all watches have all events.
+	// eventsLimit bounds the wait for all events.
 	eventsLimit = 3 * time.Minute
 )
 
-// watches are many, a tenth of which takes nothing, while an object changes. The others are told every change.
+// watches opens many watches while an object changes. A tenth of them reads nothing; the others must get every event.
 func (l *load) watches(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -65,7 +65,7 @@ func (l *load) watches(ctx context.Context) error {
 	return nil
 }
 
-// watch counts events until the context ends; open is called when it is served, or never will be.
+// watch counts events until the context ends. It calls open when the watch is open or has failed.
 func (l *load) watch(ctx context.Context, c *client, open func(), events *atomic.Int64) {
 	resp, err := c.openAs(ctx, greedy, http.MethodGet, cells+"?watch=1&fieldSelector=metadata.name%3D"+watchedCell, "", nil)
 	open()
@@ -85,7 +85,8 @@ func (l *load) watch(ctx context.Context, c *client, open func(), events *atomic
 	}
 }
 
-// idleWatches are connections with a watch each that nobody reads. The caller closes them, even if there is an error.
+// idleWatches opens connections with one watch each and does not read them. The caller closes them, even after an
+// error.
 func (l *load) idleWatches(ctx context.Context, number int) (idle []net.Conn, err error) {
 	for range number {
 		c, err := l.dial(ctx)
@@ -100,7 +101,7 @@ func (l *load) idleWatches(ctx context.Context, number int) (idle []net.Conn, er
 	return idle, nil
 }
 
-// change changes the object that is watched.
+// change changes the watched object.
 func (l *load) change(ctx context.Context) {
 	for n := range l.Changes {
 		code, _, err := l.admin.do(ctx, http.MethodPatch, cells+"/"+watchedCell, asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%d%s"}}`, n, strings.Repeat("y", 1000)))

@@ -21,10 +21,10 @@ var (
 	seed = flag.Uint64("seed", 0, "what the scenarios' choices follow from; one by the clock if it is 0")
 )
 
-// builds is where the binaries are that these tests build, while they run.
+// builds is the folder of binaries that these tests build.
 var builds string
 
-// TestMain builds what is broken, and writes the report; or it is not a test at all.
+// TestMain runs the tests and writes the report, or does a task as a child process.
 func TestMain(m *testing.M) {
 	if encoded := os.Getenv(taskVariable); encoded != "" {
 		if err := runTask(encoded); err != nil {
@@ -58,7 +58,7 @@ func runAll(m *testing.M) (int, error) {
 	return m.Run(), written.write()
 }
 
-// builtWith is what one of go build's flags was for the server to test, if it was not left out.
+// builtWith returns the value of a build flag of the server under test.
 func builtWith(flag string) string {
 	info, err := buildinfo.ReadFile(programs.Server())
 	if err != nil {
@@ -72,10 +72,10 @@ func builtWith(flag string) string {
 	return ""
 }
 
-// raceDetector says that the server was built with it, and so needs many times as much memory and time.
+// raceDetector returns whether the server under test was built with the race detector, which needs much more memory.
 func raceDetector() bool { return builtWith("-race") == "true" }
 
-// size is what a scenario has of something: less in its short form.
+// size returns the size of something in the short or in the full form.
 func size[T any](short, whole T) T {
 	if *full {
 		return whole
@@ -83,14 +83,14 @@ func size[T any](short, whole T) T {
 	return short
 }
 
-// besideOthers lets a scenario that mostly waits run beside others of its kind, in its short form. In full each has the machine to itself.
+// besideOthers runs the short form of a scenario in parallel with others. The full form has the machine for itself.
 func besideOthers(t *testing.T) {
 	if !*full {
 		t.Parallel()
 	}
 }
 
-// choices are what a scenario's choices follow from. They are for one goroutine; nth tells several apart.
+// choices returns the source of random choices of a scenario, for one goroutine; nth distinguishes several.
 func choices(t *testing.T, nth int) *rand.Rand {
 	var name uint64
 	for _, letter := range []byte(t.Name()) {
@@ -109,19 +109,19 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// reportFile is where the report goes.
+// reportFile is the path of the report.
 var reportFile = filepath.Join("..", "..", "build", "fault", "report.md")
 
 // written is the report of this run.
 var written report
 
-// report says what the scenarios did and found.
+// report collects the results of scenarios.
 type report struct {
 	mu    sync.Mutex // guards lines
 	lines []string
 }
 
-// add adds what a scenario has to say, and logs it.
+// add adds a line to the report and logs it.
 func (r *report) add(t *testing.T, format string, args ...any) {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)

@@ -21,28 +21,27 @@ const (
 	overloadReads  = 40 // --max-requests-inflight
 	overloadWrites = 20 // --max-mutating-requests-inflight
 	overloadLimit  = 5 * time.Second
-	// overloadObjects of 1 KiB are what a list has.
+	// overloadObjects is the number of objects, of 1 KiB each, in a list.
 	overloadObjects = 1000
-	// healthLimit is how long a question for health may take at any time, unless others than these tests keep the processors busy.
-	healthLimit = time.Second
-	// background is the priority of those who overload the server: what is measured is how it deals with what it has taken on, not how
-	// many processors they leave to it.
+	// background is the priority of overloading clients: the scenario is about what the server has accepted, not
+	// about the processors that clients leave to it.
 	background = 10
-	// everybody is the argument that lets other users than the admin in.
+	// everybody is the flag that authorizes all users.
 	everybody = "--authorization-mode=AlwaysAllow"
 )
 
-// memoryLimit is how much memory the server may take. Beside its own 150 MiB it has room for the bodies in flight, three times each
-// (as they came, decoded, encoded), and for what a connection and a watch need.
+// memoryLimit bounds the memory of the server: 150 MiB for itself, three times the bodies in flight (received,
+// decoded, encoded), and a share for each connection and watch.
 func memoryLimit(connections int) int64 {
 	const mega = 1 << 20
 	return 150*mega + overloadWrites*3*3*mega + overloadReads*4*mega + int64(connections)*96<<10
 }
 
-// TestOverload asks for ten times as much as is served at one time, in all ways. The server stays in good health, its memory is
-// bounded, what it cannot do it refuses with 429, and that is not what another user asks for. Clients are processes of their own: those who
-// ask for too much in the background, the one that measures before them.
+// TestOverload sends ten times as many requests as the server handles at once, of several kinds. The server must stay
+// healthy, bound its memory, refuse the rest with 429, and serve other users. Clients are processes: the overloading
+// ones have a low priority, the measuring one a normal priority.
 func TestOverload(t *testing.T) {
+	besideOthers(t)
 	defer written.outcome(t, time.Now())
 	needFiles(t, size[uint64](2000, 12000))
 	server := startServer(t, process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{everybody,
@@ -65,14 +64,14 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// overload has a task done while it is watched how the server is.
+// overload runs a task while it probes the server.
 func overload(t *testing.T, server *process.Server, w task) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	memory := &peak{pid: server.Pid()}
 	var watching sync.WaitGroup
 	watching.Go(func() { memory.watch(ctx) })
-	began, before := time.Now(), process.EffortOf(server.Pid())
+	began := time.Now()
 	prober := startChild(t, server, 0, task{Kind: "probe"})
 	var (
 		l loaded
@@ -84,15 +83,15 @@ func overload(t *testing.T, server *process.Server, w task) {
 	if err := prober.end(&p); err != nil {
 		t.Error(err)
 	}
-	took, effort := time.Since(began).Round(time.Second), process.EffortOf(server.Pid()).Since(before)
+	took := time.Since(began).Round(time.Second)
 	cancel()
 	watching.Wait()
 	for _, fault := range l.Faults {
 		t.Error(fault)
 	}
-	// With others on its processors the server keeps no deadline; in full it has to have them.
-	failed := func(a answers) bool { return a.Unanswered > 0 || a.Failed > 0 && (*full || !effort.Starved()) }
-	if p.Health.Asked == 0 || failed(p.Health) || p.Health.Refused > 0 || p.Health.Slowest > healthLimit && !effort.Starved() && !raceDetector() {
+	// On a busy machine the server may miss its own deadline and answer 504. The full form needs the machine for itself.
+	failed := func(a answers) bool { return a.Unanswered > 0 || a.Failed > 0 && *full }
+	if p.Health.Asked == 0 || failed(p.Health) || p.Health.Refused > 0 {
 		t.Errorf("health: %v", p.Health)
 	}
 	for _, asked := range []answers{p.Reads, p.Writes} {
@@ -107,11 +106,11 @@ func overload(t *testing.T, server *process.Server, w task) {
 	if l.Unhinted > 0 {
 		t.Errorf("%d answers with 429 do not say when to try again", l.Unhinted)
 	}
-	written.add(t, "%d at a time, %s: %d served, %d refused with 429, %d other; health: %v; another user's reads: %v; writes: %v; at most %d MiB of memory (limit %d); "+
-		"the server had %v, the one who measured %v", w.Number, took, l.Served, l.Refused, l.Other, p.Health, p.Reads, p.Writes, memory.bytes>>20, limit>>20, effort, p.Effort)
+	written.add(t, "%d at a time, %s: %d served, %d refused with 429, %d other; health: %v; another user's reads: %v; writes: %v; at most %d MiB of memory (limit %d)",
+		w.Number, took, l.Served, l.Refused, l.Other, p.Health, p.Reads, p.Writes, memory.bytes>>20, limit>>20)
 }
 
-// needFiles makes sure that this process, and those it starts, may have as many files open.
+// needFiles raises the limit of open files of this process and its children.
 func needFiles(t *testing.T, number uint64) {
 	t.Helper()
 	var limit syscall.Rlimit
@@ -124,7 +123,7 @@ func needFiles(t *testing.T, number uint64) {
 	}
 }
 
-// peak is the most memory that a process has had.
+// peak is the maximal memory of a process.
 type peak struct {
 	pid   int
 	bytes int64
@@ -136,7 +135,7 @@ func (p *peak) watch(ctx context.Context) {
 	}
 }
 
-// resident is the memory of a process.
+// resident returns the resident memory of a process.
 func resident(pid int) int64 {
 	fields, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	pages := strings.Fields(string(fields))

@@ -5,29 +5,24 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"sync"
 	"time"
-
-	"github.com/crd-server/crd-server/test/process"
 )
 
-// probes is how those fare who ask for little while others ask for much.
+// probes are the requests of a polite user during an overload.
 type probes struct {
-	// Health asks /readyz ten times a second, each time over a new connection, as a kubelet does.
+	// Health requests /readyz ten times a second, each time on a new connection, as a kubelet does.
 	Health answers
-	// Reads and Writes are of a user who does four and two of them a second.
+	// Reads and Writes are four and two requests a second of a polite user.
 	Reads, Writes answers
-	// Effort is that of the process that asks: its own waiting is in what it measures.
-	Effort process.Effort
 }
 
-// answers counts the answers to one kind of question.
+// answers counts the responses to one kind of request.
 type answers struct {
 	Asked, Unanswered, Failed, Refused int
-	// Slowest is from before the question is sent, and its connection made, until the answer is read.
+	// Slowest is the longest time from connecting to the end of the response.
 	Slowest time.Duration
-	// Fault is the first one that was not answered, or with neither good nor a refusal.
+	// Fault is the first failure.
 	Fault string
 }
 
@@ -35,13 +30,13 @@ func (a answers) String() string {
 	return fmt.Sprintf("%d questions, %d refused, %d failed, %d not answered%s, slowest %s", a.Asked, a.Refused, a.Failed, a.Unanswered, a.Fault, a.Slowest.Round(time.Millisecond))
 }
 
-// polite is the user who asks for little, politeCell the object for it.
+// polite is the polite user, politeCell its object.
 const (
 	polite     = "polite"
 	politeCell = cells + "/cell-0000"
 )
 
-// probe asks until the context ends.
+// probe sends requests until the context ends.
 func probe(ctx context.Context, w task) (any, error) {
 	health, err := connectTo(w.URL, w.Kubeconfig)
 	if err != nil {
@@ -72,11 +67,10 @@ func probe(ctx context.Context, w task) (any, error) {
 		})
 	})
 	asking.Wait()
-	p.Effort = process.EffortOf(os.Getpid())
 	return &p, nil
 }
 
-// ask asks, with a pause after each answer, until the context ends.
+// ask sends requests, with a pause after each response, until the context ends.
 func (a *answers) ask(ctx context.Context, every time.Duration, send func() (*http.Response, error)) {
 	for ; ctx.Err() == nil; pause(ctx, every) {
 		began := time.Now()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// proxy takes connections to a member of etcd, until they are cut.
+// proxy forwards connections to an etcd member until they are cut.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -69,7 +69,7 @@ func (p *proxy) carry(near net.Conn) {
 	_, _ = io.Copy(near, far)
 }
 
-// held is a connection that is read late.
+// held is a connection whose data is delayed.
 type held struct {
 	net.Conn
 	delay *atomic.Int64
@@ -81,7 +81,7 @@ func (h held) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// keep notes open connections; false: the proxy is down.
+// keep records an open connection. It returns false if the proxy is cut.
 func (p *proxy) keep(connections ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *proxy) drop(connections ...net.Conn) {
 	}
 }
 
-// cut breaks all connections, and refuses new ones until heal.
+// cut closes all connections and refuses new ones until heal.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

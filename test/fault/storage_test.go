@@ -20,7 +20,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// trouble is a server on an etcd of its own, that is about to be in trouble.
+// trouble is a server on its own etcd, behind a proxy.
 type trouble struct {
 	t       *testing.T
 	member  *cluster.Member
@@ -31,7 +31,7 @@ type trouble struct {
 	*client
 }
 
-// newTrouble starts a server on an etcd with the arguments given. The resource exists.
+// newTrouble starts a server on an etcd with the arguments given, and creates the CRD.
 func newTrouble(t *testing.T, etcdArgs ...string) *trouble {
 	t.Helper()
 	began := time.Now()
@@ -47,7 +47,7 @@ func newTrouble(t *testing.T, etcdArgs ...string) *trouble {
 	return f
 }
 
-// restart starts the server, anew if it runs: it remembers nothing.
+// restart starts the server, or restarts it with an empty cache.
 func (f *trouble) restart() {
 	f.t.Helper()
 	if f.server != nil {
@@ -59,7 +59,7 @@ func (f *trouble) restart() {
 	f.client = newClient(f.t, f.server)
 }
 
-// answer is a Status, or what tells it from an object.
+// answer has the fields of a Status, an object or a list that scenarios use.
 type answer struct {
 	code     int
 	Reason   string
@@ -68,7 +68,7 @@ type answer struct {
 	Items    []object
 }
 
-// ask sends a request that is answered, with JSON.
+// ask sends a request with JSON and decodes the response.
 func (c *client) ask(t *testing.T, method, path string, body []byte) answer {
 	t.Helper()
 	mediaType := asJSON
@@ -86,7 +86,7 @@ func (c *client) ask(t *testing.T, method, path string, body []byte) answer {
 	return a
 }
 
-// askBriefly asks with a timeout of two seconds, where whoever sets none waits half a minute. It is answered first.
+// askBriefly sends a request without a timeout and one with a timeout of two seconds, which must be answered first.
 func (c *client) askBriefly(t *testing.T, method, path string, body []byte) answer {
 	t.Helper()
 	ctx, giveUp := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ func (c *client) askBriefly(t *testing.T, method, path string, body []byte) answ
 	return brief
 }
 
-// isReady asks /readyz.
+// isReady requests /readyz.
 func (c *client) isReady(ctx context.Context) bool {
 	code, _, err := c.do(ctx, http.MethodGet, "/readyz", "", nil)
 	return err == nil && code == http.StatusOK
@@ -122,10 +122,10 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// large is the body of an object of about 200 KiB.
+// large returns an object of about 200 KiB.
 func large(name string) []byte { return body(name, name+strings.Repeat(" ", 200<<10), 0) }
 
-// fill creates large objects until one is refused; it returns the names of those that were acknowledged, and the refusal.
+// fill creates large objects until one is refused. It returns the names of the acknowledged ones and the refusal.
 func (c *client) fill(t *testing.T, most int) (names []string, refusal answer, err error) {
 	t.Helper()
 	for n := range most {
@@ -143,8 +143,8 @@ func (c *client) fill(t *testing.T, most int) (names []string, refusal answer, e
 	return names, refusal, errors.New("nothing was refused")
 }
 
-// TestQuota fills etcd up to its quota. Writes are refused with a Status, reads and deletions go on, and so do writes when there is room
-// again.
+// TestQuota fills etcd up to its quota. Writes must be refused with a Status, reads and deletions must work, and
+// writes must work again when there is space.
 func TestQuota(t *testing.T) {
 	besideOthers(t)
 	f := newTrouble(t, "-quota-backend-bytes", fmt.Sprint(16<<20))
@@ -163,7 +163,7 @@ func TestQuota(t *testing.T) {
 	for _, item := range list.Items {
 		listed = append(listed, item.Metadata.Name)
 	}
-	// The write that finds the quota exceeded is applied by etcd before it is refused (quotaApplierV3), unless that is known already.
+	// etcd applies the write that exceeds the quota before it refuses it (quotaApplierV3), unless it knows already.
 	refused := fmt.Sprintf("large-%d", len(names))
 	if unrefused := slices.DeleteFunc(slices.Clone(listed), func(name string) bool { return name == refused }); !sameElements(unrefused, names) {
 		t.Errorf("listed are %q, not %q", listed, names)
@@ -179,12 +179,12 @@ func TestQuota(t *testing.T) {
 	written.add(t, "after %d objects of 200 KiB: %d %s: %s", len(names), refusal.code, refusal.Reason, refusal.Message)
 }
 
-// sameElements says whether two lists have the same elements, in whatever order.
+// sameElements compares two lists without their order.
 func sameElements(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// makeRoom does what the operator of etcd does.
+// makeRoom compacts and defragments etcd and disarms its alarms, as an operator does.
 func (f *trouble) makeRoom() {
 	f.t.Helper()
 	ctx := f.t.Context()
@@ -203,7 +203,7 @@ func (f *trouble) makeRoom() {
 	}
 }
 
-// TestCompaction has etcd compact what clients go on from. Both kinds are told to begin anew, and a list how.
+// TestCompaction compacts revisions that clients use. Watches and lists must be told to start again, and lists how.
 func TestCompaction(t *testing.T) {
 	besideOthers(t)
 	f := newTrouble(t)
@@ -233,7 +233,7 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestCorruptedValue has an object in etcd that cannot be read. It takes down the lists that it is in and nothing else, and can be deleted.
+// TestCorruptedValue stores an invalid object in etcd. Only lists that contain it may fail, and it can be deleted.
 func TestCorruptedValue(t *testing.T) {
 	besideOthers(t)
 	f := newTrouble(t)
@@ -271,8 +271,8 @@ func TestCorruptedValue(t *testing.T) {
 	}
 }
 
-// TestSlowEtcd has an etcd that is late, and then one that does not answer for a while. Requests that need it wait, and are told when it
-// takes too long; what needs memory only goes on; the server is unready, and ready again by itself.
+// TestSlowEtcd delays the responses of etcd, then stops it for a while. Requests that need etcd must wait and time
+// out, reads from the cache must work, and the server must become unready, and ready again.
 func TestSlowEtcd(t *testing.T) {
 	besideOthers(t)
 	f := newTrouble(t)

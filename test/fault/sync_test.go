@@ -12,13 +12,13 @@ import (
 
 const (
 	slowSync = 200 * time.Millisecond
-	// hungSync is longer than this test takes.
+	// hungSync is longer than the test.
 	hungSync = time.Hour
 )
 
-// TestSlowSync has the disk of a server with its etcd take its time for every sync, of etcd's log and of its database. Writes take as long; when it takes
-// longer than they may, they fail with an answer, while what is in memory is read on. When the disk is well again so is the server, by itself, and what was
-// acknowledged is there after a kill.
+// TestSlowSync delays every sync of the log and the database of etcd. Writes must take as long, and fail with a
+// response when it takes too long; reads from the cache must work. The server must recover by itself, and
+// acknowledged writes must survive a kill.
 func TestSlowSync(t *testing.T) {
 	besideOthers(t)
 	defer written.outcome(t, time.Now())
@@ -68,7 +68,7 @@ func TestSlowSync(t *testing.T) {
 		acknowledged, slowSync, slowest.Round(time.Millisecond), brief.code, patient.code, patient.Message, back.Round(time.Millisecond))
 }
 
-// writeFor has writers write for a while; each write has to succeed.
+// writeFor lets writers write for a while. All writes must succeed.
 func writeFor(t *testing.T, c *client, writers []*writer, d time.Duration) (slowest time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

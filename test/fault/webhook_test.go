@@ -16,7 +16,7 @@ import (
 	"github.com/crd-server/crd-server/test/programs"
 )
 
-// converter is a conversion webhook, which works, hangs or refuses.
+// converter is a conversion webhook that works, hangs or refuses.
 type converter struct {
 	mode  atomic.Value // "works", "hangs", "refuses"
 	asked atomic.Int64
@@ -55,8 +55,8 @@ const (
 	asMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// TestConversionWebhook has a conversion webhook that refuses, hangs and is down. What does not need it goes on without asking it; what needs it
-// is refused, and waits no longer than its client.
+// TestConversionWebhook breaks a conversion webhook in three ways. Requests that do not need it must work without
+// calling it; requests that need it must be refused, and in time.
 func TestConversionWebhook(t *testing.T) {
 	besideOthers(t)
 	defer written.outcome(t, time.Now())
@@ -83,7 +83,7 @@ func TestConversionWebhook(t *testing.T) {
 	}
 }
 
-// withoutWebhook does what goes on without a webhook, and what does not.
+// withoutWebhook sends requests that do not need the webhook, and requests that do.
 func (c *client) withoutWebhook(t *testing.T, hook *converter) {
 	t.Helper()
 	hangs := hook.mode.Load() == "hangs"
@@ -140,7 +140,7 @@ func (c *client) metadataWithoutWebhook(t *testing.T) {
 	}
 }
 
-// twoVersions is the CRD with another version, to which a webhook converts.
+// twoVersions returns the CRD with a second version, converted by a webhook.
 func twoVersions(t *testing.T, web *httptest.Server) []byte {
 	t.Helper()
 	var crd map[string]any

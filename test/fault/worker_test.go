@@ -11,18 +11,18 @@ import (
 	"github.com/crd-server/crd-server/test/process"
 )
 
-// worker is a client that does one operation after the other, on any replica.
+// worker sends one operation after the other to random replicas.
 type worker struct {
 	number   int
 	random   *rand.Rand
 	replicas []*replica
 	history  *history
 	writes   int
-	// seen is the revision of each key, as the last answer had it.
+	// seen has the revision of each key in the last response.
 	seen map[string]int64
 }
 
-// work goes on for a while.
+// work sends operations for a while.
 func (w *worker) work(ctx context.Context, d time.Duration) {
 	w.seen = map[string]int64{}
 	clients := map[*process.Server]*client{}
@@ -42,7 +42,7 @@ func (w *worker) work(ctx context.Context, d time.Duration) {
 	}
 }
 
-// operate does one operation and keeps it in the history.
+// operate does one operation and adds it to the history.
 func (w *worker) operate(ctx context.Context, c *client) {
 	actions := []action{create, create, update, update, patch, patch, apply, remove, get, get, get, list}
 	o := &operation{client: w.number, action: actions[w.random.IntN(len(actions))], key: fmt.Sprintf("cell-%d", w.random.IntN(linearKeys))}
@@ -59,7 +59,7 @@ func (w *worker) operate(ctx context.Context, c *client) {
 	w.history.add(o)
 }
 
-// send sends an operation and reads its answer. What leaves open whether a write was done has code 0.
+// send sends an operation and reads its response. The code is 0 if it is unknown whether a write was done.
 func (w *worker) send(ctx context.Context, c *client, o *operation) {
 	ctx, cancel := context.WithTimeout(ctx, linearTimeout)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Command kubectl is the kubectl of the Kubernetes version that the server
-// speaks, built from its module for the tests in the folder above.
+// Command kubectl is the kubectl of the Kubernetes version that the server implements, built from its module for
+// tests.
 package main
 
 import (

@@ -9,8 +9,7 @@ import (
 // keepBytes is how much of a server's output is kept for error messages.
 const keepBytes = 256 << 10
 
-// output keeps the last part of what a server prints, and tells when a line
-// with the marker has been printed.
+// output keeps the last part of what a server prints, and closes seen once a line contains the marker.
 type output struct {
 	marker string
 	// seen is closed when a line with the marker is complete.
@@ -66,7 +65,7 @@ func (o *output) String() string {
 	return o.kept.String()
 }
 
-// foundLine returns the line with the marker, "" before it was printed.
+// foundLine returns the line with the marker, or "" if it has not been printed.
 func (o *output) foundLine() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -57,9 +57,8 @@ type Server struct {
 	err  error
 }
 
-// Start starts a server and returns when it says that it is ready. The caller
-// ends it with Stop or Kill. If ctx ends first, the server is ended, and the
-// error has what all its goroutines were doing.
+// Start starts a server and returns when it is ready. The caller ends it with Stop or Kill. If ctx ends first, Start
+// ends the server, and the error contains the stacks of its goroutines.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	s, err := launch(options)
 	if err != nil {
@@ -74,14 +73,13 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	case <-s.done:
 		return nil, fmt.Errorf("%s ended before it was ready: %v\n%s", options.Binary, s.err, s.output)
 	case <-ctx.Done():
-		effort := EffortOf(s.Pid())
 		endErr := s.dump()
-		return nil, errors.Join(fmt.Errorf("%s is not ready: %w; it had %s\n%s", options.Binary, ctx.Err(), effort, s.output), endErr)
+		return nil, errors.Join(fmt.Errorf("%s is not ready: %w\n%s", options.Binary, ctx.Err(), s.output), endErr)
 	}
 }
 
-// launch starts the process; its output and its end are collected by
-// goroutines of os/exec and one of ours, which all end with the process.
+// launch starts the process. Goroutines of os/exec and one of this package collect its output and its exit; all end
+// with the process.
 func launch(options Options) (*Server, error) {
 	args := append([]string{
 		"--data-dir", options.DataDir,
@@ -109,8 +107,7 @@ func launch(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Stop asks the server to end (SIGTERM) and waits until it has. It returns
-// nil when the server ended with exit code 0.
+// Stop sends SIGTERM to the server and waits until it has ended. It returns nil if the exit code is 0.
 func (s *Server) Stop() error {
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -123,7 +120,7 @@ func (s *Server) Stop() error {
 	}
 }
 
-// dump has the server print what its goroutines are doing, and end; Go's runtime does that on SIGQUIT.
+// dump ends the server with SIGQUIT, on which Go's runtime prints the stacks of all goroutines.
 func (s *Server) dump() error {
 	if err := s.Signal(syscall.SIGQUIT); err != nil {
 		return err
@@ -136,7 +133,7 @@ func (s *Server) dump() error {
 	}
 }
 
-// Kill ends the server without a chance to react (SIGKILL), and waits for it.
+// Kill ends the server with SIGKILL and waits for it.
 func (s *Server) Kill() error {
 	if err := s.Signal(syscall.SIGKILL); err != nil {
 		return err

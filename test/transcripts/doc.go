@@ -1,20 +1,19 @@
-// Package transcripts holds what a client sees of crd-server, as readable
-// files: testdata/*.txt, one theme each, requests with the whole responses.
+// Package transcripts checks whole responses against readable files: testdata/*.txt have requests and the expected
+// responses, one topic a file.
 //
-// Begin with a file in testdata, such as create.txt, then read
-// transcript_test.go for its form. A run plays all files, each on custom
-// resources of its own, against one server process:
+// Begin with a file such as testdata/create.txt, then read transcript_test.go for the format. The files in testdata are
+// played against one server process, each on its own custom resources. Those in testdata/refused, which have requests
+// that must be refused, have a server process each.
 //
-//	go test .                                    # against ../../bin/crd-server
-//	go test . -update                            # and write what it answers into the files
-//	go test . -run Differential -upstream        # upstream's server beside it, printing the differences
-//	go test . -run Differential -upstream -update  # and write upstream's answers into the files
+//	go test .                                      # play the files against ../../bin/crd-server
+//	go test . -update                              # and write its responses into the files
+//	go test . -run Differential -upstream          # play them on upstream's server too, and print the differences
+//	go test . -run Differential -upstream -update  # and write upstream's responses into the files
 //
-// Beside the files, the last two play random sequences on both servers in
-// lockstep; -seed repeats a run, -steps says how long it is. Read lockstep_test.go.
+// The last two also play random sequences on both servers in lockstep; -seed repeats a run, -steps sets its length. Read
+// lockstep_test.go.
 //
-// upstream is k8s.io/apiextensions-apiserver, built from the command in
-// ../upstream; the tests themselves do not import it. The expectations in the
-// files are upstream's answers, but for the exchanges marked @ours or @differs,
-// which docs/conformance.md explains.
+// Upstream is k8s.io/apiextensions-apiserver, built from the command in ../upstream; the tests do not import it. The
+// expectations in the files are upstream's responses, except for the exchanges marked @ours or @differs, which
+// docs/conformance.md explains.
 package transcripts

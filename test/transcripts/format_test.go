@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// node is a JSON value that keeps the order of fields and the spelling of
-// values, so that what is shown of a response is what was sent.
+// node is a JSON value that keeps the order of fields and the spelling of values, so that a response is shown as it
+// was sent.
 type node struct {
 	kind   nodeKind
 	raw    string // of a scalar
@@ -28,7 +28,7 @@ const (
 	arrayNode
 )
 
-// maxWidth is how long a line may get that holds a whole object or array.
+// maxWidth is the length up to which an object or array is shown in one line.
 const maxWidth = 110
 
 // parseJSON reads the one JSON value in data.
@@ -105,7 +105,7 @@ func (n *node) setText(value string) {
 	n.raw = strings.TrimSpace(quoted.String())
 }
 
-// field is the value of an object's field, nil without one.
+// field returns the value of an object's field, or nil.
 func (n *node) field(name string) *node {
 	if n == nil {
 		return nil
@@ -124,7 +124,7 @@ func (n *node) isList() bool {
 
 func (n *node) isBookmark() bool { return n.field("type").text() == "BOOKMARK" }
 
-// keep drops what is not named from a list.
+// keep drops all items of a list but the named one.
 func (n *node) keep(name string) {
 	for _, field := range []string{"items", "groups"} {
 		list := n.field(field)
@@ -141,11 +141,10 @@ func (n *node) keep(name string) {
 	}
 }
 
-// servers are managers of fields by which servers call themselves. What their
-// controllers write is left out: see docs/conformance.md, D1.
+// servers are the field managers of servers. What their controllers write is not shown: see docs/conformance.md, D1.
 var servers = []string{"upstream", "transcripts-upstream", "crd-server"}
 
-// dropServers leaves entries of servers out of managedFields, wherever they are.
+// dropServers removes the entries of servers from managedFields.
 func (n *node) dropServers() {
 	for i, value := range n.values {
 		if n.kind == objectNode && n.keys[i] == "managedFields" {
@@ -157,7 +156,7 @@ func (n *node) dropServers() {
 	}
 }
 
-// unorder brings a Status' causes into an order, and leaves them out of its message.
+// unorder sorts the causes of a Status and removes them from its message.
 func (n *node) unorder() {
 	causes := n.field("details").field("causes")
 	if causes == nil {
@@ -170,7 +169,7 @@ func (n *node) unorder() {
 	}
 }
 
-// walk visits all scalars with the fields that lead to them.
+// walk visits all scalars with their paths.
 func (n *node) walk(path []string, visit func(path []string, n *node)) {
 	switch n.kind {
 	case objectNode:
@@ -186,7 +185,7 @@ func (n *node) walk(path []string, visit func(path []string, n *node)) {
 	}
 }
 
-// line is the value in one line.
+// line returns the value in one line.
 func (n *node) line() string {
 	var parts []string
 	for i, value := range n.values {
@@ -206,8 +205,7 @@ func (n *node) line() string {
 	}
 }
 
-// layout is the value in as many lines as it needs: what is short stays in one.
-// Entries of managedFields do too, being read more seldom than they occur.
+// layout returns the value in as many lines as it needs. Short values, and entries of managedFields, take one.
 func (n *node) layout(indent, key string) string {
 	line := n.line()
 	if n.kind != objectNode && n.kind != arrayNode || len(n.values) == 0 ||

@@ -2,14 +2,14 @@ package transcripts
 
 import "strings"
 
-// excuse is a difference that is meant to be, or a failure of upstream's that is not repeated.
+// excuse is an intended difference, or a bug of upstream's that crd-server does not repeat.
 type excuse struct {
-	// upstream and ours stand in the answers.
+	// upstream and ours match the responses.
 	upstream, ours string
 	reason         string
 }
 
-// excuses are all such differences that random steps find; docs/conformance.md has more.
+// excuses are the intended differences that random steps find; docs/conformance.md has more.
 var excuses = []excuse{
 	{`in scheme \"pkg/runtime/scheme.go:111\"`, `"reason": "BadRequest"`, "upstream's words on a Scale speak of an internal scheme"},
 	{"406 application/vnd.kubernetes.protobuf", `"Scale"`, "a Scale is answered as protobuf when only that is accepted"},
@@ -21,7 +21,7 @@ var excuses = []excuse{
 	{"object has no apiVersion field", "", "upstream takes a patch that removes apiVersion for a failure of its own, with 500"},
 }
 
-// excusable tells a difference that is meant to be.
+// excusable returns whether a difference is intended.
 func excusable(want, got string) bool {
 	for _, e := range excuses {
 		if strings.Contains(want, e.upstream) && strings.Contains(got, e.ours) {

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// corpora are inputs that the fuzz targets of the server have found interesting.
+// corpora are inputs that the server's fuzz targets keep.
 const corpora = "../../internal/server/testdata/fuzz/*/*"
 
-// hostileBodies are what the corpora are mixed with.
+// hostileBodies are mixed with the corpora.
 var hostileBodies = []string{
 	"", "{}", "[]", "null", "1", `"x"`, "{", "\x00", "\xd9\xd9\xf7\xa0", "k8s\x00\x0a\x00", "a: b", "- a", "a: &a [*a]", "---\na: 1\n---\nb: 2", "{}{}", `{"a":1,"a":2}`,
 	`{"apiVersion":"lockstep.example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"color":"red"}}`,
@@ -31,7 +31,7 @@ var hostileTypes = []string{
 	"application/apply-patch+yaml", "application/apply-patch+cbor", "application/strategic-merge-patch+json", "", "text/plain", "application/json;charset=utf-8", ";", "application/json; a",
 }
 
-// hostility sends bodies, media types, paths and queries that no client means.
+// hostility sends malformed bodies, media types, paths and queries.
 func hostility(t testing.TB, kinds []*kind) script {
 	bodies := append(slices.Clone(hostileBodies), readCorpora(t)...)
 	return script{name: "hostile", step: func(random *rand.Rand, known *side) request {
@@ -52,7 +52,7 @@ func hostility(t testing.TB, kinds []*kind) script {
 		for _, parameter := range some(random, 8, []string{"fieldManager", "force", "fieldValidation", "dryRun", "pretty", "timeout", "limit", "continue", "resourceVersion", "propagationPolicy"}) {
 			query.Set(parameter, pick(random, []string{"true", "Strict", "All", "1", "x", "\x00", "ü", "5s", "-1"}))
 		}
-		// What other sequences have, of a resource without namespaces, is not for this one to delete.
+		// Cluster-scoped objects of other sequences must not be deleted by this one.
 		if method == "DELETE" && !strings.HasPrefix(strings.TrimPrefix(path, p.collection()), "/a") {
 			query.Set("labelSelector", "space="+known.space)
 		}
@@ -63,7 +63,7 @@ func hostility(t testing.TB, kinds []*kind) script {
 	}}
 }
 
-// mutated is a body, now and then with a few bytes changed.
+// mutated returns a body, sometimes with a few bytes changed.
 func mutated(random *rand.Rand, body string) []byte {
 	data := []byte(body)
 	for range random.IntN(3) {

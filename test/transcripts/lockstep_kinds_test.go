@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kind is a custom resource that steps are about.
+// kind is a custom resource of the random steps.
 type kind struct {
 	// yaml is its CRD.
 	yaml string
@@ -65,7 +65,7 @@ func readKinds(t testing.TB) []*kind {
 	return kinds
 }
 
-// place is a version of a kind, as a sequence uses it.
+// place is a version of a kind in a namespace of the sequence.
 type place struct {
 	*kind
 	kindVersion
@@ -86,7 +86,7 @@ func (p place) collection() string {
 	return path + p.plural
 }
 
-// names are those of the objects of a sequence; without namespaces, they are part of everyone's.
+// names are the objects' names. Those of cluster-scoped objects contain the sequence.
 func (p place) names() []string {
 	names := []string{"a-" + p.plural, "b-" + p.plural}
 	if !p.namespaced {
@@ -97,13 +97,13 @@ func (p place) names() []string {
 	return names
 }
 
-// pick is one of several.
+// pick returns one of several values.
 func pick[T any](random *rand.Rand, of []T) T { return of[random.IntN(len(of))] }
 
-// chance is true that often, in percent.
+// chance is true in that many percent of the calls.
 func chance(random *rand.Rand, percent int) bool { return random.IntN(100) < percent }
 
-// some are those of several that come up, in their order.
+// some returns a random subset, in order.
 func some[T any](random *rand.Rand, percent int, of []T) []T {
 	return slices.DeleteFunc(slices.Clone(of), func(T) bool { return !chance(random, percent) })
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// reading lists, gets, watches and deletes what a few writes have made, with all parameters in all combinations.
+// reading lists, gets, watches and deletes the objects of a few writes, with all parameters in all combinations.
 func reading(kinds []*kind) script {
 	s := script{name: "reads"}
 	for i := range 14 {
@@ -22,7 +22,7 @@ func reading(kinds []*kind) script {
 	return s
 }
 
-// populate is one of the writes that a sequence of reads begins with.
+// populate returns one of the writes at the beginning of a sequence of reads.
 func populate(kinds []*kind, known *side, i int) request {
 	k := kinds[i%len(kinds)]
 	random := rand.New(rand.NewPCG(1, uint64(i)))
@@ -41,7 +41,7 @@ func populate(kinds []*kind, known *side, i int) request {
 			"spec":     map[string]any{"color": color, "both": "x"}})}
 }
 
-// read is a read, or a delete, in the making.
+// read builds a read or a delete.
 type read struct {
 	*rand.Rand
 	place
@@ -92,7 +92,7 @@ func (r *read) request() request {
 	}
 }
 
-// ask makes the request.
+// ask returns the request.
 func (r *read) ask(method, path string) request {
 	if len(r.query) > 0 {
 		path += "?" + r.query.Encode()
@@ -107,7 +107,7 @@ func (r *read) maybe(percent int, name string, values ...string) {
 	}
 }
 
-// revisions are values of resourceVersion: those of objects, and some that are none.
+// revisions are values of resourceVersion: those of objects, and invalid ones.
 func (r *read) revisions() []string {
 	return append([]string{"0", "", "x", "-1", "1e3", "007"}, r.known.revisions...)
 }
@@ -122,7 +122,7 @@ func (r *read) versions() {
 }
 
 func (r *read) selectors() {
-	// The space of the sequence keeps objects without a namespace apart.
+	// The space of the sequence separates cluster-scoped objects.
 	labels := pick(r.Rand, []string{"", "", ",a=1", ",a!=1", ",a in (0,2)", ",a notin (1)", ",b", ",!b", ",b=changed", ",a==0", ",a>1", ",a=x y", ",(", ",a in", ",=", ",a=1,a=2"})
 	if r.namespaced && chance(r.Rand, 60) {
 		labels = strings.TrimPrefix(labels, ",")
@@ -140,7 +140,7 @@ func (r *read) selectors() {
 func (r *read) watch() request {
 	r.query.Set("watch", pick(r.Rand, []string{"true", "1", "true", "1", "0", "x"}))
 	r.selectors()
-	// What is older than upstream's cache is left out, which ends such a watch where ours goes on.
+	// Revisions older than upstream's cache are left out: upstream ends such a watch, and ours continues.
 	r.maybe(70, "resourceVersion", slices.DeleteFunc(r.revisions(), func(version string) bool { return version == "007" })...)
 	if chance(r.Rand, 35) {
 		r.query.Set("sendInitialEvents", pick(r.Rand, []string{"true", "true", "false"}))
@@ -150,7 +150,7 @@ func (r *read) watch() request {
 		r.maybe(10, "resourceVersionMatch", "NotOlderThan", "Exact")
 		r.maybe(20, "allowWatchBookmarks", "true", "x")
 	}
-	// A negative timeout ends a watch before or after its first events, as chance has it.
+	// A negative timeout ends a watch before or after its first events, at random.
 	r.maybe(10, "timeoutSeconds", "1", "x", "0")
 	r.maybe(5, "limit", "1", "x")
 	if strings.Contains(r.header["Accept"], "PartialObjectMetadataList") {
@@ -161,7 +161,7 @@ func (r *read) watch() request {
 	return asked
 }
 
-// watchTime is how long a watch is looked at.
+// watchTime is how long a watch is read.
 const watchTime = 400 * time.Millisecond
 
 // delete deletes an object, with options in the query, in the body, or in both.

@@ -21,7 +21,7 @@ var (
 	free     = []any{"free", 3, 2.5, true, nil, []any{"q", 1, nil}, map[string]any{"p": map[string]any{"q": 1}}, map[string]any{}, []any{map[string]any{"name": "n"}}}
 )
 
-// sample makes a value of a schema; now and then one that does not fit it.
+// sample returns a random value of a schema, sometimes one that does not fit.
 func sample(random *rand.Rand, schema map[string]any) any {
 	if chance(random, 2) {
 		return copyOf(pick(random, misfits))
@@ -107,7 +107,7 @@ func sampleEmbedded(random *rand.Rand) any {
 	return object
 }
 
-// alter changes a few places of a document, to what their schema allows or not.
+// alter changes a few values of a document to values that the schema allows or does not allow.
 func alter(random *rand.Rand, document map[string]any, schema map[string]any) {
 	properties, _ := schema["properties"].(map[string]any)
 	names := slices.Sorted(maps.Keys(properties))
@@ -140,7 +140,7 @@ func alter(random *rand.Rand, document map[string]any, schema map[string]any) {
 	}
 }
 
-// alterMeta changes something of metadata.
+// alterMeta changes a field of metadata.
 func alterMeta(random *rand.Rand, meta map[string]any) {
 	switch random.IntN(14) {
 	case 0, 1, 2:
@@ -180,7 +180,7 @@ func sampleWords(random *rand.Rand) any {
 	return object
 }
 
-// pointers are those of a document's values, below spec, status and metadata mostly.
+// pointers returns the JSON pointers of a document's values, mostly below spec, status and metadata.
 func pointers(value any, at string, found []string) []string {
 	if at != "" {
 		found = append(found, at)
@@ -200,7 +200,7 @@ func pointers(value any, at string, found []string) []string {
 	return found
 }
 
-// lookUp is the value that a pointer of pointers leads to.
+// lookUp returns the value at a pointer.
 func lookUp(value any, pointer string) any {
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		switch inner := value.(type) {
@@ -215,7 +215,7 @@ func lookUp(value any, pointer string) any {
 	return value
 }
 
-// copied is a deep copy that can be changed.
+// copied returns a deep copy.
 func copied(object map[string]any) map[string]any {
 	return copyOf(object).(map[string]any)
 }
@@ -239,7 +239,7 @@ func copyOf(value any) any {
 	}
 }
 
-// encode is the JSON of what was made here.
+// encode returns the JSON of a value.
 func encode(value any) []byte {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// request is what a step asks for.
+// request is the request of a step.
 type request struct {
 	method, path string
 	header       map[string]string
 	body         []byte
-	// watched is how long the answer is read that would go on: of watches.
+	// watched is how long a watch is read.
 	watched time.Duration
 }
 
-// lines are the request as a transcript has it.
+// lines returns the request in the format of a transcript.
 func (r request) lines() []string {
 	lines := []string{r.method + " " + r.path}
 	for _, name := range slices.Sorted(maps.Keys(r.header)) {
@@ -36,14 +36,14 @@ func (r request) lines() []string {
 	return lines
 }
 
-// side is one of the two servers, as a sequence has come to know it.
+// side is one of the two servers, with what a sequence has learned about it.
 type side struct {
 	*player
-	// space is a namespace, and part of names, that no other sequence uses.
+	// space is a namespace, and a part of names, of this sequence only.
 	space string
-	// objects are the newest that were answered, by name.
+	// objects are the last versions in responses, by name.
 	objects map[string]map[string]any
-	// revisions are those of objects that were answered, in that order.
+	// revisions are those of objects in responses, in order.
 	revisions []string
 	// token is the newest continue token.
 	token string
@@ -53,7 +53,7 @@ func newSide(t testing.TB, at *target, space string) *side {
 	return &side{player: newPlayer(t, at), space: space, objects: map[string]map[string]any{}}
 }
 
-// ask sends a request, and shows the answer as a transcript does.
+// ask sends a request and shows the response as a transcript does.
 func (s *side) ask(r request) []string {
 	ctx, cancel := context.WithTimeout(s.t.Context(), answerTimeout)
 	defer cancel()
@@ -86,16 +86,16 @@ func (s *side) ask(r request) []string {
 	return append(head, strings.Split(s.answer(response, body), "\n")...)
 }
 
-// managersInText are managed fields within a message: their order is one of seconds, too.
+// managersInText matches managed fields in a message. Their order depends on the second.
 var managersInText = regexp.MustCompile(`managedFields(\\*)":\[\{.*?\}\],`)
 
-// tokensInText are continue tokens in YAML.
+// tokensInText matches continue tokens in YAML.
 var tokensInText = regexp.MustCompile(`(?m)^( *continue: ).+$`)
 
-// preconditions are revisions that a step has sent.
+// preconditions matches revisions that a step has sent.
 var preconditions = regexp.MustCompile(`(ResourceVersion in the precondition \()\d+`)
 
-// answer shows a body, with what is in no order brought into one.
+// answer shows a body, with everything sorted that has no order.
 func (s *side) answer(response *http.Response, body []byte) string {
 	if isProtobuf(response.Header.Get("Content-Type")) {
 		body = fromProtobuf(body)
@@ -112,7 +112,7 @@ func (s *side) answer(response *http.Response, body []byte) string {
 	return preconditions.ReplaceAllString(shown, "$1{revision}")
 }
 
-// events shows the frames of a watch but for bookmarks that were not asked for.
+// events shows the frames of a watch, except bookmarks that nobody asked for.
 func (s *side) events(body []byte, cut bool) []string {
 	var lines []string
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -132,7 +132,7 @@ func (s *side) events(body []byte, cut bool) []string {
 	return append(lines, fmt.Sprintf("goes on: %v", cut))
 }
 
-// remember keeps what later steps are made of.
+// remember keeps what later steps use.
 func (s *side) remember(body []byte) {
 	var object map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -160,13 +160,13 @@ func (s *side) remember(body []byte) {
 	}
 }
 
-// undeclared ends the look for what does not fit a schema, in no order.
+// undeclared ends the search for fields that do not fit a schema, in random order.
 const undeclared = "field not declared in schema"
 
-// toldByChance is where a message begins to tell what does not fit.
+// toldByChance matches the part of a message that names such a field.
 var toldByChance = regexp.MustCompile(`(errors:|\.[a-zA-Z]+[^ ]*: ).*$`)
 
-// unorderErrors brings what does not fit a schema into an order, and leaves it out where chance says what is told.
+// unorderErrors sorts errors in a message, and removes those that are chosen at random.
 func (n *node) unorderErrors() {
 	if n == nil {
 		return
@@ -182,7 +182,7 @@ func (n *node) unorderErrors() {
 	}
 }
 
-// sortManagers orders entries of managedFields, which servers order by seconds.
+// sortManagers sorts the entries of managedFields, which servers sort by second.
 func (n *node) sortManagers() {
 	for i, value := range n.values {
 		if n.kind == objectNode && n.keys[i] == "managedFields" {

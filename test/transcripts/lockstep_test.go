@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/crd-server/crd-server/test/programs"
 )
 
 var (
@@ -22,41 +20,36 @@ var (
 const (
 	// sequenceLength is how many steps are played on the same objects.
 	sequenceLength = 40
-	// inParallel is how many sequences are played at a time.
+	// inParallel is how many sequences run at a time.
 	inParallel = 4
-	// enoughDifferences ends a run: more of them are mostly the same.
+	// enoughDifferences ends a run: further ones are mostly the same.
 	enoughDifferences = 6
 )
 
-// script makes the steps of a sequence: what is asked by the step of this
-// seed, of a server that is known so far. Both servers are asked with the same
-// seed, and so the same, but for the UIDs and revisions that each has given.
+// script makes the steps of a sequence from seeds and from what is known of a server. Both servers get the same
+// requests except for their own UIDs and revisions.
 type script struct {
 	name string
-	// prologue are steps that a sequence begins with, and that shrinking keeps.
+	// prologue are steps at the beginning of a sequence, which shrinking keeps.
 	prologue []func(known *side) request
 	step     func(random *rand.Rand, known *side) request
 }
 
-// TestDifferentialLockstep plays random sequences on upstream's server and
-// ours, step by step: writes of all sorts by several managers, reads with all
-// parameters, and what no client means to send. After each step both must have
-// answered the same: code, headers, Status or object, managed fields. Where they
-// have not, steps are dropped as long as the difference stays, and what is left
-// is printed, in the form of a transcript. Differences that are meant to be are in excuses.
+// TestDifferentialLockstep sends random sequences of requests to upstream's server and to ours, step by step: writes
+// of all kinds by several managers, reads with all parameters, and malformed requests. After each step both must have
+// answered the same: code, headers, Status or object, managed fields. For a difference, it drops steps as long as the
+// difference remains, and prints the rest in the format of a transcript. Intended differences are in excuses.
 //
-// It is part of make differential and not of make test-e2e: upstream's server
-// would have to be built there, which takes minutes where nothing of it is cached yet. What it
-// has found is kept in transcripts, which are part of every run: readback.txt.
+// The test is part of make differential only. What it has found is kept in transcripts that are part of every run,
+// such as readback.txt.
 //
-// What it does not see: times, which are only told from other values, and the order of
-// managed fields and of causes, which follow the clock and chance. Watches of a negative timeout or
-// from before upstream's cache, and those as a PartialObjectMetadataList, are left out.
+// It does not compare times, nor the order of managed fields and of causes, which is random. It leaves out watches
+// with a negative timeout, from before upstream's cache, and as PartialObjectMetadataList.
 func TestDifferentialLockstep(t *testing.T) {
 	if !*upstream {
 		t.Skip("without -upstream")
 	}
-	l := &lockstep{theirs: startUpstream(t), ours: startTarget(t, programs.Server(), ourFlags...)}
+	l := &lockstep{both: startBoth(t)}
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
@@ -70,14 +63,14 @@ func TestDifferentialLockstep(t *testing.T) {
 	}
 }
 
-// lockstep has two servers do the same.
+// lockstep sends the same requests to two servers.
 type lockstep struct {
-	theirs, ours *target
+	both
 	// spaces counts the sequences played, each in a namespace of its own.
 	spaces atomic.Int64
 }
 
-// run plays sequences of a script until enough steps are compared, or enough of them differ.
+// run plays sequences of a script until it has compared enough steps or found enough differences.
 func (l *lockstep) run(t *testing.T, s script) {
 	var (
 		compared, excused, differences, next atomic.Int64
@@ -100,7 +93,7 @@ func (l *lockstep) run(t *testing.T, s script) {
 	t.Logf("%d steps compared, %d of them excused, -seed %d", compared.Load(), excused.Load(), *seed)
 }
 
-// sequenceOf are the seeds of one sequence's steps.
+// sequenceOf returns the seeds of the steps of a sequence.
 func sequenceOf(seed, number uint64) []uint64 {
 	random := rand.New(rand.NewPCG(seed, number))
 	sequence := make([]uint64, sequenceLength)
@@ -110,14 +103,14 @@ func sequenceOf(seed, number uint64) []uint64 {
 	return sequence
 }
 
-// played is what came of a sequence.
+// played is the result of a sequence.
 type played struct {
-	// steps are how many were played; the last one differs if there is a difference.
+	// steps is how many were played; if there is a difference, the last one differs.
 	steps      int
 	difference string
-	// excused is how many steps differ as they may.
+	// excused counts intended differences.
 	excused int
-	// told is what was asked, and what upstream answered in a word.
+	// told has the requests and the first line of upstream's responses.
 	told strings.Builder
 }
 
@@ -141,7 +134,7 @@ func (l *lockstep) play(t testing.TB, s script, sequence []uint64) *played {
 	return p
 }
 
-// compare has both servers take one step.
+// compare sends one step to both servers.
 func (p *played) compare(theirs, ours *side, step func(*side) request) {
 	var (
 		want, got []string
@@ -161,9 +154,8 @@ func (p *played) compare(theirs, ours *side, step func(*side) request) {
 	}
 }
 
-// report drops steps from a sequence as long as its last step still differs,
-// and reports what is left. A difference that does not come again is none: two
-// servers do not pass from one second to the next at the same moment.
+// report drops steps from a sequence as long as the last one still differs, and reports the rest. It ignores a
+// difference that it cannot repeat: two servers do not enter a new second at the same moment.
 func (l *lockstep) report(t *testing.T, s script, sequence []uint64, shortest *played) bool {
 	differs := func(shorter []uint64) bool {
 		p := l.play(t, s, shorter)

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// writing plays writes of all sorts, by several managers, through all versions.
+// writing sends writes of all kinds, by several managers, in all versions.
 func writing(kinds []*kind) script {
 	return script{name: "writes", step: func(random *rand.Rand, known *side) request {
-		// A sequence stays with one kind, so that its steps meet.
+		// A sequence uses one kind, so that its steps meet.
 		p := kinds[int(hashOf(known.space))%len(kinds)].in(random, known.space)
 		w := write{Rand: random, place: p, known: known, object: pick(random, p.names()), query: url.Values{}}
 		return w.request()
 	}}
 }
 
-// hashOf is a small number of a text.
+// hashOf returns a small hash of a text.
 func hashOf(text string) (sum uint8) {
 	for _, c := range []byte(text) {
 		sum += c
@@ -26,7 +26,7 @@ func hashOf(text string) (sum uint8) {
 	return sum
 }
 
-// write is a write in the making.
+// write builds a write.
 type write struct {
 	*rand.Rand
 	place
@@ -40,7 +40,7 @@ var mediaTypes = map[string]string{
 	"apply": "application/apply-patch+yaml", "strategic": "application/strategic-merge-patch+json",
 }
 
-// request is the write, of one sort or another.
+// request returns a random kind of write.
 func (w *write) request() request {
 	w.parameters()
 	path := w.collection() + "/" + w.object
@@ -75,7 +75,7 @@ func (w *write) request() request {
 	}
 }
 
-// parameters are those that all writes take.
+// parameters returns query parameters of writes.
 func (w *write) parameters() {
 	if chance(w.Rand, 60) {
 		w.query.Set("fieldManager", pick(w.Rand, []string{"alice", "bob", "carol"}))
@@ -109,7 +109,7 @@ func (w *write) send(method, path, mediaType string, body []byte) request {
 	return request{method: method, path: path, header: map[string]string{"Content-Type": mediaType}, body: body}
 }
 
-// fresh is an object that was not there before.
+// fresh returns a new object.
 func (w *write) fresh() map[string]any {
 	object, ok := sample(w.Rand, w.schema).(map[string]any)
 	if !ok {
@@ -123,7 +123,7 @@ func (w *write) fresh() map[string]any {
 	return w.typed(object)
 }
 
-// typed is the object with its kind; now and then with another.
+// typed sets the kind of the object, sometimes a wrong one.
 func (w *write) typed(object map[string]any) map[string]any {
 	object["apiVersion"], object["kind"] = lockstepGroup+"/"+w.name, w.kind.kind
 	if chance(w.Rand, 2) {
@@ -132,7 +132,7 @@ func (w *write) typed(object map[string]any) map[string]any {
 	return object
 }
 
-// newest is a copy of the object as it was answered last.
+// newest returns a copy of the last version of the object.
 func (w *write) newest() map[string]any {
 	if object := w.known.objects[w.object]; object != nil {
 		return copied(object)
@@ -140,7 +140,7 @@ func (w *write) newest() map[string]any {
 	return nil
 }
 
-// updated is the newest object with changes.
+// updated returns the newest object with changes.
 func (w *write) updated() map[string]any {
 	object := w.newest()
 	if object == nil || chance(w.Rand, 15) {
@@ -157,7 +157,7 @@ func (w *write) updated() map[string]any {
 	return w.typed(object)
 }
 
-// mergePatch changes a few fields, and takes some away.
+// mergePatch sets a few fields and removes some.
 func (w *write) mergePatch() any {
 	patch := map[string]any{}
 	alter(w.Rand, patch, w.schema)
@@ -182,11 +182,11 @@ func (w *write) mergePatch() any {
 	return patch
 }
 
-// jsonPatch is a few operations on what is there.
+// jsonPatch returns a few operations on existing values.
 func (w *write) jsonPatch() any {
 	object := w.newest()
 	places := append(pointers(any(object), "", nil), "/spec/color", "/spec/set/-", "/spec/list/0", "/spec/none/below", "/metadata/labels/a", "/spec/map/k~1ey", "/status", "")
-	// What is copied may be told in messages: it is nothing that differs from server to server.
+	// Messages may contain copied values, so these must not differ between servers.
 	sources := slices.DeleteFunc(slices.Clone(places), func(pointer string) bool {
 		return pointer == "" || strings.HasPrefix(pointer, "/metadata") && !strings.HasPrefix(pointer, "/metadata/labels")
 	})
@@ -213,14 +213,14 @@ func (w *write) jsonPatch() any {
 	return patch
 }
 
-// applied is what a manager says to be its own.
+// applied returns the configuration of a manager.
 func (w *write) applied() map[string]any {
 	if chance(w.Rand, 8) {
 		return w.typed(map[string]any{"metadata": map[string]any{"name": w.object}})
 	}
 	object := w.fresh()
 	if newest := w.newest(); newest != nil && chance(w.Rand, 30) {
-		// What is there already, to be shared.
+		// Existing fields, to be shared.
 		for _, below := range []string{"spec", "status"} {
 			if inner, ok := newest[below].(map[string]any); ok {
 				for _, name := range slices.Sorted(maps.Keys(inner)) {
@@ -240,7 +240,7 @@ func (w *write) applied() map[string]any {
 	return object
 }
 
-// scale reads or writes the scale of the object.
+// scale reads or writes the scale subresource.
 func (w *write) scale(path string) request {
 	scale := map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": w.object, "namespace": w.space},
 		"spec": map[string]any{"replicas": pick(w.Rand, numbers)}}

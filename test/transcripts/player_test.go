@@ -17,17 +17,17 @@ import (
 
 const (
 	definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	// patience bounds what is waited for, pause is between two looks.
+	// patience bounds every wait, pause is the interval of polls.
 	patience = 30 * time.Second
 	pause    = 50 * time.Millisecond
 	// answerTimeout bounds one request, such as one that should not have opened a watch.
 	answerTimeout = 10 * time.Second
 )
 
-// unremarkable headers are on every response, or say nothing about it.
+// unremarkable headers are not shown: they are on every response, or say nothing about it.
 var unremarkable = []string{"Audit-Id", "Content-Length", "Content-Type", "Date", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"}
 
-// usualCacheControl is on every response too, and shown where it differs.
+// usualCacheControl is on every response, and only shown where it differs.
 const usualCacheControl = "no-cache, private"
 
 // player plays one transcript against one server.
@@ -42,13 +42,16 @@ func newPlayer(t testing.TB, target *target) *player {
 	return &player{t: t, target: target, symbols: newSymbols(), watches: map[string]*watch{}}
 }
 
-// play sends an exchange's request and returns the response as the transcript shows it.
+// play sends an exchange's request and returns the response in the format of the transcript.
 func (p *player) play(e exchange) []string {
 	p.t.Helper()
 	words := strings.Fields(e.request[0])
 	switch words[0] {
 	case "CRD":
 		p.serve(strings.Join(e.request[1:], "\n"))
+		return nil
+	case "SAMPLES":
+		p.installSamples()
 		return nil
 	case "WATCH":
 		e.request = append([]string{"GET " + words[2]}, e.request[1:]...)
@@ -67,7 +70,7 @@ func (p *player) play(e exchange) []string {
 	}
 }
 
-// show plays a request once.
+// show sends a request once and shows the response.
 func (p *player) show(e exchange) []string {
 	ctx, cancel := context.WithTimeout(p.t.Context(), answerTimeout)
 	defer cancel()
@@ -121,7 +124,7 @@ func (p *player) send(ctx context.Context, e exchange) (*http.Response, error) {
 	return p.target.client.Do(request)
 }
 
-// expand fills in values of this run, and what is too long to write down.
+// expand fills in values of this run and expands templates.
 func (p *player) expand(content string) string {
 	p.t.Helper()
 	content = p.symbols.expand(content)
@@ -139,7 +142,7 @@ func (p *player) expand(content string) string {
 	return out.String()
 }
 
-// head is the first line of a response and its headers.
+// head returns the first line and the headers of a response.
 func (p *player) head(response *http.Response, e exchange) []string {
 	header := response.Header
 	lines := []string{strings.TrimSpace(fmt.Sprintf("%d %s", response.StatusCode, header.Get("Content-Type")))}
@@ -162,7 +165,7 @@ func (p *player) head(response *http.Response, e exchange) []string {
 	return lines
 }
 
-// body is a response's body: JSON laid out, protobuf as JSON, the rest as it is.
+// body returns the body of a response: JSON laid out, protobuf as JSON, everything else unchanged.
 func (p *player) body(response *http.Response, e exchange, body []byte) string {
 	if isProtobuf(response.Header.Get("Content-Type")) {
 		body = fromProtobuf(body)
@@ -182,7 +185,7 @@ func (p *player) body(response *http.Response, e exchange, body []byte) string {
 	return root.layout("", "")
 }
 
-// definition is what serving a CRD needs to know of it.
+// definition has the fields of a CRD that serve needs.
 type definition struct {
 	Metadata struct{ Name string }
 	Spec     struct {
@@ -224,7 +227,7 @@ func (p *player) serve(content string) {
 	}
 }
 
-// await repeats a request until the answer is as wanted.
+// await repeats a request until the response is as expected.
 func (p *player) await(what string, e exchange, done func(code int, body []byte) bool) {
 	p.t.Helper()
 	for start := time.Now(); ; time.Sleep(pause) {

@@ -31,8 +31,7 @@ func TestTranscripts(t *testing.T) {
 	if *upstream {
 		t.Skip("with -upstream, TestDifferential plays them")
 	}
-	ours := startTarget(t, programs.Server(), ourFlags...)
-	eachTranscript(t, func(t *testing.T, script *transcript) {
+	eachTranscript(t, startOurs, func(t *testing.T, ours *target, script *transcript) {
 		player := newPlayer(t, ours)
 		for i, e := range script.exchanges {
 			got := player.play(e)
@@ -47,34 +46,16 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// TestDifferential plays all transcripts against upstream's server and ours,
-// and prints where the answers differ. An exchange marked @differs must differ.
+// TestDifferential plays all transcripts against upstream's server and ours, and prints where the answers differ. An
+// exchange marked @differs must differ.
 func TestDifferential(t *testing.T) {
 	if !*upstream {
 		t.Skip("without -upstream")
 	}
-	theirs := startUpstream(t)
-	ours := startTarget(t, programs.Server(), ourFlags...)
-	eachTranscript(t, func(t *testing.T, script *transcript) {
-		reference, player := newPlayer(t, theirs), newPlayer(t, ours)
+	eachTranscript(t, startBoth, func(t *testing.T, servers both, script *transcript) {
+		reference, player := newPlayer(t, servers.theirs), newPlayer(t, servers.ours)
 		for i, e := range script.exchanges {
-			got := player.play(e)
-			if e.has("ours") {
-				script.exchanges[i].response = got
-				continue
-			}
-			want := reference.play(e)
-			script.exchanges[i].response = want
-			switch {
-			case !e.has("differs"):
-				report(t, e, "upstream", want, "crd-server", got)
-			case text(want) == text(got):
-				t.Errorf("%s: no difference any more, @differs can go", e.title())
-			default:
-				reason, _ := e.directive("differs")
-				t.Logf("%s: as wanted (%s)\n%s", e.title(), reason, difference("upstream", want, "crd-server", got))
-				script.exchanges[i].response = got
-			}
+			script.exchanges[i].response = compare(t, e, reference, player)
 		}
 		if *update {
 			script.write(t)
@@ -82,22 +63,66 @@ func TestDifferential(t *testing.T) {
 	})
 }
 
-// eachTranscript runs a test for each file, in parallel.
-func eachTranscript(t *testing.T, play func(*testing.T, *transcript)) {
+// compare plays an exchange against both servers and returns the response that the transcript should hold.
+func compare(t *testing.T, e exchange, reference, player *player) []string {
 	t.Helper()
-	files, err := filepath.Glob(fileOf("*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
+	got := player.play(e)
+	if e.has("ours") {
+		return got
 	}
+	want := reference.play(e)
+	if !e.has("differs") {
+		report(t, e, "upstream", want, "crd-server", got)
+		return want
+	}
+	if text(want) == text(got) {
+		t.Errorf("%s: the answers no longer differ, @differs can go", e.title())
+		return want
+	}
+	reason, _ := e.directive("differs")
+	t.Logf("%s: differs as intended (%s)\n%s", e.title(), reason, difference("upstream", want, "crd-server", got))
+	return got
+}
+
+// both are upstream's server and ours.
+type both struct{ theirs, ours *target }
+
+func startOurs(t *testing.T) *target { return startTarget(t, programs.Server(), ourFlags...) }
+
+func startBoth(t *testing.T) both { return both{theirs: startUpstream(t), ours: startOurs(t)} }
+
+// eachTranscript runs a test for each file, in parallel. The files in testdata share servers. Those in testdata/refused
+// install the same CRDs and each have servers of their own.
+func eachTranscript[S any](t *testing.T, start func(*testing.T) S, play func(*testing.T, S, *transcript)) {
+	t.Helper()
+	shared := start(t)
 	t.Run("files", func(t *testing.T) {
-		for _, file := range files {
-			name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		for _, name := range transcriptsIn(t, "") {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				play(t, readTranscript(t, name))
+				play(t, shared, readTranscript(t, name))
+			})
+		}
+		for _, name := range transcriptsIn(t, "refused/") {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				play(t, start(t), readTranscript(t, name))
 			})
 		}
 	})
+}
+
+// transcriptsIn returns the names of the transcripts in a folder of testdata.
+func transcriptsIn(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(fileOf(folder + "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for i, file := range files {
+		files[i] = folder + strings.TrimSuffix(filepath.Base(file), ".txt")
+	}
+	return files
 }
 
 // report fails the test if the responses differ.
@@ -123,12 +148,12 @@ func difference(wantFrom string, want []string, gotFrom string, got []string) st
 // target is a running server.
 type target struct {
 	url string
-	// client is the administrator, anonymous nobody.
+	// client authenticates as the administrator, anonymous not at all.
 	client, anonymous *http.Client
 }
 
-// ourFlags make the server what upstream's is by default, and have it look at its memory meanwhile.
-var ourFlags = []string{"--enable-garbage-collector", process.CheckMemory}
+// ourFlags enable what is default upstream, and the comparison of the cache with etcd.
+var ourFlags = []string{"--enable-garbage-collector", process.CheckCache}
 
 // startUpstream starts upstream's server, which is stopped when the test ends.
 func startUpstream(t *testing.T) *target {
@@ -153,7 +178,7 @@ func startTarget(t *testing.T, binary string, flags ...string) *target {
 		if err := server.Stop(); err != nil {
 			t.Errorf("%s did not stop cleanly: %v", binary, err)
 		}
-		if err := server.MemoryError(); err != nil {
+		if err := server.CacheError(); err != nil {
 			t.Errorf("%v\n%s", err, server.Output())
 		}
 		if os.Getenv("CRD_SERVER_LOGS") != "" {
@@ -168,8 +193,7 @@ func startTarget(t *testing.T, binary string, flags ...string) *target {
 	return &target{url: server.URL, client: clientFor(t, config), anonymous: clientFor(t, rest.AnonymousClientConfig(config))}
 }
 
-// clientFor is a client that hides nothing: it neither follows redirects nor
-// asks for compressed answers.
+// clientFor returns a client that neither follows redirects nor asks for compressed responses.
 func clientFor(t *testing.T, config *rest.Config) *http.Client {
 	t.Helper()
 	config.DisableCompression = true

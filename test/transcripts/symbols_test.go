@@ -59,16 +59,18 @@ func (s *symbols) expand(text string) string {
 }
 
 var (
-	uids       = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	times      = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	ages       = regexp.MustCompile(`^\d+s$`)
-	generated  = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
-	agesInYAML = regexp.MustCompile(`(?m)^( *- )\d+s$`)
-	hashes     = regexp.MustCompile(`\b[0-9A-F]{64}([0-9A-F]{64})?\b`)
-	dates      = regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT`)
-	addresses  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	goTypes    = regexp.MustCompile(`Go value of type \[\]\w+\.\w+`)
-	revisions  = []*regexp.Regexp{
+	uids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	ages      = regexp.MustCompile(`^\d+s$`)
+	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+	// generatedInText is a generated name in a message.
+	generatedInText = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}"`)
+	agesInYAML      = regexp.MustCompile(`(?m)^( *- )\d+s$`)
+	hashes          = regexp.MustCompile(`\b[0-9A-F]{64}([0-9A-F]{64})?\b`)
+	dates           = regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT`)
+	addresses       = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	goTypes         = regexp.MustCompile(`Go value of type \[\]\w+\.\w+`)
+	revisions       = []*regexp.Regexp{
 		regexp.MustCompile(`()(, current: )\d+`),
 		regexp.MustCompile(`(too old resource version: )(\d+ \()\d+`),
 		regexp.MustCompile(`()(resourceVersion\\*"?: ?\\*")\d+`),
@@ -76,10 +78,10 @@ var (
 	}
 )
 
-// closeToNow is how far a time may be from now to be a time of this run.
+// closeToNow bounds the difference from now of times that are replaced.
 const closeToNow = time.Hour
 
-// inText names what can stand anywhere in a text.
+// inText replaces values that can stand anywhere in a text.
 func (s *symbols) inText(text string) string {
 	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
 		return s.name("uid", uid)
@@ -90,6 +92,7 @@ func (s *symbols) inText(text string) string {
 		}
 		return "{time}"
 	})
+	text = generatedInText.ReplaceAllString(text, `-{generated}"`)
 	text = hashes.ReplaceAllString(text, "{hash}")
 	text = dates.ReplaceAllString(text, "{date}")
 	text = addresses.ReplaceAllString(text, "{address}")
@@ -101,7 +104,7 @@ func (s *symbols) inText(text string) string {
 	return text
 }
 
-// inJSON names what is known by where it stands in a document.
+// inJSON replaces values by their place in a document.
 func (s *symbols) inJSON(root *node, pageOfList bool) {
 	root.walk(nil, func(path []string, n *node) {
 		if n.kind != stringNode {
@@ -132,7 +135,7 @@ func (s *symbols) inJSON(root *node, pageOfList bool) {
 	})
 }
 
-// clone is for an answer that may turn out not to be the one that is shown.
+// clone returns a copy, for a response that may not be shown.
 func (s *symbols) clone() *symbols {
 	return &symbols{names: maps.Clone(s.names), values: maps.Clone(s.values), counts: maps.Clone(s.counts)}
 }

@@ -26,8 +26,9 @@ import (
 //	@ours REASON     not sent to upstream, which cannot answer it
 //	@differs REASON  upstream answers something else, and that is wanted
 //
-// Three requests are no HTTP methods. "CRD" creates the definition in the body
-// and waits until it is served; it has no response. "WATCH name path" opens a
+// Four requests are no HTTP methods. "CRD" creates the definition in the body
+// and waits until it is served; it has no response. "SAMPLES" does that for the
+// CRDs in config/samples and creates their objects. "WATCH name path" opens a
 // watch that stays open, "FRAMES name n" shows the next n frames of it, and
 // "FRAMES name end" all frames until the server ends it, "FRAMES name bookmark"
 // those until a bookmark.
@@ -49,7 +50,7 @@ type exchange struct {
 }
 
 // requestLine begins a request, also right after one without a response.
-var requestLine = regexp.MustCompile(`^(CRD$|WATCH \w+ /|FRAMES \w+ |[A-Z]+ /)`)
+var requestLine = regexp.MustCompile(`^(CRD$|SAMPLES$|WATCH \w+ /|FRAMES \w+ |[A-Z]+ /)`)
 
 func readTranscript(t testing.TB, name string) *transcript {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// configure makes upstream's configuration from its flags, further ones among them.
+// configure returns upstream's configuration for its flags and further ones.
 func configure(dir string, listener net.Listener, etcd string, further []string) (*extensionsapiserver.Config, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func configure(dir string, listener net.Listener, etcd string, further []string)
 	return config, nil
 }
 
-// writeKubeconfig writes the way to a server into a file.
+// writeKubeconfig writes a kubeconfig for a server.
 func writeKubeconfig(file string, config *rest.Config) error {
 	content := clientcmdapi.NewConfig()
 	content.Clusters["server"] = &clientcmdapi.Cluster{

@@ -6,8 +6,8 @@ import (
 	"net/http/httptest"
 )
 
-// startHost starts what stands for the host cluster that upstream can not be
-// without: it has no services, and no other kind is asked for.
+// startHost starts a stand-in for the host cluster that upstream requires. It has no Services, and upstream asks for
+// nothing else.
 func startHost() string {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch query := req.URL.Query(); {

@@ -1,13 +1,9 @@
-// Command upstream serves k8s.io/apiextensions-apiserver the way crd-server is
-// started: the same flags, the same ready line, an admin.kubeconfig in the data
-// directory. It is the reference that answers, stored data and costs are
-// compared with.
+// Command upstream serves k8s.io/apiextensions-apiserver with the flags, the ready line and the admin.kubeconfig of
+// crd-server. Its answers, its stored data and its costs are the reference for crd-server.
 //
-// It starts upstream's server with its own options and its OpenAPI on, like
-// upstream's test server (pkg/cmd/server/testing), but in a process of its own,
-// and without that one's waiting. Authentication, authorization and admission
-// that would ask a host cluster are off. Arguments after -- are further flags
-// of upstream's.
+// It starts upstream's server with its own options and OpenAPI enabled, like upstream's test server
+// (pkg/cmd/server/testing), but as a process, and without the waits of the test server. Authentication, authorization
+// and admission that would ask a host cluster are disabled. Arguments after -- are passed to upstream.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Package cluster runs etcd as a cluster of processes, each a member that can be stopped, killed and started again, for tests
-// of what uses it.
+// Package cluster runs an etcd cluster as processes that a test can stop, kill and start again.
 //
 // Begin with Start. The program of a member is the command in the folder above.
 package cluster
@@ -22,7 +21,7 @@ import (
 // Cluster is a running cluster.
 type Cluster struct {
 	Members []*Member
-	// Client knows all members.
+	// Client connects to all members.
 	Client *clientv3.Client
 }
 
@@ -92,7 +91,7 @@ func (c *Cluster) Endpoints() []string {
 	return urls
 }
 
-// ErrNoLeader says that no member that answers leads.
+// ErrNoLeader is returned if no reachable member is the leader.
 var ErrNoLeader = errors.New("no member leads")
 
 // Leader returns the index of the leader.
@@ -127,7 +126,7 @@ func (c *Cluster) MoveLeader(ctx context.Context) error {
 	return err
 }
 
-// freeAddress finds an address on loopback that nobody listens on.
+// freeAddress returns a loopback address on which nothing listens.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

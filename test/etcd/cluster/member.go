@@ -20,7 +20,8 @@ type Member struct {
 	command *exec.Cmd
 }
 
-// Start starts the member, for the first time or again, and returns when it serves: not before there is a quorum.
+// Start starts the member, for the first time or again, and returns when it serves. It does not serve before there is
+// a quorum.
 func (m *Member) Start() error {
 	m.command = exec.Command(m.binary, m.args...)
 	m.command.Stderr = os.Stderr
@@ -49,7 +50,7 @@ func (m *Member) Signal(signal os.Signal) error {
 // Pid is the process ID of a member that was started.
 func (m *Member) Pid() int { return m.command.Process.Pid }
 
-// Kill ends the member at once, even when it is stopped, and waits for its end.
+// Kill ends the member with SIGKILL, even if it is stopped, and waits for it.
 func (m *Member) Kill() error {
 	if m.command == nil || m.command.Process == nil {
 		return nil

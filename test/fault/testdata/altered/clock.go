@@ -7,7 +7,7 @@ import _ "unsafe" // for linkname
 //go:linkname vdsoClockgettimeSym runtime.vdsoClockgettimeSym
 var vdsoClockgettimeSym uintptr
 
-// movableClock returns the address of a function to take its place, whose wall clock is moved by the controls.
+// movableClock returns the address of a replacement for it whose wall clock is moved by the controls.
 func movableClock() uintptr
 
 func init() { vdsoClockgettimeSym = movableClock() }

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// controls are what the test tells this process: a page that they share. It may change at any time.
+// controls are set by the test through a shared page. They may change at any time.
 var controls = func() *struct {
 	clock atomic.Int64 // how far the wall clock is from the true one, in seconds; clock_amd64.s reads it
 	sync  atomic.Int64 // how long fdatasync takes at least, in nanoseconds

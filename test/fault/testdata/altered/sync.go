@@ -26,7 +26,7 @@ func init() {
 	}
 }
 
-// slowFdatasync is syscall.Fdatasync that takes as long as the controls say, at any time, in the kernel.
+// slowFdatasync is syscall.Fdatasync with the minimal duration that the controls set.
 func slowFdatasync(fd int) error {
 	moment := syscall.NsecToTimespec(int64(time.Millisecond))
 	for began := time.Now(); time.Since(began) < time.Duration(controls.sync.Load()); {
