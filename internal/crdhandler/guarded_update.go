@@ -49,11 +49,23 @@ type updateResult struct {
 	created, removed bool
 }
 
-// run carries out the update: it reads the stored object, lets the change propose a new one, and commits that. It starts again
-// when another write was faster.
+// run carries out the update, and waits until it is in effect.
 func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
-	s := u.scope
-	tx, err := s.storage.resource.BeginUpdate(u.key, dynamicstorage.UpdateOptions{If: s.storage.conditions})
+	res, err := u.commit(ctx)
+	if err != nil {
+		return updateResult{}, u.scope.writeError(err, stored.Name(u.key))
+	}
+	if !u.dryRun {
+		u.scope.waitInEffect(ctx, stored.Name(u.key))
+	}
+	return res, nil
+}
+
+// commit reads the stored object, lets the change propose a new one, and commits that. It starts again when another write was
+// faster.
+func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
+	storage := u.scope.storage
+	tx, err := storage.resource.BeginUpdate(u.key, dynamicstorage.UpdateOptions{If: storage.conditions})
 	if err != nil {
 		return updateResult{}, err
 	}
@@ -61,7 +73,7 @@ func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
 	for {
 		current, err := tx.Read(ctx)
 		if err != nil {
-			return updateResult{}, s.writeError(err, stored.Name(u.key))
+			return updateResult{}, err
 		}
 		p, change, err := u.attempt(ctx, current)
 		var entry *dynamicstorage.Entry
@@ -70,16 +82,10 @@ func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
 		} else if outdated := tx.Confirm(ctx); outdated != nil {
 			err = outdated
 		}
-		switch {
-		case errors.Is(err, dynamicstorage.ErrConflict):
+		if errors.Is(err, dynamicstorage.ErrConflict) {
 			continue
-		case err != nil:
-			return updateResult{}, s.writeError(err, stored.Name(u.key))
 		}
-		if !u.dryRun {
-			s.waitInEffect(ctx, stored.Name(u.key))
-		}
-		return p.result(entry), nil
+		return p.result(entry), err
 	}
 }
 

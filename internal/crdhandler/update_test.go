@@ -1,14 +1,20 @@
 package crdhandler
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
 // put sends a changed copy of an object.
@@ -202,4 +208,34 @@ func TestTooLarge(t *testing.T) {
 	f.do(call{method: "POST", body: widget("huge", "", huge)}).fails(500, metav1.StatusReasonUnknown, message)
 	f.do(call{method: "PATCH", path: "/huge?fieldManager=m", contentType: "application/apply-patch+yaml", body: widget("huge", "", spec)}).
 		fails(500, metav1.StatusReasonUnknown, message)
+}
+
+// TestUpdatesInEffect checks that an update does not hold the queue of its key while it waits to be in effect: what brings it
+// into effect may update the same object, as the reconciliation of CustomResourceDefinitions does.
+func TestUpdatesInEffect(t *testing.T) {
+	var failed atomic.Pointer[error]
+	f := newWrites(t, func(f *writes) {
+		f.scope.inEffect = func(ctx context.Context, name string) error {
+			_, err := f.scope.storage.resource.Update(ctx, "ns/"+name, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+				return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+			}, dynamicstorage.UpdateOptions{})
+			if err != nil {
+				failed.Store(&err)
+			}
+			return err
+		}
+	})
+	f.created("a", "")
+	var writers sync.WaitGroup
+	for writer := range 4 {
+		writers.Go(func() {
+			for n := range 10 {
+				f.do(call{method: "PATCH", path: "/a", contentType: string(types.MergePatchType), body: fmt.Sprintf(`{"spec":{"size":%d}}`, 1+(writer+n)%5)})
+			}
+		})
+	}
+	writers.Wait()
+	if err := failed.Load(); err != nil {
+		t.Errorf("update of an object that is not in effect yet: %v", *err)
+	}
 }
