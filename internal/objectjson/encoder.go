@@ -18,8 +18,6 @@ type encoder struct {
 	out []byte
 	// names is a stack of the names of the members of every object that is being written.
 	names []string
-	// order changes the order of the sorted names of an object. Nil: they stay sorted.
-	order func(names []string)
 }
 
 // encoders keep their buffers from one object to the next.
@@ -34,22 +32,14 @@ func (e *encoder) release() {
 		return
 	}
 	clear(e.names[:cap(e.names)])
-	e.out, e.names, e.order = e.out[:0], e.names[:0], nil
+	e.out, e.names = e.out[:0], e.names[:0]
 	encoders.Put(e)
 }
 
 // Marshal returns what json.Marshal returns.
-func Marshal(value any) ([]byte, error) { return marshal(value, nil) }
-
-// MarshalOrdered is Marshal, but order may change the order of the sorted names of every object that is not in an array.
-func MarshalOrdered(members map[string]any, order func(names []string)) ([]byte, error) {
-	return marshal(members, order)
-}
-
-func marshal(value any, order func(names []string)) ([]byte, error) {
+func Marshal(value any) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.release()
-	e.order = order
 	if err := e.value(value); err != nil {
 		return nil, err
 	}
@@ -102,9 +92,6 @@ func (e *encoder) sorted(members map[string]any) []string {
 	}
 	names := e.names[base:]
 	slices.Sort(names)
-	if e.order != nil {
-		e.order(names)
-	}
 	return names
 }
 

@@ -103,17 +103,6 @@ func TestMarshalOtherTypes(t *testing.T) {
 	sameAsLibrary(t, map[string]any{"a": "after an error"})
 }
 
-func TestMarshalOrdered(t *testing.T) {
-	members := map[string]any{"b": map[string]any{"d": int64(1), "c": "x"}, "a": nil, "c": []any{}}
-	got, err := MarshalOrdered(members, slices.Reverse[[]string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `{"c":[],"b":{"d":1,"c":"x"},"a":null}`; string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 // machine is a custom resource as clients send it.
 const machine = `{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"m","namespace":"ns",` +
 	`"labels":{"app.kubernetes.io/name":"machine","shard":"s1"}},"spec":{"replicas":1,"maxReplicas":1000000000,"parts":[` +

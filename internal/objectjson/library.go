@@ -5,37 +5,10 @@ package objectjson
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 )
 
 // Marshal returns what json.Marshal returns.
 func Marshal(value any) ([]byte, error) { return json.Marshal(value) }
-
-// MarshalOrdered is Marshal, but order may change the order of the sorted names of every object that is not in an array.
-func MarshalOrdered(members map[string]any, order func(names []string)) ([]byte, error) {
-	names := slices.Sorted(maps.Keys(members))
-	order(names)
-	out := []byte{'{'}
-	for n, name := range names {
-		encode := func() ([]byte, error) { return json.Marshal(members[name]) }
-		if within, ok := members[name].(map[string]any); ok && within != nil {
-			encode = func() ([]byte, error) { return MarshalOrdered(within, order) }
-		}
-		value, err := encode()
-		if err != nil {
-			return nil, err
-		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, key...), ':'), value...)
-	}
-	return append(out, '}'), nil
-}
 
 func marshalObject(obj, metadata map[string]any) (value []byte, at int, err error) {
 	metadata, obj = maps.Clone(metadata), maps.Clone(obj)
