@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -51,9 +50,6 @@ func getOptions(req *http.Request) (resourceVersion string, err error) {
 	if req.URL.RawQuery == "" {
 		return "", nil
 	}
-	if only, ok := onlyRevision(req.URL.RawQuery); ok {
-		return only, nil
-	}
 	query := req.URL.Query()
 	if err := refuseExport(query); err != nil {
 		return "", err
@@ -63,12 +59,6 @@ func getOptions(req *http.Request) (resourceVersion string, err error) {
 		return "", apierrors.NewBadRequest(err.Error())
 	}
 	return options.ResourceVersion, nil
-}
-
-// onlyRevision returns the resourceVersion of a query that has no other parameter, as most reads have.
-func onlyRevision(query string) (resourceVersion string, ok bool) {
-	resourceVersion, ok = strings.CutPrefix(query, "resourceVersion=")
-	return resourceVersion, ok && strings.Trim(resourceVersion, "0123456789") == ""
 }
 
 // refuseExport refuses the parameter export, which was removed from Kubernetes.
