@@ -5,6 +5,8 @@ package objectjson
 import (
 	"unicode"
 	"unicode/utf8"
+
+	kjson "sigs.k8s.io/json"
 )
 
 // UnmarshalYAML decodes a YAML document that is a JSON object, if YAML and JSON agree on its meaning and it has no duplicate
@@ -14,7 +16,8 @@ func UnmarshalYAML(body []byte) (obj map[string]any, ok bool) {
 	if !agrees(body) {
 		return nil, false
 	}
-	return UnmarshalStrict(body)
+	duplicates, err := kjson.UnmarshalStrict(body, &obj)
+	return obj, err == nil && len(duplicates) == 0 && obj != nil
 }
 
 const (
