@@ -11,7 +11,7 @@
 //   - scope.go finds the watchers that watch the key: of all objects, of a namespace, of an object.
 //   - delivery.go wakes them, at a limited rate under load.
 //   - watcher.go reads the ring, each watcher at its own pace. A watcher is active, idle, queued, or ready.
-//   - load.go fills the cache at the first read, and reloads it after etcd has compacted events that the feed had not
+//   - load.go fills the cache at the first read, and drops it after etcd has compacted events that the feed had not
 //     received. replay.go reads events from etcd that are older than the ring.
 //
 // Reads (read.go) wait until the cache is new enough (revision.go). They return the present state, or a snapshot.go

@@ -200,8 +200,8 @@ func (f *feed) prepare(ctx context.Context) error {
 	return nil
 }
 
-// failed handles an error of the watch. After a compaction the watch cannot continue where it was: all resources in
-// memory are reloaded, and the feed continues from a revision that is older than that of any reload.
+// failed handles an error of the watch. After a compaction the watch cannot continue where it was: the resources in
+// memory are dropped, and the feed continues from a revision that is older than that of any later load.
 func (f *feed) failed(ctx context.Context, resp *clientv3.WatchResponse, err error) error {
 	err = etcdError(ctx, "watching etcd", err)
 	if !errors.Is(err, ErrCompacted) {
@@ -211,10 +211,10 @@ func (f *feed) failed(ctx context.Context, resp *clientv3.WatchResponse, err err
 	if askErr != nil {
 		return askErr // the next watch finds it compacted again
 	}
-	klog.FromContext(ctx).Info("Events were compacted before the watch had received them, reloading the cache",
+	klog.FromContext(ctx).Info("Events were compacted before the watch had received them, dropping the cache",
 		"revision", f.current(), "compacted", resp.CompactRevision)
 	for _, r := range f.store.all() {
-		r.reload()
+		r.loseEvents()
 	}
 	f.move(revision)
 	return err

@@ -25,7 +25,7 @@ type selecting struct {
 
 func newSelecting() *selecting {
 	clock := testclock.NewFakeClock(time.Now())
-	r := newResource(&Store{options: Options{Clock: clock, RingEvents: 1000, RingBytes: 1 << 20}}, "g/p")
+	r := newResource(&Store{feed: &feed{}, options: Options{Clock: clock, RingEvents: 1000, RingBytes: 1 << 20}}, "g/p")
 	r.cache, r.ring = newCache(newTree(), 1), newRing(1000, 1<<20, 1)
 	return &selecting{Resource: r, clock: clock, revision: 1}
 }
@@ -67,11 +67,7 @@ func (s *selecting) put(key string, e *Entry) {
 	s.applyLocked([]change{{key: key, entry: e, revision: s.revision}})
 }
 
-func (s *selecting) now() *Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.snapshotLocked(s.revision)
-}
+func (s *selecting) now() *Snapshot { return s.present() }
 
 // converting makes views whose labels differ from the stored ones, as a webhook may: "a" has another value and "b" is
 // "c".

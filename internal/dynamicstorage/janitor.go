@@ -38,7 +38,7 @@ func (s *Store) coolDown(r *Resource, idleSince map[*Resource]time.Time, now tim
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.read.Swap(false) || r.watchers > 0 || !r.warmLocked() {
+	if r.read.Swap(false) || r.watchers > 0 || r.cache == nil {
 		delete(idleSince, r)
 		return
 	}

@@ -1,15 +1,11 @@
 package dynamicstorage
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"k8s.io/klog/v2"
 )
 
 // load brings a resource into memory. It reads the resource at one revision while newer events of the feed are
@@ -37,7 +33,7 @@ func (r *Resource) warm(ctx context.Context) error {
 	r.touch()
 	for {
 		r.mu.RLock()
-		warm, l := r.warmLocked(), r.load
+		warm, l := r.cache != nil, r.load
 		r.mu.RUnlock()
 		if warm {
 			return nil
@@ -87,8 +83,9 @@ func (r *Resource) startLoadLocked() *load {
 	return l
 }
 
-// reload loads the resource again because the feed has lost events. Cold resources have lost nothing.
-func (r *Resource) reload() {
+// loseEvents drops the state because the feed has lost events. Watchers end with ErrCompacted, as upstream's do, and the
+// next reader loads the resource again. A load that runs starts again.
+func (r *Resource) loseEvents() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -96,42 +93,31 @@ func (r *Resource) reload() {
 		r.load.restart, r.load.buffered = true, nil
 	case r.cache != nil:
 		r.counts.reloads.Add(1)
-		r.reloadRevision = r.revisionLocked(r.store.feed.current())
-		r.startLoadLocked()
+		r.resetLocked(ErrCompacted)
 	}
 }
 
-// reloadBackoff is the pause after a failed reload.
-const reloadBackoff = 200 * time.Millisecond
-
-// runLoad loads until it succeeds. A first load gives up after an error, which its readers get.
+// runLoad loads until it succeeds. It gives up after an error, which the readers that wait get.
 func (r *Resource) runLoad(ctx context.Context, l *load) {
 	select {
 	case <-r.store.feed.started:
 	case <-ctx.Done():
 	}
-	for {
-		finished, err := r.tryLoad(ctx, l)
-		if finished {
+	for finished := false; !finished; {
+		var err error
+		if finished, err = r.tryLoad(ctx, l); err != nil {
+			r.giveUp(l, err)
 			return
 		}
-		if err == nil { // events were lost
-			continue
-		}
-		r.mu.Lock()
-		if r.load == l && (r.cache == nil || ctx.Err() != nil) {
-			r.resetLocked(err)
-		}
-		gaveUp := r.load != l
-		r.mu.Unlock()
-		if gaveUp {
-			return
-		}
-		klog.FromContext(ctx).V(1).Info("Reloading a resource failed, trying again", "resource", r.name, "err", err)
-		select {
-		case <-r.store.options.Clock.After(reloadBackoff):
-		case <-ctx.Done():
-		}
+	}
+}
+
+// giveUp ends a load with an error, unless the resource was released meanwhile.
+func (r *Resource) giveUp(l *load, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.load == l {
+		r.resetLocked(err)
 	}
 }
 
@@ -152,8 +138,7 @@ func (r *Resource) tryLoad(ctx context.Context, l *load) (finished bool, err err
 		r.counts.failedLoads.Add(1)
 		return false, err
 	}
-	fresh := &loaded{cache: newCache(entries, revision)}
-	fresh.netChanges, fresh.lost = r.netChanges(entries)
+	fresh := &loaded{cache: newCache(entries, revision), ring: newRing(r.store.options.RingEvents, r.store.options.RingBytes, revision)}
 	for {
 		finished, buffered := r.install(l, fresh)
 		if finished || buffered == nil {
@@ -163,46 +148,10 @@ func (r *Resource) tryLoad(ctx context.Context, l *load) (finished bool, err err
 	}
 }
 
-// loaded is the result of a load.
+// loaded is the result of a load: the entries, and the events since they were read.
 type loaded struct {
 	cache *cache
-	// netChanges replace the events that watchers have missed, if this is a reload.
-	netChanges []Event
-	// lost: there are events that watchers have missed and that cannot be replaced.
-	lost bool
-	// later are the events since the read.
-	later []Event
-}
-
-// netChanges compares the state before a reload with entries. It returns one event for every object that has changed,
-// at the revision that it has now. If an object has been deleted, events are lost: the revision of the deletion is
-// unknown, and a client that resumed after a made-up revision might never learn of it.
-func (r *Resource) netChanges(entries *tree) (events []Event, lost bool) {
-	r.mu.Lock()
-	if r.cache == nil {
-		r.mu.Unlock()
-		return nil, false
-	}
-	old, _ := r.cache.snapshot()
-	r.mu.Unlock()
-	common := 0
-	entries.Scan(func(e *Entry) bool {
-		prev, _ := old.Get(e)
-		switch {
-		case prev == nil:
-			events = append(events, Event{Revision: e.Revision, Entry: e})
-			return true
-		case prev.created != e.created: // deleted and created again
-			lost = true
-		case prev.Revision != e.Revision:
-			events = append(events, Event{Revision: e.Revision, Entry: e, Prev: prev})
-		}
-		common++
-		return true
-	})
-	lost = lost || common != old.Len()
-	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Revision, b.Revision) })
-	return events, lost
+	ring  *ring
 }
 
 // applyBuffered applies buffered events to the result of a load.
@@ -212,7 +161,7 @@ func (r *Resource) applyBuffered(ctx context.Context, fresh *loaded, buffered []
 	r.mu.Unlock()
 	for _, c := range r.decodeAll(ctx, buffered, writes) {
 		if event, applied := fresh.cache.apply(c.key, c.entry, c.revision); applied {
-			fresh.later = append(fresh.later, event)
+			fresh.ring.push(event)
 		}
 	}
 }
@@ -231,30 +180,11 @@ func (r *Resource) install(l *load, fresh *loaded) (finished bool, buffered []*c
 		buffered, l.buffered = l.buffered, nil
 		return false, buffered
 	}
-	r.installLocked(fresh)
-	r.load = nil
-	r.counts.loads.Add(1)
-	l.finish(nil)
-	r.deliverLocked()
-	return true, nil
-}
-
-func (r *Resource) installLocked(fresh *loaded) {
-	options := &r.store.options
-	if r.ring == nil || fresh.lost {
-		r.ring = newRing(options.RingEvents, options.RingBytes, fresh.cache.loaded)
-		if fresh.lost {
-			r.endWatchersLocked(ErrCompacted)
-		}
-	} else {
-		r.ring.reload(fresh.netChanges, fresh.cache.loaded)
-	}
-	for _, event := range fresh.later {
-		r.ring.push(event)
-	}
-	r.cache = fresh.cache
-	r.notifyReloadLocked(r.reloadRevision)
+	r.cache, r.ring, r.load = fresh.cache, fresh.ring, nil
 	for key := range r.pending {
 		r.dropAppliedLocked(key, r.cache.changed)
 	}
+	r.counts.loads.Add(1)
+	l.finish(nil)
+	return true, nil
 }

@@ -81,7 +81,7 @@ func (r *Resource) committed(w *pendingWrite, e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.revision, w.entry = e.Revision, e
-	if r.cache == nil && r.load == nil || r.load == nil && r.revisionLocked(fed) >= e.Revision {
+	if r.load == nil && (r.cache == nil || r.revisionLocked(fed) >= e.Revision) {
 		r.dropPendingLocked(w)
 	}
 }

@@ -203,44 +203,6 @@ func checkRing(t *testing.T, r *ring, all []Event, rnd *rand.Rand) {
 	}
 }
 
-// TestRingReload: net changes are only for readers that have read before the reload.
-func TestRingReload(t *testing.T) {
-	t.Parallel()
-	r := newRing(100, 1000, 10)
-	for revision := int64(11); revision <= 20; revision++ {
-		r.push(Event{Revision: revision})
-	}
-	r.reload([]Event{{Revision: 25}, {Revision: 28}}, 30)
-	r.push(Event{Revision: 31})
-	for _, c := range []struct {
-		revision int64
-		reloads  int
-		reaches  bool
-	}{
-		{revision: 9, reaches: false},
-		{revision: 15, reaches: true},
-		{revision: 25, reaches: true},
-		{revision: 15, reloads: 1, reaches: false},
-		{revision: 29, reloads: 1, reaches: false},
-		{revision: 29, reloads: future, reaches: false},
-		{revision: 30, reloads: 1, reaches: true},
-		{revision: 40, reloads: future, reaches: true},
-	} {
-		if got := r.reaches(c.revision, c.reloads); got != c.reaches {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
-	if got := describe(r.since(20)); got != "25:> 28:> 31:>" {
-		t.Error(got)
-	}
-	if !r.prepend([]Event{{Revision: 24}, {Revision: 25}, {Revision: 28}}, 22) {
-		t.Fatal("no room")
-	}
-	if got := describe(r.since(0)); got != "24:> 25:> 28:> 31:>" || r.reaches(21, 0) || !r.reaches(22, 1) {
-		t.Error(got)
-	}
-}
-
 // TestCacheAndUndo applies random changes to a cache and undoes them.
 func TestCacheAndUndo(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ func (r *Resource) Get(ctx context.Context, key string, at ReadAt) (*Entry, int6
 		return nil, 0, err
 	}
 	if reached {
-		if e, revision, ok := r.cached(key, at.Mode == Any); ok {
+		if e, revision, ok := r.cached(key); ok {
 			return found(e, revision)
 		}
 		r.startLoad() // for later reads
@@ -84,14 +84,13 @@ func (r *Resource) waitConsistent(ctx context.Context) (revision int64, reached 
 	return revision, reached, err
 }
 
-// cached returns the entry of a key in the cache. It reports false if the resource is cold, or if it is being
-// reloaded and stale entries are not allowed.
-func (r *Resource) cached(key string, stale bool) (*Entry, int64, bool) {
+// cached returns the entry of a key in the cache. It reports false if the resource is cold.
+func (r *Resource) cached(key string) (*Entry, int64, bool) {
 	r.touch()
 	fed := r.store.feed.current()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if r.cache == nil || r.load != nil && !stale {
+	if r.cache == nil {
 		return nil, 0, false
 	}
 	return r.cache.get(key), r.revisionLocked(fed), true
@@ -144,7 +143,8 @@ func (r *Resource) snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 		return r.exact(ctx, at.Revision)
 	}
 	if at.Mode == Any {
-		if s := r.stale(); s != nil {
+		r.touch()
+		if s := r.present(); s != nil {
 			return s, nil
 		}
 	}
@@ -167,23 +167,11 @@ func (r *Resource) snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 		if s := r.present(); s != nil {
 			return s, nil
 		}
-		// The feed has lost events meanwhile, and the resource is being reloaded.
+		// The feed has lost events meanwhile.
 		if err := r.warm(ctx); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// stale returns the state in memory, even during a reload; nil if the resource is cold.
-func (r *Resource) stale() *Snapshot {
-	r.touch()
-	fed := r.store.feed.current()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cache == nil {
-		return nil
-	}
-	return r.snapshotLocked(fed)
 }
 
 // present returns the present state; nil if it is not in memory.
@@ -191,13 +179,9 @@ func (r *Resource) present() *Snapshot {
 	fed := r.store.feed.current()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.warmLocked() {
+	if r.cache == nil {
 		return nil
 	}
-	return r.snapshotLocked(fed)
-}
-
-func (r *Resource) snapshotLocked(fed int64) *Snapshot {
 	s := &Snapshot{Revision: r.revisionLocked(fed), resource: r, since: r.cache.changed}
 	s.entries, s.indexes = r.cache.snapshot()
 	return s
@@ -241,12 +225,12 @@ func (r *Resource) past(revision int64) *Snapshot {
 		return nil
 	}
 	s := &Snapshot{Revision: revision, resource: r}
-	if r.load == nil && revision >= r.cache.changed {
+	if revision >= r.cache.changed {
 		s.since = r.cache.changed
 		s.entries, s.indexes = r.cache.snapshot()
 		return s
 	}
-	if r.load != nil || revision < r.ring.floor {
+	if revision < r.ring.floor {
 		return nil
 	}
 	events := r.ring.since(revision)

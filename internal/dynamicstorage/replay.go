@@ -41,7 +41,7 @@ func (w *Watcher) missing() (after, floor int64, err error) {
 	switch {
 	case w.generation != r.generation:
 		return 0, 0, r.ended
-	case r.ring.reaches(w.revision, w.reloads):
+	case w.revision >= r.ring.floor:
 		return w.revision, w.revision, nil
 	}
 	return w.revision, r.ring.floor, nil
@@ -58,7 +58,7 @@ func (w *Watcher) prepend(part *replayPart, floor int64) ([]Event, error) {
 	if part.complete && r.ring.floor == floor && r.ring.prepend(part.events, w.revision) {
 		return nil, nil
 	}
-	w.revision, w.reloads = part.revision, r.ring.reloads
+	w.revision = part.revision
 	return part.events, nil
 }
 

@@ -32,13 +32,11 @@ type Resource struct {
 	// mu guards the fields below. It is never held during a request to etcd or a call of a Transformer or any other
 	// function of a caller.
 	mu sync.RWMutex
-	// cache and ring are nil while the resource is cold. During a reload they are those before it.
+	// cache and ring are nil while the resource is cold.
 	cache *cache
 	ring  *ring
-	// load is the running load; nil if there is none.
+	// load is the running load of a cold resource; nil if there is none.
 	load *load
-	// reloadRevision is the revision of the cache during a reload.
-	reloadRevision int64
 	// pending are the writes of this process whose events have not arrived, by key.
 	pending map[string][]*pendingWrite
 	// scopes are those that watchers watch, by their keys. watchers is the number of all watchers.
@@ -64,9 +62,6 @@ func (r *Resource) keyOf(kv *mvccpb.KeyValue) string { return string(kv.Key[len(
 // owns reports whether a full key below the resource's prefix has the shape of an object's.
 func (r *Resource) owns(kv *mvccpb.KeyValue) bool { return validKey(r.keyOf(kv)) }
 
-// warmLocked reports whether the cache is up to date with the feed.
-func (r *Resource) warmLocked() bool { return r.cache != nil && r.load == nil }
-
 // touch records that the resource is being read.
 func (r *Resource) touch() {
 	if !r.read.Load() { // a store would take the cache line from other readers
@@ -76,9 +71,6 @@ func (r *Resource) touch() {
 
 // revisionLocked returns the revision of the cache. fed is one that the feed had reached before the lock was taken.
 func (r *Resource) revisionLocked(fed int64) int64 {
-	if r.load != nil {
-		return r.reloadRevision
-	}
 	return max(fed, r.cache.changed)
 }
 

@@ -32,23 +32,13 @@ type ring struct {
 	bytes  int64
 	// The ring has all events after floor and up to last.
 	floor, last int64
-	// reloads counts the reloads, in each of which lost events were replaced by net changes, none of them later than
-	// floor. The net changes are right only for readers that have seen the state before the reload: those may go on
-	// if they have read up to oldFloor or later.
-	reloads  int
-	oldFloor int64
 }
 
 func newRing(maxEvents int, maxBytes int64, floor int64) *ring {
-	return &ring{maxEvents: maxEvents, maxBytes: maxBytes, floor: floor, last: floor, oldFloor: floor}
+	return &ring{maxEvents: maxEvents, maxBytes: maxBytes, floor: floor, last: floor}
 }
 
 func (r *ring) len() int { return len(r.events) - r.head }
-
-// reaches reports whether a reader can go on after a revision. reloads is their number when the reader reached it.
-func (r *ring) reaches(revision int64, reloads int) bool {
-	return revision >= r.floor || reloads < r.reloads && revision >= r.oldFloor
-}
 
 // push adds an event and evicts the oldest if there are too many. A single event stays, however large it is.
 func (r *ring) push(e Event) {
@@ -64,7 +54,6 @@ func (r *ring) evict() {
 	oldest := &r.events[r.head]
 	r.bytes -= oldest.cost()
 	r.floor = max(r.floor, oldest.Revision)
-	r.oldFloor = max(r.oldFloor, oldest.Revision)
 	*oldest = Event{}
 	r.head++
 	if r.head > len(r.events)/2 && r.head >= 64 { // amortized: fewer events move than were evicted
@@ -107,20 +96,10 @@ func (r *ring) read(after int64, keys string, limit int) (batch []Event, reached
 	return batch, r.last
 }
 
-// reload adds net changes in place of the events that were lost before the revision loaded.
-func (r *ring) reload(net []Event, loaded int64) {
-	r.oldFloor = r.floor
-	r.reloads++
-	for _, event := range net {
-		r.push(event)
-	}
-	r.floor, r.last = max(r.floor, loaded), max(r.last, loaded)
-}
-
 // prepend adds the older events between the revision floor and the ring's own floor, so that readers may begin
 // earlier. It reports false when there is no room for them.
 func (r *ring) prepend(older []Event, floor int64) bool {
-	live := r.since(r.floor) // the older events replace net changes
+	live := r.since(r.floor) // the older events include those at the floor
 	events := make([]Event, 0, len(older)+len(live))
 	events = append(append(events, older...), live...)
 	var bytes int64
@@ -131,6 +110,6 @@ func (r *ring) prepend(older []Event, floor int64) bool {
 		return false
 	}
 	r.events, r.head, r.bytes = events, 0, bytes
-	r.floor, r.oldFloor = floor, floor
+	r.floor = floor
 	return true
 }

@@ -86,15 +86,6 @@ func (r *Resource) queueIdleLocked(s *scope, seen int64) {
 	clear(s.idle)
 }
 
-// notifyReloadLocked queues all idle watchers after a reload: which scopes have changed since the revision seen is
-// unknown.
-func (r *Resource) notifyReloadLocked(seen int64) {
-	for _, s := range r.scopes {
-		s.last = r.ring.last
-		r.queueIdleLocked(s, seen)
-	}
-}
-
 // endWatchersLocked ends the generation: all watchers return err from now on.
 func (r *Resource) endWatchersLocked(err error) {
 	r.generation++

@@ -49,7 +49,7 @@ type ResourceStats struct {
 
 	// Received counts the events of the feed.
 	Received int64
-	// Loads counts the loads that succeeded, Reloads those that were started because events had been lost.
+	// Loads counts the loads that succeeded, Reloads how often the state was dropped because events had been lost.
 	Loads, Reloads, FailedLoads int64
 	// ReadsInMemory counts the consistent reads that the cache has answered, ReadsPassedOn those that went to etcd
 	// because the feed was behind.

@@ -188,7 +188,7 @@ func (r *Resource) origin(
 	ctx context.Context, key string, options UpdateOptions,
 ) (current *Entry, confirmed bool, err error) {
 	if !options.Fresh {
-		if e, _, ok := r.cached(key, true); ok {
+		if e, _, ok := r.cached(key); ok {
 			return r.newest(key, e), false, nil
 		}
 		if options.Absent {

@@ -3,7 +3,6 @@ package dynamicstorage
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 )
 
@@ -26,8 +25,6 @@ type Watcher struct {
 	pending int64
 	// revision: Next has returned all events of the scope up to it.
 	revision int64
-	// reloads is the number of the ring's reloads when the watcher reached its revision; future if it has not.
-	reloads int
 }
 
 // watcherState says what a watcher waits for.
@@ -39,10 +36,6 @@ const (
 	queued                     // there are events; it waits for a delivery slot
 	ready                      // it has a slot
 )
-
-// future stands for the reloads before a revision that the resource has not reached: a reload may leave out events
-// before it.
-const future = math.MaxInt
 
 // Watch returns a watcher of all events after a revision, which may be in the future. It loads the resource. The
 // caller must close the watcher.
@@ -56,17 +49,13 @@ func (r *Resource) WatchKeys(ctx context.Context, keys string, after int64) (*Wa
 		if err := r.warm(ctx); err != nil {
 			return nil, err
 		}
-		fed := r.store.feed.current()
 		r.mu.Lock()
 		if r.cache == nil { // released again
 			r.mu.Unlock()
 			continue
 		}
-		w := &Watcher{resource: r, generation: r.generation, wake: make(chan struct{}, 1), revision: after, reloads: future}
+		w := &Watcher{resource: r, generation: r.generation, wake: make(chan struct{}, 1), revision: after}
 		r.joinLocked(w, keys)
-		if after <= r.revisionLocked(fed) {
-			w.reloads = r.ring.reloads
-		}
 		r.mu.Unlock()
 		return w, nil
 	}
@@ -133,7 +122,7 @@ func (w *Watcher) poll() (events []Event, wait bool, err error) {
 		w.state = idle
 		w.scope.idle[w] = struct{}{}
 		return nil, true, nil
-	case !r.ring.reaches(w.revision, w.reloads):
+	case w.revision < r.ring.floor:
 		return nil, false, errBehind
 	case w.state != ready && !r.takeSlotLocked(w):
 		return nil, true, nil
@@ -158,13 +147,8 @@ func (w *Watcher) endedLocked() error {
 
 // advanceLocked moves the revision of a watcher that has no new events to that of the resource.
 func (w *Watcher) advanceLocked(fed int64) {
-	r := w.resource
-	revision := r.revisionLocked(fed)
 	if w.revision >= w.scope.last {
-		w.revision = max(w.revision, revision)
-	}
-	if w.revision >= r.ring.floor && w.revision <= revision {
-		w.reloads = r.ring.reloads
+		w.revision = max(w.revision, w.resource.revisionLocked(fed))
 	}
 }
 
