@@ -155,8 +155,8 @@ func (l *Lifecycle) changed(old, record *crds.Record) {
 	}
 }
 
-// reconcileWaiting queues the CRDs of the group of changed that wait for names: changed has given up names, or its
-// place in the order of those that wait.
+// reconcileWaiting queues the CRDs of the group of changed that wait for names: changed has released names, or no
+// longer precedes them.
 func (l *Lifecycle) reconcileWaiting(changed *crds.Record) {
 	for other := range l.config.Table.Group(changed.Group) {
 		if other.Name != changed.Name && other.WaitsForNames() {

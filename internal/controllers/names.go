@@ -80,7 +80,7 @@ func (c *claims) accept(requested *apiextensionsv1.CustomResourceDefinitionNames
 	}
 }
 
-// grant checks each name in turn. Of several conflicts it returns the last one, as upstream does.
+// grant checks the names one after the other. Of several conflicts it returns the last one, as upstream does.
 func (c *claims) grant(requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	var found *conflict
 	take := func(reason, want string, have *string, taken map[string]int) {

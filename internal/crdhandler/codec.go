@@ -102,14 +102,14 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 	}
 	views := make([]*dynamicstorage.View, len(entries))
 	var foreign []*unstructured.Unstructured
-	var places []int
+	var indexes []int
 	for n, entry := range entries {
 		obj, err := decodeStored(entry, compiled.schemas)
 		switch {
 		case err != nil:
 			views[n] = &dynamicstorage.View{Err: err}
 		case !compiled.converter.KeepsMetadata() && obj.GroupVersionKind().GroupVersion() != c.gv:
-			foreign, places = append(foreign, obj), append(places, n)
+			foreign, indexes = append(foreign, obj), append(indexes, n)
 		default:
 			one, err := compiled.converter.Convert(ctx, []*unstructured.Unstructured{obj}, c.gv)
 			if err != nil {
@@ -125,7 +125,7 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 		return nil, err
 	}
 	for n, obj := range converted {
-		if views[places[n]], err = c.viewOf(obj, entries[places[n]]); err != nil {
+		if views[indexes[n]], err = c.viewOf(obj, entries[indexes[n]]); err != nil {
 			return nil, err
 		}
 	}

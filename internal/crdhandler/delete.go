@@ -113,7 +113,7 @@ func (s *requestScope) deleteInstance(ctx context.Context, key string) (left boo
 
 func (d *deletion) name() string { return stored.Name(d.key) }
 
-// status tells the client which object is gone, and so that it need not wait for finalizers.
+// status returns the answer to a deletion that removed the object. Clients see by it that they need not wait for finalizers.
 func (d *deletion) status(uid types.UID) *metav1.Status {
 	resource := d.scope.resource
 	return &metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{

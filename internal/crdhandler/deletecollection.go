@@ -102,7 +102,7 @@ func (d deletion) of(key string) *deletion {
 	return &d
 }
 
-// runRecovered deletes an object unless it is gone already. A panic becomes an error: outside of the request's goroutine it would
+// runRecovered deletes an object unless it was deleted meanwhile. A panic becomes an error: outside of the request's goroutine it would
 // end the server.
 func (d *deletion) runRecovered(ctx context.Context) (err error) {
 	defer func() {

@@ -7,10 +7,9 @@
 // requestScope in the file of its name (get.go, list.go, watch.go, create.go, update.go, patch.go,
 // delete.go, deletecollection.go). Reads go on in packages below this one: selection reads which objects a request is about,
 // listing reads and writes lists, printing negotiates formats and makes Tables and metadata, watch serves one watch; all of
-// them know objects as package stored describes them. storage.go is the way to etcd; customresource.go says what is particular to custom
-// resources, definition.go what is particular to CustomResourceDefinitions, and the verbs know neither.
+// them know objects as package stored describes them. storage.go is the way to etcd; customresource.go has the parts that only custom
+// resources have, definition.go those that only CustomResourceDefinitions have. The verbs know neither.
 //
-// What is compiled of a CRD's schemas (compiled.go) is kept within one memory budget for all CRDs (schemacache.go). It may be
-// evicted at any time: a request that has it goes on with it, the next one has it compiled again. So nothing that lives
-// longer than a request may hold it.
+// Compiled schemas (compiled.go) share one memory budget for all CRDs (schemacache.go), which may evict them at any time. A request
+// continues with the schemas it has; the next one compiles them again. So nothing that lives longer than a request may hold them.
 package crdhandler

@@ -57,7 +57,7 @@ func warnStrict(ctx context.Context, found []error) {
 // yamlPrefixes are the prefixes of errors in which the YAML decoder joins several messages.
 var yamlPrefixes = []string{"yaml: unmarshal errors:\n", "error converting YAML to JSON: yaml: unmarshal errors:\n"}
 
-// yamlMessages returns the messages of a YAML error one by one, and the text of any other error as it is.
+// yamlMessages returns the messages of a YAML error one by one, and the text of any other error unchanged.
 func yamlMessages(text string) []string {
 	for _, prefix := range yamlPrefixes {
 		joined, found := strings.CutPrefix(text, prefix)

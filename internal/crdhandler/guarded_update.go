@@ -27,11 +27,11 @@ type guardedUpdate struct {
 // objectChange computes what a guardedUpdate stores. An update asks again, with the newer object, each time another write
 // was faster.
 type objectChange interface {
-	// propose returns what becomes of the existing object, which it owns; existing is nil if there is none.
+	// propose returns the change of the existing object, which it may modify; existing is nil if there is none.
 	propose(ctx context.Context, existing runtime.Object) (proposal, error)
 }
 
-// proposal is what one attempt of an update wants to store.
+// proposal is the change that one attempt of an update computes.
 type proposal struct {
 	// obj is the new object. With remove it is the last state of the object.
 	obj runtime.Object

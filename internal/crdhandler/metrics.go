@@ -5,7 +5,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Neither has a label: CRDs come and go.
+// The metrics have no label for the CRD: the number of CRDs has no limit.
 var (
 	schemaCacheBytes = metrics.NewGauge(&metrics.GaugeOpts{
 		Name:           "crd_server_schema_cache_bytes",

@@ -48,8 +48,8 @@ func (p *patchRequest) newNoOpCheck() *noOpCheck {
 // computed each time, so that the client gets the warnings.
 func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
 	viewer := u.scope.storage.viewer
-	note := n.note(current.Revision)
-	if viewer.IsNoOp(current, note) {
+	digest := n.digestAt(current.Revision)
+	if viewer.IsNoOp(current, digest) {
 		return proposal{}, dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
 	var warnings recordedWarnings
@@ -58,21 +58,21 @@ func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dyna
 		warning.AddWarning(ctx, w.agent, w.text)
 	}
 	if err == nil && change.Op == dynamicstorage.Keep && len(warnings) == 0 && n.lasts(p.obj) {
-		viewer.AddNoOp(current, note)
+		viewer.AddNoOp(current, digest)
 	}
 	return p, change, err
 }
 
-// note returns the digest that is kept beside an entry. It has the revision in it because a configuration may name the
-// resourceVersion it is meant for.
-func (n *noOpCheck) note(revision int64) dynamicstorage.NoOpDigest {
+// digestAt returns the digest to record beside an entry of a revision. It includes the revision because a configuration may
+// name the resourceVersion it is meant for.
+func (n *noOpCheck) digestAt(revision int64) dynamicstorage.NoOpDigest {
 	return sha256.Sum256(binary.AppendVarint(n.request[:], revision))
 }
 
 // lasts reports whether an apply that leaves obj alone now will do so at any later time. An apply that changes something sets the
 // time of its manager's entry even if the change is undone later, such as one of the status that is not to be set at this
-// endpoint. Entries are ordered by time. Unless the manager's entry is the last of its kind already, it will move there as soon
-// as a second has passed, which is a change.
+// endpoint. Entries are ordered by time. Unless the manager's entry is the last apply already, it moves there once a second has
+// passed, which is a change.
 func (n *noOpCheck) lasts(obj runtime.Object) bool {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {

@@ -189,7 +189,7 @@ func resourceVersionOf(obj runtime.Object) (uint64, error) {
 	return strconv.ParseUint(version, 10, 64)
 }
 
-// finalized reports whether an update of old to obj ends a deletion: the last finalizer is gone (W5).
+// finalized reports whether an update of old to obj ends a deletion by removing the last finalizer (W5).
 func finalized(obj, old runtime.Object) bool {
 	oldMeta := accessor(old)
 	if len(accessor(obj).GetFinalizers()) > 0 || oldMeta.GetDeletionTimestamp() == nil {

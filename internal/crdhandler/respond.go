@@ -145,5 +145,5 @@ var objectBuffers = sync.Pool{New: func() any {
 	return &buffer
 }}
 
-// maxPooledObject is the largest buffer that is kept for other objects.
+// maxPooledObject is the largest buffer that is reused for other objects.
 const maxPooledObject = 64 << 10

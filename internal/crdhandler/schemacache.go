@@ -25,7 +25,7 @@ func newSchemaCache(limit int64) *schemaCache {
 	return &schemaCache{limit: limit, lru: list.New()}
 }
 
-// add returns the place in the cache of one CRD. It calls compile when get finds no value.
+// add returns the cached schemas of one CRD, which call compile when the cache holds none.
 func (c *schemaCache) add(compile func() (*compiled, error)) *cachedSchemas {
 	return &cachedSchemas{cache: c, compile: compile}
 }

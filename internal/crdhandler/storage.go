@@ -30,7 +30,7 @@ type objectCodec interface {
 	// Encode returns the bytes to store: the object in the storage version, without a resourceVersion. It returns the view of them
 	// as well, if it is known without decoding them again. It does not modify obj.
 	Encode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
-	// StoredView returns the view of an entry in the version it is stored in. The view is not kept.
+	// StoredView returns the view of an entry in the version it is stored in. The view is not cached.
 	StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
 	// EncodeStored is Encode for an object of such a view. It never fails because the object cannot be converted.
 	EncodeStored(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)

@@ -19,7 +19,7 @@ var (
 )
 
 // EncodeDefinition returns the value to store for a CRD, without a resourceVersion: JSON in v1beta1, as upstream writes it. That
-// version keeps what versions share in one place, so it is never larger than v1. EncodeDefinition does not modify crd.
+// version writes the parts that versions share once, so it is never larger than v1. EncodeDefinition does not modify crd.
 func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, error) {
 	parts, err := NewParts(crd)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p *Parts) Stored() ([]byte, error) {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 	}
 	beta.ResourceVersion = ""
-	beta.SelfLink = "" //lint:ignore SA1019 nobody sets it any more, but clients may send it
+	beta.SelfLink = "" //lint:ignore SA1019 servers no longer set it, but clients may send it
 	var members [3][]byte
 	for n, member := range []any{&beta.ObjectMeta, &beta.Spec, &beta.Status} {
 		var err error

@@ -109,7 +109,7 @@ func (c *comparison) add(ref smdschema.TypeRef, value any) bool {
 	return c.typeCheck(ref, value, paths{all: &c.added})
 }
 
-// remove records that the current value, and everything in it, is gone.
+// remove records that the current value, and everything in it, was removed.
 func (c *comparison) remove(ref smdschema.TypeRef, value any) bool {
 	c.changes++
 	return c.typeCheck(ref, value, paths{all: &c.removed})

@@ -71,7 +71,7 @@ func readSet(fields map[string]any) (*fieldpath.Set, bool) {
 	return set, true
 }
 
-// readChild adds to a set what is written under one of its elements.
+// readChild adds to a set the fields that are written under one of its elements.
 func readChild(set *fieldpath.Set, element fieldpath.PathElement, fields map[string]any) bool {
 	mark, isMember := fields[itself]
 	if isMember && (len(fields) == 1 || !equalJSON(mark, map[string]any{})) {

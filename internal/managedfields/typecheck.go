@@ -9,7 +9,7 @@ import (
 
 // paths are sets that typeCheck adds paths to, unless they are nil.
 type paths struct {
-	// all gets the path of the value and of every value inside it that has owners of its own.
+	// all gets the path of the value and of every value inside it that has its own owners.
 	all *fieldpath.Set
 	// applied gets the paths that a manager owns after it has applied the value.
 	applied *fieldpath.Set
@@ -44,7 +44,7 @@ func (w *walk) typeCheck(ref smdschema.TypeRef, value any, into paths) bool {
 	return ok
 }
 
-// inside returns the sets for what is inside a value. Nothing in a leaf has owners of its own.
+// inside returns the sets for the values inside a value. Values inside a leaf do not have their own owners.
 func (p paths) inside(leaf bool) paths {
 	if leaf {
 		return paths{}

@@ -37,7 +37,7 @@ func NewTemplate(encoded []byte, before, after string) *Template {
 	}
 }
 
-// Append appends the JSON with a value in every hole, as it is, to dst.
+// Append appends the JSON with a value in every hole to dst, without escaping the values.
 func (t *Template) Append(dst []byte, values [][]byte) []byte {
 	for n, value := range t.values {
 		dst = append(append(dst, t.texts[n]...), values[value]...)

@@ -61,7 +61,7 @@ func canonicalText(value any) bool {
 	return value != "" && isText(value)
 }
 
-// canonicalTime reports whether a value is a time as it is encoded: in whole seconds, in UTC.
+// canonicalTime reports whether a value is a time in its encoded form: in whole seconds, in UTC.
 func canonicalTime(value any) bool {
 	const layout = "2006-01-02T15:04:05Z"
 	text, ok := value.(string)

@@ -24,7 +24,7 @@ func Deflate(text []byte) Deflated {
 	return d.deflate(text)
 }
 
-// DeflateWell takes longer for fewer bytes, for texts that are kept.
+// DeflateWell takes longer for fewer bytes, for texts that are cached.
 func DeflateWell(text []byte) Deflated {
 	d := thoroughDeflaters.Get().(*deflater)
 	defer d.giveBack()

@@ -25,7 +25,7 @@ const gathered = 32 << 10
 
 var gzipBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, gathered) }}
 
-// gzipHead stands for deflate, no flags, no time, unknown operating system.
+// gzipHead says: deflate, no flags, no time, unknown operating system.
 var gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 
 // Compress calls write and compresses what it writes to w. After an error of write the member has no end.

@@ -101,13 +101,13 @@ func viewOf(parts *crds.Parts) (*dynamicstorage.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	crd.SelfLink = "" //lint:ignore SA1019 nobody sets it any more, but clients may send it
+	crd.SelfLink = "" //lint:ignore SA1019 servers no longer set it, but clients may send it
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	value, at, err := encodeSplicedDefinition(crd)
 	if err != nil {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 	}
-	// The schemas come after the metadata, so the offset of the resourceVersion stays the same.
+	// The schemas follow the metadata, so the offset of the resourceVersion stays the same.
 	return &dynamicstorage.View{JSON: parts.Complete(value), At: at, Labels: dynamicstorage.PairsOf(crd.Labels)}, nil
 }
 

@@ -13,7 +13,7 @@ import (
 // of a chunk depends on its objects alone (chunkLength), so a changed, inserted or deleted object costs the compression of
 // its own chunk and of no other.
 //
-// There is one for each version of a resource. It keeps no object alive: a chunk is dropped when its first object is gone,
+// There is one for each version of a resource. It keeps no object alive: a chunk is dropped when its first object is collected,
 // or when another chunk begins with that object. The zero value is ready for use.
 type Chunks struct {
 	// mu guards the fields below, and charged of each chunk.
@@ -28,7 +28,7 @@ type Chunks struct {
 // only many selectors, or pages with many different beginnings, reach it.
 const chunksBudget = 64 << 20
 
-// chunk is a sequence of objects, compressed as they stand in a list.
+// chunk is a sequence of objects, compressed as a list contains them.
 type chunk struct {
 	// entries are the objects. An entry is one object at one revision: the same entries have the same text.
 	entries []weak.Pointer[dynamicstorage.Entry]
@@ -97,7 +97,7 @@ func (c *Chunks) add(entries []*dynamicstorage.Entry) *chunk {
 	return added
 }
 
-// dropReleased drops the chunk at key if its first entry is gone.
+// dropReleased drops the chunk at key if its first entry was collected.
 func (c *Chunks) dropReleased(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

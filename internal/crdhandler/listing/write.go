@@ -54,7 +54,7 @@ func (p *Page) writeChunks(w *wire.Gzip, list wire.List, chunks *Chunks) error {
 var comma = []byte{','}
 
 // firstChunk returns the text of the page's first chunk, and the number of objects in it. A chunk that the end of the page
-// cuts short is not kept.
+// cuts short is not cached.
 func (p *Page) firstChunk(list wire.List, chunks *Chunks) (wire.Deflated, int) {
 	kept := chunks.find(p.Entries)
 	if kept == nil {

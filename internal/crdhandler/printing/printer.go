@@ -33,7 +33,7 @@ func (e *Endpoint) NewPrinter(mediaType negotiation.MediaTypeOptions, req *http.
 // Target returns the kind that objects are transformed into; nil for the objects themselves.
 func (p Printer) Target() *schema.GroupVersionKind { return p.target }
 
-// Object returns the object to encode for obj, an object or a list. A Status is returned as it is.
+// Object returns the object to encode for obj, an object or a list. It returns a Status unchanged.
 func (p Printer) Object(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 	if _, isStatus := obj.(*metav1.Status); isStatus || p.target == nil {
 		return obj, nil

@@ -26,7 +26,7 @@ type Selection struct {
 	labels labels.Selector
 	fields fields.Selector
 	index  Index
-	// object is the one that Matches looks at, kept so that Matches does not allocate one for each call.
+	// object is the one that Matches looks at, held here so that Matches does not allocate one for each call.
 	object *objectFields
 }
 

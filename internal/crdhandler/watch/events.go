@@ -12,7 +12,7 @@ import (
 // initialBatch is the number of initial objects whose views are made together.
 const initialBatch = 500
 
-// sendInitial sends the objects there are, and the bookmark after them if the client wants it.
+// sendInitial sends the initial objects, and the bookmark after them if the client asks for it.
 func (s *session) sendInitial(ctx context.Context) error {
 	if s.snapshot == nil {
 		return nil

@@ -165,7 +165,7 @@ var frames = sync.Pool{New: func() any {
 	return &buffer
 }}
 
-// maxPooledFrame is the largest buffer that is kept for other frames.
+// maxPooledFrame is the largest buffer that is reused for other frames.
 const maxPooledFrame = 64 << 10
 
 // buffer returns the buffer of the next frame.

@@ -87,7 +87,7 @@ func Serve(w http.ResponseWriter, req *http.Request, c Config) error {
 }
 
 // timeout returns how long the watch may last; 0 means without end. If the client does not set it, it is random, so that
-// not all clients come back at once (H4).
+// not all clients reconnect at once (H4).
 func (c *Config) timeout() time.Duration {
 	if c.Options.TimeoutSeconds != nil && *c.Options.TimeoutSeconds != 0 {
 		return time.Duration(*c.Options.TimeoutSeconds) * time.Second
