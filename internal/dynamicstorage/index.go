@@ -142,25 +142,16 @@ func (x *index) copy() *index {
 	return &c
 }
 
-// resolvable returns the unknown entries whose value is known now, because views were made.
-func (x *index) resolvable() (resolvable []*Entry) {
+// outdated reports whether the values of many unknown entries are known now, because views were made.
+func (x *index) outdated() bool {
+	resolvable := 0
 	x.unknown.Scan(func(e *Entry) bool {
 		if _, _, known := x.value(e); known {
-			resolvable = append(resolvable, e)
+			resolvable++
 		}
-		return true
+		return resolvable < maxResolvable
 	})
-	return resolvable
-}
-
-// resolve moves unknown entries to the postings, unless they have been replaced.
-func (x *index) resolve(entries []*Entry) {
-	for _, e := range entries {
-		if unknown, _ := x.unknown.Get(e); unknown == e {
-			x.unknown.Delete(e)
-			x.add(e)
-		}
-	}
+	return resolvable == maxResolvable
 }
 
 // keys is a range of keys: those that begin with prefix and are not before start.

@@ -14,9 +14,9 @@ const (
 	maxIndexes = 8
 	// unusedFor is the time after which an unused index is dropped.
 	unusedFor = 5 * time.Minute
-	// maxResolved bounds the entries that are moved within an index while the resource is locked. If there are more,
-	// the index is built again.
-	maxResolved = 1024
+	// maxResolvable is the number of unknown entries with known values at which an index is built again. Fewer are
+	// looked at by every use of the index.
+	maxResolvable = 64
 )
 
 // indexSet holds the indexes of one state of a resource. The snapshots of the state share it.
@@ -128,34 +128,6 @@ func (r *Resource) adopt(x *index, s *Snapshot) {
 	if c.frozen != nil && c.frozen != s.indexes {
 		c.frozen.put(live.copy())
 	}
-}
-
-// resolved returns an index of the snapshot with the values that have become known since it was built.
-func (s *Snapshot) resolved(x *index) *index {
-	known := x.resolvable()
-	switch {
-	case len(known) == 0:
-		return x
-	case len(known) > maxResolved:
-		if built := s.makeIndex(x.indexKey); built != nil {
-			return built
-		}
-		return x
-	}
-	r, c := s.resource, s.indexes.cache
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	live := findIndex(c.indexes, x.indexKey)
-	if live == nil {
-		return x
-	}
-	live.resolve(known)
-	if c.frozen != s.indexes {
-		return x // the snapshot is out of date; the next one has them
-	}
-	x = live.copy()
-	s.indexes.put(x)
-	return x
 }
 
 // dropIndexes drops indexes of closed viewers and unused ones.

@@ -80,8 +80,14 @@ func (s *Snapshot) mostSelective(q *Query) (best *index, values []string) {
 		if key.closed() {
 			continue
 		}
-		if x := s.indexes.find(key); x != nil {
-			consider(s.resolved(x), r)
+		x := s.indexes.find(key)
+		if x != nil && x.outdated() {
+			if built := s.makeIndex(key); built != nil {
+				x = built
+			}
+		}
+		if x != nil {
+			consider(x, r)
 		} else if missing == nil {
 			missing = r
 		}
