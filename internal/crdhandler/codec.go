@@ -146,22 +146,18 @@ func (c *customResourceCodec) viewOf(obj *unstructured.Unstructured, entry *dyna
 
 // view returns the view of an object that was encoded as value.
 func (c *customResourceCodec) view(obj *unstructured.Unstructured, value []byte, at int) (*dynamicstorage.View, error) {
-	view := &dynamicstorage.View{JSON: bytes.TrimSuffix(value, []byte("\n")), At: at, Labels: dynamicstorage.PairsOf(obj.GetLabels())}
-	if !selectableFieldsEnabled() {
-		return view, nil
-	}
 	version, err := c.info.version(c.gv.Version)
 	if err != nil {
 		return nil, err
 	}
-	if len(version.SelectableFieldNames()) > 0 {
-		fields, err := version.SelectableFields(obj.Object)
-		if err != nil {
-			return nil, err
-		}
-		view.Fields = dynamicstorage.PairsOf(fields)
+	fields, err := version.SelectableFields(obj.Object)
+	if err != nil {
+		return nil, err
 	}
-	return view, nil
+	return &dynamicstorage.View{
+		JSON: bytes.TrimSuffix(value, []byte("\n")), At: at,
+		Labels: dynamicstorage.PairsOf(obj.GetLabels()), Fields: dynamicstorage.PairsOf(fields),
+	}, nil
 }
 
 // decodeStored decodes a stored value as upstream's storage does: it drops malformed metadata, repairs a missing

@@ -94,11 +94,7 @@ func (t compiledTypes) ObjectToTyped(obj runtime.Object, options ...typed.Valida
 	if err != nil {
 		return nil, err
 	}
-	converter, err := compiled.schemas.TypeConverter()
-	if err != nil {
-		return nil, err
-	}
-	return converter.ObjectToTyped(obj, options...)
+	return compiled.schemas.TypeConverter().ObjectToTyped(obj, options...)
 }
 
 func (t compiledTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
@@ -106,9 +102,5 @@ func (t compiledTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, e
 	if err != nil {
 		return nil, err
 	}
-	converter, err := compiled.schemas.TypeConverter()
-	if err != nil {
-		return nil, err
-	}
-	return converter.TypedToObject(value)
+	return compiled.schemas.TypeConverter().TypedToObject(value)
 }

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -140,11 +139,6 @@ func (s *requestScope) fieldManagerConfig() managedfields.Config {
 		Convertor: s.objects.convertor, Defaulter: s.objects.defaulter, Creater: s.objects.creater,
 		Kind: s.kind, Hub: s.hub, Subresource: s.subresource,
 	}
-}
-
-// selectableFieldsEnabled is upstream's feature gate for field selectors on declared fields.
-func selectableFieldsEnabled() bool {
-	return utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CustomResourceFieldSelectors)
 }
 
 // customResourceInterfaces are the object interfaces of a version; the defaulter and convertor compile on first use.

@@ -92,7 +92,7 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 	obj := res.obj
 	if res.entry != nil {
 		var err error
-		if obj, err = s.decoded(ctx, res.entry); err != nil {
+		if obj, err = s.storage.object(ctx, res.entry); err != nil {
 			return nil, s.storageError(err, stored.Name(res.entry.Key))
 		}
 	}

@@ -42,14 +42,6 @@ type objectCodec interface {
 	KeepsLabels() bool
 }
 
-// storageKey is the key of an object below its resource.
-func storageKey(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
-}
-
 // object returns the object of an entry. The caller owns it.
 func (s *storage) object(ctx context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
 	view, err := s.viewer.View(ctx, entry)

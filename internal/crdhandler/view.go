@@ -3,7 +3,6 @@ package crdhandler
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
@@ -67,13 +66,4 @@ func (s *requestScope) metadataView(ctx context.Context, entry *dynamicstorage.E
 		return nil, corrupt
 	}
 	return views[0], nil
-}
-
-// decoded returns a new object made of an entry, in the hub version.
-func (s *requestScope) decoded(ctx context.Context, entry *dynamicstorage.Entry) (runtime.Object, error) {
-	view, err := s.view(ctx, entry)
-	if err != nil {
-		return nil, err
-	}
-	return s.storage.codec.Decode(view, entry.Revision)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -87,7 +88,7 @@ func (s *requestScope) waitInEffect(ctx context.Context, name string) {
 // preconditionFailed is upstream's answer to a write that was meant for another object.
 func (s *requestScope) preconditionFailed(namespace, name, text string) error {
 	resource := s.resource.GroupResource()
-	key := "/registry/" + resource.Group + "/" + resource.Resource + "/" + storageKey(s.scopedNamespace(namespace), name)
+	key := path.Join("/registry", resource.Group, resource.Resource, s.scopedNamespace(namespace), name)
 	return apierrors.NewConflict(resource, name, fmt.Errorf(
 		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s", key, text))
 }

@@ -68,10 +68,7 @@ func configOf(t testing.TB, version, subresource string) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, err := schemas.TypeConverter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	types := schemas.TypeConverter()
 	reset := schemas.Version(version).ResetFields()
 	if subresource == "status" {
 		reset = schemas.Version(version).StatusResetFields()

@@ -12,20 +12,6 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// SelectableFieldNames returns the names of the declared selectable fields without the leading dot, in the order of
-// declaration.
-func (v *Version) SelectableFieldNames() []string {
-	declared, _ := v.selectableFields.get(v.compileSelectableFields)
-	if len(declared) == 0 {
-		return nil
-	}
-	names := make([]string, len(declared))
-	for i := range declared {
-		names[i] = declared[i].name
-	}
-	return names
-}
-
 // SelectableFields returns the values of the declared selectable fields of an object by name, "" for a missing field.
 // It returns nil if none is declared.
 func (v *Version) SelectableFields(obj map[string]any) (map[string]string, error) {

@@ -59,6 +59,4 @@ func (s *Set) Version(name string) *Version {
 
 // TypeConverter returns the type converter of managed fields. It converts the schema of a version when it meets the
 // first object of that version, and reports then if it cannot.
-func (s *Set) TypeConverter() (managedfields.TypeConverter, error) {
-	return s.types, nil
-}
+func (s *Set) TypeConverter() managedfields.TypeConverter { return s.types }

@@ -114,10 +114,7 @@ func TestTypeConverterAgainstUpstream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := set.TypeConverter()
-		if err != nil {
-			t.Fatal(err)
-		}
+		ours := set.TypeConverter()
 		random := rand.New(rand.NewPCG(3, 4))
 		for _, version := range []string{"v1", "v2", "v3", "v9"} {
 			t.Run(name+"/"+version, func(t *testing.T) {
@@ -199,10 +196,7 @@ func typing(converter managedfields.TypeConverter, obj, old *unstructured.Unstru
 
 func TestTypeConverterScale(t *testing.T) {
 	t.Parallel()
-	converter, err := New(readCRD(t, "widgets")).TypeConverter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	converter := New(readCRD(t, "widgets")).TypeConverter()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 	scale.Name = "a"
 	scale.SetGroupVersionKind(autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
@@ -224,10 +218,7 @@ func TestTypeConverterScale(t *testing.T) {
 func TestFieldManagerDropsUnknownVersions(t *testing.T) {
 	t.Parallel()
 	set := New(readCRD(t, "widgets"))
-	converter, err := set.TypeConverter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	converter := set.TypeConverter()
 	v := set.Version("v1")
 	gvk := v.set.kind.WithVersion("v1")
 	manager, err := managedfields.NewDefaultCRDFieldManager(converter, renamer{}, noDefaults{}, creator{}, gvk, gvk.GroupVersion(), "", nil)
@@ -274,10 +265,7 @@ func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
 		set := New(readCRD(t, name))
-		converter, err := set.TypeConverter()
-		if err != nil {
-			t.Fatal(err)
-		}
+		converter := set.TypeConverter()
 		done := make(chan struct{})
 		const workers = 8
 		for worker := range workers {

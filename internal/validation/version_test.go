@@ -54,9 +54,6 @@ func TestSelectableFields(t *testing.T) {
 		apiextensionsv1.SelectableField{JSONPath: `.spec['maybe']`}, // through the library
 	)
 	v := New(crd).Version("v1")
-	if diff := cmp.Diff([]string{"spec.color", "spec.replicas", "spec.free.deep.er", "spec['maybe']"}, v.SelectableFieldNames()); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
 	for _, tc := range []struct {
 		spec string
 		want [4]string
@@ -70,7 +67,7 @@ func TestSelectableFields(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[string]string{}
-		for i, name := range v.SelectableFieldNames() {
+		for i, name := range []string{"spec.color", "spec.replicas", "spec.free.deep.er", "spec['maybe']"} {
 			want[name] = tc.want[i]
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
