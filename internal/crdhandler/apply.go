@@ -15,8 +15,8 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// applyTo merges the applied configuration into the live object, by the fields that its manager owns (W7). Without a live
-// object it makes a new one.
+// applyTo merges the applied configuration into the live object, by the fields that its manager owns (W7). Without a
+// live object it makes a new one.
 func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	if !exists(live) {
 		empty, err := p.scope.objects.creater.New(p.scope.kind)
@@ -49,7 +49,8 @@ func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtim
 	return obj, p.checkDuplicates(ctx)
 }
 
-// complete returns an error if the merged object lacks defaults because they were too large. The merge itself cannot return it.
+// complete returns an error if the merged object lacks defaults because they were too large. The merge itself cannot
+// return it.
 func (p *patchRequest) complete(obj runtime.Object) error {
 	u, isUnstructured := obj.(*unstructured.Unstructured)
 	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)

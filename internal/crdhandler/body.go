@@ -42,8 +42,8 @@ func finishOptions(options runtime.Object, kind string, errs field.ErrorList) er
 	return nil
 }
 
-// negotiateBody returns the serializer for the body of a create or update. It refuses protobuf for custom resources, which
-// have it as a media type for the meta types only. See docs/upstream.md, "Protobuf bodies of custom resources".
+// negotiateBody returns the serializer for the body of a create or update. It refuses protobuf for custom resources,
+// which have it as a media type for the meta types only. See docs/upstream.md, "Protobuf bodies of custom resources".
 func (s *requestScope) negotiateBody(req *http.Request) (runtime.SerializerInfo, error) {
 	info, err := negotiation.NegotiateInputSerializer(req, false, s.serializer)
 	if err == nil && info.StrictSerializer == nil {

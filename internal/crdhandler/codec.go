@@ -92,9 +92,10 @@ func encodeCBOR(obj *unstructured.Unstructured) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// views makes the views of entries. It decodes each, coerces and defaults it by the schema of the version it is stored in, and
-// converts it. Objects that a webhook converts go to it in one request. All others are handled one by one, because decoded objects
-// take several times the memory of their bytes. A value that cannot be read only affects its own view.
+// views makes the views of entries. It decodes each, coerces and defaults it by the schema of the version it is
+// stored in, and converts it. Objects that a webhook converts go to it in one request. All others are handled one by
+// one, because decoded objects take several times the memory of their bytes. A value that cannot be read only affects
+// its own view.
 func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	compiled, err := c.info.compiled()
 	if err != nil {

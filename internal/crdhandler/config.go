@@ -25,8 +25,8 @@ type Config struct {
 	// GroupDiscovery and VersionDiscovery answer /apis/<group> and /apis/<group>/<version>.
 	GroupDiscovery, VersionDiscovery http.Handler
 
-	// ReconcileDefinition updates the conditions of a CustomResourceDefinition after a write of it, and returns when the
-	// local table shows the result. The CRD endpoint calls it before it responds.
+	// ReconcileDefinition updates the conditions of a CustomResourceDefinition after a write of it, and returns when
+	// the local table shows the result. The CRD endpoint calls it before it responds.
 	ReconcileDefinition func(ctx context.Context, name string) error
 
 	// Authorizer decides about applies that create an object, and about unsafe deletions; nil allows all.

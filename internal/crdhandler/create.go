@@ -105,8 +105,8 @@ func (c *createRequest) build(ctx context.Context) (runtime.Object, error) {
 	return fields.Update(ctx, empty, c.obj, c.manager)
 }
 
-// managerName returns the field manager of a write: the one the client names, or else its user agent up to the first slash,
-// without characters that cannot be printed (W8).
+// managerName returns the field manager of a write: the one the client names, or else its user agent up to the first
+// slash, without characters that cannot be printed (W8).
 func managerName(manager, userAgent string) string {
 	if manager != "" {
 		return manager

@@ -38,8 +38,8 @@ func (c *creation) admit(ctx context.Context, obj runtime.Object) error {
 	return nil
 }
 
-// validate completes the object by its system fields and the rules of the endpoint, and validates it. Validating admission is
-// asked last.
+// validate completes the object by its system fields and the rules of the endpoint, and validates it. Validating
+// admission is asked last.
 func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
 	fillSystemFields(accessor(obj))
 	if err := c.scope.beforeCreate(ctx, c.admission.namespace, obj); err != nil {
@@ -53,8 +53,8 @@ func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
 	return c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options})
 }
 
-// insert validates and commits an object that POST creates. Without its managed fields an object that is too large for etcd is of
-// use still (W3).
+// insert validates and commits an object that POST creates. Without its managed fields an object that is too large
+// for etcd is of use still (W3).
 func (c *creation) insert(ctx context.Context, obj runtime.Object) (result, error) {
 	res, err := c.insertNamed(ctx, obj)
 	if errors.Is(err, dynamicstorage.ErrTooLarge) {
@@ -111,8 +111,8 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (result, 
 	return result{entry: entry}, nil
 }
 
-// change returns the change that stores the object; in a dry run, one that stores nothing. As upstream, the object is encoded
-// before its key is looked up: a conversion that fails is answered before a name that is taken.
+// change returns the change that stores the object; in a dry run, one that stores nothing. As upstream, the object is
+// encoded before its key is looked up: a conversion that fails is answered before a name that is taken.
 func (c *creation) change(ctx context.Context, obj runtime.Object) (dynamicstorage.Change, error) {
 	if c.admission.dryRun {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil

@@ -99,8 +99,8 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	return &scale
 }
 
-// statusResetFields returns the reset fields of all versions that have a status subresource. Managed fields of any of them may
-// be found in an object.
+// statusResetFields returns the reset fields of all versions that have a status subresource. Managed fields of any of
+// them may be found in an object.
 func statusResetFields(info *crdInfo) (managedfields.ResetFields, error) {
 	joined := managedfields.ResetFields{}
 	for name, served := range info.versions {

@@ -113,7 +113,8 @@ func (s *requestScope) deleteInstance(ctx context.Context, key string) (left boo
 
 func (d *deletion) name() string { return stored.Name(d.key) }
 
-// status returns the answer to a deletion that removed the object. Clients see by it that they need not wait for finalizers.
+// status returns the answer to a deletion that removed the object. Clients see by it that they need not wait for
+// finalizers.
 func (d *deletion) status(uid types.UID) *metav1.Status {
 	resource := d.scope.resource
 	return &metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{
@@ -174,8 +175,8 @@ func (d *deletion) checkPreconditions(m metav1.Object) error {
 	return nil
 }
 
-// markDeleting sets the deletion timestamp of an object with finalizers. The first time it increments the generation as well
-// (W13).
+// markDeleting sets the deletion timestamp of an object with finalizers. The first time it increments the generation
+// as well (W13).
 func markDeleting(m metav1.Object, now metav1.Time) {
 	deleted := m.GetDeletionTimestamp()
 	if deleted == nil && m.GetGeneration() > 0 {
@@ -187,8 +188,8 @@ func markDeleting(m metav1.Object, now metav1.Time) {
 	m.SetDeletionGracePeriodSeconds(new(int64))
 }
 
-// collectorFinalizers returns the finalizers of an object with the garbage collector's finalizers that the options ask for
-// (W16).
+// collectorFinalizers returns the finalizers of an object with the garbage collector's finalizers that the options
+// ask for (W16).
 func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	wanted := collectorFinalizer(finalizers, options)
 	var kept []string

@@ -73,8 +73,8 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 	return media, found, finished(ctx, err)
 }
 
-// deleteAll deletes the objects of a page, a few at a time, each as the template says. After a failure it begins no other deletion;
-// deleted objects stay deleted.
+// deleteAll deletes the objects of a page, a few at a time, each as the template says. After a failure it begins no
+// other deletion; deleted objects stay deleted.
 func (s *requestScope) deleteAll(ctx context.Context, found *listing.Page, template deletion) error {
 	group, unfailed := errgroup.WithContext(ctx)
 	group.SetLimit(max(s.config.DeleteCollectionWorkers, 1))
@@ -102,8 +102,8 @@ func (d deletion) of(key string) *deletion {
 	return &d
 }
 
-// runRecovered deletes an object unless it was deleted meanwhile. A panic becomes an error: outside of the request's goroutine it would
-// end the server.
+// runRecovered deletes an object unless it was deleted meanwhile. A panic becomes an error: outside of the request's
+// goroutine it would end the server.
 func (d *deletion) runRecovered(ctx context.Context) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -1,15 +1,16 @@
 // Package crdhandler serves custom resources, and the CustomResourceDefinitions that define them, over
 // HTTP as kube-apiserver does.
 //
-// Begin at handler.go: crdHandler takes every request below /apis, finds the CRD in the table of served
-// resources and, in info.go, the crdInfo that holds a storage and request scopes for each of its
-// versions; serveResource, serveStatus and serveScale choose the verb. A verb is a method of
-// requestScope in the file of its name (get.go, list.go, watch.go, create.go, update.go, patch.go,
-// delete.go, deletecollection.go). Reads go on in packages below this one: selection reads which objects a request is about,
-// listing reads and writes lists, printing negotiates formats and makes Tables and metadata, watch serves one watch; all of
-// them know objects as package stored describes them. storage.go is the way to etcd; customresource.go has the parts that only custom
-// resources have, definition.go those that only CustomResourceDefinitions have. The verbs know neither.
+// Begin at handler.go: crdHandler takes every request below /apis, finds the CRD in the table of served resources
+// and, in info.go, the crdInfo that holds a storage and request scopes for each of its versions; serveResource,
+// serveStatus and serveScale choose the verb. A verb is a method of requestScope in the file of its name (get.go,
+// list.go, watch.go, create.go, update.go, patch.go, delete.go, deletecollection.go). Reads go on in packages below
+// this one: selection reads which objects a request is about, listing reads and writes lists, printing negotiates
+// formats and makes Tables and metadata, watch serves one watch; all of them know objects as package stored describes
+// them. storage.go is the way to etcd; customresource.go has the parts that only custom resources have, definition.go
+// those that only CustomResourceDefinitions have. The verbs know neither.
 //
-// Compiled schemas (compiled.go) share one memory budget for all CRDs (schemacache.go), which may evict them at any time. A request
-// continues with the schemas it has; the next one compiles them again. So nothing that lives longer than a request may hold them.
+// Compiled schemas (compiled.go) share one memory budget for all CRDs (schemacache.go), which may evict them at any
+// time. A request continues with the schemas it has; the next one compiles them again. So nothing that lives longer
+// than a request may hold them.
 package crdhandler

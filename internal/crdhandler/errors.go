@@ -15,8 +15,9 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// storageError returns the API error for an error of the storage. name is that of the object, or empty for the whole resource.
-// It is the only place where errors of the storage become API errors. It returns API errors and unknown errors unchanged.
+// storageError returns the API error for an error of the storage. name is that of the object, or empty for the whole
+// resource. It is the only place where errors of the storage become API errors. It returns API errors and unknown
+// errors unchanged.
 func (s *requestScope) storageError(err error, name string) error {
 	if status := apierrors.APIStatus(nil); err == nil || errors.As(err, &status) {
 		return err
@@ -66,7 +67,8 @@ const retryUnavailable = 1
 
 const listExpired = "The resourceVersion for the provided list is too old."
 
-// retryFuture is the number of seconds after which a client may retry a read of a revision that the server had not reached.
+// retryFuture is the number of seconds after which a client may retry a read of a revision that the server had not
+// reached.
 const retryFuture = 1
 
 // tooLargeRevision returns the API error for a resourceVersion from the future (L4).

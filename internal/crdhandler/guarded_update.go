@@ -24,8 +24,8 @@ type guardedUpdate struct {
 	noOp *noOpCheck
 }
 
-// objectChange computes what a guardedUpdate stores. An update asks again, with the newer object, each time another write
-// was faster.
+// objectChange computes what a guardedUpdate stores. An update asks again, with the newer object, each time another
+// write was faster.
 type objectChange interface {
 	// propose returns the change of the existing object, which it may modify; existing is nil if there is none.
 	propose(ctx context.Context, existing runtime.Object) (proposal, error)
@@ -61,8 +61,8 @@ func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
 	return res, nil
 }
 
-// commit reads the stored object, lets the change propose a new one, and commits that. It starts again when another write was
-// faster.
+// commit reads the stored object, lets the change propose a new one, and commits that. It starts again when another
+// write was faster.
 func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
 	storage := u.scope.storage
 	tx, err := storage.resource.BeginUpdate(u.key, dynamicstorage.UpdateOptions{If: storage.conditions})
@@ -89,8 +89,8 @@ func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
 	}
 }
 
-// result returns the state of the object after the update: the entry that was stored, or the object of a proposal that has
-// stored none.
+// result returns the state of the object after the update: the entry that was stored, or the object of a proposal
+// that has stored none.
 func (p *proposal) result(entry *dynamicstorage.Entry) updateResult {
 	res := updateResult{result: result{entry: entry}, created: p.created, removed: p.remove}
 	if p.remove || entry == nil {
@@ -99,8 +99,8 @@ func (p *proposal) result(entry *dynamicstorage.Entry) updateResult {
 	return res
 }
 
-// attempt returns the proposal for the current entry, and the change of it. In a dry run the object of the proposal is as it would
-// be read.
+// attempt returns the proposal for the current entry, and the change of it. In a dry run the object of the proposal
+// is as it would be read.
 func (u *guardedUpdate) attempt(ctx context.Context, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
 	if u.noOp != nil && current != nil {
 		return u.noOp.attempt(ctx, u, current)
@@ -108,8 +108,8 @@ func (u *guardedUpdate) attempt(ctx context.Context, current *dynamicstorage.Ent
 	return u.compute(ctx, current)
 }
 
-// compute is attempt without the no-op cache. An object that cannot be converted is changed in the version it is stored in, if the
-// update allows that.
+// compute is attempt without the no-op cache. An object that cannot be converted is changed in the version it is
+// stored in, if the update allows that.
 func (u *guardedUpdate) compute(ctx context.Context, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
 	s := u.scope.storage
 	p, change, err := u.computeIn(ctx, current, s.servedForm())

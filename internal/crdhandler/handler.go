@@ -77,7 +77,8 @@ func (h *crdHandler) serveDiscovery(w http.ResponseWriter, req *http.Request, in
 	}
 }
 
-// serveCustomResource finds the CRD of a request, and calls the handler of the verb. Requests that the CRD does not serve go to the delegate.
+// serveCustomResource finds the CRD of a request, and calls the handler of the verb. Requests that the CRD does not
+// serve go to the delegate.
 func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
 	record, ok := h.config.Table.Get(info.Resource + "." + info.APIGroup)
 	if !ok || !addresses(record, info) {

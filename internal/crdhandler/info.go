@@ -57,8 +57,8 @@ func (i *infos) of(record *crds.Record) (*crdInfo, error) {
 // errCRDGone: the CRD was deleted a moment ago. A crdInfo made now would never be retired.
 var errCRDGone = fmt.Errorf("CustomResourceDefinition: %w", dynamicstorage.ErrClosed)
 
-// dropIfStale retires an info that was stored while its CRD changed: changed found nothing to retire then. It returns false
-// if the CRD does not exist any more.
+// dropIfStale retires an info that was stored while its CRD changed: changed found nothing to retire then. It returns
+// false if the CRD does not exist any more.
 func (i *infos) dropIfStale(name string, info *crdInfo) bool {
 	record, ok := i.config.Table.Get(name)
 	if ok && record.UID == info.uid && (record.SpecHash == info.specHash || record.Revision < info.revision) {
@@ -68,8 +68,8 @@ func (i *infos) dropIfStale(name string, info *crdInfo) bool {
 	return ok
 }
 
-// changed handles a change of the table. It retires a crdInfo that is out of date, which ends its watches. The next request
-// builds a new one (R5).
+// changed handles a change of the table. It retires a crdInfo that is out of date, which ends its watches. The next
+// request builds a new one (R5).
 func (i *infos) changed(old, current *crds.Record) {
 	if old == nil {
 		return
@@ -92,8 +92,8 @@ func (i *infos) retire(uid types.UID, info *crdInfo) {
 	}
 }
 
-// crdInfo is the state needed to serve one CRD: for each version, a storage and the request scopes. Schemas are compiled when
-// a request needs them.
+// crdInfo is the state needed to serve one CRD: for each version, a storage and the request scopes. Schemas are
+// compiled when a request needs them.
 type crdInfo struct {
 	uid            types.UID
 	revision       int64
@@ -145,14 +145,14 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record) (*crdIn
 	return info, nil
 }
 
-// serves reports whether the info is as new as a record of its CRD. An info that was made while the resource of an older CRD
-// of the same name was being retired may hold that resource.
+// serves reports whether the info is as new as a record of its CRD. An info that was made while the resource of an
+// older CRD of the same name was being retired may hold that resource.
 func (i *crdInfo) serves(record *crds.Record) bool {
 	return (i.specHash == record.SpecHash || i.revision >= record.Revision) && !i.resource.Retired()
 }
 
-// compiled returns the compiled schemas of the CRD. It compiles them again if the cache has evicted them. The caller may use the
-// result for the rest of its request.
+// compiled returns the compiled schemas of the CRD. It compiles them again if the cache has evicted them. The caller
+// may use the result for the rest of its request.
 func (i *crdInfo) compiled() (*compiled, error) { return i.schemas.get() }
 
 // version returns the compiled schema of a version.

@@ -52,7 +52,8 @@ func fillSystemFields(m metav1.Object) {
 	m.SetUID(uuid.NewUUID())
 }
 
-// matchNamespace sets the namespace of an object to that of the request. The error says that the object names another one.
+// matchNamespace sets the namespace of an object to that of the request. The error says that the object names another
+// one.
 func matchNamespace(namespace string, m metav1.Object) error {
 	switch own := m.GetNamespace(); {
 	case own == namespace:

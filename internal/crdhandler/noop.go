@@ -15,17 +15,17 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// noOpCheck skips applies that are known to change nothing: controllers apply the same configuration again and again. The
-// storage remembers, beside an entry, the digests of such applies. It forgets them when the entry or the schema changes. Only
-// applies are remembered whose outcome follows from the request, the entry and the schema.
+// noOpCheck skips applies that are known to change nothing: controllers apply the same configuration again and again.
+// The storage remembers, beside an entry, the digests of such applies. It forgets them when the entry or the schema
+// changes. Only applies are remembered whose outcome follows from the request, the entry and the schema.
 type noOpCheck struct {
 	// request is a digest of the request.
 	request              dynamicstorage.NoOpDigest
 	manager, subresource string
 }
 
-// newNoOpCheck returns nil for patches whose outcome depends on more than the request, the entry and the schema, and for
-// patches other than apply, which clients seldom repeat.
+// newNoOpCheck returns nil for patches whose outcome depends on more than the request, the entry and the schema, and
+// for patches other than apply, which clients seldom repeat.
 func (p *patchRequest) newNoOpCheck() *noOpCheck {
 	s := p.scope
 	if !p.applies() || p.admission.dryRun || s.scale != nil || s.inEffect != nil || s.config.Admission != nil {
@@ -44,8 +44,8 @@ func (p *patchRequest) newNoOpCheck() *noOpCheck {
 	return n
 }
 
-// attempt is guardedUpdate.compute without the work for applies that are known to change nothing. An apply that warns is
-// computed each time, so that the client gets the warnings.
+// attempt is guardedUpdate.compute without the work for applies that are known to change nothing. An apply that warns
+// is computed each time, so that the client gets the warnings.
 func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
 	viewer := u.scope.storage.viewer
 	digest := n.digestAt(current.Revision)
@@ -63,16 +63,16 @@ func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dyna
 	return p, change, err
 }
 
-// digestAt returns the digest to record beside an entry of a revision. It includes the revision because a configuration may
-// name the resourceVersion it is meant for.
+// digestAt returns the digest to record beside an entry of a revision. It includes the revision because a
+// configuration may name the resourceVersion it is meant for.
 func (n *noOpCheck) digestAt(revision int64) dynamicstorage.NoOpDigest {
 	return sha256.Sum256(binary.AppendVarint(n.request[:], revision))
 }
 
-// lasts reports whether an apply that leaves obj alone now will do so at any later time. An apply that changes something sets the
-// time of its manager's entry even if the change is undone later, such as one of the status that is not to be set at this
-// endpoint. Entries are ordered by time. Unless the manager's entry is the last apply already, it moves there once a second has
-// passed, which is a change.
+// lasts reports whether an apply that leaves obj alone now will do so at any later time. An apply that changes
+// something sets the time of its manager's entry even if the change is undone later, such as one of the status that
+// is not to be set at this endpoint. Entries are ordered by time. Unless the manager's entry is the last apply
+// already, it moves there once a second has passed, which is a change.
 func (n *noOpCheck) lasts(obj runtime.Object) bool {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {

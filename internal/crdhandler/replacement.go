@@ -17,8 +17,8 @@ import (
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
-// replacement is the change that PUT, PATCH and apply make: it builds a new object of the existing one, asks admission, and
-// validates the result.
+// replacement is the change that PUT, PATCH and apply make: it builds a new object of the existing one, asks
+// admission, and validates the result.
 type replacement struct {
 	scope     *requestScope
 	admission *admitter
@@ -38,8 +38,8 @@ type replacement struct {
 
 // objectBuilder makes the object that a request asks for, managed fields included.
 type objectBuilder interface {
-	// build returns the new object, made of live, which it must not modify. live is nil if there is no object. At the scale
-	// endpoint both are Scales.
+	// build returns the new object, made of live, which it must not modify. live is nil if there is no object. At the
+	// scale endpoint both are Scales.
 	build(ctx context.Context, live runtime.Object) (runtime.Object, error)
 }
 

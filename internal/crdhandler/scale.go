@@ -23,8 +23,8 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 )
 
-// scaleConversion converts between custom resources and autoscaling/v1 Scales, which are made of the fields that the definition
-// names (S3). A write of a Scale stores its replicas only.
+// scaleConversion converts between custom resources and autoscaling/v1 Scales, which are made of the fields that the
+// definition names (S3). A write of a Scale stores its replicas only.
 type scaleConversion struct {
 	info    *crdInfo
 	version string
@@ -82,8 +82,8 @@ func (c *scaleConversion) shown(parent runtime.Object) (runtime.Object, error) {
 // noReplicas marks replicas that were never set, while a Scale is changed.
 const noReplicas = math.MinInt32
 
-// edit returns the Scale of a custom resource, with the managed fields that concern it, and a function that returns a copy of
-// the custom resource with a changed Scale in it.
+// edit returns the Scale of a custom resource, with the managed fields that concern it, and a function that returns a
+// copy of the custom resource with a changed Scale in it.
 func (c *scaleConversion) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
 	paths, err := c.paths()
 	if err != nil {

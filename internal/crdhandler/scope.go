@@ -34,8 +34,8 @@ type requestScope struct {
 	// serializer decodes request bodies (coercing custom resources by their schema) and encodes
 	// objects that are not served from bytes.
 	serializer runtime.NegotiatedSerializer
-	// standardSerializers are the serializers that can encode the objects themselves. For custom resources protobuf is not one of
-	// them; it can only encode PartialObjectMetadata and Status. Nil: all of them.
+	// standardSerializers are the serializers that can encode the objects themselves. For custom resources protobuf
+	// is not one of them; it can only encode PartialObjectMetadata and Status. Nil: all of them.
 	standardSerializers []runtime.SerializerInfo
 	// patchTypes are the content types PATCH accepts, in the order the 415 names them.
 	patchTypes []string
@@ -51,8 +51,8 @@ type requestScope struct {
 	// table returns the convertor for printed columns, which is built on first use.
 	table func() (printing.TableConvertor, error)
 
-	// finalize, if set, may change the live object of a DELETE. If it returns true, the changed object is stored and answered
-	// instead of the generic deletion (C4).
+	// finalize, if set, may change the live object of a DELETE. If it returns true, the changed object is stored and
+	// answered instead of the generic deletion (C4).
 	finalize func(obj runtime.Object) bool
 	// inEffect, if set, is called after a write, and before the answer. It returns when the write is in effect.
 	inEffect func(ctx context.Context, name string) error

@@ -20,8 +20,8 @@ import (
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// customResourceSerializer is the negotiated serializer of custom resources. It coerces and defaults request bodies by the
-// schema (T1). Protobuf is one of its media types because answers may consist of meta types.
+// customResourceSerializer is the negotiated serializer of custom resources. It coerces and defaults request bodies
+// by the schema (T1). Protobuf is one of its media types because answers may consist of meta types.
 type customResourceSerializer struct {
 	info       *crdInfo
 	convertor  runtime.ObjectConvertor
@@ -30,8 +30,8 @@ type customResourceSerializer struct {
 
 var _ runtime.NegotiatedSerializer = &customResourceSerializer{}
 
-// newCustomResourceSerializer returns the serializer of a version, and the media types that can encode its objects: all but
-// protobuf (P1).
+// newCustomResourceSerializer returns the serializer of a version, and the media types that can encode its objects:
+// all but protobuf (P1).
 func newCustomResourceSerializer(info *crdInfo, convertor runtime.ObjectConvertor) (_ *customResourceSerializer, standard []runtime.SerializerInfo) {
 	types := plainMediaTypes
 	if utilfeature.DefaultFeatureGate.Enabled(cborFeature) {
@@ -111,8 +111,8 @@ type strictDecoder interface {
 	IsStrict() bool
 }
 
-// coercingDecoder coerces the objects that its delegate decodes by the schema: metadata, pruning, nulls, embedded objects. Then it
-// applies the defaults. The error is errTooLarge if these are too large.
+// coercingDecoder coerces the objects that its delegate decodes by the schema: metadata, pruning, nulls, embedded
+// objects. Then it applies the defaults. The error is errTooLarge if these are too large.
 type coercingDecoder struct {
 	delegate runtime.Decoder
 	info     *crdInfo
@@ -168,7 +168,8 @@ func (unstructuredCreater) New(kind schema.GroupVersionKind) (runtime.Object, er
 	return obj, nil
 }
 
-// unstructuredTyper returns the kind that an unstructured object names. It asks its delegate for the kind of others (options).
+// unstructuredTyper returns the kind that an unstructured object names. It asks its delegate for the kind of others
+// (options).
 type unstructuredTyper struct{ delegate runtime.ObjectTyper }
 
 func (t unstructuredTyper) ObjectKinds(obj runtime.Object) ([]schema.GroupVersionKind, bool, error) {
@@ -189,7 +190,8 @@ func (t unstructuredTyper) Recognizes(gvk schema.GroupVersionKind) bool {
 	return t.delegate != nil && t.delegate.Recognizes(gvk)
 }
 
-// unstructuredDefaulter applies the defaults of the schema to custom resources of its kind. It passes others to its delegate.
+// unstructuredDefaulter applies the defaults of the schema to custom resources of its kind. It passes others to its
+// delegate.
 type unstructuredDefaulter struct {
 	info      *crdInfo
 	groupKind schema.GroupKind
@@ -202,7 +204,8 @@ func (d unstructuredDefaulter) Default(obj runtime.Object) {
 		d.delegate.Default(obj)
 		return
 	}
-	// The decoding before and the validation after report a schema that does not compile; complete reports defaults that are too large.
+	// The decoding before and the validation after report a schema that does not compile; complete reports defaults
+	// that are too large.
 	_ = d.complete(u)
 }
 

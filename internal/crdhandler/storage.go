@@ -27,8 +27,8 @@ type storage struct {
 type objectCodec interface {
 	// Decode returns the object of a view at a revision, in the hub version. The caller owns it.
 	Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error)
-	// Encode returns the bytes to store: the object in the storage version, without a resourceVersion. It returns the view of them
-	// as well, if it is known without decoding them again. It does not modify obj.
+	// Encode returns the bytes to store: the object in the storage version, without a resourceVersion. It returns the
+	// view of them as well, if it is known without decoding them again. It does not modify obj.
 	Encode(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
 	// StoredView returns the view of an entry in the version it is stored in. The view is not cached.
 	StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error)

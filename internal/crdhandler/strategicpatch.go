@@ -14,7 +14,8 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
-// mergeStrategically applies a strategic merge patch to a CustomResourceDefinition, which has a Go type as the patch needs it (C1).
+// mergeStrategically applies a strategic merge patch to a CustomResourceDefinition, which has a Go type as the patch
+// needs it (C1).
 func (p *patchRequest) mergeStrategically(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	objects, gv := p.scope.objects, p.scope.kind.GroupVersion()
 	versioned, err := objects.convertor.ConvertToVersion(live, gv)

@@ -17,13 +17,14 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// Objects can be deleted, and their metadata be read, while their conversion webhook is down, if the client needs nothing of
-// another version. When the conversion fails, both continue with the objects in the version they are stored in.
+// Objects can be deleted, and their metadata be read, while their conversion webhook is down, if the client needs
+// nothing of another version. When the conversion fails, both continue with the objects in the version they are
+// stored in.
 
-// deletesUnconverted reports whether a DELETE continues without the webhook. Upstream's never does, and its suite checks that for
-// clients that get objects of a version that is not stored. Ours does at the endpoint of the storage version, and for clients
-// that only want metadata. These ask for metadata, or for protobuf first, as garbage collectors and namespace controllers do
-// in a DELETE; protobuf cannot encode custom resources.
+// deletesUnconverted reports whether a DELETE continues without the webhook. Upstream's never does, and its suite
+// checks that for clients that get objects of a version that is not stored. Ours does at the endpoint of the storage
+// version, and for clients that only want metadata. These ask for metadata, or for protobuf first, as garbage
+// collectors and namespace controllers do in a DELETE; protobuf cannot encode custom resources.
 func (s *requestScope) deletesUnconverted(req *http.Request, media negotiation.MediaTypeOptions) bool {
 	return s.storage.codec.IsStorageVersion() || printing.IsMetadataOnly(media) ||
 		strings.HasPrefix(req.Header.Get("Accept"), runtime.ContentTypeProtobuf)
@@ -78,8 +79,8 @@ func (s *storage) storedViews(entries []*dynamicstorage.Entry) []*dynamicstorage
 	return views
 }
 
-// deletedAs returns the answer to a DELETE that left an object: the object, or a Status if the object cannot be converted to the
-// version of the endpoint.
+// deletedAs returns the answer to a DELETE that left an object: the object, or a Status if the object cannot be
+// converted to the version of the endpoint.
 func (s *requestScope) deletedAs(ctx context.Context, res result, media negotiation.MediaTypeOptions) result {
 	if res.entry == nil || printing.IsMetadataOnly(media) {
 		return res
@@ -110,8 +111,8 @@ func (c *customResourceCodec) StoredView(entry *dynamicstorage.Entry) (*dynamics
 	return c.view(obj, value, at)
 }
 
-// EncodeStored is Encode for an object in the version it was stored in. An object that cannot be converted to the storage version
-// keeps its version.
+// EncodeStored is Encode for an object in the version it was stored in. An object that cannot be converted to the
+// storage version keeps its version.
 func (c *customResourceCodec) EncodeStored(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	value, view, err := c.Encode(ctx, obj)
 	if err == nil || ctx.Err() != nil {

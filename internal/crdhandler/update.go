@@ -104,8 +104,8 @@ func (u *updateRequest) run(ctx context.Context) (updateResult, error) {
 	return res, err
 }
 
-// build implements objectBuilder. An attempt may change the object that was sent. Attempts after the first are rare: they
-// decode it again, which is cheaper than a copy for each update.
+// build implements objectBuilder. An attempt may change the object that was sent. Attempts after the first are rare:
+// they decode it again, which is cheaper than a copy for each update.
 func (u *updateRequest) build(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	obj := u.sent
 	u.sent = nil

@@ -46,8 +46,9 @@ func (s *requestScope) viewsFor(mediaType negotiation.MediaTypeOptions) stored.V
 	return s.views
 }
 
-// metadataViews is views for responses with nothing but metadata. If a conversion webhook fails, it returns the views in
-// the stored versions. It prefers those of the endpoint's version, because a webhook may change labels and annotations.
+// metadataViews is views for responses with nothing but metadata. If a conversion webhook fails, it returns the views
+// in the stored versions. It prefers those of the endpoint's version, because a webhook may change labels and
+// annotations.
 func (s *requestScope) metadataViews(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	views, err := s.views(ctx, entries)
 	if err == nil || ctx.Err() != nil {

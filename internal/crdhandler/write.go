@@ -25,8 +25,8 @@ import (
 //	commit    encode the object, and store it in a transaction guarded by the revision of the object it was built from
 //	respond   with the stored object
 //
-// POST goes through the steps once (creation). All other writes are guarded updates (guardedUpdate): they build the object of the
-// stored one, and start again when another write was faster.
+// POST goes through the steps once (creation). All other writes are guarded updates (guardedUpdate): they build the
+// object of the stored one, and start again when another write was faster.
 
 // writeTimeout bounds every write but deletecollection (W12).
 const writeTimeout = 34 * time.Second
@@ -51,7 +51,8 @@ func (s *requestScope) addressed(req *http.Request) (namespace, name string, med
 	return namespace, name, media, err
 }
 
-// writeFailed answers a write that has failed after it was decoded. It may have run out of time, or be larger than etcd takes.
+// writeFailed answers a write that has failed after it was decoded. It may have run out of time, or be larger than
+// etcd takes.
 func (s *requestScope) writeFailed(ctx context.Context, err error, w http.ResponseWriter, req *http.Request) {
 	s.err(finished(ctx, err), w, req)
 }

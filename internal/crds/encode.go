@@ -18,8 +18,9 @@ var (
 	afterStatus    = []byte("}\n")
 )
 
-// EncodeDefinition returns the value to store for a CRD, without a resourceVersion: JSON in v1beta1, as upstream writes it. That
-// version writes the parts that versions share once, so it is never larger than v1. EncodeDefinition does not modify crd.
+// EncodeDefinition returns the value to store for a CRD, without a resourceVersion: JSON in v1beta1, as upstream
+// writes it. That version writes the parts that versions share once, so it is never larger than v1. EncodeDefinition
+// does not modify crd.
 func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, error) {
 	parts, err := NewParts(crd)
 	if err != nil {
@@ -59,7 +60,8 @@ func (p *Parts) Stored() ([]byte, error) {
 	return value, nil
 }
 
-// outlineOf returns the v1 form of a CRD without schemas, defaulted as if it had been decoded. It shares no memory with beta.
+// outlineOf returns the v1 form of a CRD without schemas, defaulted as if it had been decoded. It shares no memory
+// with beta.
 func outlineOf(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	bare := *beta
 	bare.Spec.Validation = nil
@@ -70,7 +72,8 @@ func outlineOf(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomR
 	return defaulted(bare.DeepCopy())
 }
 
-// defaulted returns the v1 form of a CRD that was read from storage. It modifies beta, and the result shares memory with it.
+// defaulted returns the v1 form of a CRD that was read from storage. It modifies beta, and the result shares memory
+// with it.
 func defaulted(beta *v1beta1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	internal, err := internalOfBeta(beta)
 	if err != nil {

@@ -18,9 +18,9 @@ type known struct {
 	definition *apiextensions.CustomResourceDefinition
 }
 
-// recent has the values that this process wrote last, so that it need not decode them when it computes their conditions and gets their
-// events. A key is the address of a value's first byte, because entries keep the slice that was written. Keys keep
-// their values in memory, so an address is not used again. Missing values are decoded.
+// recent has the values that this process wrote last, so that it need not decode them when it computes their
+// conditions and gets their events. A key is the address of a value's first byte, because entries keep the slice that
+// was written. Keys keep their values in memory, so an address is not used again. Missing values are decoded.
 var recent = cache.NewLRUExpireCache(16)
 
 // rememberedFor is longer than a CRD takes to be established.

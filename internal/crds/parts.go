@@ -11,10 +11,11 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// Parts is a CRD to be encoded in more than one version of the API. Its schemas are most of it and the same JSON in all versions,
-// so Parts encodes them once.
+// Parts is a CRD to be encoded in more than one version of the API. Its schemas are most of it and the same JSON in
+// all versions, so Parts encodes them once.
 type Parts struct {
-	// Bare is the CRD with marks (objectjson.Mark) in place of schemas. It shares everything else with the CRD and must not be modified.
+	// Bare is the CRD with marks (objectjson.Mark) in place of schemas. It shares everything else with the CRD and
+	// must not be modified.
 	Bare *apiextensions.CustomResourceDefinition
 	// whole is the CRD itself.
 	whole *apiextensions.CustomResourceDefinition

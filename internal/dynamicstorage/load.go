@@ -83,8 +83,8 @@ func (r *Resource) startLoadLocked() *load {
 	return l
 }
 
-// loseEvents drops the state because the feed has lost events. Watchers end with ErrCompacted, as upstream's do, and the
-// next reader loads the resource again. A load that runs starts again.
+// loseEvents drops the state because the feed has lost events. Watchers end with ErrCompacted, as upstream's do, and
+// the next reader loads the resource again. A load that runs starts again.
 func (r *Resource) loseEvents() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

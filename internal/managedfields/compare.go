@@ -157,7 +157,8 @@ func (c *comparison) compareAtomic(ref smdschema.TypeRef, live, obj any) bool {
 	return c.typeCheck(ref, live, paths{}) && c.typeCheck(ref, obj, paths{}) && c.compareLeaves(live, obj)
 }
 
-// compareLeaves compares values of the same type that have no fields. It leaves an integer that equals a float to the library.
+// compareLeaves compares values of the same type that have no fields. It leaves an integer that equals a float to the
+// library.
 func (c *comparison) compareLeaves(live, obj any) bool {
 	if equalJSON(live, obj) {
 		return true

@@ -25,8 +25,9 @@ func NewForDefinitions(c Config) (Manager, error) {
 	return definitionManager{libraryManager{fields}}, nil
 }
 
-// definitionManager does not show the library the schemas of a new CRD, which are most of it. The versions of a CRD are
-// one field, and a new CRD differs in all its fields from the object before it, so that the schemas do not change the result.
+// definitionManager does not show the library the schemas of a new CRD, which are most of it. The versions of a CRD
+// are one field, and a new CRD differs in all its fields from the object before it, so that the schemas do not change
+// the result.
 type definitionManager struct{ Manager }
 
 func (m definitionManager) Update(ctx context.Context, live, obj runtime.Object, manager string) (runtime.Object, error) {

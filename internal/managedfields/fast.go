@@ -130,7 +130,8 @@ func (m *fastManager) hasKind(obj *unstructured.Unstructured) bool {
 	return obj.Object["apiVersion"] == apiVersion && obj.Object["kind"] == kind
 }
 
-// typedKind returns an object that consists of its kind, with its type. The type may be compiled again between two calls.
+// typedKind returns an object that consists of its kind, with its type. The type may be compiled again between two
+// calls.
 func (m *fastManager) typedKind() (*typed.TypedValue, error) {
 	apiVersion, kind := m.Kind.ToAPIVersionAndKind()
 	return m.Types.ObjectToTyped(&unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}})
@@ -147,8 +148,8 @@ func (m *fastManager) owner(manager string, operation metav1.ManagedFieldsOperat
 	}
 }
 
-// ownersBeforeUpdate returns the owners in obj, as clients may change them, unless the endpoint is a subresource; otherwise those in
-// live. Their entries are not shared with live.
+// ownersBeforeUpdate returns the owners in obj, as clients may change them, unless the endpoint is a subresource;
+// otherwise those in live. Their entries are not shared with live.
 func (m *fastManager) ownersBeforeUpdate(live, obj *unstructured.Unstructured) ([]owner, bool) {
 	old, sent := managedFieldsOf(live.Object), managedFieldsOf(obj.Object)
 	switch {

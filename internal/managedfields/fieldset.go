@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// readOwnedSet returns the set of fields in the fieldsV1 of an entry. It returns false where the library may change the set
-// when it reads it: because it would write it differently, because the type of the objects has changed, or because
-// no manager can own some of its fields.
+// readOwnedSet returns the set of fields in the fieldsV1 of an entry. It returns false where the library may change
+// the set when it reads it: because it would write it differently, because the type of the objects has changed, or
+// because no manager can own some of its fields.
 func readOwnedSet(fields map[string]any, kind *typed.TypedValue) (*fieldpath.Set, bool) {
 	if _, ok := fields[itself]; ok {
 		return nil, false
@@ -42,8 +42,9 @@ func ownsSystemFields(set *fieldpath.Set) bool {
 // itself is the name that stands for the field around it: {"f:a":{".":{},"f:b":{}}} contains a and a.b.
 const itself = "."
 
-// readSet returns the set that is written as fields. It returns false if writeSet would write it differently. Elements are inserted in
-// their order, which is not that of JSON. See docs/upstream.md, "Quadratic inserts into path sets".
+// readSet returns the set that is written as fields. It returns false if writeSet would write it differently.
+// Elements are inserted in their order, which is not that of JSON. See docs/upstream.md, "Quadratic inserts into path
+// sets".
 func readSet(fields map[string]any) (*fieldpath.Set, bool) {
 	type child struct {
 		element fieldpath.PathElement

@@ -15,8 +15,8 @@ type item struct {
 	index   int
 }
 
-// sortedItems returns the items of an associative list in the order of their path elements: those are inserted into a set of
-// paths without moving others. It returns false if an item lacks a key, or has the keys of another item.
+// sortedItems returns the items of an associative list in the order of their path elements: those are inserted into a
+// set of paths without moving others. It returns false if an item lacks a key, or has the keys of another item.
 func (w *walk) sortedItems(t *smdschema.List, values []any) ([]item, bool) {
 	items := make([]item, len(values))
 	for i, v := range values {
@@ -35,8 +35,8 @@ func (w *walk) sortedItems(t *smdschema.List, values []any) ([]item, bool) {
 	return items, true
 }
 
-// itemElement returns the path element of an item: its keys, or the item itself in a set. It returns false unless those are strings,
-// integers or booleans.
+// itemElement returns the path element of an item: its keys, or the item itself in a set. It returns false unless
+// those are strings, integers or booleans.
 func itemElement(t *smdschema.List, v any) (fieldpath.PathElement, bool) {
 	if len(t.Keys) == 0 {
 		return fieldpath.ValueElement(value.NewValueInterface(v)), isKey(v)

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// libraryManager is the Manager of k8s.io/apimachinery. The library cannot be interrupted: ctx is checked only before it is called.
+// libraryManager is the Manager of k8s.io/apimachinery. The library cannot be interrupted: ctx is checked only before
+// it is called.
 type libraryManager struct{ fields *managedfields.FieldManager }
 
 var _ Manager = libraryManager{}

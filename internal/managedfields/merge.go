@@ -6,9 +6,9 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// merge merges an applied configuration into an object, in place, and finds the fields that the configuration owns, changes
-// and adds. It handles configurations that create an object, change values and add fields. A configuration that contains nulls or
-// empty values, or adds, removes or moves items of a list, is left to the library.
+// merge merges an applied configuration into an object, in place, and finds the fields that the configuration owns,
+// changes and adds. It handles configurations that create an object, change values and add fields. A configuration
+// that contains nulls or empty values, or adds, removes or moves items of a list, is left to the library.
 type merge struct {
 	*comparison
 	// owned are the fields of the configuration.

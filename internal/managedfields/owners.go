@@ -23,8 +23,8 @@ type owner struct {
 	changed bool
 }
 
-// readOwners returns the owners in the metadata.managedFields of an object, without their fields. It returns false if there are none,
-// and for entries that the library would not write in the same way.
+// readOwners returns the owners in the metadata.managedFields of an object, without their fields. It returns false if
+// there are none, and for entries that the library would not write in the same way.
 func readOwners(managedFields any) ([]owner, bool) {
 	entries, ok := managedFields.([]any)
 	if !ok || len(entries) == 0 {
@@ -93,8 +93,8 @@ func (o *owner) same(other owner) bool {
 
 func (o *owner) applies() bool { return o.operation == string(metav1.ManagedFieldsOperationApply) }
 
-// readFields reads the fields of owners. It returns false if an owner uses another version of the objects, or if the library
-// has to read its fields.
+// readFields reads the fields of owners. It returns false if an owner uses another version of the objects, or if the
+// library has to read its fields.
 func readFields(owners []owner, kind *typed.TypedValue, apiVersion string) bool {
 	for i := range owners {
 		o := &owners[i]
@@ -109,8 +109,8 @@ func readFields(owners []owner, kind *typed.TypedValue, apiVersion string) bool 
 	return true
 }
 
-// ownersAfterUpdate returns the owners after by has made changes. A manager that modifies or adds a field becomes its only owner. The time
-// of an entry is that of the owner's last change.
+// ownersAfterUpdate returns the owners after by has made changes. A manager that modifies or adds a field becomes its
+// only owner. The time of an entry is that of the owner's last change.
 func ownersAfterUpdate(owners []owner, by owner, c *comparison) []owner {
 	taken := c.modified.Union(&c.added)
 	if i := slices.IndexFunc(owners, by.same); i >= 0 {
@@ -128,8 +128,8 @@ func ownersAfterUpdate(owners []owner, by owner, c *comparison) []owner {
 	return withFields(append(owners, by))
 }
 
-// ownersAfterApply returns the owners after by has applied a configuration. It returns false if the manager no longer applies a field that
-// it owns, and if there are conflicts: the library reports those.
+// ownersAfterApply returns the owners after by has applied a configuration. It returns false if the manager no longer
+// applies a field that it owns, and if there are conflicts: the library reports those.
 func ownersAfterApply(owners []owner, by owner, m *merge, force bool) ([]owner, bool) {
 	i := slices.IndexFunc(owners, by.same)
 	switch {
@@ -175,7 +175,8 @@ func withFields(owners []owner) []owner {
 	return slices.DeleteFunc(owners, func(o owner) bool { return o.fields.Empty() })
 }
 
-// writeOwners sets the managed fields of an object, which must have metadata. It modifies nothing if it returns an error.
+// writeOwners sets the managed fields of an object, which must have metadata. It modifies nothing if it returns an
+// error.
 func writeOwners(obj *unstructured.Unstructured, owners []owner) error {
 	metadata := obj.Object["metadata"].(map[string]any)
 	if len(owners) == 0 {

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/metrics"
 )
 
-// KeepTimestamps returns obj with the times of old's managed fields if obj differs from old only in those: that is not a
-// change. The library decides. It compares managed fields first, which is expensive, so objects that differ otherwise
-// are not passed to it.
+// KeepTimestamps returns obj with the times of old's managed fields if obj differs from old only in those: that is
+// not a change. The library decides. It compares managed fields first, which is expensive, so objects that differ
+// otherwise are not passed to it.
 func KeepTimestamps(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
 	start := time.Now()
 	if fastPaths && differs(obj, old) {

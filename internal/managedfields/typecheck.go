@@ -15,8 +15,8 @@ type paths struct {
 	applied *fieldpath.Set
 }
 
-// typeCheck reports whether a value has a type, and adds paths to the sets in into. An applied value must not contain nulls or
-// empty objects and lists: the library decides what they mean.
+// typeCheck reports whether a value has a type, and adds paths to the sets in into. An applied value must not contain
+// nulls or empty objects and lists: the library decides what they mean.
 func (w *walk) typeCheck(ref smdschema.TypeRef, value any, into paths) bool {
 	atom, ok := w.schema.Resolve(ref)
 	if !ok || !w.visit() {

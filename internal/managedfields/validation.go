@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ForValidation returns the metadata of an object for validation. The validation of managed fields does not look at fieldsV1, and to decode
-// it is most of the work of GetManagedFields on an unstructured object.
+// ForValidation returns the metadata of an object for validation. The validation of managed fields does not look at
+// fieldsV1, and to decode it is most of the work of GetManagedFields on an unstructured object.
 func ForValidation(m metav1.Object) metav1.Object {
 	if obj, ok := m.(*unstructured.Unstructured); ok && fastPaths {
 		return withoutSets{obj}

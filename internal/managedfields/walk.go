@@ -11,8 +11,8 @@ import (
 
 // walk visits values of objects together with their types, and knows the path to the current value.
 //
-// Methods of a walk, and of the types that embed it, that return a bool return false when the walk has to be given up: the library
-// must decide, because the values are unusual or wrong, or ctx is done.
+// Methods of a walk, and of the types that embed it, that return a bool return false when the walk has to be given
+// up: the library must decide, because the values are unusual or wrong, or ctx is done.
 type walk struct {
 	ctx    context.Context
 	visits int
@@ -77,8 +77,8 @@ func associative(t *smdschema.List) bool {
 	return t != nil && t.ElementRelationship == smdschema.Associative
 }
 
-// sortedNames returns the names of the members of two objects. Paths that are made in this order are inserted into a set without
-// moving others. See docs/upstream.md, "Quadratic inserts into path sets".
+// sortedNames returns the names of the members of two objects. Paths that are made in this order are inserted into a
+// set without moving others. See docs/upstream.md, "Quadratic inserts into path sets".
 func sortedNames(a, b map[string]any) []string {
 	names := make([]string, 0, max(len(a), len(b)))
 	for name := range a {

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// encoder writes what JSON is decoded into (maps, slices, strings, integers, booleans, nil) as encoding/json does, byte for
-// byte. It leaves floats, strings that need an unusual escape and other types to the library.
+// encoder writes what JSON is decoded into (maps, slices, strings, integers, booleans, nil) as encoding/json does,
+// byte for byte. It leaves floats, strings that need an unusual escape and other types to the library.
 type encoder struct {
 	out []byte
 	// names is a stack of the names of the members of every object that is being written.
@@ -157,8 +157,9 @@ func (e *encoder) other(value any) error {
 	return nil
 }
 
-// quotesIn counts the characters of a string that JSON escapes with a backslash alone; the keys of lists in managed fields have
-// many. usual is false if text has other characters that need an escape, or any that is not ASCII, which may be invalid.
+// quotesIn counts the characters of a string that JSON escapes with a backslash alone; the keys of lists in managed
+// fields have many. usual is false if text has other characters that need an escape, or any that is not ASCII, which
+// may be invalid.
 func quotesIn(text string) (quotes int, usual bool) {
 	for i := range len(text) {
 		switch c := text[i]; {

@@ -5,9 +5,10 @@ import "errors"
 // ErrNoMetadata says that an object has no metadata beside which a resourceVersion could stand.
 var ErrNoMetadata = errors.New("object has no metadata")
 
-// MarshalObject returns the JSON of an object without its resourceVersion and selfLink, followed by a newline as upstream
-// stores it. The member resourceVersion and a comma belong at offset at: where the sorted names put it, or first if the
-// metadata has no uid, because then no other member is sure to follow it. MarshalObject does not modify obj.
+// MarshalObject returns the JSON of an object without its resourceVersion and selfLink, followed by a newline as
+// upstream stores it. The member resourceVersion and a comma belong at offset at: where the sorted names put it, or
+// first if the metadata has no uid, because then no other member is sure to follow it. MarshalObject does not modify
+// obj.
 func MarshalObject(obj map[string]any) (value []byte, at int, err error) {
 	metadata, ok := obj["metadata"].(map[string]any)
 	if !ok {

@@ -18,10 +18,12 @@ type Template struct {
 // Each process draws the mark anew, so that no client can send it.
 var markPrefix = "hole-" + string(uuid.NewUUID()) + "-"
 
-// Mark returns the string that stands for value n in JSON that becomes a template. It has only letters, digits and hyphens.
+// Mark returns the string that stands for value n in JSON that becomes a template. It has only letters, digits and
+// hyphens.
 func Mark(n int) string { return markPrefix + strconv.Itoa(n) + "-" }
 
-// NewTemplate returns the template of encoded JSON. A hole is a mark together with before and after, which surround every mark.
+// NewTemplate returns the template of encoded JSON. A hole is a mark together with before and after, which surround
+// every mark.
 func NewTemplate(encoded []byte, before, after string) *Template {
 	t := &Template{}
 	begin, end := []byte(before+markPrefix), []byte("-"+after)

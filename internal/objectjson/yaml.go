@@ -9,9 +9,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// UnmarshalYAML decodes a YAML document that is a JSON object, if YAML and JSON agree on its meaning and it has no duplicate
-// fields. Otherwise ok is false, and the caller parses it as YAML. Patches of server-side apply are YAML but almost all clients send
-// JSON; the YAML parser, which runs twice to find duplicate fields, takes a third of the work of an apply.
+// UnmarshalYAML decodes a YAML document that is a JSON object, if YAML and JSON agree on its meaning and it has no
+// duplicate fields. Otherwise ok is false, and the caller parses it as YAML. Patches of server-side apply are YAML
+// but almost all clients send JSON; the YAML parser, which runs twice to find duplicate fields, takes a third of the
+// work of an apply.
 func UnmarshalYAML(body []byte) (obj map[string]any, ok bool) {
 	if !agrees(body) {
 		return nil, false
@@ -29,9 +30,9 @@ const (
 	maxPlainDepth = 1000
 )
 
-// agrees says whether JSON and YAML agree on the meaning of a body, provided that it is JSON. It returns false for all
-// doubtful cases: numbers other than short integers (YAML reads 1.0 as an integer), characters that YAML refuses or takes for line
-// breaks, escapes that it does not know, tabs, line breaks, long keys and merge keys.
+// agrees says whether JSON and YAML agree on the meaning of a body, provided that it is JSON. It returns false for
+// all doubtful cases: numbers other than short integers (YAML reads 1.0 as an integer), characters that YAML refuses
+// or takes for line breaks, escapes that it does not know, tabs, line breaks, long keys and merge keys.
 func agrees(body []byte) bool {
 	if n := len(body); n > 0 && body[n-1] == '\n' {
 		body = body[:n-1]

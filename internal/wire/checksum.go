@@ -2,9 +2,9 @@ package wire
 
 import "hash/crc32"
 
-// checksum is the CRC-32 of a text with its length. The checksum of two texts, one after the other, follows from theirs: join
-// multiplies the sum of the first by x^(8n), for the n bytes of the second, as polynomials over GF(2) modulo the polynomial of crc32.IEEE,
-// and adds the sum of the second. zlib calls this crc32_combine.
+// checksum is the CRC-32 of a text with its length. The checksum of two texts, one after the other, follows from
+// theirs: join multiplies the sum of the first by x^(8n), for the n bytes of the second, as polynomials over GF(2)
+// modulo the polynomial of crc32.IEEE, and adds the sum of the second. zlib calls this crc32_combine.
 type checksum struct {
 	crc uint32
 	// length is modulo 2^32, as in a gzip trailer.

@@ -59,8 +59,8 @@ type deflater struct {
 	text []byte
 }
 
-// Level 1 of this compressor makes lists smaller than compress/flate does, in half the time. Higher levels take a fifth off
-// the size for two to three times the work.
+// Level 1 of this compressor makes lists smaller than compress/flate does, in half the time. Higher levels take a
+// fifth off the size for two to three times the work.
 var deflaters, thoroughDeflaters = newDeflaters(flate.BestSpeed), newDeflaters(5)
 
 func newDeflaters(level int) *sync.Pool {

@@ -1,6 +1,6 @@
-// Package wire handles requests and responses as bytes: objects with their resourceVersion inserted, lists written item by item, watch
-// frames, indentation, compression and the bounded reading of bodies. It does not decode objects.
+// Package wire handles requests and responses as bytes: objects with their resourceVersion inserted, lists written
+// item by item, watch frames, indentation, compression and the bounded reading of bodies. It does not decode objects.
 //
-// Begin with object.go. list.go and event.go put objects into lists and watch frames, response.go sends bodies, gzip.go sends
-// compressed ones, some of whose texts were compressed in advance (deflated.go).
+// Begin with object.go. list.go and event.go put objects into lists and watch frames, response.go sends bodies,
+// gzip.go sends compressed ones, some of whose texts were compressed in advance (deflated.go).
 package wire

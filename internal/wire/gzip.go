@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Gzip writes one gzip member (RFC 1952) of texts that are compressed one by one, some of them in advance. Its memory does not grow with
-// the number of bytes, and it holds no compressor while a slow client is written to.
+// Gzip writes one gzip member (RFC 1952) of texts that are compressed one by one, some of them in advance. Its memory
+// does not grow with the number of bytes, and it holds no compressor while a slow client is written to.
 type Gzip struct {
 	w   *bufio.Writer
 	sum checksum

@@ -15,7 +15,8 @@ type List struct {
 	Continue         string
 	// RemainingItemCount is nil when it is not known.
 	RemainingItemCount *int64
-	// Typed writes the list as encoding/json writes a Go type: metadata before the items, and no kind and apiVersion in the items.
+	// Typed writes the list as encoding/json writes a Go type: metadata before the items, and no kind and apiVersion
+	// in the items.
 	Typed bool
 	// ItemKind is the kind of the items of a typed list.
 	ItemKind string
@@ -23,8 +24,8 @@ type List struct {
 	Pretty bool
 }
 
-// pieceSize is the number of bytes of a list that are written at once. Larger pieces are not measurably faster over TLS and
-// HTTP/2, and each slow reader holds one.
+// pieceSize is the number of bytes of a list that are written at once. Larger pieces are not measurably faster over
+// TLS and HTTP/2, and each slow reader holds one.
 const pieceSize = 32 << 10
 
 // maxPooledPiece keeps buffers that very large objects have grown from being held for small ones.

@@ -34,8 +34,8 @@ type typedMetadata struct {
 	RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
 }
 
-// around returns the texts before and after the items: what encoding/json writes of an empty list, cut inside the brackets. The compact
-// form ends with a newline, the indented one does not.
+// around returns the texts before and after the items: what encoding/json writes of an empty list, cut inside the
+// brackets. The compact form ends with a newline, the indented one does not.
 func (l List) around() (head, tail []byte) {
 	var list any = untypedList{APIVersion: l.APIVersion, Kind: l.Kind, Items: []struct{}{}, Metadata: untypedMetadata{
 		Continue: l.Continue, RemainingItemCount: l.RemainingItemCount, ResourceVersion: l.ResourceVersion,

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Object is an object as it is served: JSON without the resourceVersion, which belongs at offset At (objectjson.MarshalObject).
-// The bytes are shared and must not be modified.
+// Object is an object as it is served: JSON without the resourceVersion, which belongs at offset At
+// (objectjson.MarshalObject). The bytes are shared and must not be modified.
 type Object struct {
 	JSON     []byte
 	At       int
@@ -37,8 +37,8 @@ func (o Object) appendWithout(dst, cut []byte) []byte {
 	return append(dst, tail...)
 }
 
-// Encode appends the response body that has this object alone: with a newline, or indented and without one, as runtime's
-// JSON encoders write it.
+// Encode appends the response body that has this object alone: with a newline, or indented and without one, as
+// runtime's JSON encoders write it.
 func (o Object) Encode(dst []byte, pretty bool) ([]byte, error) {
 	start := len(dst)
 	dst = o.Append(dst)

@@ -24,8 +24,8 @@ func WriteHeader(w http.ResponseWriter, code int, contentType string) {
 	w.WriteHeader(code)
 }
 
-// WriteGzip sends a response and compresses the body that write writes. After an error of write the body has no end, so that no
-// client takes it for complete.
+// WriteGzip sends a response and compresses the body that write writes. After an error of write the body has no end,
+// so that no client takes it for complete.
 func WriteGzip(w http.ResponseWriter, code int, contentType string, write func(*Gzip) error) error {
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Add("Vary", "Accept-Encoding")

@@ -119,7 +119,8 @@ func encodeSplicedDefinition(crd *apiextensionsv1.CustomResourceDefinition) (val
 	}
 	before := []byte(`"metadata":{`)
 	if crd.UID != "" && !crd.CreationTimestamp.IsZero() {
-		// The creationTimestamp or the generation follows the uid. A name before it cannot contain its quotes unescaped.
+		// The creationTimestamp or the generation follows the uid. A name before it cannot contain its quotes
+		// unescaped.
 		if before, err = json.Marshal(crd.UID); err != nil {
 			return nil, 0, err
 		}

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// MarkForDeletion changes a CRD on its first DELETE. The CRD gets the finalizer that it keeps until its instances are deleted, and
-// the condition Terminating (C4). MarkForDeletion returns false for a CRD that is marked already.
+// MarkForDeletion changes a CRD on its first DELETE. The CRD gets the finalizer that it keeps until its instances are
+// deleted, and the condition Terminating (C4). MarkForDeletion returns false for a CRD that is marked already.
 func MarkForDeletion(obj runtime.Object) bool {
 	crd := obj.(*apiextensions.CustomResourceDefinition)
 	if !crd.DeletionTimestamp.IsZero() {

@@ -27,8 +27,8 @@ type rules interface {
 	GetResetFields() managedfields.ResetFields
 }
 
-// Strategy is upstream's strategy for CRDs (C1-C3). It refuses selectable fields of schemas that are not structural, on which
-// upstream's panics. See docs/upstream.md, "Panic on selectableFields without a structural schema".
+// Strategy is upstream's strategy for CRDs (C1-C3). It refuses selectable fields of schemas that are not structural,
+// on which upstream's panics. See docs/upstream.md, "Panic on selectableFields without a structural schema".
 type Strategy struct{ rules }
 
 // NewStrategy returns the strategy of the main resource.
@@ -86,8 +86,8 @@ func (s StatusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.O
 // GetResetFields returns the fields that a write of the status does not change.
 func (s StatusStrategy) GetResetFields() managedfields.ResetFields { return s.status.GetResetFields() }
 
-// withoutUnfoundedFields returns crd without the selectable fields of schemas that are not structural, and an error with upstream's
-// text for each such schema. It returns crd itself if there are none.
+// withoutUnfoundedFields returns crd without the selectable fields of schemas that are not structural, and an error
+// with upstream's text for each such schema. It returns crd itself if there are none.
 func withoutUnfoundedFields(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, field.ErrorList) {
 	errs := field.ErrorList{}
 	stripped := *crd
@@ -109,7 +109,8 @@ func withoutUnfoundedFields(crd *apiextensions.CustomResourceDefinition) (*apiex
 	return &stripped, errs
 }
 
-// structureError returns why fields cannot be looked up in a schema. It returns nil if there are no fields or no schema.
+// structureError returns why fields cannot be looked up in a schema. It returns nil if there are no fields or no
+// schema.
 func structureError(fields []apiextensions.SelectableField, schema *apiextensions.CustomResourceValidation) error {
 	if len(fields) == 0 || schema == nil {
 		return nil

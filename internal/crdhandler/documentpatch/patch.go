@@ -18,8 +18,8 @@ const (
 	maxOperations = 10000
 	// maxCopies is how many bytes the copy operations of a JSON patch may add up to.
 	maxCopies = 3 << 20
-	// bytesBetweenChecks is how many bytes, of operations multiplied by documents, are processed between two looks at the
-	// context: about a second of work.
+	// bytesBetweenChecks is how many bytes, of operations multiplied by documents, are processed between two looks at
+	// the context: about a second of work.
 	bytesBetweenChecks = 256 << 20
 	// maxGrowth is how many times larger a text may become by the library's escapes.
 	maxGrowth = 6
@@ -52,8 +52,8 @@ func Unprocessable(err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }
 
-// Apply returns the patched document, and the fields that strict decoding has found in the patch. The error is an API error or
-// that of the context.
+// Apply returns the patched document, and the fields that strict decoding has found in the patch. The error is an API
+// error or that of the context.
 func (p Patch) Apply(ctx context.Context, document []byte) (patched []byte, found []error, err error) {
 	defer func() {
 		// See docs/upstream.md, "Panics of json-patch": it panics on a test operation without a value, for instance.
@@ -108,8 +108,8 @@ func (p Patch) applyOperations(ctx context.Context, document []byte) (patched []
 	return patched, found, nil
 }
 
-// applyInBatches applies operations and looks at the context between batches of them. Each operation may copy a list: 10,000 of
-// them on a list of a million items take minutes.
+// applyInBatches applies operations and looks at the context between batches of them. Each operation may copy a list:
+// 10,000 of them on a list of a million items take minutes.
 func (p Patch) applyInBatches(ctx context.Context, operations jsonpatch.Patch, document []byte) (patched []byte, err error) {
 	size := len(document) + len(p.Body)
 	for patched = document; ; {

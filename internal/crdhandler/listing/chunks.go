@@ -9,12 +9,12 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// Chunks keeps lists compressed, in chunks of neighbouring objects, for clients that list the same objects again. The end
-// of a chunk depends on its objects alone (chunkLength), so a changed, inserted or deleted object costs the compression of
-// its own chunk and of no other.
+// Chunks keeps lists compressed, in chunks of neighbouring objects, for clients that list the same objects again. The
+// end of a chunk depends on its objects alone (chunkLength), so a changed, inserted or deleted object costs the
+// compression of its own chunk and of no other.
 //
-// There is one for each version of a resource. It keeps no object alive: a chunk is dropped when its first object is collected,
-// or when another chunk begins with that object. The zero value is ready for use.
+// There is one for each version of a resource. It keeps no object alive: a chunk is dropped when its first object is
+// collected, or when another chunk begins with that object. The zero value is ready for use.
 type Chunks struct {
 	// mu guards the fields below, and charged of each chunk.
 	mu sync.Mutex

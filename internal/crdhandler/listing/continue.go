@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// continueToken says where the next page of a list begins. It is encoded as upstream does it, so that a client can change
-// servers in the middle of a list.
+// continueToken says where the next page of a list begins. It is encoded as upstream does it, so that a client can
+// change servers in the middle of a list.
 type continueToken struct {
 	Version string `json:"v"`
 	// Revision is the one of the first page, or latestRevision.

@@ -1,8 +1,8 @@
-// Package listing reads lists: all selected objects of a resource, or a page of them, and writes them as JSON, compressed
-// if the client accepts that.
+// Package listing reads lists: all selected objects of a resource, or a page of them, and writes them as JSON,
+// compressed if the client accepts that.
 //
-// Begin at query.go, which defines the page to read; reader.go reads a Page and continue.go has the token of the next one.
-// write.go writes a page, with the chunks that chunks.go keeps compressed.
+// Begin at query.go, which defines the page to read; reader.go reads a Page and continue.go has the token of the next
+// one. write.go writes a page, with the chunks that chunks.go keeps compressed.
 package listing
 
 import (

@@ -121,7 +121,8 @@ func (r *reader) batchSize() int {
 	return int(min(max(r.limit, minSelectBatch), 1<<30))
 }
 
-// matchesPerCheck is the number of objects matched between two checks of the context: a selector may have 100,000 terms.
+// matchesPerCheck is the number of objects matched between two checks of the context: a selector may have 100,000
+// terms.
 const matchesPerCheck = 64
 
 // selectBatch adds the selected objects of the batch to the page, and empties the batch.

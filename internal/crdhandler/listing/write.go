@@ -53,8 +53,8 @@ func (p *Page) writeChunks(w *wire.Gzip, list wire.List, chunks *Chunks) error {
 
 var comma = []byte{','}
 
-// firstChunk returns the text of the page's first chunk, and the number of objects in it. A chunk that the end of the page
-// cuts short is not cached.
+// firstChunk returns the text of the page's first chunk, and the number of objects in it. A chunk that the end of the
+// page cuts short is not cached.
 func (p *Page) firstChunk(list wire.List, chunks *Chunks) (wire.Deflated, int) {
 	kept := chunks.find(p.Entries)
 	if kept == nil {
@@ -75,8 +75,9 @@ const chunkSize = 64 << 10
 // chunkSeed is random, so that no choice of names makes chunks long or short.
 var chunkSeed = maphash.MakeSeed()
 
-// chunkLength returns the number of objects in the page's first chunk. The hash of an object's key decides whether a chunk
-// ends after it, with the probability of its size by chunkSize: inserting or deleting an object moves no other boundary.
+// chunkLength returns the number of objects in the page's first chunk. The hash of an object's key decides whether a
+// chunk ends after it, with the probability of its size by chunkSize: inserting or deleting an object moves no other
+// boundary.
 func (p *Page) chunkLength() int {
 	const whole = 1 << 32
 	for n, entry := range p.Entries {

@@ -1,8 +1,8 @@
 // Package printing negotiates the format of a response and transforms objects into it: Tables of printed columns,
 // PartialObjectMetadata, or the objects themselves.
 //
-// Begin at endpoint.go, which says which formats an endpoint has; printer.go transforms objects for one request, table.go
-// into Tables and metadata.go into metadata.
+// Begin at endpoint.go, which says which formats an endpoint has; printer.go transforms objects for one request,
+// table.go into Tables and metadata.go into metadata.
 package printing
 
 import (

@@ -50,8 +50,8 @@ func (p Printer) Object(ctx context.Context, obj runtime.Object) (runtime.Object
 	return nil, negotiation.NewNotAcceptableError(accepted)
 }
 
-// Page returns the object to encode for a page. decode returns a page as a list of objects; metadata is made without it,
-// and a Table in several steps.
+// Page returns the object to encode for a page. decode returns a page as a list of objects; metadata is made without
+// it, and a Table in several steps.
 func (p Printer) Page(ctx context.Context, page *listing.Page, decode func(*listing.Page) (runtime.Object, error)) (runtime.Object, error) {
 	if p.target != nil {
 		switch p.target.Kind {

@@ -31,11 +31,12 @@ func (p Printer) table(ctx context.Context, obj runtime.Object) (*metav1.Table, 
 	return table, nil
 }
 
-// tableChunk is the number of objects that tableOfPage decodes at a time: a decoded object takes several times the memory
-// of its JSON.
+// tableChunk is the number of objects that tableOfPage decodes at a time: a decoded object takes several times the
+// memory of its JSON.
 const tableChunk = 200
 
-// tableOfPage returns a page as a Table. It holds no more than one chunk of decoded objects, unless the rows carry them.
+// tableOfPage returns a page as a Table. It holds no more than one chunk of decoded objects, unless the rows carry
+// them.
 func (p Printer) tableOfPage(ctx context.Context, page *listing.Page, decode func(*listing.Page) (runtime.Object, error)) (runtime.Object, error) {
 	var table *metav1.Table
 	for start := 0; table == nil || start < len(page.Entries); start += tableChunk {

@@ -28,8 +28,8 @@ func NotOlderThan(revision int64) dynamicstorage.ReadAt {
 	return dynamicstorage.ReadAt{Mode: dynamicstorage.NotOlderThan, Revision: revision}
 }
 
-// ParseResourceVersion parses the resourceVersion of a request; "" is 0. The error has upstream's text and no API reason:
-// GET and watch answer it with 500, list with 400.
+// ParseResourceVersion parses the resourceVersion of a request; "" is 0. The error has upstream's text and no API
+// reason: GET and watch answer it with 500, list with 400.
 func ParseResourceVersion(resourceVersion string) (int64, error) {
 	if resourceVersion == "" || resourceVersion == "0" {
 		return 0, nil

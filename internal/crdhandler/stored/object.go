@@ -1,5 +1,5 @@
-// Package stored says what the handlers know of a stored object: its key, the bytes that a version serves of it, and the
-// error of one that cannot be read.
+// Package stored says what the handlers know of a stored object: its key, the bytes that a version serves of it, and
+// the error of one that cannot be read.
 //
 // Begin at object.go; corrupt.go has the errors.
 package stored

@@ -27,8 +27,8 @@ type bookmarkTimer struct {
 	timer   clock.Timer
 }
 
-// context returns a context for waiting: ctx, ended when the next bookmark is due (H4). If it ends while events are sent,
-// it ends the next wait.
+// context returns a context for waiting: ctx, ended when the next bookmark is due (H4). If it ends while events are
+// sent, it ends the next wait.
 func (t *bookmarkTimer) context(ctx context.Context) context.Context {
 	if t.current != nil {
 		return t.current

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Shutdown is the server's shutdown signal as a context. One goroutine waits for the signal on behalf of all watches: one
-// for each would take as much memory as all else of an idle watch. The zero value is ready for use; a nil Shutdown never
-// ends.
+// Shutdown is the server's shutdown signal as a context. One goroutine waits for the signal on behalf of all watches:
+// one for each would take as much memory as all else of an idle watch. The zero value is ready for use; a nil
+// Shutdown never ends.
 type Shutdown struct {
 	// start guards ended: the first watch sets it.
 	start sync.Once

@@ -1,8 +1,10 @@
-// Package watch serves one watch of a resource: its events, its bookmarks, and the stream that takes them to the client.
+// Package watch serves one watch of a resource: its events, its bookmarks, and the stream that takes them to the
+// client.
 //
-// Begin at watch.go: Serve prepares a session and runs it over a response body (stream.go) or a websocket (websocket.go).
-// session.go has the life of a watch, events.go chooses what the client sees of a change, encoder.go encodes it, and
-// bookmarks.go says when bookmarks are due. The events come from a Watcher of internal/dynamicstorage.
+// Begin at watch.go: Serve prepares a session and runs it over a response body (stream.go) or a websocket
+// (websocket.go). session.go has the life of a watch, events.go chooses what the client sees of a change, encoder.go
+// encodes it, and bookmarks.go says when bookmarks are due. The events come from a Watcher of
+// internal/dynamicstorage.
 package watch
 
 import (
@@ -86,8 +88,8 @@ func Serve(w http.ResponseWriter, req *http.Request, c Config) error {
 	return s.serveBody(ctx, w, req)
 }
 
-// timeout returns how long the watch may last; 0 means without end. If the client does not set it, it is random, so that
-// not all clients reconnect at once (H4).
+// timeout returns how long the watch may last; 0 means without end. If the client does not set it, it is random, so
+// that not all clients reconnect at once (H4).
 func (c *Config) timeout() time.Duration {
 	if c.Options.TimeoutSeconds != nil && *c.Options.TimeoutSeconds != 0 {
 		return time.Duration(*c.Options.TimeoutSeconds) * time.Second
