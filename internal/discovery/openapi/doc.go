@@ -1,12 +1,11 @@
-// Package openapi makes the OpenAPI descriptions of resources, in version 2 and version 3 of OpenAPI.
+// Package openapi describes resources in OpenAPI version 2 and version 3.
 //
-// A document has sections, one for each CRD (in version 2) or for each CRD in one of its versions (in version 3), and a static part
-// with the definitions that all sections refer to. A section depends on its CRD alone, so a change to a CRD changes one
-// section, and a document is written section by section. Sections say, down to the names of operations and definitions, what
-// apiextensions-apiserver's OpenAPI builder says; tests compare the two. That builder, and the handlers of kube-openapi that serve its
-// documents, are not used because they build and merge whole documents: for 2,065 CRDs that takes 17 s and gigabytes.
+// A document consists of a static part and of sections: one section for each CRD in version 2, one for each CRD and version
+// in version 3. A section depends on its CRD alone, so a change to a CRD changes one section. Sections equal the output of
+// apiextensions-apiserver's OpenAPI builder; tests compare the two. The builder itself does not run for each CRD, because it
+// builds whole documents: for 2,065 CRDs that takes 17 s and gigabytes. It runs once for a sample resource of each shape, and
+// its output becomes a template for all resources of that shape.
 //
-// Begin with section.go. operation.go has the operations of a resource, paths2.go and paths3.go describe them in the two
-// versions, and template.go does so once for all resources that differ in names only; schema.go turns a structural schema into a
-// definition; static.go has what does not come from CRDs.
+// Begin with section.go. template.go fills templates from the builder, resource.go has the names that go into them, schema.go
+// turns a structural schema into a definition, and static.go has the documents that do not depend on CRDs.
 package openapi

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 	"k8s.io/kube-openapi/pkg/handler"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crds"
 )
+
+// forTests has the static parts of documents.
+var forTests = NewStatic("")
 
 // definitions are CRDs that together use every branch of the package.
 var definitions = map[string]string{
@@ -168,27 +172,33 @@ func TestV3EqualsUpstream(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, v := range crd.Spec.Versions {
-				want, err := builder.BuildOpenAPIV3(crd.DeepCopy(), v.Name, builder.Options{IncludeSelectableFields: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				section, err := V3(internal, v.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				document, err := NewStatic("").V3(section.Scale)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := join(document, section)
-				wanted, gotten := plain(t, want), plain(t, got)
-				compareMembers(t, "paths", wanted, gotten)
-				compareMembers(t, "schemas", wanted["components"].(map[string]any), gotten["components"].(map[string]any))
-				if !reflect.DeepEqual(wanted, gotten) {
-					t.Errorf("%s: the documents differ", v.Name)
-				}
+				compareV3(t, crd, internal, v.Name)
 			}
 		})
+	}
+}
+
+// compareV3 compares the document of a CRD in one version.
+func compareV3(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, internal *apiextensions.CustomResourceDefinition, version string) {
+	t.Helper()
+	want, err := builder.BuildOpenAPIV3(crd.DeepCopy(), version, builder.Options{IncludeSelectableFields: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	section, err := V3(internal, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := forTests.V3(section.Scale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := join(document, section)
+	wanted, gotten := plain(t, want), plain(t, got)
+	compareMembers(t, "paths", wanted, gotten)
+	compareMembers(t, "schemas", wanted["components"].(map[string]any), gotten["components"].(map[string]any))
+	if !reflect.DeepEqual(wanted, gotten) {
+		t.Errorf("%s: the documents differ", version)
 	}
 }
 
@@ -199,11 +209,6 @@ func join(d *Document, s *Section) []byte {
 
 func TestV2EqualsUpstream(t *testing.T) {
 	t.Parallel()
-	document, err := NewStatic("").V2()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := plain(t, document.bytes())
 	for name, text := range definitions {
 		t.Run(name, func(t *testing.T) {
 			crd := parse(t, text)
@@ -211,26 +216,36 @@ func TestV2EqualsUpstream(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			section, err := V2(internal)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := plain(t, document.wrap(section))
-			for _, v := range crd.Spec.Versions {
-				if !v.Served {
-					continue
-				}
-				swagger, err := builder.BuildOpenAPIV2(crd.DeepCopy(), v.Name, builder.Options{V2: true, IncludeSelectableFields: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
-				want := plain(t, swagger)
-				compareMembers(t, "paths", want, got)
-				compareMembers(t, "parameters", want, all)
-				compareMembers(t, "definitions", want, got, all)
-			}
+			compareV2(t, crd, internal)
 		})
+	}
+}
+
+// compareV2 compares the section of a CRD with the documents of its served versions.
+func compareV2(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, internal *apiextensions.CustomResourceDefinition) {
+	t.Helper()
+	document, err := forTests.V2()
+	if err != nil {
+		t.Fatal(err)
+	}
+	section, err := V2(internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, all := plain(t, document.wrap(section)), plain(t, document.bytes())
+	for _, v := range crd.Spec.Versions {
+		if !v.Served {
+			continue
+		}
+		swagger, err := builder.BuildOpenAPIV2(crd.DeepCopy(), v.Name, builder.Options{V2: true, IncludeSelectableFields: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
+		want := plain(t, swagger)
+		compareMembers(t, "paths", want, got)
+		compareMembers(t, "parameters", want, all)
+		compareMembers(t, "definitions", want, got, all)
 	}
 }
 

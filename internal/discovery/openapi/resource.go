@@ -1,48 +1,35 @@
 package openapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
 )
 
-// resource has what the operations on a resource depend on.
+// resource is a CRD in one of its versions.
 type resource struct {
+	shape
 	group, version, plural string
 	kind, listKind         string
-	namespaced             bool
-	status, scale          bool
-	// object and list are the names of the definitions of kind and listKind.
-	object, list string
-	// builtin says that upstream describes the operations as those of a compiled-in resource.
-	builtin bool
-	// produces are the media types of all responses, streams further ones of watches.
-	produces, streams []string
-	patches           []string
+	// fields is the extension x-kubernetes-selectable-fields.
+	fields []any
 }
 
-// Media types of responses and patches of custom resources.
-var (
-	customProduces = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML}
-	customPatches  = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyPatchType)}
-)
+// shape is the part of a resource, besides its names, that its paths depend on.
+type shape struct {
+	namespaced, status, scale, selectable bool
+}
 
 // newResource returns a CRD in one of its versions as a resource.
 func newResource(crd *apiextensions.CustomResourceDefinition, version string) (*resource, error) {
 	names := &crd.Spec.Names
-	r := &resource{
-		group: crd.Spec.Group, version: version, plural: names.Plural,
-		kind: names.Kind, listKind: names.ListKind,
-		namespaced: crd.Spec.Scope == apiextensions.NamespaceScoped,
-		produces:   customProduces, patches: customPatches,
-	}
-	r.object = definitionName(r.group, version, r.kind)
-	r.list = definitionName(r.group, version, r.listKind)
+	r := &resource{group: crd.Spec.Group, version: version, plural: names.Plural, kind: names.Kind, listKind: names.ListKind}
+	r.namespaced = crd.Spec.Scope == apiextensions.NamespaceScoped
 	subresources, err := apiextensions.GetSubresourcesForVersion(crd, version)
 	if err != nil {
 		return nil, fmt.Errorf("describing CustomResourceDefinition %s: %w", crd.Name, err)
@@ -50,14 +37,59 @@ func newResource(crd *apiextensions.CustomResourceDefinition, version string) (*
 	if subresources != nil {
 		r.status, r.scale = subresources.Status != nil, subresources.Scale != nil
 	}
+	for _, field := range selectableFields(crd, version) {
+		r.fields = append(r.fields, map[string]any{"fieldPath": strings.TrimPrefix(field.JSONPath, ".")})
+	}
+	r.selectable = len(r.fields) > 0
 	return r, nil
 }
 
-// definitionName returns the name of the definition of a custom kind, with the group reversed as in a Java package.
-func definitionName(group, version, kind string) string {
-	parts := strings.Split(group, ".")
-	slices.Reverse(parts)
-	return strings.Join(append(parts, version, kind), ".")
+// selectableFields returns the fields of a version, or those that all versions share.
+func selectableFields(crd *apiextensions.CustomResourceDefinition, version string) []apiextensions.SelectableField {
+	for n := range crd.Spec.Versions {
+		if v := &crd.Spec.Versions[n]; v.Name == version && len(v.SelectableFields) > 0 {
+			return v.SelectableFields
+		}
+	}
+	return crd.Spec.SelectableFields
+}
+
+// definitionName returns the name of the definition of a kind of the resource.
+func (r *resource) definitionName(kind string) string {
+	return reversed(r.group) + "." + r.version + "." + kind
+}
+
+// reversed returns a group in the order of a Java package.
+func reversed(group string) string {
+	labels := strings.Split(group, ".")
+	slices.Reverse(labels)
+	return strings.Join(labels, ".")
+}
+
+// forms returns every form in which the names of the resource occur in the builder's output, encoded as in JSON. The order of
+// forms is the same for all resources: form n of the sample marks the places of form n of a resource.
+func (r *resource) forms() ([][]byte, error) {
+	fields, err := json.Marshal(r.fields)
+	if err != nil {
+		return nil, fmt.Errorf("encoding OpenAPI: %w", err)
+	}
+	forms := [][]byte{fields}
+	group, id := strings.TrimSuffix(r.group, ".k8s.io"), openapi.ToValidOperationID
+	for _, form := range []string{
+		article(r.kind) + r.kind,
+		r.group, reversed(r.group), id(group, false), id(group, true),
+		r.version, id(r.version, false), id(r.version, true),
+		r.plural,
+		r.kind, id(r.kind, false), id(r.kind, true),
+		r.listKind,
+	} {
+		quoted, err := json.Marshal(form)
+		if err != nil {
+			return nil, fmt.Errorf("encoding OpenAPI: %w", err)
+		}
+		forms = append(forms, quoted[1:len(quoted)-1])
+	}
+	return forms, nil
 }
 
 // article returns the text between a verb and a kind.

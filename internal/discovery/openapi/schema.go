@@ -3,64 +3,14 @@ package openapi
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
-	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	builderutil "k8s.io/kube-openapi/pkg/builder3/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
-
-var (
-	objectMetaDescription = metav1beta1.PartialObjectMetadata{}.SwaggerDoc()["metadata"]
-	listMetaDescription   = metav1beta1.PartialObjectMetadataList{}.SwaggerDoc()["metadata"]
-)
-
-// Descriptions of apiVersion and kind in embedded objects.
-const (
-	embeddedAPIVersion = "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
-	embeddedKind       = "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
-)
-
-// definitions returns the definitions of the kind and its list, by name.
-func (r *resource) definitions(crd *apiextensions.CustomResourceDefinition, v *openAPIVersion) (spec.Definitions, error) {
-	structural, err := structuralOf(crd, r.version)
-	if err != nil {
-		return nil, fmt.Errorf("describing CustomResourceDefinition %s: %w", crd.Name, err)
-	}
-	preserve := crd.Spec.PreserveUnknownFields
-	object := r.objectSchema(structural, preserve != nil && *preserve, v)
-	list := r.listSchema(v)
-	if selectable := selectableFields(crd, r.version); len(selectable) > 0 {
-		fields := make([]any, 0, len(selectable))
-		for _, field := range selectable {
-			fields = append(fields, map[string]any{"fieldPath": strings.TrimPrefix(field.JSONPath, ".")})
-		}
-		object.AddExtension(extensionSelectable, fields)
-		list.AddExtension(extensionSelectable, fields)
-	}
-	definitions := spec.Definitions{r.object: *object, r.list: *list}
-	if v == version2 {
-		return definitions, nil
-	}
-	for name, schema := range definitions {
-		definitions[name] = *builderutil.WrapRefs(&schema)
-	}
-	return definitions, nil
-}
-
-// selectableFields returns the fields of a version, or those that all versions share.
-func selectableFields(crd *apiextensions.CustomResourceDefinition, version string) []apiextensions.SelectableField {
-	for n := range crd.Spec.Versions {
-		if v := &crd.Spec.Versions[n]; v.Name == version && len(v.SelectableFields) > 0 {
-			return v.SelectableFields
-		}
-	}
-	return crd.Spec.SelectableFields
-}
 
 // structuralOf returns nil for a schema that is missing or not structural. Documents do not describe such objects.
 func structuralOf(crd *apiextensions.CustomResourceDefinition, version string) (*structuralschema.Structural, error) {
@@ -79,25 +29,42 @@ func structuralOf(crd *apiextensions.CustomResourceDefinition, version string) (
 	return structural.Unfold(), nil
 }
 
-func (r *resource) objectSchema(structural *structuralschema.Structural, preserveUnknownFields bool, v *openAPIVersion) *spec.Schema {
+// objectSchema returns the definition of the kind of the resource.
+func (r *resource) objectSchema(crd *apiextensions.CustomResourceDefinition, v *openAPIVersion, t *template) (*spec.Schema, error) {
+	structural, err := structuralOf(crd, r.version)
+	if err != nil {
+		return nil, fmt.Errorf("describing CustomResourceDefinition %s: %w", crd.Name, err)
+	}
+	preserve := crd.Spec.PreserveUnknownFields
 	schema := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
 	// kubectl treats properties as a complete list. If more are allowed or nothing is known, none may be listed, not even
 	// metadata. Only version 3 can express that more are allowed.
-	anything := structural == nil || v == version2 && (structural.XPreserveUnknownFields || preserveUnknownFields)
-	if !anything {
+	if structural != nil && (v == version3 || !structural.XPreserveUnknownFields && (preserve == nil || !*preserve)) {
 		if v == version2 {
 			dropDefaults(structural)
 			structural = openapiv2.ToStructuralOpenAPIV2(structural)
 		}
 		schema = structural.ToKubeOpenAPI()
 		if embeds(structural) {
-			embedded(schema, v)
+			embedded(schema, v, t.object.Properties[embeddedProperty])
 		}
-		schema.SetProperty("metadata", *v.ref(objectMetaName).WithDescription(objectMetaDescription))
-		v.setTypeMeta(schema)
+		setCommonProperties(schema, t.object)
 	}
-	schema.AddExtension(extensionKind, r.kindExtension(r.kind))
-	return schema
+	schema.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": r.group, "version": r.version, "kind": r.kind}})
+	if r.selectable {
+		schema.AddExtension("x-kubernetes-selectable-fields", r.fields)
+	}
+	if v == version3 {
+		schema = builderutil.WrapRefs(schema)
+	}
+	return schema, nil
+}
+
+// setCommonProperties copies the properties that every object has.
+func setCommonProperties(s *spec.Schema, from spec.Schema) {
+	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+		s.SetProperty(name, from.Properties[name])
+	}
 }
 
 // dropDefaults removes the defaults from a schema, because version 2 has none. Upstream removes them from copies of the finished
@@ -111,23 +78,6 @@ func dropDefaults(structural *structuralschema.Structural) {
 	visitor.Visit(structural)
 }
 
-func (r *resource) listSchema(v *openAPIVersion) *spec.Schema {
-	schema := new(spec.Schema).
-		Typed("object", "").
-		WithDescription(r.listKind+" is a list of "+r.kind).
-		WithRequired("items").
-		SetProperty("items", *spec.ArrayProperty(v.ref(r.object)).WithDescription("List of " + r.plural +
-			". More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md")).
-		SetProperty("metadata", *v.ref(listMetaName).WithDescription(listMetaDescription))
-	v.setTypeMeta(schema)
-	schema.AddExtension(extensionKind, r.kindExtension(r.listKind))
-	return schema
-}
-
-func (r *resource) kindExtension(kind string) []any {
-	return []any{map[string]any{"group": r.group, "version": r.version, "kind": kind}}
-}
-
 // embeds says whether the schema has embedded objects.
 func embeds(structural *structuralschema.Structural) bool {
 	found := false
@@ -139,26 +89,22 @@ func embeds(structural *structuralschema.Structural) bool {
 	return found
 }
 
-// embedded completes the schemas of embedded objects.
-func embedded(s *spec.Schema, v *openAPIVersion) {
+// embedded completes the schemas of embedded objects with the common properties of the sample's embedded object.
+func embedded(s *spec.Schema, v *openAPIVersion, from spec.Schema) {
 	for name, property := range s.Properties {
-		embedded(&property, v)
+		embedded(&property, v, from)
 		s.Properties[name] = property
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		embedded(s.Items.Schema, v)
+		embedded(s.Items.Schema, v, from)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		embedded(s.AdditionalProperties.Schema, v)
+		embedded(s.AdditionalProperties.Schema, v, from)
 	}
 	if extended(s, "x-kubernetes-preserve-unknown-fields") && v == version2 || !extended(s, "x-kubernetes-embedded-resource") {
 		return
 	}
-	typeMeta := v.typeMeta()
-	apiVersion, kind := typeMeta["apiVersion"], typeMeta["kind"]
-	s.SetProperty("apiVersion", *apiVersion.WithDescription(embeddedAPIVersion))
-	s.SetProperty("kind", *kind.WithDescription(embeddedKind))
-	s.SetProperty("metadata", *v.ref(objectMetaName).WithDescription(objectMetaDescription))
+	setCommonProperties(s, from)
 	for _, required := range []string{"kind", "apiVersion"} {
 		if !slices.Contains(s.Required, required) {
 			s.Required = append(s.Required, required)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Section is what one CRD contributes to a document.
+// Section is the part of a document that describes one CRD.
 type Section struct {
 	// Paths and Definitions are members of JSON objects, without braces. They are empty only if the CRD serves no version.
 	Paths, Definitions []byte
@@ -20,59 +20,51 @@ type Section struct {
 
 // V3 returns the section of a CRD in the document of one of its versions.
 func V3(crd *apiextensions.CustomResourceDefinition, version string) (*Section, error) {
-	shared, err := sharedV3()
-	if err != nil {
-		return nil, err
-	}
-	r, definitions, err := shared.declare(crd, version, version3)
-	if err != nil {
-		return nil, err
-	}
-	section := &Section{Scale: r.scale}
-	if section.Paths, err = version3.appendPaths(nil, r); err != nil {
-		return nil, err
-	}
-	section.Definitions, err = members(definitions)
-	return section, err
+	section := &Section{}
+	return section, section.add(crd, version, version3)
 }
 
 // V2 returns the section of a CRD, with all versions that it serves, in the document of OpenAPI version 2.
 func V2(crd *apiextensions.CustomResourceDefinition) (*Section, error) {
-	shared, err := sharedV2()
-	if err != nil {
-		return nil, err
-	}
 	section := &Section{}
 	for n := range crd.Spec.Versions {
 		if !crd.Spec.Versions[n].Served {
 			continue
 		}
-		r, definitions, err := shared.declare(crd, crd.Spec.Versions[n].Name, version2)
-		if err != nil {
-			return nil, err
-		}
-		section.Scale = section.Scale || r.scale
-		if section.Paths, err = version2.appendPaths(section.Paths, r); err != nil {
-			return nil, err
-		}
-		if section.Definitions, err = appendMembers(section.Definitions, definitions); err != nil {
+		if err := section.add(crd, crd.Spec.Versions[n].Name, version2); err != nil {
 			return nil, err
 		}
 	}
 	return section, nil
 }
 
-// declare returns a CRD in one of its versions as a resource, and its definitions in a document of version v.
-func (s *shared) declare(crd *apiextensions.CustomResourceDefinition, version string, v *openAPIVersion) (*resource, spec.Definitions, error) {
+// add describes a version of the CRD.
+func (s *Section) add(crd *apiextensions.CustomResourceDefinition, version string, v *openAPIVersion) error {
 	r, err := newResource(crd, version)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	definitions, err := r.definitions(crd, v)
+	object := r.definitionName(r.kind)
+	if err := reserve(object, r.definitionName(r.listKind)); err != nil {
+		return err
+	}
+	t, err := v.template(r.shape)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return r, definitions, s.reserve(definitions)
+	schema, err := r.objectSchema(crd, v, t)
+	if err != nil {
+		return err
+	}
+	values, err := r.forms()
+	if err != nil {
+		return err
+	}
+	s.Scale = s.Scale || r.scale
+	s.Paths = t.paths.Append(separate(s.Paths), values)
+	s.Definitions = t.list.Append(separate(s.Definitions), values)
+	s.Definitions, err = appendMembers(s.Definitions, map[string]*spec.Schema{object: schema})
+	return err
 }
 
 // members encodes an object without its braces, sorted by name.
@@ -93,10 +85,15 @@ func appendMembers[T json.Marshaler](b []byte, object map[string]T) ([]byte, err
 		if err != nil {
 			return nil, fmt.Errorf("encoding OpenAPI of %s: %w", name, err)
 		}
-		if len(b) > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, encodedName...), ':'), value...)
+		b = append(append(append(separate(b), encodedName...), ':'), value...)
 	}
 	return b, nil
+}
+
+// separate appends a comma to members of an object if there are any.
+func separate(b []byte) []byte {
+	if len(b) > 0 {
+		b = append(b, ',')
+	}
+	return b
 }

@@ -1,13 +1,56 @@
 package openapi
 
 import (
-	"net/http"
+	"bytes"
+	_ "embed" // static.json
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 )
+
+// staticJSON has the documents that do not depend on CRDs, as upstream's builder makes them. TestStaticEqualsUpstream writes it.
+//
+//go:embed static.json
+var staticJSON []byte
+
+// staticDocuments is the content of static.json.
+type staticDocuments struct {
+	// V2 has the members of the document of version 2, V3 those of the documents of version 3 by path.
+	V2 map[string]json.RawMessage
+	V3 map[string]map[string]json.RawMessage
+}
+
+var static = sync.OnceValue(func() *staticDocuments {
+	compact, documents := &bytes.Buffer{}, &staticDocuments{}
+	if err := json.Compact(compact, staticJSON); err != nil {
+		panic(err)
+	}
+	if err := json.Unmarshal(compact.Bytes(), documents); err != nil {
+		panic(err)
+	}
+	return documents
+})
+
+// reserved are the definitions that CRDs must not redefine.
+var reserved = sync.OnceValues(func() (names map[string]json.RawMessage, err error) {
+	return names, json.Unmarshal(static().V2["definitions"], &names)
+})
+
+// reserve returns an error if a definition of a CRD has the name of a static one.
+func reserve(names ...string) error {
+	static, err := reserved()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, ok := static[name]; ok {
+			return fmt.Errorf("the definition %s is Kubernetes' own", name)
+		}
+	}
+	return nil
+}
 
 // Static makes the parts of documents that do not depend on CRDs.
 type Static struct {
@@ -17,7 +60,7 @@ type Static struct {
 	documentV2    func() (*Document, error)
 	documentV3    func() (*Document, error)
 	documentScale func() (*Document, error)
-	staticV3      map[string]func() (*Document, error)
+	staticV3      func() (map[string]*Document, error)
 }
 
 // NewStatic returns the Static of a server version. Documents are computed on demand.
@@ -27,12 +70,9 @@ func NewStatic(version string) *Static {
 	}
 	s := &Static{version: version}
 	s.documentV2 = sync.OnceValues(s.newDocumentV2)
-	s.documentV3 = sync.OnceValues(func() (*Document, error) { return newCustomDocumentV3(false) })
-	s.documentScale = sync.OnceValues(func() (*Document, error) { return newCustomDocumentV3(true) })
-	s.staticV3 = map[string]func() (*Document, error){}
-	for path, operations := range staticDocuments() {
-		s.staticV3[path] = sync.OnceValues(func() (*Document, error) { return s.newStaticDocumentV3(operations) })
-	}
+	s.documentV3 = sync.OnceValues(func() (*Document, error) { return newCustomDocument(false) })
+	s.documentScale = sync.OnceValues(func() (*Document, error) { return newCustomDocument(true) })
+	s.staticV3 = sync.OnceValues(s.newStaticV3)
 	return s
 }
 
@@ -49,66 +89,44 @@ func (s *Static) V3(scale bool) (*Document, error) {
 }
 
 // PathsV3 returns the paths of the static documents of version 3.
-func (s *Static) PathsV3() []string {
-	var paths []string
-	for path := range s.staticV3 {
-		paths = append(paths, path)
-	}
-	return paths
-}
+func (s *Static) PathsV3() []string { return slices.Collect(maps.Keys(static().V3)) }
 
 // DocumentV3 returns the static document of a path, which has no sections, or nil.
 func (s *Static) DocumentV3(path string) (*Document, error) {
-	document, ok := s.staticV3[path]
-	if !ok {
-		return nil, nil
-	}
-	return document()
+	documents, err := s.staticV3()
+	return documents[path], err
 }
 
-var definitionResource = &resource{
-	group: apiextensionsv1.GroupName, version: apiextensionsv1.SchemeGroupVersion.Version, plural: "customresourcedefinitions",
-	kind: "CustomResourceDefinition", listKind: "CustomResourceDefinitionList",
-	object: definitionKindName, list: definitionListName,
-	status: true, builtin: true,
-	produces: []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf},
-	streams:  []string{runtime.ContentTypeJSON + ";stream=watch", runtime.ContentTypeProtobuf + ";stream=watch"},
-	patches: []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType),
-		string(types.ApplyYAMLPatchType)},
+// newStaticV3 returns the static documents of version 3 by path.
+func (s *Static) newStaticV3() (map[string]*Document, error) {
+	info, err := info(s.version, "Kubernetes")
+	if err != nil {
+		return nil, err
+	}
+	documents := map[string]*Document{}
+	for path, document := range static().V3 {
+		document = maps.Clone(document)
+		document["info"] = info
+		encoded, err := json.Marshal(document)
+		if err != nil {
+			return nil, fmt.Errorf("encoding OpenAPI: %w", err)
+		}
+		documents[path] = &Document{Begin: encoded, Protobuf: sync.OnceValues(func() ([]byte, error) { return protobufV3(encoded) })}
+	}
+	return documents, nil
 }
 
-// staticDocuments returns the operations that do not come from CRDs, by the path of their document.
-func staticDocuments() map[string][]*operation {
-	r := definitionResource
-	group := "apis/" + r.group
-	watchRoot := "/" + group + "/" + r.version + "/watch/" + r.plural
-	list := target{resource: r, path: watchRoot, object: watchEventName}
-	one := target{resource: r, path: watchRoot + "/{name}", object: watchEventName}
-	definitions := append(r.operations(),
-		list.watch(r.kind+"List", "watchlist", "watch individual changes to a list of "+r.kind+
-			". deprecated: use the 'watch' parameter with a list operation instead."),
-		one.watch(r.kind, "watch", "watch changes to an object of kind "+r.kind+
-			". deprecated: use the 'watch' parameter with a list operation instead, filtered to a single item with the 'fieldSelector' parameter."),
-		metaOperation("/"+group+"/"+r.version+"/", operationID("get", r, "APIResources"), tag(r.group, r.version),
-			"get available resources", apiResourceListName))
-	inGroup := &resource{group: r.group}
-	version := metaOperation("/version/", "getCodeVersion", "version", "get the version information for this server", versionInfoName)
-	version.consumes, version.produces = []string{runtime.ContentTypeJSON}, []string{runtime.ContentTypeJSON}
-	return map[string][]*operation{
-		group + "/" + r.version: definitions,
-		group: {metaOperation("/"+group+"/", operationID("get", inGroup, "APIGroup"), tag(r.group, ""),
-			"get information of a group", apiGroupName)},
-		"apis":    {metaOperation("/apis/", "getAPIVersions", "apis", "get available API versions", apiGroupListName)},
-		"version": {version},
+// newDocumentV2 returns the document of version 2 with everything that does not come from CRDs.
+func (s *Static) newDocumentV2() (*Document, error) {
+	info, err := info(s.version, "Kubernetes")
+	if err != nil {
+		return nil, err
 	}
+	document := static().V2
+	end := fmt.Appendf(nil, `},"parameters":%s,"securityDefinitions":%s,"security":%s}`,
+		document["parameters"], document["securityDefinitions"], document["security"])
+	return newDocument(version2, info, unbraced(document["paths"]), unbraced(document["definitions"]), end), nil
 }
 
-// metaOperation returns a GET of a description of the API.
-func metaOperation(path, id, tag, description, writes string) *operation {
-	op := &operation{
-		method: http.MethodGet, path: path, id: id, description: description, tags: []string{tag},
-		consumes: definitionResource.produces, produces: definitionResource.produces,
-	}
-	op.answers(http.StatusOK, writes)
-	return op
-}
+// unbraced returns the members of an object.
+func unbraced(object []byte) []byte { return object[1 : len(object)-1] }

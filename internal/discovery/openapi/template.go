@@ -2,106 +2,129 @@ package openapi
 
 import (
 	"fmt"
-	"regexp"
+	"strings"
 	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	"k8s.io/kube-openapi/pkg/handler"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// pathsKey says which resources have the same paths, but for names.
-type pathsKey struct {
-	v                         *openAPIVersion
-	namespaced, status, scale bool
+// sample is the resource that the builder describes. Its names differ in all forms, and none occurs in the builder's own texts.
+var sample = resource{
+	group: "sample.group", version: "sample-version", plural: "sample-plural", kind: "sample-kind", listKind: "sample-list",
+	fields: []any{map[string]any{"fieldPath": "sampleField"}},
 }
 
-// pathsTemplates are the encoded paths of resources with names as holes, by pathsKey. Encoding the paths of each resource takes
-// nearly as long as encoding its schema.
-var pathsTemplates sync.Map // pathsKey -> func() (*objectjson.Template, error)
+// embeddedProperty is the property of the sample that is an embedded object.
+const embeddedProperty = "embedded"
 
-// appendPaths appends the paths of a resource to the members in b.
-func (v *openAPIVersion) appendPaths(b []byte, r *resource) ([]byte, error) {
-	if !r.fitsTemplate() {
-		return v.appendOperations(b, r.operations())
-	}
-	key := pathsKey{v: v, namespaced: r.namespaced, status: r.status, scale: r.scale}
-	made, ok := pathsTemplates.Load(key)
+// template is the builder's description of all resources of a shape.
+type template struct {
+	// paths and list are members of JSON objects. list is the definition of the list kind.
+	paths, list *objectjson.Template
+	// object is the definition of the kind of the sample. It must not be modified.
+	object spec.Schema
+}
+
+type templateKey struct {
+	v *openAPIVersion
+	shape
+}
+
+// templates are the templates that have been needed so far. There are at most 32.
+var templates sync.Map // templateKey -> func() (*template, error)
+
+// template returns the template for resources of a shape.
+func (v *openAPIVersion) template(s shape) (*template, error) {
+	key := templateKey{v, s}
+	made, ok := templates.Load(key)
 	if !ok {
-		made, _ = pathsTemplates.LoadOrStore(key, sync.OnceValues(key.template))
+		made, _ = templates.LoadOrStore(key, sync.OnceValues(func() (*template, error) { return v.newTemplate(s) }))
 	}
-	template, err := made.(func() (*objectjson.Template, error))()
-	if err != nil {
-		return nil, err
-	}
-	if len(b) > 0 {
-		b = append(b, ',')
-	}
-	return template.Append(b, r.values()), nil
+	return made.(func() (*template, error))()
 }
 
-// appendOperations appends the paths of any operations.
-func (v *openAPIVersion) appendOperations(b []byte, operations []*operation) ([]byte, error) {
-	if v == version3 {
-		return appendMembers(b, pathsV3(operations))
-	}
-	paths, err := pathsV2(operations)
-	if err != nil {
-		return nil, err
-	}
-	return appendMembers(b, paths)
-}
-
-// plainNames need no escaping. All valid names are plain.
-var plainNames = regexp.MustCompile(`^[A-Za-z0-9.-]+$`)
-
-// fitsTemplate says whether the resource differs from others with its pathsKey in names only.
-func (r *resource) fitsTemplate() bool {
-	for _, name := range []string{r.plural, r.object, r.list} {
-		if !plainNames.MatchString(name) {
-			return false
-		}
-	}
-	return !r.builtin && !sharableBody(r.object)
-}
-
-// Values of a template. Two values of each operation follow.
-const (
-	groupValue = iota
-	versionValue
-	pluralValue
-	kindValue
-	objectValue
-	listValue
-	tagValue
-	operationValues
-)
-
-// values returns the values for the template of the resource.
-func (r *resource) values() [][]byte {
-	values := [][]byte{
-		groupValue: []byte(r.group), versionValue: []byte(r.version), pluralValue: []byte(r.plural), kindValue: []byte(r.kind),
-		objectValue: []byte(r.object), listValue: []byte(r.list), tagValue: []byte(tag(r.group, r.version)),
-	}
-	for _, op := range r.operations() {
-		values = append(values, []byte(op.id), []byte(op.description))
-	}
-	return values
-}
-
-// template encodes the paths of a resource whose names are marks.
-func (k pathsKey) template() (*objectjson.Template, error) {
-	mark := objectjson.Mark
-	r := &resource{
-		group: mark(groupValue), version: mark(versionValue), plural: mark(pluralValue), kind: mark(kindValue),
-		object: mark(objectValue), list: mark(listValue),
-		namespaced: k.namespaced, status: k.status, scale: k.scale, produces: customProduces, patches: customPatches,
-	}
-	operations := r.operations()
-	for n, op := range operations {
-		op.tags, op.id, op.description = []string{mark(tagValue)}, mark(operationValues+2*n), mark(operationValues+2*n+1)
-	}
-	encoded, err := k.v.appendOperations(nil, operations)
+func (v *openAPIVersion) newTemplate(s shape) (*template, error) {
+	paths, definitions, err := v.build(s.sample())
 	if err != nil {
 		return nil, fmt.Errorf("describing resources: %w", err)
 	}
-	return objectjson.NewTemplate(encoded, "", ""), nil
+	listName := sample.definitionName(sample.listKind)
+	list, err := members(spec.Definitions{listName: definitions[listName]})
+	if err != nil {
+		return nil, err
+	}
+	forms, err := sample.forms()
+	if err != nil {
+		return nil, err
+	}
+	marks := make([]string, 0, 2*len(forms))
+	for n, form := range forms {
+		marks = append(marks, string(form), objectjson.Mark(n))
+	}
+	replacer := strings.NewReplacer(marks...)
+	parse := func(encoded []byte) *objectjson.Template {
+		return objectjson.NewTemplate([]byte(replacer.Replace(string(encoded))), "", "")
+	}
+	return &template{paths: parse(paths), list: parse(list), object: definitions[sample.definitionName(sample.kind)]}, nil
+}
+
+// sample returns the CRD of the sample with a shape.
+func (s shape) sample() *apiextensionsv1.CustomResourceDefinition {
+	object := apiextensionsv1.JSONSchemaProps{Type: "object"}
+	embedded := object
+	embedded.XEmbeddedResource = true
+	embedded.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": object}
+	schema := object
+	schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{embeddedProperty: embedded}
+	version := apiextensionsv1.CustomResourceDefinitionVersion{
+		Name: sample.version, Served: true, Storage: true,
+		Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema},
+		Subresources: &apiextensionsv1.CustomResourceSubresources{},
+	}
+	if s.status {
+		version.Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
+	}
+	if s.scale {
+		version.Subresources.Scale = &apiextensionsv1.CustomResourceSubresourceScale{}
+	}
+	if s.selectable {
+		version.SelectableFields = []apiextensionsv1.SelectableField{{JSONPath: ".sampleField"}}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: sample.group, Scope: apiextensionsv1.ClusterScoped, Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version},
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: sample.plural, Kind: sample.kind, ListKind: sample.listKind},
+	}}
+	if s.namespaced {
+		crd.Spec.Scope = apiextensionsv1.NamespaceScoped
+	}
+	return crd
+}
+
+// buildV2 returns the builder's paths, encoded, and definitions of the sample in version 2.
+func buildV2(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, spec.Definitions, error) {
+	swagger, err := builder.BuildOpenAPIV2(crd, sample.version, builder.Options{V2: true, IncludeSelectableFields: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	paths, err := members(swagger.Paths.Paths)
+	return paths, handler.PruneDefaults(swagger.Definitions), err
+}
+
+// buildV3 returns the builder's paths, encoded, and definitions of the sample in version 3.
+func buildV3(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, spec.Definitions, error) {
+	document, err := builder.BuildOpenAPIV3(crd, sample.version, builder.Options{IncludeSelectableFields: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	definitions := spec.Definitions{}
+	for name, schema := range document.Components.Schemas {
+		definitions[name] = *schema
+	}
+	paths, err := members(document.Paths.Paths)
+	return paths, definitions, err
 }

@@ -4,57 +4,61 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// TestPathsTemplates compares with the paths that the libraries encode for each resource.
-func TestPathsTemplates(t *testing.T) {
+// TestShapesEqualUpstream compares sections of resources of all shapes, with various names, with the builder's documents.
+func TestShapesEqualUpstream(t *testing.T) {
 	t.Parallel()
 	for _, names := range []struct{ group, version, plural, kind, listKind string }{
 		{"example.com", "v1", "widgets", "Widget", "WidgetList"},
 		{"acme.io", "v1alpha1", "addresses", "Address", "AddressList"}, // another article
-		{"x-y.k8s.io", "v2", "things", "Things", "ThingsList"},
-		{"apimachinery.k8s.io", "v1", "bodies", "Body", "BodyList"}, // its body is shared
-		{"a.b", "v1", "odds", `Od"d <&`, "odd-list"},
-		{"a.b", "v1", "os", "hole-1-", "hole-1"},
+		{"x-y.k8s.io", "v2", "things", "Things", "ThingsList"},         // no article
+		{"3a.b", "v-1-x", "odd-ones", "odd-one2", "odd-list"},          // other forms in IDs and tags
+		{"example.com", "v1", "namespaces", "list", "List"},
 	} {
-		for bits := range 8 {
-			crd := &apiextensions.CustomResourceDefinition{Spec: apiextensions.CustomResourceDefinitionSpec{
-				Group: names.group, Scope: apiextensions.ClusterScoped,
-				Names:        apiextensions.CustomResourceDefinitionNames{Plural: names.plural, Kind: names.kind, ListKind: names.listKind},
-				Subresources: &apiextensions.CustomResourceSubresources{},
-				Versions:     []apiextensions.CustomResourceDefinitionVersion{{Name: names.version}},
-			}}
-			if bits&1 != 0 {
-				crd.Spec.Scope = apiextensions.NamespaceScoped
+		for bits := range 16 {
+			if names.kind != "Widget" && bits%15 != 0 {
+				continue // the names of other resources fill the same template
 			}
-			if bits&2 != 0 {
-				crd.Spec.Subresources.Status = &apiextensions.CustomResourceSubresourceStatus{}
-			}
-			if bits&4 != 0 {
-				crd.Spec.Subresources.Scale = &apiextensions.CustomResourceSubresourceScale{}
-			}
-			r, err := newResource(crd, names.version)
+			s := shape{namespaced: bits&1 != 0, status: bits&2 != 0, scale: bits&4 != 0, selectable: bits&8 != 0}
+			crd := s.sample()
+			crd.Name = names.plural + "." + names.group
+			crd.Spec.Group, crd.Spec.Versions[0].Name = names.group, names.version
+			crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: names.plural, Kind: names.kind, ListKind: names.listKind}
+			internal, err := crds.FromV1(crd.DeepCopy())
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, v := range map[string]*openAPIVersion{"2": version2, "3": version3} {
-				t.Run(fmt.Sprint(names.kind, " ", bits, " in version ", name), func(t *testing.T) {
-					const before = `"before":1`
-					want, err := v.appendOperations([]byte(before), r.operations())
-					if err != nil {
-						t.Fatal(err)
-					}
-					got, err := v.appendPaths([]byte(before), r)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if diff := cmp.Diff(plain(t, fmt.Appendf(nil, "{%s}", want)), plain(t, fmt.Appendf(nil, "{%s}", got))); diff != "" {
-						t.Errorf("-want +got\n%s", diff)
-					}
-				})
-			}
+			t.Run(fmt.Sprintf("%s %+v", names.kind, s), func(t *testing.T) {
+				compareV3(t, crd, internal, names.version)
+				compareV2(t, crd, internal)
+			})
 		}
+	}
+}
+
+// TestNamesAreEscaped fills a template with names that no valid CRD has. The section must not break the document.
+func TestNamesAreEscaped(t *testing.T) {
+	t.Parallel()
+	crd := shape{namespaced: true, scale: true, selectable: true}.sample()
+	crd.Spec.Names.Kind, crd.Spec.Versions[0].SelectableFields[0].JSONPath = `Od"d <&\`, `.a["b"]`
+	internal, err := crds.FromV1(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	section, err := V2(internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := forTests.V2()
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := plain(t, document.wrap(section))["definitions"].(map[string]any)
+	if name := `group.sample.sample-version.Od"d <&\`; definitions[name] == nil {
+		t.Errorf("no definition %s", name)
 	}
 }
