@@ -15,7 +15,7 @@ import (
 
 // mergePatched applies a merge patch to a custom resource. Unlike patchAsJSON it does not encode and decode the members that the
 // patch does not name, which are most of the object. ok is false, and nothing has been done, if there is an error or a warning to
-// report.
+// report. See docs/upstream.md, "Merge patches need whole documents".
 func (p *patchRequest) mergePatched(ctx context.Context, live runtime.Object) (obj runtime.Object, ok bool) {
 	u, ok := live.(*unstructured.Unstructured)
 	if !ok || p.patchType != types.MergePatchType {
