@@ -58,13 +58,44 @@ func TestDocumentedTests(t *testing.T) {
 	}
 }
 
+// TestDocumentedTranscripts checks that docs/conformance.md names every file of transcripts, and no other file.
+func TestDocumentedTranscripts(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(root, "test/transcripts/testdata")
+	conformance := read(t, filepath.Join(root, "docs/conformance.md"))
+	exists := map[string]bool{}
+	for _, pattern := range []string{"*.txt", "refused/*.txt"} {
+		files, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, file := range files {
+			name, err := filepath.Rel(folder, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name = filepath.ToSlash(name)
+			exists[name] = true
+			if !strings.Contains(conformance, "`"+name+"`") {
+				t.Errorf("docs/conformance.md does not name %s", name)
+			}
+		}
+	}
+	for _, found := range regexp.MustCompile("`([a-z/]+\\.txt)`").FindAllStringSubmatch(conformance, -1) {
+		if !exists[found[1]] {
+			t.Errorf("docs/conformance.md: there is no transcript %s", found[1])
+		}
+	}
+}
+
 // commentBreak is the end of a line of a comment, and the start of the next line.
 var commentBreak = regexp.MustCompile(`\n[\t ]*// `)
 
 // citation is a reference of a comment to a section of docs/upstream.md.
 var citation = regexp.MustCompile(`docs/upstream\.md, "([^"]+)"(?: and "([^"]+)")?`)
 
-// TestCitations checks that docs/conformance.md and docs/upstream.md define the requirements and findings that comments cite.
+// TestCitations checks that docs/conformance.md defines the requirements that comments cite, and docs/upstream.md the
+// findings.
 func TestCitations(t *testing.T) {
 	t.Parallel()
 	conformance := read(t, filepath.Join(root, "docs/conformance.md"))
@@ -87,8 +118,8 @@ func TestCitations(t *testing.T) {
 	}
 }
 
-// TestWorkaroundsCiteTheirFindings checks that every folder that docs/upstream.md names for a workaround has a comment that
-// cites the finding.
+// TestWorkaroundsCiteTheirFindings checks that every folder that docs/upstream.md names for a workaround has a comment
+// that cites the finding.
 func TestWorkaroundsCiteTheirFindings(t *testing.T) {
 	t.Parallel()
 	cited := map[string]bool{} // "internal/wire Heading", with each folder above the file
