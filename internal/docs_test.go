@@ -58,15 +58,49 @@ func TestDocumentedTests(t *testing.T) {
 	}
 }
 
+// TestDocumentedTranscripts checks that docs/conformance.md names every file of transcripts, and no other file.
+func TestDocumentedTranscripts(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(root, "test/transcripts/testdata")
+	conformance := read(t, filepath.Join(root, "docs/conformance.md"))
+	exists := map[string]bool{}
+	for _, pattern := range []string{"*.txt", "refused/*.txt"} {
+		files, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, file := range files {
+			name, err := filepath.Rel(folder, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name = filepath.ToSlash(name)
+			exists[name] = true
+			if !strings.Contains(conformance, "`"+name+"`") {
+				t.Errorf("docs/conformance.md does not name %s", name)
+			}
+		}
+	}
+	for _, found := range regexp.MustCompile("`([a-z/]+\\.txt)`").FindAllStringSubmatch(conformance, -1) {
+		if !exists[found[1]] {
+			t.Errorf("docs/conformance.md: there is no transcript %s", found[1])
+		}
+	}
+}
+
 // commentBreak is the end of a line of a comment, and the start of the next line.
 var commentBreak = regexp.MustCompile(`\n[\t ]*// `)
 
-// TestCitations checks that requirements and findings which comments cite are defined in docs/conformance.md and docs/upstream.md.
+// citation is a reference of a comment to a section of docs/upstream.md.
+var citation = regexp.MustCompile(`docs/upstream\.md, "([^"]+)"(?: and "([^"]+)")?`)
+
+// TestCitations checks that docs/conformance.md defines the requirements that comments cite, and docs/upstream.md the
+// findings.
 func TestCitations(t *testing.T) {
 	t.Parallel()
-	conformance, upstream := read(t, filepath.Join(root, "docs/conformance.md")), read(t, filepath.Join(root, "docs/upstream.md"))
+	conformance := read(t, filepath.Join(root, "docs/conformance.md"))
 	requirement := regexp.MustCompile(`(?m)//.*?\(((?:[A-Z]\d+)(?:, [A-Z]\d+)*)\)`)
-	finding := regexp.MustCompile(`docs/upstream\.md, "([^"]+)"`)
+	sections := findings(t)
 	for _, file := range sources(t) {
 		text := read(t, file)
 		for _, found := range requirement.FindAllStringSubmatch(text, -1) {
@@ -76,13 +110,69 @@ func TestCitations(t *testing.T) {
 				}
 			}
 		}
-		unwrapped := commentBreak.ReplaceAllString(text, " ")
-		for _, found := range finding.FindAllStringSubmatch(unwrapped, -1) {
-			if !strings.Contains(upstream, "### "+found[1]+"\n") {
-				t.Errorf("%s: docs/upstream.md has no section %q", file, found[1])
+		for _, heading := range citedFindings(text) {
+			if _, ok := sections[heading]; !ok {
+				t.Errorf("%s: docs/upstream.md has no section %q", file, heading)
 			}
 		}
 	}
+}
+
+// TestWorkaroundsCiteTheirFindings checks that every folder that docs/upstream.md names for a workaround has a comment
+// that cites the finding.
+func TestWorkaroundsCiteTheirFindings(t *testing.T) {
+	t.Parallel()
+	cited := map[string]bool{} // "internal/wire Heading", with each folder above the file
+	for _, file := range sources(t) {
+		for _, heading := range citedFindings(read(t, file)) {
+			folder, err := filepath.Rel(root, filepath.Dir(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for ; folder != "."; folder = filepath.Dir(folder) {
+				cited[filepath.ToSlash(folder)+" "+heading] = true
+			}
+		}
+	}
+	folder := regexp.MustCompile(`internal/[a-z0-9/]+`)
+	for heading, section := range findings(t) {
+		_, workaround, found := strings.Cut(section, "\n- Workaround: ")
+		if !found {
+			t.Errorf("docs/upstream.md: %q does not mention a workaround", heading)
+		}
+		for _, name := range folder.FindAllString(workaround, -1) {
+			if !cited[name+" "+heading] {
+				t.Errorf("docs/upstream.md: no comment in %s cites %q", name, heading)
+			}
+		}
+	}
+}
+
+// findings returns the sections of docs/upstream.md by their headings.
+func findings(t *testing.T) map[string]string {
+	t.Helper()
+	sections := map[string]string{}
+	for _, section := range strings.Split(read(t, filepath.Join(root, "docs/upstream.md")), "\n### ")[1:] {
+		heading, text, _ := strings.Cut(section, "\n")
+		if _, ok := sections[heading]; ok {
+			t.Errorf("docs/upstream.md has two sections %q", heading)
+		}
+		sections[heading] = text
+	}
+	return sections
+}
+
+// citedFindings returns the headings that comments in the text of a file cite.
+func citedFindings(text string) []string {
+	var headings []string
+	for _, found := range citation.FindAllStringSubmatch(commentBreak.ReplaceAllString(text, " "), -1) {
+		for _, heading := range found[1:] {
+			if heading != "" {
+				headings = append(headings, heading)
+			}
+		}
+	}
+	return headings
 }
 
 func pages(t *testing.T) []string {

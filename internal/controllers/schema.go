@@ -38,6 +38,7 @@ func nonStructural(crd *apiextensions.CustomResourceDefinition) *condition {
 		return nil
 	}
 	// The library returns them in map order. The message must be the same every time.
+	// See docs/upstream.md, "Structural errors have no order".
 	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	return &condition{
 		Type:    apiextensionsv1.NonStructuralSchema,

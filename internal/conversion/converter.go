@@ -32,7 +32,7 @@ const maxCalls = 100
 // the version (T14, T15), but does not default them. It does not modify objs.
 //
 // Convert returns when ctx is done. A call of the webhook continues for up to 30 seconds, because the library takes no
-// context, and may read objs during that time.
+// context, and may read objs during that time. See docs/upstream.md, "Conversion webhooks take no context".
 func (c *Converter) Convert(ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
 	apiVersion := to.String()
 	var pending []int

@@ -48,7 +48,8 @@ func (f *Factory) New(crd *apiextensionsv1.CustomResourceDefinition, set *valida
 }
 
 // withConversion sets the defaults of spec.conversion, without which the library would panic. The CRD endpoint sets
-// them too, but the CRD may have been stored by another program.
+// them too, but the CRD may have been stored by another program. See docs/upstream.md, "Panic on a CRD without
+// conversion".
 func withConversion(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	conversion := crd.Spec.Conversion
 	switch {

@@ -104,6 +104,7 @@ func (d deletion) of(key string) *deletion {
 
 // runRecovered deletes an object unless it was deleted meanwhile. A panic becomes an error: outside of the request's
 // goroutine it would end the server.
+// See docs/upstream.md, "A panic in a deletion worker ends the process".
 func (d *deletion) runRecovered(ctx context.Context) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -31,7 +31,8 @@ func aggregatedOr(legacy http.Handler, list func() (*aggregatedList, error)) htt
 	return aggregated.WrapAggregatedDiscoveryToHandler(legacy, serve, nil)
 }
 
-// ServeHTTP does what upstream's aggregated.ResourceManager does. That one would log every group at every change.
+// ServeHTTP does what upstream's aggregated.ResourceManager does. That one would log every version at every change.
+// See docs/upstream.md, "Aggregated discovery logs each version".
 func (l *aggregatedList) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if _, _, err := negotiation.NegotiateOutputMediaType(req, aggregatedCodecs, aggregated.DiscoveryEndpointRestrictions); err != nil {
 		fail(w, req, err)

@@ -126,7 +126,8 @@ func relativeURL(path, hash string) string {
 	return u.String()
 }
 
-// hash returns the hash of the document of a version of a group.
+// hash returns the hash of the document of a version of a group, without making the document.
+// See docs/upstream.md, "handler3 computes hashes and JSON itself".
 func (d *documents) hash(g *group, version string) string {
 	hash := newHash(d.discovery.version)
 	hash.addVersion(g, version)

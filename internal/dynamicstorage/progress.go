@@ -89,8 +89,10 @@ func (p *progressRequester) answered() {
 }
 
 // checkVersion determines whether etcd may be sent progress requests. Older versions could report progress past
-// events that they had not sent yet (etcd issue 15220); with those, consistent reads go to etcd. An etcd in the same
-// process has no endpoints, and is new enough.
+// events that they had not sent yet; with those, consistent reads go to etcd. An etcd in the same process has no
+// endpoints, and is new enough.
+//
+// See docs/upstream.md, "Progress reports before their events".
 func (f *feed) checkVersion(ctx context.Context) error {
 	client := f.store.client
 	for _, endpoint := range client.Endpoints() {

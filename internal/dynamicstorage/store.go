@@ -17,6 +17,7 @@ type Options struct {
 	// NewWatcher returns an etcd watcher with gRPC streams of its own, which the store closes. Streams must not be
 	// shared: etcd reports the progress of all watches of a stream only when all of them are up to date. Default:
 	// clientv3.NewWatcher(Client), or the shared Client.Watcher if Client is in-process and has no connection.
+	// See docs/upstream.md, "Watch streams shared by metadata".
 	NewWatcher func() clientv3.Watcher
 	// Prefix is the common prefix of all keys, for example "/registry".
 	Prefix string

@@ -15,7 +15,7 @@ const (
 )
 
 // boundedErrors is a type converter whose errors have a bounded length. The library reports every value that does not
-// fit its type, to the client and several times to the log.
+// fit its type, to the client and several times to the log. See docs/upstream.md, "Unbounded validation errors".
 type boundedErrors struct{ managedfields.TypeConverter }
 
 func (b boundedErrors) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {

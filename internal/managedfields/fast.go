@@ -14,6 +14,7 @@ import (
 )
 
 // fastManager handles usual writes as the library would, and calls the library for the rest.
+// See docs/upstream.md, "Three walks for one update".
 type fastManager struct {
 	Config
 	library Manager

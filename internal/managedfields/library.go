@@ -10,6 +10,7 @@ import (
 
 // libraryManager is the Manager of k8s.io/apimachinery. The library cannot be interrupted: ctx is checked only before
 // it is called.
+// See docs/upstream.md, "Managed fields cannot be interrupted".
 type libraryManager struct{ fields *managedfields.FieldManager }
 
 var _ Manager = libraryManager{}

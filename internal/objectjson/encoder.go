@@ -14,6 +14,7 @@ import (
 
 // encoder writes what JSON is decoded into (maps, slices, strings, integers, booleans, nil) as encoding/json does,
 // byte for byte. It leaves floats, strings that need an unusual escape and other types to the library.
+// See docs/upstream.md, "Reflection for unstructured objects".
 type encoder struct {
 	out []byte
 	// names is a stack of the names of the members of every object that is being written.

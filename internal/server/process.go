@@ -63,7 +63,7 @@ func (o *Options) emulate() error {
 var verbose atomic.Bool
 
 // quietLog drops informational log entries until the log is made verbose. The libraries log the start of each
-// controller at verbosity 0, which would hide the ready line.
+// controller at verbosity 0, which would hide the ready line. See docs/upstream.md, "Controllers log their start".
 type quietLog struct{ out io.Writer }
 
 // Write writes one whole entry. Its first letter is the severity.

@@ -3,7 +3,7 @@ package validation
 import "k8s.io/apimachinery/pkg/runtime"
 
 // defaulter sets the defaults of one object, as the library's Default does, which searches all properties of the schema
-// for every object. Unlike the library it limits their size.
+// for every object. Unlike the library it limits their size. See docs/upstream.md, "Defaults have no size limit".
 type defaulter struct {
 	// left is how many more bytes the defaults may add. When it is negative, the object is incomplete.
 	left int

@@ -109,7 +109,7 @@ func (s *fastSchema) fallBack(ctx context.Context, n *node, validate func(librar
 }
 
 // keyedLists returns the part of a schema that leads to lists of type set and map, nil if there are none. The library
-// copies the schema of every field on its way.
+// copies the schema of every field on its way. See docs/upstream.md, "listtype copies the schema of every field".
 func keyedLists(s *structuralschema.Structural) *structuralschema.Structural {
 	if s == nil {
 		return nil

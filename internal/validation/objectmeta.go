@@ -71,7 +71,8 @@ func objectMeta(obj *unstructured.Unstructured) (*metav1.ObjectMeta, field.Error
 
 // withoutFieldSets returns metadata without the fieldsV1 of managed fields, which no validation reads: the library
 // would encode each as JSON. It returns metadata unchanged if an operation is invalid. The library drops that error if
-// the entry has not changed, and an entry that differs in fieldsV1 has changed.
+// the entry has not changed, and an entry that differs in fieldsV1 has changed. See docs/upstream.md, "FromUnstructured
+// encodes fieldsV1".
 func withoutFieldSets(metadata map[string]any) map[string]any {
 	entries, ok := metadata["managedFields"].([]any)
 	if !ok {

@@ -16,6 +16,7 @@ import (
 
 // typeConverter types the objects of a CRD by the schema of their version (O6). The library's converter would type them
 // in the same way, but holds the types of all versions and a copy of the built-in types for every CRD.
+// See docs/upstream.md, "Built-in types copied for each CRD".
 type typeConverter struct {
 	set *Set
 }

@@ -26,6 +26,7 @@ const (
 )
 
 // The library has this limit as a variable for all its users in the process.
+// See docs/upstream.md, "Limits are process-wide variables".
 func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopies }
 
 // Patch is a JSON patch (RFC 6902) or a merge patch (RFC 7386).
@@ -110,6 +111,7 @@ func (p Patch) applyOperations(ctx context.Context, document []byte) (patched []
 
 // applyInBatches applies operations and looks at the context between batches of them. Each operation may copy a list:
 // 10,000 of them on a list of a million items take minutes.
+// See docs/upstream.md, "Limits are process-wide variables".
 func (p Patch) applyInBatches(ctx context.Context, operations jsonpatch.Patch, document []byte) (patched []byte, err error) {
 	size := len(document) + len(p.Body)
 	for patched = document; ; {

@@ -45,6 +45,7 @@ func StartEmbedded(ctx context.Context, dir string) (*Connection, error) {
 		return nil, ctx.Err()
 	}
 	client := v3client.New(server.Server)
+	// See docs/upstream.md, "In-process client has no NewWatcher".
 	newWatcher := func() clientv3.Watcher {
 		return clientv3.NewWatchFromWatchClient(adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server.Server)), client)
 	}

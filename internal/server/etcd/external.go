@@ -27,7 +27,7 @@ const (
 	keepAlive        = 30 * time.Second
 	keepAliveTimeout = 10 * time.Second
 	// window is the size of gRPC's receive windows. With fixed windows gRPC does not send pings to measure the
-	// bandwidth.
+	// bandwidth. See docs/upstream.md, "A ping for each request".
 	window = 8 << 20
 )
 
@@ -115,7 +115,7 @@ func waitUntilAnswers(ctx context.Context, client *clientv3.Client, o *Options, 
 }
 
 // ask returns the reason why an endpoint does not answer. The etcd client would only report a timeout, so ask tries a
-// plain connection first.
+// plain connection first. See docs/upstream.md, "Unreachable endpoints are timeouts".
 func ask(ctx context.Context, client *clientv3.Client, endpoint string, security *tls.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout/3)
 	defer cancel()

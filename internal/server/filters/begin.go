@@ -15,7 +15,7 @@ import (
 
 // begin puts into the request's context what is known at the start: the time of arrival, the request info, the audit
 // ID and the latency trackers. It does the work of four filters of kube-apiserver, because each of those copies the
-// request.
+// request. See docs/upstream.md, "Many contexts for one request".
 func begin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx := audit.WithAuditContext(request.WithReceivedTimestamp(req.Context(), time.Now()))

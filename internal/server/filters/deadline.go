@@ -11,7 +11,7 @@ import (
 //
 // kube-apiserver's filter runs each handler in a goroutine of its own, and abandons it at the deadline. The handlers
 // of resources return when their context ends, so for them a response writer that watches the deadline is enough, and
-// cheaper. All others use that filter.
+// cheaper. All others use that filter. See docs/upstream.md, "A goroutine for each request".
 func (l *MetricLabels) enforceDeadline(next http.Handler) http.Handler {
 	abandoning := l.abandoning(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

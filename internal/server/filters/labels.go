@@ -13,6 +13,8 @@ import (
 // labels them with the path, group and resource of the request. Series stay for ever, so a client that asks for ever
 // new paths would take ever more memory; and a label that is not UTF-8 panics. Here a request gets these labels only
 // if its path or resource is served.
+//
+// See docs/upstream.md, "Unbounded labels of request metrics".
 type MetricLabels struct {
 	// Paths are the paths that are served besides resources.
 	Paths []string
