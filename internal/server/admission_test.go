@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hooks is a webhook with a path for every way to answer.
+// hooks is a server of webhooks with a path for every kind of response.
 type hooks struct {
 	*httptest.Server
 	mu   sync.Mutex // guards seen
@@ -59,7 +59,7 @@ func (h *hooks) note(path string, asked *admissionv1.AdmissionRequest) {
 	h.seen = append(h.seen, text)
 }
 
-// take returns what was seen since the last time.
+// take returns the requests since the last call.
 func (h *hooks) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,7 +67,7 @@ func (h *hooks) take() []string {
 	return h.seen
 }
 
-// respond says what the webhook at a path thinks of a request.
+// respond returns the response of the webhook at a path.
 func respond(path string, asked *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	patch := func(operations string) *admissionv1.AdmissionResponse {
 		kind := admissionv1.PatchTypeJSONPatch
@@ -86,7 +86,7 @@ func respond(path string, asked *admissionv1.AdmissionRequest) *admissionv1.Admi
 		return seen("first")
 	case "/second":
 		return seen("second")
-	case "/strange": // takes away what is set by default, and adds what no schema knows
+	case "/strange": // removes a field with a default and adds a field that is not in the schema
 		return patch(`[{"op":"remove","path":"/spec/color"},{"op":"add","path":"/spec/strange","value":true}]`)
 	case "/reject":
 		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: "not this one", Code: http.StatusTeapot, Reason: "Tea"}}
@@ -94,7 +94,7 @@ func respond(path string, asked *admissionv1.AdmissionRequest) *admissionv1.Admi
 	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"mind the gap"}, AuditAnnotations: map[string]string{"looked": "twice"}}
 }
 
-// webhook is one in a manifest: it is asked about what is labelled with its name.
+// webhook returns a webhook of a manifest. It is called for objects that are labelled with its name.
 func (h *hooks) webhook(name, url, rules, more string) string {
 	if url == "" {
 		url = h.URL + "/" + name
@@ -109,7 +109,7 @@ func (h *hooks) webhook(name, url, rules, more string) string {
 %s`, name, name, rules, url, base64.StdEncoding.EncodeToString(authorityOf(h.Server)), more)
 }
 
-// admissionConfig writes files below a new directory and returns the configuration that names the directories.
+// admissionConfig writes manifests to a new directory, and a configuration that names their directories.
 func admissionConfig(t *testing.T, manifests map[string]string) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -162,7 +162,7 @@ webhooks:` + h.webhook("reject", "", ofTables, "") + h.webhook("look", "", ofTab
 	return h, s.root().withTables()
 }
 
-// TestWebhooks has webhooks mutate, reject, time out and be down.
+// TestWebhooks checks creations with webhooks that mutate, reject, time out or are down.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	h, root := hooksServer(t)
@@ -188,7 +188,7 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("%s: %d %s", test.name, got.code, got.body)
 		}
 		if seen := h.take(); !slices.Equal(seen, test.seen) {
-			t.Errorf("%s: asked %q, want %q", test.name, seen, test.seen)
+			t.Errorf("%s: webhooks got %q, want %q", test.name, seen, test.seen)
 		}
 		if stored := root.send("GET", tablesPath+"/"+test.name, ""); (stored.code == 200) != (test.code == 201) {
 			t.Errorf("%s: %d afterwards", test.name, stored.code)
@@ -198,12 +198,12 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("no warning: %v", got.header)
 	}
 	if seen := h.take(); !slices.Contains(seen, "chosen v1 CREATE") {
-		t.Errorf("asked %q", seen)
+		t.Errorf("webhooks got %q", seen)
 	}
 }
 
-// TestWebhooksOfOtherRequests is about everything that is not a simple creation.
-func TestWebhooksOfOtherRequests(t *testing.T) {
+// TestWebhooksOfEveryVerb checks which webhooks are called for verbs other than create, and for other versions.
+func TestWebhooksOfEveryVerb(t *testing.T) {
 	t.Parallel()
 	h, root := hooksServer(t)
 	merge := []string{"Content-Type", "application/merge-patch+json"}
@@ -219,7 +219,7 @@ func TestWebhooksOfOtherRequests(t *testing.T) {
 		{404, "GET", tablesPath + "/dry", "", nil, nil},
 		{200, "PATCH", tablesPath + "/a", `{"spec":{"legs":5}}`, merge, []string{"look v1 UPDATE"}},
 		{200, "PATCH", tablesPath + "/a/status", `{"status":{"legs":5}}`, merge, []string{"look v1 UPDATE status"}},
-		// Webhooks are asked in the version that they know (matchPolicy Equivalent).
+		// Webhooks are called with the version of their rule (matchPolicy Equivalent).
 		{200, "PATCH", v2 + "/a", `{"spec":{"legs":6}}`, merge, []string{"look v1 UPDATE"}},
 		{201, "POST", v2, strings.ReplaceAll(table("b", 4, "first", ""), "example.com/v1", "example.com/v2"), nil, []string{"first v1 CREATE"}},
 		{201, "PATCH", tablesPath + "/c?fieldManager=m", table("c", 4, "look", ""), []string{"Content-Type", "application/apply-patch+yaml"}, []string{"look v1 CREATE"}},
@@ -233,7 +233,7 @@ func TestWebhooksOfOtherRequests(t *testing.T) {
 		seen := h.take()
 		slices.Sort(seen)
 		if !slices.Equal(seen, test.seen) {
-			t.Errorf("%s %s: asked %q, want %q", test.method, test.path, seen, test.seen)
+			t.Errorf("%s %s: webhooks got %q, want %q", test.method, test.path, seen, test.seen)
 		}
 	}
 	if got := root.must(200, "GET", v2+"/b", ""); !strings.Contains(got.body, `"seen":["first"]`) || !strings.Contains(got.body, "example.com/v2") {
@@ -241,7 +241,7 @@ func TestWebhooksOfOtherRequests(t *testing.T) {
 	}
 }
 
-// TestWebhooksOfDefinitions: CRDs are admitted too.
+// TestWebhooksOfDefinitions checks that webhooks are called for CRDs.
 func TestWebhooksOfDefinitions(t *testing.T) {
 	t.Parallel()
 	h, root := hooksServer(t)
@@ -253,13 +253,13 @@ func TestWebhooksOfDefinitions(t *testing.T) {
 	h.take()
 	root.must(201, "POST", definitionsPath, strings.Replace(chairs, `"metadata":{`, `"metadata":{"labels":{"look":""},`, 1))
 	if seen := h.take(); !slices.Contains(seen, "look v1 CREATE") {
-		t.Errorf("asked %q", seen)
+		t.Errorf("webhooks got %q", seen)
 	}
 }
 
-// TestAfterAWebhook: what a webhook has changed gets its defaults again, but is not pruned again (A5). What no schema
-// knows is stored, and not shown.
-func TestAfterAWebhook(t *testing.T) {
+// TestDefaultsAfterWebhook checks that an object that a webhook has changed is defaulted again, but not pruned again
+// (A5): a field that is not in the schema is stored, but not served.
+func TestDefaultsAfterWebhook(t *testing.T) {
 	t.Parallel()
 	_, root := hooksServer(t)
 	root.must(201, "POST", tablesPath, table("a", 4, "strange", ""))
@@ -303,14 +303,14 @@ metadata: {name: paint.static.k8s.io}
 spec: {policyName: paint.static.k8s.io}
 `
 
-// TestPolicies: policies of manifests validate and mutate.
+// TestPolicies checks that policies of manifests validate and mutate.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	s := startWhole(t, "--admission-control-config-file", admissionConfig(t, map[string]string{
 		"ValidatingAdmissionPolicy/legs.yaml": policies, "MutatingAdmissionPolicy/paint.yaml": mutatingPolicies,
 	}))
 	root := s.root().withTables()
-	until(t, "the policy knows of tables", func() bool {
+	waitUntil(t, "the policy applies to tables", func() bool {
 		got := root.send("POST", tablesPath+"?dryRun=All", table("a", 4))
 		return got.code == 201 && strings.Contains(got.body, `"color":"green"`)
 	})
@@ -325,8 +325,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfAHost takes policies, their bindings and parameters, and namespaces, from a host cluster.
-func TestPoliciesOfAHost(t *testing.T) {
+// TestPoliciesOfHostCluster checks that policies, bindings, parameters and namespaces are read from a host cluster.
+func TestPoliciesOfHostCluster(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	const group = "/apis/admissionregistration.k8s.io/v1/"
@@ -345,7 +345,7 @@ func TestPoliciesOfAHost(t *testing.T) {
 	h.discover("/api/v1", `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":["get","list","watch"]}]}`)
 	s := startWhole(t, "--kubeconfig", kubeconfigOf(t, h.Server))
 	root := s.root().withTables()
-	until(t, "the policy counts", func() bool {
+	waitUntil(t, "the policy is in effect", func() bool {
 		got := root.send("POST", tablesPath+"?dryRun=All", table("a", 3))
 		return got.code == 422 && strings.Contains(got.body, "too few legs")
 	})

@@ -16,8 +16,8 @@ import (
 	"github.com/crd-server/crd-server/internal/server/filters"
 )
 
-// assembled returns the handler of a whole server, whose parts run until the test ends, and the admin's certificates.
-// It is not reachable over the network.
+// assembled returns the handler of a whole server and the certificates of the administrator. The parts of the server run
+// until the test ends. It serves no connections.
 func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
 	t.Helper()
 	o := NewOptions()
@@ -65,7 +65,7 @@ func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
 	return s.handler, []*x509.Certificate{id.Admin.Cert}
 }
 
-// served sends a request of the server's own user to the handler, and fails the test unless it succeeds.
+// served sends a request to the handler as the server's own user. It fails the test unless the request succeeds.
 func served(t testing.TB, handler http.Handler, method, path, body string) {
 	t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(asOwnRequest(t.Context()))
@@ -77,7 +77,7 @@ func served(t testing.TB, handler http.Handler, method, path, body string) {
 	}
 }
 
-// discarding is a response writer that keeps only the status.
+// discarding is a response writer that keeps the status only.
 type discarding struct {
 	header http.Header
 	code   int

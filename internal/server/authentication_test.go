@@ -48,7 +48,8 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// token returns the Authorization header of a token that the key has signed, with other claims than those of jane.
+// token returns the Authorization header of a token that is signed with the key. It has the claims of jane, replaced by
+// other where that has them.
 func (i *issuer) token(t *testing.T, key *rsa.PrivateKey, other jwt.MapClaims) string {
 	t.Helper()
 	claims := jwt.MapClaims{
@@ -64,7 +65,8 @@ func (i *issuer) token(t *testing.T, key *rsa.PrivateKey, other jwt.MapClaims) s
 	return "Bearer " + signed
 }
 
-// whoami returns the user and groups that the server takes somebody for; "" if it refuses to answer with 401.
+// whoami returns the user and groups as which the server authenticates p, or "" if the server responds with 401. If it
+// responds with 403, whoami returns the message.
 func (p *person) whoami() string {
 	p.t.Helper()
 	got := p.send(http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews",
@@ -72,7 +74,7 @@ func (p *person) whoami() string {
 	if got.code == http.StatusUnauthorized && got.status(p.t).Reason == "Unauthorized" {
 		return ""
 	}
-	if got.code == http.StatusForbidden { // who is known may ask; anonymous ones are known, but not authenticated
+	if got.code == http.StatusForbidden { // the anonymous user is not authenticated
 		return got.status(p.t).Message
 	}
 	var review struct {
@@ -98,7 +100,7 @@ func (p *person) whoami() string {
 	return text
 }
 
-// signedBy returns a person with a certificate of another authority than the server's own, and that authority's file.
+// signedBy returns a user with a certificate of the given authority instead of the server's.
 func (s *testServer) signedBy(issuer certs.Issuer, name string) *person {
 	s.t.Helper()
 	leaf, _ := clientOf(s.t, issuer, name)
@@ -106,9 +108,10 @@ func (s *testServer) signedBy(issuer certs.Issuer, name string) *person {
 	return &person{t: s.t, client: client, url: url}
 }
 
+// reviewOfToken is the path of TokenReviews.
 const reviewOfToken = "/apis/authentication.k8s.io/v1/tokenreviews"
 
-// aboutTokens answers TokenReviews as webhooks and host clusters do: it knows one token.
+// aboutTokens responds to TokenReviews as webhooks and host clusters do. It authenticates the token "asked".
 func aboutTokens(_ string, review map[string]any) map[string]any {
 	status := map[string]any{"authenticated": false}
 	if spec := review["spec"].(map[string]any); spec["token"] == "asked" {
@@ -118,8 +121,8 @@ func aboutTokens(_ string, review map[string]any) map[string]any {
 	return review
 }
 
-// TestWhoIsIt tries every way to prove who one is, rightly and wrongly.
-func TestWhoIsIt(t *testing.T) {
+// TestAuthentication checks valid and invalid credentials of every kind.
+func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	ofProxies, ofClients, ofNobody := certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}
 	proxyCA, err := ofProxies.Authority()
@@ -151,7 +154,7 @@ func TestWhoIsIt(t *testing.T) {
 	signed := func(key *rsa.PrivateKey, other jwt.MapClaims) *person {
 		return nobody.with("Authorization", issues.token(t, key, other))
 	}
-	until(t, "the issuer's keys are there", func() bool { return signed(issues.key, nil).whoami() != "" })
+	waitUntil(t, "the issuer's keys have been read", func() bool { return signed(issues.key, nil).whoami() != "" })
 	remote := []string{"X-Remote-User", "ann", "X-Remote-Group", "a", "X-Remote-Group", "b", "X-Remote-Uid", "7", "X-Remote-Extra-Team", "red"}
 	front := s.signedBy(ofProxies, "front")
 	for _, test := range []struct {
@@ -170,15 +173,15 @@ func TestWhoIsIt(t *testing.T) {
 		{"headers with a client's certificate", s.signedBy(ofClients, "carl").with(remote...), "carl system:authenticated"},
 		{"headers with a certificate of an unknown authority", s.signedBy(ofNobody, "front").with(remote...), ""},
 		{"a token of the file", bearer("secret"), "bob dev,ops,system:authenticated 17"},
-		{"a token that nobody knows", bearer("secrets"), ""},
+		{"an unknown token", bearer("secrets"), ""},
 		{"an empty token", bearer(""), ""},
 		{"basic authentication", nobody.with("Authorization", "Basic Ym9iOnNlY3JldA=="), ""},
 		{"a token of the issuer", signed(issues.key, nil), "sso:jane sso:shop,system:authenticated"},
 		{"a token that has expired", signed(issues.key, jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()}), ""},
-		{"a token for somebody else", signed(issues.key, jwt.MapClaims{"aud": "other"}), ""},
+		{"a token for another audience", signed(issues.key, jwt.MapClaims{"aud": "other"}), ""},
 		{"a token of another issuer", signed(issues.key, jwt.MapClaims{"iss": "https://other.example.com"}), ""},
-		{"a token that somebody else has signed", signed(stranger, nil), ""},
-		{"a token that the webhook knows", bearer("asked"), "web hook,system:authenticated"},
+		{"a token that is signed with another key", signed(stranger, nil), ""},
+		{"a token of the webhook", bearer("asked"), "web hook,system:authenticated"},
 		{"a wrong token with a right certificate", s.person("root", "system:masters").with("Authorization", "Bearer wrong"), "root system:masters,system:authenticated"},
 	} {
 		if got := test.is.whoami(); got != test.want {
@@ -187,8 +190,8 @@ func TestWhoIsIt(t *testing.T) {
 	}
 }
 
-// TestIssuersOfAFile reads issuers from a configuration, and other ones when it changes.
-func TestIssuersOfAFile(t *testing.T) {
+// TestIssuersAreReloaded checks that issuers are read from a configuration file, and read again when it changes.
+func TestIssuersAreReloaded(t *testing.T) {
 	t.Parallel()
 	issues := newIssuer(t)
 	config := func(prefix string) string {
@@ -201,11 +204,11 @@ func TestIssuersOfAFile(t *testing.T) {
 	file := written(t, "config.json", config("one:"))
 	s := startWhole(t, "--authentication-config", file)
 	jane := s.person("").with("Authorization", issues.token(t, issues.key, nil))
-	until(t, "the issuer's keys are there", func() bool { return jane.whoami() == "one:jane shop,system:authenticated" })
+	waitUntil(t, "the issuer's keys have been read", func() bool { return jane.whoami() == "one:jane shop,system:authenticated" })
 	if got := s.person("").with("Authorization", issues.token(t, issues.key, jwt.MapClaims{"sub": "mallory"})).whoami(); got != "" {
 		t.Errorf("mallory is %s", got)
 	}
-	if got := s.person("").send(http.MethodGet, "/version", ""); got.code != http.StatusForbidden { // known as nobody, and not allowed
+	if got := s.person("").send(http.MethodGet, "/version", ""); got.code != http.StatusForbidden { // the anonymous user is not allowed
 		t.Errorf("anonymous on /version: %d", got.code)
 	}
 	if got := s.person("").send(http.MethodGet, "/apis", ""); got.code != http.StatusUnauthorized {
@@ -216,11 +219,12 @@ func TestIssuersOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := s.person("").with("Authorization", issues.token(t, issues.key, jwt.MapClaims{"jti": "another"}))
-	until(t, "the changed file counts", func() bool { return late.whoami() == "two:jane shop,system:authenticated" })
+	waitUntil(t, "the changed file is in effect", func() bool { return late.whoami() == "two:jane shop,system:authenticated" })
 }
 
-// TestAHostClusterKnows takes front proxies, authorities and tokens from a host cluster, which decides too.
-func TestAHostClusterKnows(t *testing.T) {
+// TestHostClusterAuthenticates checks that a host cluster provides the authorities of front proxies and clients,
+// authenticates tokens, and authorizes requests.
+func TestHostClusterAuthenticates(t *testing.T) {
 	t.Parallel()
 	ofProxies, ofClients := certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}
 	read := func(issuer certs.Issuer) string {

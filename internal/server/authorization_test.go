@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// rules is a webhook that allows a user what the user's name says: "verb resource[/subresource]", one of several
-// behind commas.
+// rules is a webhook that allows a user the requests that the user's name lists: "verb resource[/subresource]", separated
+// by commas.
 type rules struct {
 	*host
 	mu    sync.Mutex // guards asked
@@ -41,7 +41,7 @@ func newRules(t *testing.T) *rules {
 	return r
 }
 
-// everyVerb is every way to use a resource, and the permissions that it takes.
+// everyVerb has every kind of request for a resource, with the permissions that it needs.
 var everyVerb = []struct {
 	needs, method, path, body string
 	contentType               string
@@ -73,8 +73,9 @@ var everyVerb = []struct {
 	{"get /metrics", "GET", "/metrics", "", "", 200},
 }
 
-// TestMayIt asks for everything without a credential, without the permission, with a part of it, and with all of it.
-func TestMayIt(t *testing.T) {
+// TestEveryVerbNeedsPermission sends each request without a credential, without the permission, with a part of the
+// permissions, and with all of them.
+func TestEveryVerbNeedsPermission(t *testing.T) {
 	t.Parallel()
 	r := newRules(t)
 	s := startWhole(t, "--authorization-mode", "Webhook", "--authorization-webhook-version", "v1",
@@ -84,7 +85,7 @@ func TestMayIt(t *testing.T) {
 	nobody, jane := s.person(""), s.person("jane")
 	for _, test := range everyVerb {
 		name := test.method + " " + test.path
-		if test.method == http.MethodPut && strings.Contains(test.body, `"Table"`) { // an update says what it is based on
+		if test.method == http.MethodPut && strings.Contains(test.body, `"Table"`) { // an update needs a resourceVersion
 			test.body = strings.Replace(test.body, `"name":"there"`, `"name":"there","resourceVersion":"`+root.versionOf(tablesPath+"/there")+`"`, 1)
 		}
 		var headers []string
@@ -113,18 +114,18 @@ func TestMayIt(t *testing.T) {
 	defer r.mu.Unlock()
 	for _, asked := range r.asked {
 		if strings.HasPrefix(asked, "root:") {
-			t.Errorf("asked about system:masters: %s", asked)
+			t.Errorf("the webhook was called for system:masters: %s", asked)
 		}
 	}
 }
 
-// TestByDefault: without flags only system:masters may do more than discover.
-func TestByDefault(t *testing.T) {
+// TestDefaultAuthorization checks that without flags only system:masters may do more than read discovery.
+func TestDefaultAuthorization(t *testing.T) {
 	t.Parallel()
 	s := startWhole(t)
 	s.root().withTables()
 	jane, nobody := s.person("jane", "dev"), s.person("")
-	for path, codes := range map[string][2]int{ // of jane, of nobody
+	for path, codes := range map[string][2]int{ // of jane, of the anonymous user
 		"/apis": {200, 401}, "/apis/shop.example.com/v1": {200, 401}, "/openapi/v3": {200, 401}, "/version": {200, 401},
 		"/readyz": {200, 200}, "/livez": {200, 200}, "/healthz": {200, 200},
 		"/metrics": {403, 401}, "/debug/pprof/": {403, 401}, "/flagz": {403, 401}, "/": {403, 401}, "/readyz/ping": {403, 401},
@@ -142,20 +143,23 @@ func TestByDefault(t *testing.T) {
 	}
 }
 
-// TestAnonymousSettings: what becomes of requests without a credential.
+// TestAnonymousSettings checks requests without a credential with each value of --anonymous-auth.
 func TestAnonymousSettings(t *testing.T) {
 	t.Parallel()
 	for flag, codes := range map[string][2]int{"": {200, 401}, "--anonymous-auth=true": {200, 403}, "--anonymous-auth=false": {401, 401}} {
-		s := startWhole(t, strings.Fields(flag)...)
-		for n, path := range []string{"/readyz", tablesPath} {
-			if got := s.person("").send("GET", path, ""); got.code != codes[n] {
-				t.Errorf("%s: GET %s: %d", flag, path, got.code)
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			s := startWhole(t, strings.Fields(flag)...)
+			for n, path := range []string{"/readyz", tablesPath} {
+				if got := s.person("").send("GET", path, ""); got.code != codes[n] {
+					t.Errorf("GET %s: %d", path, got.code)
+				}
 			}
-		}
+		})
 	}
 }
 
-// TestAlwaysAllow: everybody who is known may do everything.
+// TestAlwaysAllow checks that this mode allows authenticated users everything.
 func TestAlwaysAllow(t *testing.T) {
 	t.Parallel()
 	s := startWhole(t, "--authorization-mode=AlwaysAllow")
@@ -163,8 +167,8 @@ func TestAlwaysAllow(t *testing.T) {
 	s.person("").must(http.StatusUnauthorized, "GET", tablesPath, "")
 }
 
-// TestConfiguredAuthorization: a webhook under conditions, another when the file changes.
-func TestConfiguredAuthorization(t *testing.T) {
+// TestAuthorizationIsReloaded checks that a webhook with conditions is read from a file, and read again when it changes.
+func TestAuthorizationIsReloaded(t *testing.T) {
 	t.Parallel()
 	r := newRules(t)
 	config := func(group string) string {
@@ -183,10 +187,10 @@ func TestConfiguredAuthorization(t *testing.T) {
 	if err := os.Rename(file+".new", file); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the changed file counts", func() bool { return list("ops") == 200 && list("dev") == 403 })
+	waitUntil(t, "the changed file is in effect", func() bool { return list("ops") == 200 && list("dev") == 403 })
 }
 
-// TestImpersonation: who may be somebody else, is.
+// TestImpersonation checks that a user needs permissions to impersonate another user.
 func TestImpersonation(t *testing.T) {
 	t.Parallel()
 	r := newRules(t)
@@ -197,14 +201,14 @@ func TestImpersonation(t *testing.T) {
 		t.Errorf("root as ann is %s", got)
 	}
 	if got := s.person("impersonate users,impersonate groups").with(as...).whoami(); got != "ann dev,system:authenticated" {
-		t.Errorf("who may impersonate is %s", got)
+		t.Errorf("a user with the permissions is %s", got)
 	}
 	if got := s.person("jane").with(as...).whoami(); !strings.Contains(got, `User "jane" cannot impersonate`) {
-		t.Errorf("who may not impersonate is told %s", got)
+		t.Errorf("a user without the permissions gets %s", got)
 	}
 }
 
-// TestReviews: what one may do, asked and answered.
+// TestReviews checks reviews of permissions, and invalid reviews.
 func TestReviews(t *testing.T) {
 	t.Parallel()
 	r := newRules(t)
@@ -222,7 +226,7 @@ func TestReviews(t *testing.T) {
 	const list = `"resourceAttributes":{"verb":"list","group":"shop.example.com","resource":"tables"}`
 	if !may(s.person("list tables"), list) || may(s.person("jane"), list) || !may(s.root(), list) ||
 		!may(s.person("jane"), `"nonResourceAttributes":{"verb":"get","path":"/apis"}`) {
-		t.Error("wrong")
+		t.Error("a review is wrong")
 	}
 	jane := s.person("jane")
 	for _, test := range []struct {

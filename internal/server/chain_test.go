@@ -12,7 +12,7 @@ import (
 	"github.com/crd-server/crd-server/internal/server/filters"
 )
 
-// BenchmarkChain measures what all filters and the routing cost one request.
+// BenchmarkChain measures all filters and the routing of one request.
 func BenchmarkChain(b *testing.B) {
 	admin, authority := clientOf(b, certs.Issuer{Dir: newDataDir(b), Now: time.Now}, "admin", "system:masters")
 	o := NewOptions()
@@ -20,7 +20,7 @@ func BenchmarkChain(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := access.complete(b.Context(), o, believing(b, authority), nil); err != nil {
+	if err := access.complete(b.Context(), o, caProvider(b, authority), nil); err != nil {
 		b.Fatal(err)
 	}
 	synced := make(chan struct{})

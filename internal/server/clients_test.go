@@ -22,7 +22,7 @@ func newDataDir(t testing.TB) *datadir.Dir {
 	return dir
 }
 
-// clientOf returns the certificate of a client, and the authority that has signed it.
+// clientOf issues the certificate of a client. It also returns the authority that has signed it.
 func clientOf(t testing.TB, issuer certs.Issuer, name string, groups ...string) (client, authority *certs.Pair) {
 	t.Helper()
 	authority, err := issuer.Authority()
@@ -39,8 +39,8 @@ func clientOf(t testing.TB, issuer certs.Issuer, name string, groups ...string) 
 	return client, authority
 }
 
-// believing returns the authority as a CA provider.
-func believing(t testing.TB, authority *certs.Pair) *dynamiccertificates.DynamicFileCAContent {
+// caProvider returns a CA provider with the authority.
+func caProvider(t testing.TB, authority *certs.Pair) *dynamiccertificates.DynamicFileCAContent {
 	t.Helper()
 	file, err := dynamiccertificates.NewDynamicCAContentFromFile("test", authority.CertFile)
 	if err != nil {

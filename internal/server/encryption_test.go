@@ -16,7 +16,7 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// encryptionConfig encrypts tables with the first key; what was encrypted with the others can be read.
+// encryptionConfig returns a configuration that encrypts tables with the first key, and decrypts with all keys.
 func encryptionConfig(keys ...byte) string {
 	listed := ""
 	for _, key := range keys {
@@ -26,8 +26,9 @@ func encryptionConfig(keys ...byte) string {
 "providers":[{"aesgcm":{"keys":[` + strings.TrimSuffix(listed, ",") + `]}},{"identity":{}}]}]}`
 }
 
-// TestEncryption: values are encrypted in etcd and plain for clients, keys change while the server runs, and a lost key
-// makes the one object unreadable that it was for.
+// TestEncryption checks that values are encrypted in etcd and plain for clients, that keys are reloaded while the server
+// runs, and that the loss of a key makes only its objects unreadable. It does not run in parallel, because it changes
+// the library's poll interval.
 func TestEncryption(t *testing.T) {
 	before := controller.EncryptionConfigFileChangePollDuration
 	controller.EncryptionConfigFileChangePollDuration = 50 * time.Millisecond
@@ -58,7 +59,7 @@ func TestEncryption(t *testing.T) {
 	}
 	write(t, file, encryptionConfig(2, 1))
 	n := 0
-	until(t, "the new key counts", func() bool {
+	waitUntil(t, "the new key is in effect", func() bool {
 		n++
 		name := fmt.Sprintf("new%d", n)
 		root.must(http.StatusCreated, "POST", tablesPath, table(name, 4))
@@ -68,10 +69,10 @@ func TestEncryption(t *testing.T) {
 	root.client.CloseIdleConnections()
 	s.shutDown()
 
-	write(t, file, encryptionConfig(2)) // the first key is lost
+	write(t, file, encryptionConfig(2)) // without the first key
 	root = startWhole(t, args...).root()
 	if got := root.send("GET", tablesPath+"/old", ""); got.code != http.StatusInternalServerError || got.status(t).Message == "" {
-		t.Errorf("what was encrypted with the lost key: %d %s", got.code, got.body)
+		t.Errorf("the object of the lost key: %d %s", got.code, got.body)
 	}
 	root.must(http.StatusOK, "GET", tablesPath+fmt.Sprintf("/new%d", n), "")
 }

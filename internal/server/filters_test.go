@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apiserver/pkg/warning"
 )
@@ -42,7 +41,7 @@ func TestFilters(t *testing.T) {
 			}
 		}
 		if got.body != "HTTP/2.0" {
-			t.Errorf("spoke %s", got.body)
+			t.Errorf("protocol %s, want HTTP/2.0", got.body)
 		}
 	})
 	t.Run("CORS", func(t *testing.T) {
@@ -53,16 +52,15 @@ func TestFilters(t *testing.T) {
 	})
 	t.Run("panic", func(t *testing.T) {
 		if _, err := client.Get(path + "panics/one"); err == nil {
-			t.Error("a panic was answered") // the stream is reset, as kube-apiserver's is
+			t.Error("a panic got a response") // kube-apiserver resets the stream
 		}
 		if got := do(t, client, "GET", path+"crontabs/one"); got.code != http.StatusOK {
-			t.Errorf("the server did not survive: %d", got.code)
+			t.Errorf("after the panic: status %d", got.code)
 		}
 	})
 	t.Run("timeout", func(t *testing.T) {
-		began := time.Now()
 		got := do(t, client, "GET", path+"sleepers/one?timeout=50ms")
-		if got.code != http.StatusGatewayTimeout || !strings.Contains(got.body, `"reason":"Timeout"`) || time.Since(began) > 30*time.Second {
+		if got.code != http.StatusGatewayTimeout || !strings.Contains(got.body, `"reason":"Timeout"`) {
 			t.Errorf("got %d %s", got.code, got.body)
 		}
 		if got := do(t, client, "GET", path+"crontabs/one?timeout=soon"); got.code != http.StatusBadRequest || got.status(t).Code != http.StatusBadRequest {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// BenchmarkFirstObject creates CRDs as real ones are, one after the other, and an object of each in the next request.
+// BenchmarkFirstObject creates realistic CRDs one after the other, and an object of each in the next request.
 func BenchmarkFirstObject(b *testing.B) {
 	a := newAsker(b)
 	var definition, object []time.Duration

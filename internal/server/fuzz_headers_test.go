@@ -16,8 +16,8 @@ import (
 	auditapi "k8s.io/apiserver/pkg/apis/audit"
 )
 
-// readPlaces answer in a form that the client likes, writePlaces take a body in a form that it names. Nothing stays
-// of the writes.
+// readPlaces are requests whose response has a media type that the client chooses. writePlaces are requests with a
+// body, which change nothing.
 var (
 	readPlaces = []call{
 		{path: "/apis"}, {path: "/apis/fuzz.example.com/v1"}, {path: "/openapi/v2"}, {path: "/openapi/v3/apis/fuzz.example.com/v1"},
@@ -30,8 +30,9 @@ var (
 	}
 )
 
-// FuzzHeaders sends a request with header lines. What is answered is in a form that the client takes; a body is read
-// as what the client says that it is, or not at all; and no header makes anybody of somebody without a credential.
+// FuzzHeaders sends requests with fuzzed header lines. The response must have a media type that the client accepts. The
+// server must read a body in the media type that the client names, or refuse it. No header may authenticate a client
+// without a credential.
 func FuzzHeaders(f *testing.F) {
 	h := newHostile(f)
 	served(f, h.handler, "POST", fuzzThings, fuzzObject)
@@ -67,9 +68,9 @@ func FuzzHeaders(f *testing.F) {
 		plain := checkEncoding(t, sent.Header, w)
 		checkUnchanged(t, sent.Header, w, plain)
 		checkMediaTypes(t, c, w)
-		c.stranger = true
+		c.anonymous = true
 		if w := h.send(t, c); w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden {
-			t.Errorf("to a stranger: %d %.300s", w.Code, w.Body)
+			t.Errorf("without a credential: %d %.300s", w.Code, w.Body)
 		}
 	})
 }
@@ -82,7 +83,7 @@ func checkAuditID(t *testing.T, sent http.Header, w *httptest.ResponseRecorder) 
 	}
 }
 
-// checkEncoding returns the body as it was before it was compressed.
+// checkEncoding checks the content encoding and returns the decompressed body.
 func checkEncoding(t *testing.T, sent http.Header, w *httptest.ResponseRecorder) []byte {
 	t.Helper()
 	switch encoding := w.Header().Get("Content-Encoding"); encoding {
@@ -90,7 +91,7 @@ func checkEncoding(t *testing.T, sent http.Header, w *httptest.ResponseRecorder)
 		return w.Body.Bytes()
 	case "gzip":
 		if !strings.Contains(strings.Join(sent.Values("Accept-Encoding"), ","), "gzip") {
-			t.Error("compressed for who does not take it")
+			t.Error("compressed for a client that does not accept gzip")
 		}
 		compressed, err := gzip.NewReader(bytes.NewReader(w.Body.Bytes()))
 		if err != nil {
@@ -102,12 +103,12 @@ func checkEncoding(t *testing.T, sent http.Header, w *httptest.ResponseRecorder)
 		}
 		return plain
 	default:
-		t.Errorf("encoded as %q", encoding)
+		t.Errorf("content encoding %q", encoding)
 		return nil
 	}
 }
 
-// checkUnchanged: who is told that nothing has changed has named what there is.
+// checkUnchanged checks that a client gets 304 only if it has sent the current ETag.
 func checkUnchanged(t *testing.T, sent http.Header, w *httptest.ResponseRecorder, body []byte) {
 	t.Helper()
 	etag := w.Header().Get("Etag")
@@ -116,16 +117,17 @@ func checkUnchanged(t *testing.T, sent http.Header, w *httptest.ResponseRecorder
 	case http.StatusNotModified:
 		named := func(line string) bool { return strings.Contains(line, etag) || strings.Contains(line, "*") }
 		if etag == "" || !slices.ContainsFunc(known, named) || len(body) > 0 {
-			t.Errorf("not modified is %q, the client has %q; %d bytes", etag, known, len(body))
+			t.Errorf("304 with ETag %q for If-None-Match %q, and %d bytes", etag, known, len(body))
 		}
 	case http.StatusOK:
 		if etag != "" && slices.Contains(known, etag) && known[0] == etag {
-			t.Errorf("%s is sent again", etag)
+			t.Errorf("a client that has %s gets the body again", etag)
 		}
 	}
 }
 
-// checkMediaTypes: an answer is of a type that the client takes, and what was written was sent as what it is.
+// checkMediaTypes checks that the client accepts the media type of the response, and that the body of a successful
+// write was sent in its own media type.
 func checkMediaTypes(t *testing.T, c call, w *httptest.ResponseRecorder) {
 	t.Helper()
 	if w.Code != http.StatusOK && w.Code != http.StatusCreated {
@@ -135,19 +137,19 @@ func checkMediaTypes(t *testing.T, c call, w *httptest.ResponseRecorder) {
 	if err != nil {
 		t.Errorf("%q: %v", w.Header().Get("Content-Type"), err)
 	}
-	accept := strings.ReplaceAll(c.lines.Get("Accept"), "@", ".") // the older name of what is sent under the newer one
+	accept := strings.ReplaceAll(c.lines.Get("Accept"), "@", ".") // an older name of the same media type
 	takes := func(clause goautoneg.Accept) bool {
 		return (clause.Type == "*" || strings.HasPrefix(got, clause.Type+"/")) && (clause.SubType == "*" || strings.HasSuffix(got, "/"+clause.SubType))
 	}
 	if accept != "" && !slices.ContainsFunc(goautoneg.ParseAccept(accept), takes) {
-		t.Errorf("%s for who takes %q", got, accept)
+		t.Errorf("content type %s for Accept %q", got, accept)
 	}
 	contentType := c.lines.Get("Content-Type")
 	sentAs, _, _ := strings.Cut(contentType, ";")
 	switch {
 	case c.method == http.MethodPatch && sentAs != "application/merge-patch+json":
-		t.Errorf("a merge patch is taken as %q", contentType)
+		t.Errorf("a merge patch is accepted as %q", contentType)
 	case c.method == http.MethodPost && contentType != "" && !slices.Contains([]string{"application/json", "application/yaml"}, strings.ToLower(strings.TrimSpace(sentAs))):
-		t.Errorf("JSON is taken as %q", contentType)
+		t.Errorf("JSON is accepted as %q", contentType)
 	}
 }

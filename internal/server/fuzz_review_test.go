@@ -4,14 +4,14 @@ import (
 	"testing"
 )
 
-// reviewPaths are the reviews that are answered.
+// reviewPaths are the paths of the served reviews.
 var reviewPaths = []string{
 	"/apis/authorization.k8s.io/v1/subjectaccessreviews", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 	"/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
 	"/apis/authentication.k8s.io/v1/tokenreviews", "/apis/authentication.k8s.io/v1/selfsubjectreviews",
 }
 
-// FuzzReviewBody sends reviews, as another user.
+// FuzzReviewBody sends reviews, some of them as an impersonated user.
 func FuzzReviewBody(f *testing.F) {
 	h := newHostile(f)
 	for n := range reviewPaths {

@@ -37,7 +37,7 @@ func BenchmarkGet(b *testing.B) {
 				defer cancel()
 				code := make(chan int)
 				for pb.Next() {
-					go func() { // as an HTTP/2 server does it, so that stacks have to grow
+					go func() { // as an HTTP/2 server does, so that stacks have to grow
 						w := discarding{header: http.Header{}}
 						handler.ServeHTTP(&w, req.WithContext(ctx))
 						code <- w.code

@@ -12,6 +12,7 @@ import (
 )
 
 func TestHealthVerbose(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(notFound), nil)
 	client, url := s.as("")
 	want := `[+]ping ok
@@ -36,7 +37,7 @@ readyz check passed
 	}
 }
 
-func TestUnreadyUntilResourcesAreKnown(t *testing.T) {
+func TestUnreadyUntilSynced(t *testing.T) {
 	t.Parallel()
 	entered := make(chan struct{})
 	s := launch(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -54,7 +55,7 @@ func TestUnreadyUntilResourcesAreKnown(t *testing.T) {
 			close(s.synced)
 		}
 	}()
-	// The kubeconfig is written, and the port served, before the resources are known.
+	// The server writes the kubeconfig and serves the port before the resources are synced.
 	client, url := s.asSoonAsServed()
 	if got := do(t, client, "GET", url+"/readyz"); got.code != 500 || !strings.Contains(got.body, "[-]informer-sync failed") {
 		t.Errorf("got %d %s", got.code, got.body)
@@ -90,7 +91,7 @@ func (s *testServer) asSoonAsServed() (*http.Client, string) {
 	}
 }
 
-// TestDrain asks a server to stop while it has a request in flight and a watch open.
+// TestDrain checks that a server that stops becomes unready, ends watches, and finishes requests in flight.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	inFlight, finish := make(chan struct{}), make(chan struct{})
@@ -126,7 +127,7 @@ func TestDrain(t *testing.T) {
 
 	s.stop()
 	unready := false
-	for !unready { // during the delay it still serves, but says that it will not
+	for !unready { // during the delay the server is unready, but serves requests
 		got := do(t, client, "GET", url+"/readyz")
 		unready = got.code == 500 && strings.Contains(got.body, "[-]shutdown failed")
 	}

@@ -14,7 +14,7 @@ const (
 	crowdedThings               = "/apis/example.com/v1/namespaces/default/things"
 )
 
-// crowd is a server whose requests for "slow" things last until the test ends them.
+// crowd is a server on which requests for "slow" things last until the test ends them.
 type crowd struct {
 	*testServer
 	entered, leave chan struct{}
@@ -40,7 +40,7 @@ func newCrowd(t *testing.T, change func(*Options)) *crowd {
 	return c
 }
 
-// end ends all slow requests.
+// end ends all slow requests and waits for them.
 func (c *crowd) end() {
 	select {
 	case <-c.leave:
@@ -50,7 +50,8 @@ func (c *crowd) end() {
 	c.flooding.Wait()
 }
 
-// flood sends slow requests of one user at the same time, and returns how many are served. All others are refused.
+// flood sends slow requests of one user at the same time. It returns the number of served ones, and checks the refusals
+// of all others.
 func (c *crowd) flood(t *testing.T, client *http.Client, method, body string, requests int) (served int) {
 	t.Helper()
 	url := c.admin().Host + crowdedThings + "/slow"
@@ -86,14 +87,15 @@ func (c *crowd) flood(t *testing.T, client *http.Client, method, body string, re
 	return served
 }
 
-// TestUsersAreToldApart floods the server with the requests of some users. Other users are still served.
-func TestUsersAreToldApart(t *testing.T) {
+// TestFairnessBetweenUsers checks that the server serves other users while some users send too many requests.
+func TestFairnessBetweenUsers(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []struct {
 		method, other string
 		limit         int
 	}{{"GET", "POST", crowdedReads}, {"DELETE", "GET", crowdedWrites}} {
 		t.Run(kind.method, func(t *testing.T) {
+			t.Parallel()
 			c := newCrowd(t, nil)
 			modest, url := c.as("modest")
 			root, _ := c.as("root", "system:masters")
@@ -134,8 +136,9 @@ func TestUsersAreToldApart(t *testing.T) {
 	}
 }
 
-// TestTooManyRequests checks the order of refusals: 401, 429, 403.
-func TestTooManyRequests(t *testing.T) {
+// TestOrderOfRefusals checks that the server authenticates a request before it counts it, and counts it before it
+// authorizes it: 401, 429, 403.
+func TestOrderOfRefusals(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, func(o *Options) {
 		o.Authorization.Modes = nil

@@ -19,7 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/server/filters"
 )
 
-// crd is a CustomResourceDefinition as a person writes it.
+// crd returns the manifest of a CRD.
 func crd(plural string) string {
 	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -42,7 +42,7 @@ func TestReadManifests(t *testing.T) {
 		name  string
 		files map[string]string
 		want  []string // names
-		err   string   // after the directory's path is taken away
+		err   string   // without the path of the directory
 	}{
 		{name: "one", files: map[string]string{"a.yaml": crd("a")}, want: []string{"a.example.com"}},
 		{name: "several documents", files: map[string]string{"a.yml": "# comment\n---\n" + crd("a") + "---\n---\n" + crd("b")}, want: []string{"a.example.com", "b.example.com"}},
@@ -50,7 +50,7 @@ func TestReadManifests(t *testing.T) {
 		{name: "list", files: map[string]string{"a.json": list}, want: []string{"a.example.com"}},
 		{name: "several JSON documents", files: map[string]string{"a.json": list + "\n" + strings.ReplaceAll(list, "a.example", "b.example")}, want: []string{"a.example.com", "b.example.com"}},
 		{name: "not YAML", files: map[string]string{"a.yaml": crd("a") + "---\n\t:"}, err: "--crds: a.yaml, document 2: yaml: "},
-		{name: "twice the same key", files: map[string]string{"a.yaml": crd("a") + "spec: {}\n"}, err: `--crds: a.yaml, document 1: yaml: `},
+		{name: "duplicate key", files: map[string]string{"a.yaml": crd("a") + "spec: {}\n"}, err: `--crds: a.yaml, document 1: yaml: `},
 		{name: "not JSON", files: map[string]string{"a.json": list + "{"}, err: "--crds: a.json, document 2: unexpected EOF"},
 		{name: "not an object", files: map[string]string{"a.yaml": "- a"}, err: "--crds: a.yaml, document 1: not an object: "},
 		{name: "another kind", files: map[string]string{"a.yaml": crd("a") + "---\napiVersion: v1\nkind: Secret\n"}, err: `--crds: a.yaml, document 2: kind "Secret" of apiVersion "v1" is not a CustomResourceDefinition`},
@@ -58,7 +58,7 @@ func TestReadManifests(t *testing.T) {
 		{name: "no name", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "  name: a.example.com", "  labels: {}", 1)}, err: "--crds: a.yaml, document 1: metadata.name is missing"},
 		{name: "unknown field", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "scope:", "scoop:", 1)}, err: `--crds: a.yaml, document 1: json: unknown field "scoop"`},
 		{name: "wrong type", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "served: true", "served: 1", 1)}, err: "--crds: a.yaml, document 1: json: cannot unmarshal number"},
-		{name: "twins", files: map[string]string{"a.yaml": crd("a"), "b.yaml": crd("a")}, err: "--crds: b.yaml, document 1: a.example.com is already in a.yaml, document 1"},
+		{name: "duplicate CRD", files: map[string]string{"a.yaml": crd("a"), "b.yaml": crd("a")}, err: "--crds: b.yaml, document 1: a.example.com is already in a.yaml, document 1"},
 		{name: "the first of several errors", files: map[string]string{"1.yaml": strings.Repeat("---\n"+crd("a"), 50) + "---\n- a", "2.yaml": "- b"}, err: "--crds: 1.yaml, document 51: not an object: "},
 		{name: "nothing", files: map[string]string{"a.txt": ""}, err: "directory without .yaml, .yml or .json files"},
 	} {
@@ -81,7 +81,7 @@ func TestReadManifests(t *testing.T) {
 			for _, m := range all {
 				names = append(names, m.name)
 				if carried := regexp.MustCompile(`"(uid|resourceVersion|managedFields|status)"`).Find(m.json); carried != nil {
-					t.Errorf("carries %s, which only a server writes", carried)
+					t.Errorf("the manifest keeps %s, which only a server writes", carried)
 				}
 			}
 			if !slices.Equal(names, test.want) {
@@ -91,11 +91,11 @@ func TestReadManifests(t *testing.T) {
 	}
 }
 
-// applied stores what install applies, as metadata only, and refuses what is named "bad".
+// applied stores the generation of each CRD that install applies. It refuses CRDs named "bad".
 type applied struct {
 	mu   sync.Mutex // guards the fields below
 	asks []string
-	// generations of the CRDs there are
+	// generations of the stored CRDs
 	generations map[string]int64
 	body        string // of the last apply
 }
@@ -129,7 +129,9 @@ func (a *applied) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": %q, "generation": %d}}`, info.Name, generation)
 }
 
+// TestInstall checks that a CRD is tried with a dry run at each start, and applied only if that would change it.
 func TestInstall(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "crds.yaml")
 	server := &applied{generations: map[string]int64{}}
 	const ask = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/good.example.com?%sfieldManager=crd-server&force=true" +
@@ -158,7 +160,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-func TestInstallNothingWhenOneIsRefused(t *testing.T) {
+func TestInstallAppliesNothingIfOneIsInvalid(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "crds.yaml")
 	write(t, file, crd("good")+"---\n"+crd("bad"))
@@ -173,6 +175,6 @@ func TestInstallNothingWhenOneIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if len(server.generations) > 0 {
-		t.Errorf("was applied: %v", server.generations)
+		t.Errorf("applied CRDs: %v", server.generations)
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// TestLabelsAreOfWhatIsServed checks that words of clients do not become labels of metrics, whether a request is in
-// time or late.
-func TestLabelsAreOfWhatIsServed(t *testing.T) {
+// TestLabelsOfUnknownPaths checks that unknown names in a request do not become labels of metrics, whether the request
+// ends before or after its deadline.
+func TestLabelsOfUnknownPaths(t *testing.T) {
+	t.Parallel()
 	handler, _ := assembled(t)
 	served(t, handler, "POST", definitionsPath, fuzzDefinition)
 	const word = "unheardof"
-	late := 0 // an answer may be quicker than the deadline
+	late := 0 // a response may come before the deadline
 	for _, path := range []string{
 		"/" + word, "/" + word + "\x8f", "/healthz/" + word, "/openapi/v3/apis/" + word, "/apis/" + word, "/apis/" + word + "\x8f/v1/things", "/apis/" + word + ".example.com/v1/things",
 		"/apis/fuzz.example.com/" + word + "/things", "/apis/fuzz.example.com/v1/" + word, fuzzThing + "/" + word, "/api/v1/" + word,
@@ -37,7 +38,7 @@ func TestLabelsAreOfWhatIsServed(t *testing.T) {
 		}
 	}
 	if late == 0 {
-		t.Error("no answer came too late")
+		t.Error("no request missed its deadline")
 	}
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
@@ -45,6 +46,6 @@ func TestLabelsAreOfWhatIsServed(t *testing.T) {
 	}
 	if all := fmt.Sprint(families); strings.Contains(all, word) {
 		at := strings.Index(all, word)
-		t.Errorf("a client's word is a label: %.200s", all[max(0, at-200):])
+		t.Errorf("an unknown name is a label: %.200s", all[max(0, at-200):])
 	}
 }

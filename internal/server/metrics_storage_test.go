@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -15,7 +16,7 @@ const measuredCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomRe
 	"spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": "measures", "kind": "Measure"}, "versions": [
 		{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`
 
-// launchWhole starts a server with all that serves custom resources, and waits until it is ready.
+// launchWhole starts a server with all its parts and waits until it is ready.
 func launchWhole(t *testing.T, change func(*Options)) *testServer {
 	t.Helper()
 	line := &readyLine{seen: make(chan struct{})}
@@ -53,7 +54,7 @@ func send(t *testing.T, client *http.Client, method, url, body string) {
 	}
 }
 
-// series returns the value of a series in what /metrics has answered; false if it is not there.
+// series returns the value of a series in a page of /metrics, and whether the page has it.
 func series(page, name string) (float64, bool) {
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(page)
 	if found == nil {
@@ -63,6 +64,8 @@ func series(page, name string) (float64, bool) {
 	return value, err == nil
 }
 
+// TestStorageMetrics checks the series of a resource, and that they are removed with its CRD. It does not run in
+// parallel, because all servers of the process share the metrics.
 func TestStorageMetrics(t *testing.T) {
 	s := launchWhole(t, func(o *Options) { o.Etcd.CheckInterval = 50 * time.Millisecond })
 	client, url := s.as("admin", "system:masters")
@@ -112,43 +115,26 @@ func TestStorageMetrics(t *testing.T) {
 		`etcd_request_duration_seconds_count{` + `group="example.com",operation="create",resource="measures"}`: 2,
 	}
 	page := ""
-	eventually(t, func() bool { // events and checks come a little later
-		page = do(t, client, "GET", url+"/metrics").body
-		for name, least := range atLeast {
-			if value, ok := series(page, name); !ok || value < least {
-				return false
+	for name, least := range atLeast { // events and checks come a little later
+		waitUntil(t, fmt.Sprintf("%s is at least %v", name, least), func() bool {
+			value, ok := series(page, name)
+			if !ok || value < least {
+				page = do(t, client, "GET", url+"/metrics").body
 			}
-		}
-		return true
-	}, func() {
-		for name, least := range atLeast {
-			if value, ok := series(page, name); !ok || value < least {
-				t.Errorf("%s is %v (%v), want at least %v", name, value, ok, least)
-			}
-		}
-	})
+			return ok && value >= least
+		})
+	}
 	if value, _ := series(page, `apiserver_storage_consistency_checks_total{`+of+`,status="failure"}`); value != 0 {
-		t.Errorf("memory differs from etcd")
+		t.Error("the cache is inconsistent with etcd")
 	}
 
 	send(t, client, "DELETE", url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/measures.example.com", "")
 	left := regexp.MustCompile(`(?m)^(apiserver_resource_objects|apiserver_storage_|apiserver_watch_cache_|watch_cache_capacity|crd_server_).*resource="measures".*$`)
-	eventually(t, func() bool {
+	waitUntil(t, "the series of the deleted CRD have been removed", func() bool {
 		page = do(t, client, "GET", url+"/metrics").body
 		return !left.MatchString(page)
-	}, func() { t.Errorf("left of a deleted CRD: %q", left.FindAllString(page, -1)) })
+	})
 	if value, ok := series(page, `apiserver_resource_objects{group="apiextensions.k8s.io",resource="customresourcedefinitions"}`); !ok || value != 0 {
 		t.Errorf("%v CRDs are left (%v)", value, ok)
-	}
-}
-
-// eventually waits until a condition holds; complain says what is wrong when it does not.
-func eventually(t *testing.T, condition func() bool, complain func()) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); {
-		if time.Now().After(deadline) {
-			complain()
-			t.FailNow()
-		}
 	}
 }

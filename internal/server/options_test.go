@@ -56,7 +56,7 @@ func TestParse(t *testing.T) {
 		{"v", o.Logs.Verbosity == 4},
 	} {
 		if !check.ok {
-			t.Errorf("--%s was not taken: %+v", check.flag, o)
+			t.Errorf("--%s was not parsed: %+v", check.flag, o)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestVersionSkew does with /version what kubectl does.
+// TestVersionSkew checks that kubectl can parse the version of /version and gets the version of Kubernetes.
 func TestVersionSkew(t *testing.T) {
 	t.Parallel()
 	info := versionInfo()

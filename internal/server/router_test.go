@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestWhoMayAskWhat(t *testing.T) {
+// TestAuthorizationOfPaths checks the response to anonymous, authenticated and privileged users for each path.
+func TestAuthorizationOfPaths(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "resources") }), nil)
 	const crontabs = "/apis/example.com/v1/namespaces/default/crontabs"
 	for _, test := range []struct {

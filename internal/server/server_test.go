@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// readyLine takes what the server prints.
+// readyLine records the output of a server.
 type readyLine struct {
 	mu      sync.Mutex // guards printed
 	printed bytes.Buffer
@@ -55,7 +55,7 @@ func (r *readyLine) String() string {
 	return r.printed.String()
 }
 
-// fakeParts replaces the parts that serve custom resources.
+// fakeParts returns a composer of parts that serve fixed responses instead of custom resources.
 func fakeParts(resources http.Handler, synced chan struct{}) composer {
 	return func(_ *Options, storage *etcd.Connection, _ *access) (*parts, error) {
 		text := func(s string) http.Handler {
@@ -146,7 +146,8 @@ func (s *testServer) admin() *rest.Config {
 	return config
 }
 
-// as returns a client with a certificate for the user, and the server's URL. Without a name it has no certificate.
+// as returns a client with a certificate for the user, and the server's URL. The client has no certificate if the name
+// is empty.
 func (s *testServer) as(name string, groups ...string) (*http.Client, string) {
 	s.t.Helper()
 	if name == "" {
@@ -156,7 +157,7 @@ func (s *testServer) as(name string, groups ...string) (*http.Client, string) {
 	return s.withCertificate(leaf)
 }
 
-// withCertificate returns a client with that certificate, if any, and the server's URL.
+// withCertificate returns a client with the certificate, if it is not nil, and the server's URL.
 func (s *testServer) withCertificate(leaf *certs.Pair) (*http.Client, string) {
 	s.t.Helper()
 	config := s.admin()
@@ -168,7 +169,7 @@ func (s *testServer) withCertificate(leaf *certs.Pair) (*http.Client, string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		// Sent whatever authorities the server asks for: it has to refuse by itself.
+		// The client sends the certificate whichever authorities the server names, so that the server has to refuse it.
 		security.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
 	transport := &http.Transport{TLSClientConfig: security, ForceAttemptHTTP2: true, DialContext: (&net.Dialer{}).DialContext}
@@ -180,8 +181,8 @@ func (s *testServer) withCertificate(leaf *certs.Pair) (*http.Client, string) {
 	return client, config.Host
 }
 
-// issuer returns an issuer with the server's authority and a directory of its own, because the server has locked its
-// own.
+// issuer returns an issuer with the server's authority. It uses another directory, because the server has locked the
+// data directory.
 func (s *testServer) issuer() certs.Issuer {
 	s.t.Helper()
 	dir := newDataDir(s.t)
@@ -214,7 +215,7 @@ func (a answer) status(t *testing.T) metav1.Status {
 	return status
 }
 
-// do sends a request. headers are names and values by turns.
+// do sends a request and reads the response. headers are names and values in turn.
 func do(t *testing.T, client *http.Client, method, url string, headers ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -250,7 +251,7 @@ func TestReadyLine(t *testing.T) {
 	}
 }
 
-func TestPermissionsOfWhatIsWritten(t *testing.T) {
+func TestFilePermissions(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(notFound), nil)
 	for _, file := range []string{"admin.kubeconfig", "lock", "pki/ca.key", "pki/ca.crt", "pki/serving.key", "pki/admin.key"} {
@@ -271,7 +272,7 @@ func TestPermissionsOfWhatIsWritten(t *testing.T) {
 	}
 }
 
-// wrapped changes the parts that a composer makes.
+// wrapped returns a composer that changes the parts of another one.
 func wrapped(compose composer, change func(*parts)) composer {
 	return func(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		p, err := compose(o, storage, a)

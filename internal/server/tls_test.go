@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// listenedConn is a connection that remembers what was read from it.
+// listenedConn is a connection that keeps the bytes that were read from it.
 type listenedConn struct {
 	net.Conn
 	mu   sync.Mutex // guards read
@@ -40,13 +40,13 @@ func (c *listenedConn) largestRecord() int {
 	return largest
 }
 
-// TestRecordsAreWhole holds that what fits into a record of TLS is one, also on a connection that is new: nobody can
-// do anything with a part of an object.
-func TestRecordsAreWhole(t *testing.T) {
+// TestResponseIsOneTLSRecord checks that a response that fits into one TLS record is sent as one, on a new connection
+// too. A client cannot use a part of an object, so small records would only delay it.
+func TestResponseIsOneTLSRecord(t *testing.T) {
 	t.Parallel()
 	const size = 10 << 10
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(strings.Repeat("x", size))) // whether it came is seen below
+		_, _ = w.Write([]byte(strings.Repeat("x", size))) // the client checks the length
 	}), nil)
 	client, url := s.as("root", "system:masters")
 	var connection *listenedConn

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -14,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// startWhole starts a server with everything in it, by its command line, and waits until it is ready.
+// startWhole starts a server with all its parts and these flags, and waits until it is ready.
 func startWhole(t *testing.T, args ...string) *testServer {
 	t.Helper()
 	return launchWhole(t, func(o *Options) {
@@ -29,16 +27,16 @@ func startWhole(t *testing.T, args ...string) *testServer {
 	})
 }
 
-// person sends requests of one user.
+// person sends requests as one user.
 type person struct {
 	t      *testing.T
 	client *http.Client
 	url    string
-	// headers are names and values by turns, sent with every request.
+	// headers are names and values in turn. They are sent with every request.
 	headers []string
 }
 
-// person returns a user with a client certificate; without a name it has none.
+// person returns a user with a client certificate, or without a credential if the name is empty.
 func (s *testServer) person(name string, groups ...string) *person {
 	s.t.Helper()
 	client, url := s.as(name, groups...)
@@ -48,12 +46,12 @@ func (s *testServer) person(name string, groups ...string) *person {
 // root returns a user of system:masters.
 func (s *testServer) root() *person { return s.person("root", "system:masters") }
 
-// with returns the same person with more headers.
+// with returns the same user with more headers.
 func (p *person) with(headers ...string) *person {
 	return &person{t: p.t, client: p.client, url: p.url, headers: append(headers, p.headers...)}
 }
 
-// send sends a request and reads the answer. The content type is JSON unless a header says otherwise.
+// send sends a request and reads the response. The content type is JSON unless a header sets another one.
 func (p *person) send(method, path, body string, headers ...string) answer {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, strings.NewReader(body))
@@ -83,7 +81,7 @@ func (p *person) send(method, path, body string, headers ...string) answer {
 	return answer{response.StatusCode, response.Header, string(read)}
 }
 
-// must is send, and fails the test unless the code is the one.
+// must is send. It fails the test unless the response has the code.
 func (p *person) must(code int, method, path, body string, headers ...string) answer {
 	p.t.Helper()
 	got := p.send(method, path, body, headers...)
@@ -93,7 +91,7 @@ func (p *person) must(code int, method, path, body string, headers ...string) an
 	return got
 }
 
-// versionOf is the resourceVersion of an object.
+// versionOf returns the resourceVersion of an object.
 func (p *person) versionOf(path string) string {
 	p.t.Helper()
 	var object struct {
@@ -116,7 +114,7 @@ const (
 		`"status":{"type":"object","properties":{"legs":{"type":"integer"}}}}}}`
 )
 
-// table is the JSON of an object.
+// table returns the JSON of a Table.
 func table(name string, legs int, labels ...string) string {
 	marked := map[string]string{}
 	for n := 0; n < len(labels); n += 2 {
@@ -133,14 +131,14 @@ func table(name string, legs int, labels ...string) string {
 	return string(encoded)
 }
 
-// withTables creates the CRD of tables.
+// withTables creates the CRD of tables and returns p.
 func (p *person) withTables() *person {
 	p.t.Helper()
 	p.must(http.StatusCreated, http.MethodPost, definitionsPath, tablesCRD)
 	return p
 }
 
-// kubeconfigOf writes a kubeconfig that leads to a test server.
+// kubeconfigOf writes a kubeconfig for a test server and returns its path.
 func kubeconfigOf(t *testing.T, s *httptest.Server) (file string) {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -157,12 +155,12 @@ func kubeconfigOf(t *testing.T, s *httptest.Server) (file string) {
 	return file
 }
 
-// authorityOf is what a client has to trust.
+// authorityOf returns the certificate that clients of a test server must trust.
 func authorityOf(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// written writes a file below a new directory.
+// written writes a file in a new directory and returns its path.
 func written(t *testing.T, name, content string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), name)
@@ -170,15 +168,16 @@ func written(t *testing.T, name, content string) (file string) {
 	return file
 }
 
-// host is a cluster with what a test has put into it. It answers gets, lists and watches without events, and reviews.
+// host is a fake host cluster with the objects that a test adds. It serves gets, lists, watches without events, and
+// creations of reviews.
 type host struct {
 	*httptest.Server
-	// answer is asked about what is posted; it returns the object as it comes back.
+	// answer returns the response to a posted object.
 	answer func(path string, object map[string]any) map[string]any
 
 	mu        sync.Mutex          // guards the fields below
 	objects   map[string][]string // the JSON of objects by the path of their list
-	discovery map[string]string   // what is at other paths
+	discovery map[string]string   // responses of other paths
 }
 
 func newHost(t *testing.T) *host {
@@ -195,7 +194,7 @@ func (h *host) put(list, object string) {
 	h.objects[list] = append(h.objects[list], object)
 }
 
-// discover sets the response of a path.
+// discover sets the response of a discovery path.
 func (h *host) discover(path, answer string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -225,7 +224,7 @@ func (h *host) serve(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// get serves one object or all of a list. Everything without objects is an empty list: discovery is not asked for.
+// get serves an object or a list. A list without objects is empty.
 func (h *host) get(w http.ResponseWriter, req *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -246,7 +245,7 @@ func (h *host) get(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if objects, ok := h.objects[req.URL.Path]; ok || !strings.Contains(req.URL.Path, "/configmaps/") {
-		var first struct{ APIVersion, Kind string } // an untyped client has to be told the kind
+		var first struct{ APIVersion, Kind string } // an untyped client needs the kind
 		if len(objects) > 0 {
 			_ = json.Unmarshal([]byte(objects[0]), &first)
 			first.Kind += "List"
@@ -258,11 +257,20 @@ func (h *host) get(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it is not in the host cluster","reason":"NotFound","code":404}`)
 }
 
-// until waits until something is true.
-func until(t *testing.T, what string, is func() bool) {
+// waitUntil waits until a condition is true. It has no timeout of its own: that of the test binary is the limit. The log
+// says which condition it waits for.
+func waitUntil(t testing.TB, condition string, reached func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatalf("not so: %s", what)
+	if reached() {
+		return
+	}
+	t.Logf("waiting until %s", condition)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !reached() {
+		if t.Failed() {
+			t.FailNow()
+		}
+		<-tick.C
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
-// identityAt makes the certificates in dir as a server that starts at the time would.
+// identityAt creates the certificates in dir as a server does that starts at that time.
 func identityAt(t *testing.T, dir *datadir.Dir, at time.Time, change func(*Config)) *Identity {
 	t.Helper()
 	c := &Config{BindAddress: net.IPv4(127, 0, 0, 1)}

@@ -40,7 +40,7 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesWhatAnotherUses(t *testing.T) {
+func TestOpenRefusesLockedDirectories(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
 	if _, err := Open(dir.Path()); err == nil || !strings.HasSuffix(err.Error(), "is locked by another process") {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSlots lets one user after the other acquire slots until the user is refused.
+// TestSlots checks how many slots each user can acquire after the users before.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -32,8 +32,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestSlotsBecomeFair lets users acquire all they can get. In the end they have equal shares, and a user who wants
-// one slot always gets it.
+// TestSlotsBecomeFair checks that users who acquire as many slots as they can get equal shares in the end, and that
+// another user can always acquire one slot.
 func TestSlotsBecomeFair(t *testing.T) {
 	t.Parallel()
 	const limit, users = 400, 5
@@ -47,7 +47,7 @@ func TestSlotsBecomeFair(t *testing.T) {
 			}
 		}
 		if !s.acquire("modest", 1) {
-			t.Fatal("a user who wants one slot does not get it")
+			t.Fatal("another user cannot acquire one slot")
 		}
 		s.release("modest", 1)
 		if len(served) > 0 {
