@@ -8,12 +8,12 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// etcd is shared by all tests of the package; each has a prefix of its own.
+// etcd is shared by all tests of the package. Each test has its own prefix.
 var etcd *etcdtest.Etcd
 
 func TestMain(m *testing.M) { os.Exit(etcdtest.Main(m, &etcd)) }
 
-// newStore runs a store on the prefix of the test, until it ends.
+// newStore runs a store on the prefix of the test until the test ends.
 func newStore(t *testing.T) *dynamicstorage.Store {
 	t.Helper()
 	store, err := dynamicstorage.New(dynamicstorage.Options{Client: etcd.Client, Prefix: etcd.Prefix(t)})

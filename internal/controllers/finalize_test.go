@@ -20,12 +20,12 @@ import (
 // terminatingStates returns the successive conditions Terminating of a CRD, as a watcher of etcd sees them.
 func terminatingStates(t *testing.T, name string) []string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(testContext(t))
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	key := etcd.Prefix(t) + "/" + crds.GroupName + "/" + crds.Plural + "/" + name
 	first, err := etcd.Client.Get(ctx, etcd.Prefix(t)+"/first")
 	if err != nil || len(first.Kvs) == 0 {
-		t.Fatal("no mark of the beginning", err)
+		t.Fatal("cannot read the first revision", err)
 	}
 	last, err := etcd.Client.Put(ctx, etcd.Prefix(t)+"/last", "")
 	if err != nil {
@@ -66,7 +66,7 @@ func TestFinalize(t *testing.T) {
 	failure := errors.New("boom")
 	for name, tc := range map[string]struct {
 		crd *apiextensionsv1.CustomResourceDefinition
-		// answers are the successive results of DeleteInstances; the last one is repeated
+		// answers are the successive results of DeleteInstances. The last one is repeated.
 		answers []any
 		want    []string
 	}{
@@ -77,7 +77,7 @@ func TestFinalize(t *testing.T) {
 		"built in":      {crd: definitionNamed("apiservices", "apiregistration.k8s.io", "APIService"), want: []string{"", pending, "gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := etcd.Client.Put(testContext(t), etcd.Prefix(t)+"/first", ""); err != nil {
+			if _, err := etcd.Client.Put(t.Context(), etcd.Prefix(t)+"/first", ""); err != nil {
 				t.Fatal(err)
 			}
 			var calls atomic.Int32
@@ -161,15 +161,15 @@ func TestOtherFinalizersAreKept(t *testing.T) {
 	}
 }
 
-// TestClockSetBack tests that a deletion does not wait when the clock is set back.
+// TestClockSetBack checks that a deletion does not wait when the clock is set back.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	r := startReplica(t, replicaOptions{clock: testingclock.NewFakePassiveClock(now.Add(-time.Hour))})
 	r.deleteHeld()
 }
 
-// TestRemainingTimeout tests that a CRD whose custom resources remain says so after a minute, and does not delay
-// others.
+// TestRemainingTimeout checks that a CRD whose custom resources remain has a condition with this fact after a minute, and
+// does not delay other CRDs.
 func TestRemainingTimeout(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(now)
@@ -197,11 +197,7 @@ func TestRemainingTimeout(t *testing.T) {
 	}
 	r.until("the free one is gone", func() bool { return r.shown(held[6]) == nil })
 	for range held[:6] {
-		select {
-		case <-tried:
-		case <-testContext(t).Done():
-			t.Fatal("not all are tried again")
-		}
+		<-tried
 	}
 	clock.SetTime(now.Add(remainingTimeout))
 	check := "True InstanceDeletionCheck: could not confirm zero CustomResources remaining: context deadline exceeded"
@@ -222,22 +218,22 @@ func TestReleaseEndsWatches(t *testing.T) {
 	crd := definitionNamed("widgets", "example.com", "Widget")
 	r.write(crd)
 	r.reconcile(crd.Name)
-	revision, err := r.store.CurrentRevision(testContext(t))
+	revision, err := r.store.CurrentRevision(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	watcher, err := r.store.Resource("example.com", "widgets").Watch(testContext(t), revision)
+	watcher, err := r.store.Resource("example.com", "widgets").Watch(t.Context(), revision)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer watcher.Close()
 	r.delete(crd.Name)
-	if _, err := watcher.Next(testContext(t)); !errors.Is(err, dynamicstorage.ErrClosed) {
+	if _, err := watcher.Next(t.Context()); !errors.Is(err, dynamicstorage.ErrClosed) {
 		t.Errorf("the watch ended with %v", err)
 	}
 }
 
-// TestTwoReplicasFinalize tests that two replicas may finalize the same CRD.
+// TestTwoReplicasFinalize checks that two replicas may finalize the same CRD.
 func TestTwoReplicasFinalize(t *testing.T) {
 	t.Parallel()
 	var left atomic.Int32

@@ -94,7 +94,7 @@ func TestNamesAreFreedByAnUpdate(t *testing.T) {
 		r.reconcile(crd.Name)
 	}
 	if r.shown(second.Name).NamesAccepted {
-		t.Fatal("the short name was granted twice")
+		t.Fatal("the short name was accepted twice")
 	}
 	first = r.read(first.Name)
 	first.Spec.Names.ShortNames = []string{"y"}
@@ -103,8 +103,8 @@ func TestNamesAreFreedByAnUpdate(t *testing.T) {
 	r.until("the second has the short name", func() bool { return r.shown(second.Name).Established })
 }
 
-// TestReplicasAgree tests that two servers that reconcile two new CRDs at the same time do not grant a name twice, and
-// that one of the CRDs gets it.
+// TestReplicasAgree checks that two servers that reconcile two new CRDs with the same name at the same time accept it for
+// exactly one of them.
 func TestReplicasAgree(t *testing.T) {
 	t.Parallel()
 	replicas := []*replica{startReplica(t, replicaOptions{}), startReplica(t, replicaOptions{})}
@@ -154,7 +154,8 @@ func TestConcurrentReconciles(t *testing.T) {
 	clients.Wait()
 }
 
-// TestStartReconciles covers a server that died between the write of a CRD and the write of its status.
+// TestStartReconciles checks that a server that starts reconciles a CRD whose status was not written, because another
+// server ended between both writes.
 func TestStartReconciles(t *testing.T) {
 	t.Parallel()
 	crd := definitionNamed("widgets", "example.com", "Widget")

@@ -20,7 +20,7 @@ func named(plural, singular, kind, listKind string, shortNames ...string) nameSe
 // alfa holds the names that the CRD of these tests requests.
 var alfa = named("alfa", "delta-singular", "echo-kind", "foxtrot-listkind", "golf-shortname-1", "hotel-shortname-2")
 
-// TestAccept has the cases and the messages of the tests of upstream's naming controller.
+// TestAccept checks the cases and messages of the tests of upstream's naming controller.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

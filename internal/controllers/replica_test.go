@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +17,7 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// replica is the part of one server that handles CRDs, on the etcd of the tests.
+// replica is the part of a server that handles CRDs. It uses the etcd of the tests.
 type replica struct {
 	t           *testing.T
 	store       *dynamicstorage.Store
@@ -51,15 +50,11 @@ func startReplica(t *testing.T, options replicaOptions) *replica {
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	if !options.idle {
 		etcdtest.Run(t, func(ctx context.Context) error { r.lifecycle.Run(ctx); return nil })
-	} else { // queues have goroutines, which Run would end
+	} else { // Run would end the goroutines of the queues
 		t.Cleanup(r.lifecycle.conditions.ShutDown)
 		t.Cleanup(r.lifecycle.deletions.ShutDown)
 	}
-	select {
-	case <-r.table.Synced():
-	case <-time.After(time.Minute):
-		t.Fatal("the table was not filled")
-	}
+	<-r.table.Synced()
 	return r
 }
 
@@ -70,10 +65,10 @@ func (r *replica) changed(_, _ *crds.Record) {
 	r.more = make(chan struct{})
 }
 
-// until waits for a change of the table after which reached returns true.
-func (r *replica) until(what string, reached func() bool) {
+// until waits for a change of the table after which reached returns true. The log says which condition it waits for.
+func (r *replica) until(condition string, reached func() bool) {
 	r.t.Helper()
-	ctx := testContext(r.t)
+	r.t.Logf("waiting until %s", condition)
 	for {
 		r.mu.Lock()
 		more := r.more
@@ -81,19 +76,8 @@ func (r *replica) until(what string, reached func() bool) {
 		if reached() {
 			return
 		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			r.t.Fatalf("not reached: %s", what)
-		}
+		<-more
 	}
-}
-
-func testContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // definitionNamed returns a new CRD.
@@ -118,7 +102,7 @@ func (r *replica) write(crd *apiextensionsv1.CustomResourceDefinition) int64 {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	entry, err := r.definitions.Update(testContext(r.t), crd.Name, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	entry, err := r.definitions.Update(r.t.Context(), crd.Name, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, nil
 	}, dynamicstorage.UpdateOptions{Fresh: true})
 	if err != nil {
@@ -129,7 +113,7 @@ func (r *replica) write(crd *apiextensionsv1.CustomResourceDefinition) int64 {
 
 func (r *replica) reconcile(name string) {
 	r.t.Helper()
-	if err := r.lifecycle.Reconcile(testContext(r.t), name); err != nil {
+	if err := r.lifecycle.Reconcile(r.t.Context(), name); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -137,7 +121,7 @@ func (r *replica) reconcile(name string) {
 // read returns the CRD in etcd, or nil if there is none.
 func (r *replica) read(name string) *apiextensionsv1.CustomResourceDefinition {
 	r.t.Helper()
-	got, err := etcd.Client.Get(testContext(r.t), etcd.Prefix(r.t)+"/"+crds.GroupName+"/"+crds.Plural+"/"+name)
+	got, err := etcd.Client.Get(r.t.Context(), etcd.Prefix(r.t)+"/"+crds.GroupName+"/"+crds.Plural+"/"+name)
 	if err != nil {
 		r.t.Fatal(err)
 	}

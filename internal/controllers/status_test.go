@@ -46,7 +46,7 @@ func pluralConflict(at time.Time) condition {
 	return cond(apiextensionsv1.NamesAccepted, no, "PluralConflict", `"alfa" is already in use`, at)
 }
 
-// definition is the CRD alfa.bravo.com, changed.
+// definition returns the CRD alfa.bravo.com with the changes.
 func definition(change ...func(*apiextensionsv1.CustomResourceDefinition)) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "alfa.bravo.com"},
@@ -95,7 +95,7 @@ func schemaOf(props apiextensionsv1.JSONSchemaProps) func(*apiextensionsv1.Custo
 	}
 }
 
-func TestSettledConditions(t *testing.T) {
+func TestConditions(t *testing.T) {
 	t.Parallel()
 	all := named("alfa", "alf", "Alfa", "AlfaList")
 	taken := named("alfa", "", "", "")

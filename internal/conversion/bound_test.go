@@ -8,16 +8,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
-// TestWebhookThatAnswersForEver tests that an answer without an end fails when it is larger than it may be, and is not
-// kept in memory.
-func TestWebhookThatAnswersForEver(t *testing.T) {
+// TestEndlessWebhookResponse checks that a response without an end fails at the size limit, and that memory is bounded. It
+// does not run in parallel, because it counts the allocations of the process.
+func TestEndlessWebhookResponse(t *testing.T) {
 	sent := make(chan int64, 1)
 	conversion := startServer(t, func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
@@ -39,14 +38,14 @@ func TestWebhookThatAnswersForEver(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	if total := <-sent; total > 64<<20 {
-		t.Errorf("%d bytes were taken from the webhook", total)
+		t.Errorf("%d bytes were read from the webhook", total)
 	}
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 32*boundedhttp.Floor {
 		t.Errorf("%d bytes were allocated", allocated)
 	}
 }
 
-// TestWebhookThatHangs tests that whoever waits for a webhook waits no longer than for its own context.
+// TestWebhookThatHangs checks that a conversion that waits for a webhook ends with its own context.
 func TestWebhookThatHangs(t *testing.T) {
 	t.Parallel()
 	asked, end := make(chan struct{}, 2*maxCalls), make(chan struct{})
@@ -59,7 +58,7 @@ func TestWebhookThatHangs(t *testing.T) {
 	converter := newConverter(t, newCRD(conversion))
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
-	const waiting = maxCalls + 10 // some wait for the call, some for their turn
+	const waiting = maxCalls + 10 // some wait for the response, the others for a free call
 	for range waiting {
 		go func() {
 			_, err := converter.Convert(ctx, []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
@@ -77,8 +76,8 @@ func TestWebhookThatHangs(t *testing.T) {
 	}
 }
 
-// TestWebhookThatPutsOff tests that a webhook cannot have the server wait for another try.
-func TestWebhookThatPutsOff(t *testing.T) {
+// TestRetryAfterIsIgnored checks that a webhook cannot make the server wait for another try.
+func TestRetryAfterIsIgnored(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	conversion := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -86,15 +85,13 @@ func TestWebhookThatPutsOff(t *testing.T) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	_, err := newConverter(t, newCRD(conversion)).Convert(ctx, []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
-	if err == nil || ctx.Err() != nil || calls != 1 {
-		t.Errorf("%d calls, error %v, then %v", calls, err, ctx.Err())
+	_, err := newConverter(t, newCRD(conversion)).Convert(t.Context(), []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
+	if err == nil || calls != 1 {
+		t.Errorf("%d calls, error %v", calls, err)
 	}
 }
 
-// FuzzWebhookAnswer tests that any response of a webhook is refused or contains the requested objects.
+// FuzzWebhookAnswer checks that any response of a webhook is refused or contains the requested objects.
 func FuzzWebhookAnswer(f *testing.F) {
 	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"UID","result":{"status":"Success"},"convertedObjects":[`
 	const object = `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"uid-a"}`
@@ -128,7 +125,7 @@ func FuzzWebhookAnswer(f *testing.F) {
 		}
 		converted, err := converter.Convert(t.Context(), objs, v2)
 		if err != nil {
-			if len(answers) > 0 { // it was not asked
+			if len(answers) > 0 { // no request was sent
 				<-answers
 			}
 			if strings.Contains(err.Error(), "panic") {

@@ -23,7 +23,7 @@ var (
 	v2 = schema.GroupVersion{Group: "example.com", Version: "v2"}
 )
 
-// newCRD returns a CRD with two versions, whose schemas know one field each: color and colour.
+// newCRD returns a CRD with two versions. Their schemas have one field each: color and colour.
 func newCRD(conversion *apiextensionsv1.CustomResourceConversion) *apiextensionsv1.CustomResourceDefinition {
 	version := func(name, field string, storage bool) apiextensionsv1.CustomResourceDefinitionVersion {
 		return apiextensionsv1.CustomResourceDefinitionVersion{
@@ -149,7 +149,7 @@ func TestObjectConvertor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Managed fields compare objects as they are: nothing is pruned.
+	// Managed fields compare objects without pruning.
 	if diff := cmp.Diff(newObject(v2, "w", map[string]any{"color": "red"}), out.(*unstructured.Unstructured)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// hook is a conversion webhook: it renames spec.color to spec.colour, or does what a test gives it to do.
+// hook is a conversion webhook. It renames spec.color to spec.colour. A test can change its response.
 type hook struct {
 	calls   atomic.Int32
 	objects atomic.Int32
-	// respond changes the answer before it is sent.
+	// respond changes the response before it is sent.
 	respond func(response *apiextensionsv1.ConversionResponse)
 	// convert changes an object after the renaming.
 	convert func(obj *unstructured.Unstructured)
@@ -66,7 +66,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// start serves the hook and returns the conversion that leads to it, and the function that ends it.
+// start serves the hook. It returns the conversion that calls the hook, and a function that stops it.
 func (h *hook) start(t *testing.T) (*apiextensionsv1.CustomResourceConversion, func()) {
 	t.Helper()
 	server := httptest.NewTLSServer(h)
@@ -74,7 +74,7 @@ func (h *hook) start(t *testing.T) (*apiextensionsv1.CustomResourceConversion, f
 	return conversionAt(server), server.Close
 }
 
-// startServer serves a webhook and returns the conversion that leads to it.
+// startServer serves a webhook and returns the conversion that calls it.
 func startServer(t testing.TB, serve http.HandlerFunc) *apiextensionsv1.CustomResourceConversion {
 	t.Helper()
 	server := httptest.NewTLSServer(serve)
@@ -145,7 +145,7 @@ func TestConvertByWebhook(t *testing.T) {
 	}
 }
 
-// TestWebhookThatFails compares the errors with those of upstream.
+// TestWebhookThatFails checks that the errors equal those of upstream.
 func TestWebhookThatFails(t *testing.T) {
 	t.Parallel()
 	const from = "example.com/v1, Kind=Widget"
@@ -214,7 +214,7 @@ func TestWebhookThatFails(t *testing.T) {
 	}
 }
 
-// TestWebhookThatIsDown tests that only what needs the webhook fails.
+// TestWebhookThatIsDown checks that only conversions that need the webhook fail.
 func TestWebhookThatIsDown(t *testing.T) {
 	t.Parallel()
 	conversion, stop := (&hook{}).start(t)
@@ -230,8 +230,8 @@ func TestWebhookThatIsDown(t *testing.T) {
 	}
 }
 
-// TestWebhookEmptyObject tests that an object of nothing but its type is converted without the webhook, and without
-// being modified.
+// TestWebhookEmptyObject checks that an object with nothing but its type is converted without the webhook, and is not
+// modified.
 func TestWebhookEmptyObject(t *testing.T) {
 	t.Parallel()
 	h := &hook{}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 )
 
-// widgets is a CRD with something of everything a record is made of.
+// widgets is a CRD with every field that a record uses.
 const widgets = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -63,7 +63,7 @@ status:
   - {type: Established, status: "True", reason: InitialNamesAccepted, message: the initial names have been accepted, lastTransitionTime: "2026-01-02T03:04:05Z"}
 `
 
-// ancient is a CRD as old clusters still have it: v1beta1, and nothing said that could be left out.
+// ancient is a CRD of old clusters: v1beta1 without optional fields.
 const ancient = `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"olds.example.com","uid":"1"},
 "spec":{"group":"example.com","version":"v1","names":{"plural":"olds","kind":"Old"},"subresources":{"status":{}},"validation":{"openAPIV3Schema":{"type":"object"}}},
 "status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":null}}`
@@ -106,7 +106,7 @@ func TestEncodeWritesWhatUpstreamWrites(t *testing.T) {
 	}
 }
 
-// encodings are all stored forms a CRD may be found in.
+// encodings returns crd in every stored encoding.
 func encodings(t *testing.T, crd *apiextensions.CustomResourceDefinition) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -143,7 +143,7 @@ func TestDecodeReadsEveryEncoding(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesWhatIsNoDefinition(t *testing.T) {
+func TestDecodeRefusesOtherValues(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", "{", "null", "{}", `{"apiVersion":"v1","kind":"Secret"}`, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":7}`} {
 		if _, err := DecodeDefinition([]byte(value), 1); err == nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -13,12 +12,12 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// etcd is shared by all tests of the package; each has a prefix of its own.
+// etcd is shared by all tests of the package. Each test has its own prefix.
 var etcd *etcdtest.Etcd
 
 func TestMain(m *testing.M) { os.Exit(etcdtest.Main(m, &etcd)) }
 
-// newStore runs a store on the prefix of the test, until it ends.
+// newStore runs a store on the prefix of the test until the test ends.
 func newStore(t *testing.T) *dynamicstorage.Store {
 	t.Helper()
 	store, err := dynamicstorage.New(dynamicstorage.Options{Client: etcd.Client, Prefix: etcd.Prefix(t)})
@@ -40,11 +39,7 @@ func newSyncedTable(t *testing.T, store *dynamicstorage.Store) *Table {
 func startTable(t *testing.T, informer cache.SharedIndexInformer, table *Table) {
 	t.Helper()
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
-	select {
-	case <-table.Synced():
-	case <-time.After(time.Minute):
-		t.Fatal("the table was not filled")
-	}
+	<-table.Synced()
 }
 
 func keyOf(t *testing.T, name string) string {

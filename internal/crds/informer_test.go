@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +13,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// widget is the stored form of a CRD like widgets, under another name.
+// widget returns the stored form of the CRD widgets with another name.
 func widget(t *testing.T, plural string) []byte {
 	t.Helper()
 	crd := internalOf(t, widgets)
@@ -22,16 +21,9 @@ func widget(t *testing.T, plural string) []byte {
 	return encoded(t, crd)
 }
 
-func testContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func write(t *testing.T, resource *dynamicstorage.Resource, name string, op dynamicstorage.Op, value []byte) int64 {
 	t.Helper()
-	entry, err := resource.Update(testContext(t), name, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	entry, err := resource.Update(t.Context(), name, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		return dynamicstorage.Change{Op: op, Value: value}, nil
 	}, dynamicstorage.UpdateOptions{})
 	if err != nil {
@@ -40,17 +32,17 @@ func write(t *testing.T, resource *dynamicstorage.Resource, name string, op dyna
 	return entry.Revision
 }
 
-func TestTableFollowsTheStore(t *testing.T) {
+func TestTableFollowsStore(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	resource := store.Resource(GroupName, Plural)
 	for n, value := range encodings(t, internalOf(t, widgets)) {
 		_ = n
-		if _, err := etcd.Client.Put(testContext(t), keyOf(t, "widgets.example.com"), string(value)); err != nil {
+		if _, err := etcd.Client.Put(t.Context(), keyOf(t, "widgets.example.com"), string(value)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := etcd.Client.Put(testContext(t), keyOf(t, "broken.example.com"), "not a CRD"); err != nil {
+	if _, err := etcd.Client.Put(t.Context(), keyOf(t, "broken.example.com"), "not a CRD"); err != nil {
 		t.Fatal(err)
 	}
 	table := newSyncedTable(t, store)
@@ -60,7 +52,7 @@ func TestTableFollowsTheStore(t *testing.T) {
 
 	waitFor := func(name string, revision int64) {
 		t.Helper()
-		if err := table.WaitFor(testContext(t), name, revision); err != nil {
+		if err := table.WaitFor(t.Context(), name, revision); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,23 +88,23 @@ func TestWaitForEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestEmptyStoreMakesProgress tests that the table knows the revision of an empty list.
+// TestEmptyStoreMakesProgress checks that the table knows the revision of an empty list.
 func TestEmptyStoreMakesProgress(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
-	revision, err := store.CurrentRevision(testContext(t))
+	revision, err := store.CurrentRevision(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	table := newSyncedTable(t, store)
-	if err := table.WaitFor(testContext(t), "a.b", revision); err != nil {
+	if err := table.WaitFor(t.Context(), "a.b", revision); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWatchSaysWhenEventsAreGone(t *testing.T) {
+func TestWatchOfCompactedRevisionExpires(t *testing.T) {
 	t.Parallel()
-	ctx := testContext(t)
+	ctx := t.Context()
 	var first, last int64
 	for n := range 3 {
 		put, err := etcd.Client.Put(ctx, keyOf(t, fmt.Sprintf("w%d.example.com", n)), string(widget(t, fmt.Sprintf("w%d", n))))
@@ -146,11 +138,11 @@ func TestWatchSaysWhenEventsAreGone(t *testing.T) {
 func TestStoppedWatchEnds(t *testing.T) {
 	t.Parallel()
 	s := &source{resource: newStore(t).Resource(GroupName, Plural)}
-	list, err := s.ListWithContext(testContext(t), metav1.ListOptions{})
+	list, err := s.ListWithContext(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.WatchWithContext(testContext(t), metav1.ListOptions{ResourceVersion: list.(*recordList).ResourceVersion})
+	w, err := s.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: list.(*recordList).ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 )
 
-// shared is a CRD whose versions have one schema, with all that JSON has to escape.
+// shared is a CRD whose versions have the same schema, with all characters that JSON escapes.
 const shared = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"pages.example.com","uid":"2","annotations":{"a":"{\"description\":\"hole-0-\"}"}},
 "spec":{"group":"example.com","scope":"Cluster","names":{"plural":"pages","kind":"Page"},"versions":[
  {"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","description":"{\"description\":\"hole-0-\"} <a & b> \u2028","default":{"a":[null,"<",1.50]},"properties":{
@@ -17,16 +17,17 @@ const shared = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDe
   "a":{"type":"array","items":{"type":"string","enum":["<>",null]},"default":[]},"b":{"description":"hole-0-"},"c":{"additionalProperties":false},"d":{"anyOf":[{"description":"\"}"}]}}}}}]},
 "status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":null}}`
 
-// schemaless is a CRD whose versions have, each in its way, no schema.
+// schemaless is a CRD whose versions have no schema, in every form of that.
 const schemaless = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"voids.example.com","uid":"3"},
 "spec":{"group":"example.com","scope":"Cluster","names":{"plural":"voids","kind":"Void"},"versions":[
  {"name":"v1","served":true,"storage":true,"schema":{}},{"name":"v2","served":true,"storage":false},{"name":"v3","served":true,"storage":false,"schema":{"openAPIV3Schema":{}}}]},
 "status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":null}}`
 
-// manifests are CRDs of all sorts.
+// manifests are the CRDs of the tests.
 var manifests = map[string]string{"widgets": widgets, "ancient": ancient, "shared": shared, "schemaless": schemaless}
 
-// FuzzParts encodes CRDs in v1 as a whole and in parts. TestEncodeWritesWhatUpstreamWrites does so in v1beta1.
+// FuzzParts compares the encoding of a CRD in parts with the encoding as a whole, in v1. TestEncodeWritesWhatUpstreamWrites
+// does so in v1beta1.
 func FuzzParts(f *testing.F) {
 	for _, manifest := range manifests {
 		f.Add([]byte(manifest))

@@ -24,8 +24,8 @@ func recordOfValue(t *testing.T, name string, revision int64, value []byte) *Rec
 	return r
 }
 
-// TestRecordIsTheSameAsFromACompleteDecode compares decoding without schemas with decoding completely.
-func TestRecordIsTheSameAsFromACompleteDecode(t *testing.T) {
+// TestRecordEqualsCompleteDecode compares decoding without schemas with complete decoding.
+func TestRecordEqualsCompleteDecode(t *testing.T) {
 	t.Parallel()
 	for _, manifest := range []string{widgets, ancient} {
 		crd := internalOf(t, manifest)
@@ -79,7 +79,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("finalizers: %v", r.Finalizers)
 	}
 	if r.Labels != nil || r.Annotations != nil || r.ManagedFields != nil {
-		t.Errorf("metadata that nobody needs is kept: %+v", r.ObjectMeta)
+		t.Errorf("unused metadata is kept: %+v", r.ObjectMeta)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestSpecHash(t *testing.T) {
 	}
 }
 
-func TestNewRecordRefusesAForeignKey(t *testing.T) {
+func TestNewRecordRefusesOtherKeys(t *testing.T) {
 	t.Parallel()
 	_, err := NewRecord(entryOf("gadgets.example.com", 1, encoded(t, internalOf(t, widgets))))
 	if err == nil || !strings.Contains(err.Error(), "gadgets.example.com") {

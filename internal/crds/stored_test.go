@@ -11,15 +11,15 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// stripped is the outline of a CRD as it is read from bytes: without the metadata that nobody keeps.
+// stripped returns the outline of a CRD as it is read from bytes, which is without unused metadata.
 func stripped(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	bare := crd.DeepCopy()
 	bare.Labels, bare.Annotations, bare.ManagedFields = nil, nil, nil
 	return bare
 }
 
-// TestKnownValuesReadAsOthers compares what is remembered of a value just written with what is read from its bytes.
-func TestKnownValuesReadAsOthers(t *testing.T) {
+// TestCachedValuesEqualDecoded compares what is cached of a value just written with what is decoded from its bytes.
+func TestCachedValuesEqualDecoded(t *testing.T) {
 	t.Parallel()
 	for name, manifest := range manifests {
 		t.Run(name, func(t *testing.T) {
@@ -68,14 +68,14 @@ func opened(t *testing.T, value []byte) *Stored {
 func compareKnown(t *testing.T, value []byte) {
 	t.Helper()
 	if recall(value) == nil {
-		t.Fatal("the value is not remembered")
+		t.Fatal("the value is not cached")
 	}
 	remembered, read := opened(t, value), opened(t, slices.Clone(value))
 	if diff := cmp.Diff(stripped(read.Outline), stripped(remembered.Outline)); diff != "" {
 		t.Errorf("outline: %s", diff)
 	}
 	if string(read.known.spec) != string(remembered.known.spec) || read.known.statusAt != remembered.known.statusAt {
-		t.Error("the places of spec and status differ")
+		t.Error("the positions of spec and status differ")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// newTestTable is a table whose changes the test makes itself.
+// newTestTable returns a table that only the test changes.
 func newTestTable() *Table {
 	return NewTable(cache.NewSharedIndexInformer(&source{}, &Record{}, 0, cache.Indexers{}))
 }
@@ -45,7 +45,7 @@ func TestTableIndexes(t *testing.T) {
 			kind, record = "deleted", old
 		}
 		if _, shown := table.Get(record.Name); shown == (kind == "deleted") {
-			t.Errorf("%s %s: told before it is shown", kind, record.Name)
+			t.Errorf("%s %s: the function was called before the record is in the table", kind, record.Name)
 		}
 		changes = append(changes, kind+" "+record.Name)
 	})
@@ -75,7 +75,7 @@ func TestTableIndexes(t *testing.T) {
 	table.drop(newTombstone("b.x", 6))
 	table.drop(cache.DeletedFinalStateUnknown{Key: "c.y"})
 	if got := table.Groups(); len(got) != 0 || table.GroupRevision("x") != "" || table.Revision() != empty {
-		t.Errorf("something is left: groups %v, revision %s", got, table.Revision())
+		t.Errorf("after the deletions: groups %v, revision %s", got, table.Revision())
 	}
 	table.drop(newTombstone("c.y", 7))
 	want := []string{"added b.x", "added a.x", "added c.y", "changed a.x", "deleted a.x", "deleted b.x", "deleted c.y"}
@@ -110,7 +110,7 @@ func TestWaitFor(t *testing.T) {
 			done := make(chan error, 1)
 			w := &waiter{name: "a.x", revision: tc.revision, done: make(chan struct{})}
 			if table.waiting.add(w, func() bool { return false }) {
-				t.Fatal("shown before the change")
+				t.Fatal("WaitFor returned before the change")
 			}
 			tc.change(table)
 			select {
@@ -134,8 +134,8 @@ func TestWaitFor(t *testing.T) {
 	}
 }
 
-// TestWaitForIsNotBeforeOnChange tests that WaitFor returns after the OnChange functions.
-func TestWaitForIsNotBeforeOnChange(t *testing.T) {
+// TestWaitForReturnsAfterOnChange checks that WaitFor returns after the OnChange functions.
+func TestWaitForReturnsAfterOnChange(t *testing.T) {
 	t.Parallel()
 	table := newTestTable()
 	inside, finish := make(chan struct{}), make(chan struct{})
@@ -145,7 +145,7 @@ func TestWaitForIsNotBeforeOnChange(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := table.WaitFor(ctx, "a.x", 5); err == nil {
-		t.Error("shown before everybody was told")
+		t.Error("WaitFor returned before the OnChange functions")
 	}
 	close(finish)
 	if err := table.WaitFor(t.Context(), "a.x", 5); err != nil {
@@ -153,7 +153,7 @@ func TestWaitForIsNotBeforeOnChange(t *testing.T) {
 	}
 }
 
-func TestTableIsReadWhileItChanges(t *testing.T) {
+func TestConcurrentReadsOfTable(t *testing.T) {
 	t.Parallel()
 	table := newTestTable()
 	var readers sync.WaitGroup

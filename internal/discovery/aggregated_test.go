@@ -25,7 +25,7 @@ const (
 	kubectlWant = asJSON + "," + asBeta + ",application/json"
 )
 
-// upstream serves the same groups by upstream's own handler.
+// upstream returns upstream's own handler for the same groups.
 func upstream(t *testing.T, d *Discovery) http.Handler {
 	t.Helper()
 	manager := aggregated.NewResourceManager("apis")
@@ -135,7 +135,7 @@ func TestAggregatedETag(t *testing.T) {
 	}
 }
 
-// TestInvisibleChange: a change that clients cannot see keeps the lists.
+// TestInvisibleChange checks that a change of a CRD that clients cannot see keeps the cached lists.
 func TestInvisibleChange(t *testing.T) {
 	t.Parallel()
 	d, table := newFixture(t, gadgets)
@@ -147,7 +147,7 @@ func TestInvisibleChange(t *testing.T) {
 	}
 }
 
-// TestReadYourChanges: a reader that begins after a change sees it, although others read at the same time.
+// TestReadYourChanges checks that a request after a change gets the new state, although others read at the same time.
 func TestReadYourChanges(t *testing.T) {
 	t.Parallel()
 	d, table := newFixture(t, gadgets)

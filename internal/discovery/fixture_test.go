@@ -17,7 +17,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// fakeTable is a table that the test changes.
+// fakeTable is a table that only the test changes.
 type fakeTable struct {
 	mu      sync.Mutex // guards everything
 	records map[string]*crds.Record
@@ -151,7 +151,7 @@ func (a answer) expect(t testing.TB, code int) answer {
 	return a
 }
 
-// handler routes as the server does.
+// handler returns a handler with the routes of the server.
 func handler(d *Discovery) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/api", d.API())

@@ -63,7 +63,7 @@ func TestLegacyEncodings(t *testing.T) {
 	get(t, h, "/apis", "Accept", "text/plain").expect(t, http.StatusNotAcceptable)
 }
 
-func TestOnlyWhatIsEstablishedAndServedIsShown(t *testing.T) {
+func TestOnlyServedVersionsAreListed(t *testing.T) {
 	t.Parallel()
 	d, table := newFixture(t)
 	h := handler(d)

@@ -122,7 +122,7 @@ func TestV3Hash(t *testing.T) {
 	h := handler(d)
 	before := index(t, h)
 	if kept := d.documents.sections.kept.Len(); kept > 0 {
-		t.Errorf("the index made %d sections", kept)
+		t.Errorf("the index built %d sections", kept)
 	}
 	url := before["apis/stable.example.com/v1"].ServerRelativeURL
 	etag := get(t, h, url).expect(t, http.StatusOK).Header.Get("Etag")
@@ -144,7 +144,7 @@ func TestV3Hash(t *testing.T) {
 	}
 	moved := get(t, h, url).expect(t, http.StatusMovedPermanently)
 	if location := moved.Header.Get("Location"); location != after["apis/stable.example.com/v1"].ServerRelativeURL || location == url {
-		t.Errorf("sent from %s to %s", url, location)
+		t.Errorf("redirect from %s to %s", url, location)
 	}
 	if got := string(get(t, h, moved.Header.Get("Location")).expect(t, http.StatusOK).body); !strings.Contains(got, "Changed.") {
 		t.Error("the document is not the new one")
@@ -170,7 +170,7 @@ func TestV2Document(t *testing.T) {
 	for _, text := range []string{"com.example.stable.v1.Widget", "io.acme.v2.Acme", "CustomResourceDefinitionSpec",
 		`"/apis/stable.example.com/v1/namespaces/{namespace}/widgets/{name}/scale"`, `"/version/"`} {
 		if !bytes.Contains(got.body, []byte(text)) {
-			t.Errorf("nothing about %s", text)
+			t.Errorf("the document does not contain %s", text)
 		}
 	}
 	if bytes.Contains(got.body, []byte("v1alpha1.Widget")) {
@@ -232,8 +232,8 @@ func TestDocumentsAreCompressed(t *testing.T) {
 	}
 }
 
-// TestFewSections serves a document with more sections than are kept.
-func TestFewSections(t *testing.T) {
+// TestMoreSectionsThanCached checks a document with more sections than the cache holds.
+func TestMoreSectionsThanCached(t *testing.T) {
 	t.Parallel()
 	table := &fakeTable{records: map[string]*crds.Record{}}
 	d := New(table, Options{MaxSections: 1})
@@ -251,8 +251,9 @@ func TestFewSections(t *testing.T) {
 	}
 }
 
-// TestSectionsAreKept: a second request for a document makes nothing, and a change of a CRD makes its section.
-func TestSectionsAreKept(t *testing.T) {
+// TestSectionsAreCached checks that a second request for a document builds no section, and that a change of a CRD builds
+// only its section.
+func TestSectionsAreCached(t *testing.T) {
 	t.Parallel()
 	d, table := newFixture(t, widgets, acmes)
 	h := handler(d)
@@ -270,19 +271,19 @@ func TestSectionsAreKept(t *testing.T) {
 	})
 	table.show(changed.Name, changed)
 	if kept("widgets.stable.example.com") != widget || kept("acmes.acme.io") == acme {
-		t.Error("not only the section of the changed CRD was made again")
+		t.Error("another section than that of the changed CRD was built again")
 	}
 }
 
-// TestPanicsLeaveOut: a panic of the libraries over a CRD is an error.
-func TestPanicsLeaveOut(t *testing.T) {
+// TestPanicIsAnError checks that a panic of the libraries for a CRD becomes an error.
+func TestPanicIsAnError(t *testing.T) {
 	t.Parallel()
 	if described, err := new(sections).describe(nil, sectionKey{}); err == nil || described != nil {
 		t.Errorf("got %v, %v", described, err)
 	}
 }
 
-// TestReservedDefinition: a CRD must not redefine what all sections refer to.
+// TestReservedDefinition checks that a CRD cannot replace a definition that all sections refer to.
 func TestReservedDefinition(t *testing.T) {
 	t.Parallel()
 	record := recordOf(t, acmes, func(crd *apiextensionsv1.CustomResourceDefinition) {

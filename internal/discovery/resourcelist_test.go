@@ -53,7 +53,7 @@ func unzip(t *testing.T, body []byte) []byte {
 	return text
 }
 
-// TestListMediaTypes reads the resources of a version in all media types.
+// TestListMediaTypes checks the list of resources in all media types.
 func TestListMediaTypes(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/stable.example.com/v1"
