@@ -25,7 +25,7 @@ var (
 	lamps  = schema.GroupVersion{Group: "light.example.com", Version: "v1"}
 )
 
-// served is what a replica serves. late is what it does not know of yet, though another replica has acknowledged it.
+// served has the versions that a replica serves. late are versions that another replica serves already.
 type served struct {
 	mu   sync.Mutex // guards the fields below
 	now  map[schema.GroupVersion]bool
@@ -106,7 +106,7 @@ func (h host) eventually(t *testing.T, versions ...schema.GroupVersion) {
 		wanted = append(wanted, nameOf(version))
 	}
 	slices.Sort(wanted)
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(t.Context(), 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		list, err := h.ApiregistrationV1().APIServices().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -132,7 +132,7 @@ func (h host) get(t *testing.T, version schema.GroupVersion) *apiregistrationv1.
 	return found
 }
 
-func TestRegistersWhatIsServed(t *testing.T) {
+func TestServedVersionsAreRegistered(t *testing.T) {
 	h, s := newHost(), &served{}
 	s.set(tables)
 	r := h.run(t, s)
@@ -141,7 +141,7 @@ func TestRegistersWhatIsServed(t *testing.T) {
 	if spec.Group != tables.Group || spec.Version != tables.Version || string(spec.CABundle) != "authority" ||
 		spec.Service == nil || spec.Service.Namespace != "crds" || spec.Service.Name != "crd-server" ||
 		spec.GroupPriorityMinimum != 1000 || spec.VersionPriority != 100 || spec.InsecureSkipTLSVerify {
-		t.Errorf("registered was %+v", spec)
+		t.Errorf("the registered APIService is %+v", spec)
 	}
 
 	s.set(tables, chairs, lamps)
@@ -153,7 +153,7 @@ func TestRegistersWhatIsServed(t *testing.T) {
 	h.eventually(t, lamps)
 }
 
-func TestRemovesWhatWasServedBeforeItStarted(t *testing.T) {
+func TestOldVersionsAreRemovedAtStart(t *testing.T) {
 	h, s := newHost(), &served{}
 	old := NewRegistrar(Config{
 		Service:  apiregistrationv1.ServiceReference{Namespace: "crds", Name: "crd-server"},
@@ -167,7 +167,7 @@ func TestRemovesWhatWasServedBeforeItStarted(t *testing.T) {
 	h.eventually(t, lamps)
 }
 
-func TestLeavesWhatBelongsToOthers(t *testing.T) {
+func TestForeignAPIServicesAreKept(t *testing.T) {
 	foreign := func(version schema.GroupVersion, labels map[string]string) *apiregistrationv1.APIService {
 		return &apiregistrationv1.APIService{
 			ObjectMeta: metav1.ObjectMeta{Name: nameOf(version), Labels: labels},
@@ -183,24 +183,24 @@ func TestLeavesWhatBelongsToOthers(t *testing.T) {
 	r := h.run(t, s)
 	h.eventually(t, tables, chairs, lamps)
 	if service := h.get(t, tables).Spec.Service; service != nil {
-		t.Errorf("the APIService of somebody else was changed: %v", service)
+		t.Errorf("a foreign APIService was changed: %v", service)
 	}
 	s.set()
 	r.Changed(tables, chairs, lamps)
 	h.eventually(t, tables, chairs)
 
-	// When it is gone, the name is free.
+	// The name is free after its deletion.
 	s.set(tables)
 	if err := h.ApiregistrationV1().APIServices().Delete(t.Context(), nameOf(tables), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	h.eventually(t, tables, chairs)
 	if service := h.get(t, tables).Spec.Service; service == nil {
-		t.Error("the free name was not taken")
+		t.Error("the free name was not registered")
 	}
 }
 
-func TestRepairsWhatWasChanged(t *testing.T) {
+func TestChangedAPIServicesAreRepaired(t *testing.T) {
 	h, s := newHost(), &served{}
 	s.set(tables)
 	h.run(t, s)
@@ -211,7 +211,7 @@ func TestRepairsWhatWasChanged(t *testing.T) {
 	if _, err := h.ApiregistrationV1().APIServices().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(t.Context(), 5*time.Millisecond, true, func(context.Context) (bool, error) {
 		found := h.get(t, tables)
 		return !found.Spec.InsecureSkipTLSVerify && string(found.Spec.CABundle) == "authority" && found.Annotations["note"] == "kept", nil
 	})
@@ -220,8 +220,8 @@ func TestRepairsWhatWasChanged(t *testing.T) {
 	}
 }
 
-// TestLateReplicaDeletesNothing: a replica that has not seen a CRD yet finds the APIService that another one has made
-// for it.
+// TestLateReplicaDeletesNothing checks that a replica that has not seen a CRD yet keeps the APIService that another replica
+// has created for it.
 func TestLateReplicaDeletesNothing(t *testing.T) {
 	h, first, late := newHost(), &served{}, &served{late: map[schema.GroupVersion]bool{tables: true}}
 	h.PrependReactor("delete", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -233,7 +233,7 @@ func TestLateReplicaDeletesNothing(t *testing.T) {
 	h.eventually(t, tables)
 	late.set()
 	r := h.run(t, late)
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(t.Context(), 5*time.Millisecond, true, func(context.Context) (bool, error) {
 		return late.serves(tables) && r.queue.Len() == 0, nil
 	})
 	if err != nil {
@@ -242,7 +242,7 @@ func TestLateReplicaDeletesNothing(t *testing.T) {
 	h.eventually(t, tables)
 }
 
-func TestTriesAgain(t *testing.T) {
+func TestFailedWritesAreRetried(t *testing.T) {
 	h, s := newHost(), &served{}
 	failures := 3
 	h.PrependReactor("create", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -269,7 +269,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q is the name of %v, %t; not %v", name, version, ok, wanted)
 		}
 		if ok && nameOf(version) != name {
-			t.Errorf("%v is called %q, not %q", version, nameOf(version), name)
+			t.Errorf("the name of %v is %q, not %q", version, nameOf(version), name)
 		}
 	}
 }

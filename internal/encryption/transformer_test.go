@@ -25,7 +25,7 @@ const (
 	otherKey  = "/registry/shop.example.com/secrets/default/two"
 )
 
-// provider is a provider of a configuration, with a key that follows from seed.
+// provider returns a provider of a configuration, with a key that is derived from seed.
 func provider(kind string, seed byte) string {
 	if kind == "identity" {
 		return "  - identity: {}\n"
@@ -34,7 +34,7 @@ func provider(kind string, seed byte) string {
 	return fmt.Sprintf("  - %s:\n      keys:\n      - {name: key%d, secret: %q}\n", kind, seed, key)
 }
 
-// configuration encrypts one resource.
+// configuration writes a configuration that encrypts one resource.
 func configuration(t *testing.T, file string, providers ...string) {
 	t.Helper()
 	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets.shop.example.com]\n  providers:\n"
@@ -64,7 +64,7 @@ func encrypt(t *testing.T, transformer *Transformer, key, plain string) []byte {
 	return stored
 }
 
-func TestEncryptsWhatIsNamed(t *testing.T) {
+func TestOnlyNamedResourcesAreEncrypted(t *testing.T) {
 	for _, kind := range []string{"aescbc", "aesgcm", "secretbox"} {
 		t.Run(kind, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.yaml")
@@ -79,22 +79,22 @@ func TestEncryptsWhatIsNamed(t *testing.T) {
 				t.Errorf("read was %q, %t, %v", got, stale, err)
 			}
 			if _, _, err := transformer.FromStorage(t.Context(), stored, otherKey); err == nil && kind == "aesgcm" {
-				t.Error("the value of one object was taken for that of another")
+				t.Error("the value of one object was decrypted for another")
 			}
 			if got, stale, err := transformer.FromStorage(t.Context(), []byte(plain), secretKey); err != nil || !stale || string(got) != plain {
-				t.Errorf("what was stored before encryption was read as %q, %t, %v", got, stale, err)
+				t.Errorf("a value stored before encryption was read as %q, %t, %v", got, stale, err)
 			}
 			if stored := encrypt(t, transformer, plainKey, plain); string(stored) != plain {
-				t.Errorf("what is not named was stored as %q", stored)
+				t.Errorf("a resource that is not named was stored as %q", stored)
 			}
 			if checks := transformer.Checks(); len(checks) > 0 {
-				t.Errorf("there is no service to ask, but checks %v", checks)
+				t.Errorf("there is no key service, but checks %v", checks)
 			}
 		})
 	}
 }
 
-func TestFollowsItsFile(t *testing.T) {
+func TestFileIsReloaded(t *testing.T) {
 	usual := controller.EncryptionConfigFileChangePollDuration
 	controller.EncryptionConfigFileChangePollDuration = 20 * time.Millisecond
 	t.Cleanup(func() { controller.EncryptionConfigFileChangePollDuration = usual })
@@ -108,7 +108,7 @@ func TestFollowsItsFile(t *testing.T) {
 
 	old := encrypt(t, transformer, secretKey, "value")
 	configuration(t, file, provider("aesgcm", 2), provider("aesgcm", 1))
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(t.Context(), 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		stored, err := transformer.ToStorage(ctx, []byte("value"), secretKey)
 		return bytes.HasPrefix(stored, []byte("k8s:enc:aesgcm:v1:key2:")), err
 	})
@@ -120,14 +120,14 @@ func TestFollowsItsFile(t *testing.T) {
 	}
 }
 
-func TestRefusesWhatIsWrong(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("kind: Other"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{{ConfigFile: file}, {ConfigFile: file + ".missing"}} {
 		if _, err := New(t.Context(), &o, "/registry", t.Name()); err == nil {
-			t.Errorf("%+v was taken", o)
+			t.Errorf("%+v was accepted", o)
 		}
 	}
 	if transformer, err := New(t.Context(), &Options{}, "/registry", t.Name()); transformer != nil || err != nil {
@@ -138,7 +138,7 @@ func TestRefusesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// check returns why the only check of the transformer fails, if it does.
+// check returns the error of the only check of the transformer.
 func check(t *testing.T, transformer *Transformer) error {
 	t.Helper()
 	checks := transformer.Checks()
@@ -148,7 +148,7 @@ func check(t *testing.T, transformer *Transformer) error {
 	return checks[0].Check(httptest.NewRequest(http.MethodGet, "/readyz", nil))
 }
 
-// TestKeyManagementService encrypts with the keys of a KMS v2 plugin.
+// TestKeyManagementService checks encryption with the keys of a KMS v2 plugin.
 func TestKeyManagementService(t *testing.T) {
 	defer encryptionconfig.SetKDFForTests(t.Name(), true)()
 	socket := fmt.Sprintf("@%d.sock", time.Now().UnixNano()) // abstract: paths of test directories are too long
@@ -156,7 +156,7 @@ func TestKeyManagementService(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	configuration(t, file, fmt.Sprintf("  - kms: {apiVersion: v2, name: %q, endpoint: %q, timeout: 3s}\n", "test", "unix:///"+socket))
 	transformer := newTransformer(t, Options{ConfigFile: file})
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(t.Context(), 10*time.Millisecond, true, func(context.Context) (bool, error) {
 		return check(t, transformer) == nil, nil
 	})
 	if err != nil {

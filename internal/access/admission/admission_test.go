@@ -33,7 +33,7 @@ var (
 	tableResource = schema.GroupVersionResource{Group: "shop.example.com", Version: "v1", Resource: "tables"}
 )
 
-// files writes files below a new directory, which it returns; DIR in a file stands for that.
+// files writes files to a new directory and returns it. It replaces DIR in their contents with the directory.
 func files(t testing.TB, contents map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +49,7 @@ func files(t testing.TB, contents map[string]string) string {
 	return dir
 }
 
-// start makes and runs an Admission, until the test ends.
+// start runs an Admission until the test ends.
 func start(t testing.TB, o Options) *Admission {
 	t.Helper()
 	a, err := New(t.Context(), Config{
@@ -64,7 +64,7 @@ func start(t testing.TB, o Options) *Admission {
 	return a
 }
 
-// create asks whether a table may be created, and returns it as it would be stored.
+// create admits the creation of a table and returns the table after admission.
 func (a *Admission) create(t testing.TB, namespace string, legs int64) (*unstructured.Unstructured, error) {
 	t.Helper()
 	table := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"legs": legs}}}
@@ -123,7 +123,7 @@ plugins:
   configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, staticManifestsDir: DIR/webhooks}
 `
 
-// legsWebhook adds a leg, but in the namespace "closed" it refuses.
+// legsWebhook starts a webhook that adds a leg and refuses the namespace "closed". It returns its manifest.
 func legsWebhook(t *testing.T) (manifest string) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -144,7 +144,7 @@ func legsWebhook(t *testing.T) (manifest string) {
 	return mutatedBy(server, "Fail")
 }
 
-// mutatedBy is the manifest of a webhook.
+// mutatedBy returns the manifest of a webhook.
 func mutatedBy(server *httptest.Server, failurePolicy string) string {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	return fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
@@ -179,8 +179,7 @@ func TestWebhookFromManifests(t *testing.T) {
 	}
 }
 
-// TestHostCluster takes webhooks, policies and namespaces from a host cluster, here one that has nothing but
-// namespaces of three names.
+// TestHostCluster checks that namespaces are read from a host cluster, which has no webhooks and policies.
 func TestHostCluster(t *testing.T) {
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if name, one := strings.CutPrefix(req.URL.Path, namespaces); one && name == "missing" {
@@ -205,18 +204,18 @@ func TestHostCluster(t *testing.T) {
 	t.Cleanup(host.CloseClientConnections)
 	a := start(t, Options{Kubeconfig: filepath.Join(dir, "kubeconfig")})
 	if _, err := a.create(t, "there", 4); err != nil {
-		t.Errorf("in a namespace that there is: %v", err)
+		t.Errorf("in an existing namespace: %v", err)
 	}
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
 		_, err := a.create(t, "missing", 4)
 		return apierrors.IsNotFound(err), nil
 	})
 	if err != nil {
-		t.Error("a table was created in a namespace that there is not")
+		t.Error("a table was admitted in a missing namespace")
 	}
 }
 
-func TestNobodyIsAsked(t *testing.T) {
+func TestNoConfiguration(t *testing.T) {
 	a, err := New(t.Context(), Config{Options: &Options{}})
 	if a != nil || err != nil {
 		t.Errorf("there is %v, %v", a, err)

@@ -21,8 +21,9 @@ func mutating(t testing.TB, failurePolicy string, serve http.HandlerFunc) *Admis
 	return start(t, Options{ConfigFile: filepath.Join(dir, "config.yaml")})
 }
 
-// TestWebhookThatAnswersForEver holds that an answer without an end is a failure, and does what failures are to do.
-func TestWebhookThatAnswersForEver(t *testing.T) {
+// TestEndlessWebhookResponse checks that a response without an end is a failure of the webhook, so that its failure policy
+// decides.
+func TestEndlessWebhookResponse(t *testing.T) {
 	for policy, passes := range map[string]bool{"Fail": false, "Ignore": true} {
 		t.Run(policy, func(t *testing.T) {
 			sent := make(chan int64, 1)
@@ -43,13 +44,13 @@ func TestWebhookThatAnswersForEver(t *testing.T) {
 				t.Errorf("got %v, %v", table, err)
 			}
 			if total := <-sent; total > 8*boundedhttp.Floor {
-				t.Errorf("%d bytes were taken from the webhook", total)
+				t.Errorf("%d bytes were read from the webhook", total)
 			}
 		})
 	}
 }
 
-// FuzzAnswer has a webhook answer anything. Nothing panics, and what is admitted is an object of its kind.
+// FuzzAnswer sends any response of a webhook. Nothing may panic, and an admitted object must have its kind.
 func FuzzAnswer(f *testing.F) {
 	patched := func(patch string) string {
 		return `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"UID","allowed":true,"patchType":"JSONPatch","patch":"` +

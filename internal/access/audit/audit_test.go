@@ -77,7 +77,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// startWebhook starts a webhook that answers with the code, and returns its kubeconfig and the bodies that it gets.
+// startWebhook starts a webhook that responds with the code. It returns the kubeconfig of the webhook and the bodies of its
+// requests.
 func startWebhook(t *testing.T, code int) (kubeconfig string, bodies chan auditv1.EventList) {
 	t.Helper()
 	bodies = make(chan auditv1.EventList, 100)
@@ -154,7 +155,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestInvalidFlags(t *testing.T) {
 	t.Parallel()
 	policy := write(t, everything)
 	for flags, want := range map[string]string{

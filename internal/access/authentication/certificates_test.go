@@ -24,7 +24,7 @@ import (
 // authority signs certificates of clients.
 type authority struct {
 	t    testing.TB
-	file string // has the certificate in PEM
+	file string // is the path of the certificate in PEM
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
 }
@@ -61,7 +61,7 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// client returns a certificate that is good for two years, until the time.
+// client returns a certificate that is valid for two years and expires at that time.
 func (a *authority) client(until time.Time, name string, groups ...string) *x509.Certificate {
 	a.t.Helper()
 	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
@@ -97,7 +97,7 @@ func requestWith(certificates ...*x509.Certificate) *http.Request {
 	return req
 }
 
-// countingCA counts how often the authorities are asked for, which is how often a chain is verified.
+// countingCA counts the reads of the authorities, which is the number of verified chains.
 type countingCA struct {
 	dynamiccertificates.CAContentProvider
 	asked int
@@ -110,7 +110,7 @@ func (c *countingCA) VerifyOptions() (x509.VerifyOptions, bool) {
 
 func soon() time.Time { return time.Now().Add(30 * time.Minute) }
 
-func TestClientCertificatesAreRemembered(t *testing.T) {
+func TestClientCertificatesAreCached(t *testing.T) {
 	signed := newAuthority(t)
 	jane := signed.client(soon(), "jane", "dev")
 	file := signed.provider()
@@ -129,13 +129,13 @@ func TestClientCertificatesAreRemembered(t *testing.T) {
 	if counted.asked != 1 {
 		t.Errorf("verified %d times", counted.asked)
 	}
-	// Another authority takes the place of the one that has signed the certificate.
+	// Another authority replaces the one that has signed the certificate.
 	newAuthority(t).writeTo(signed.file)
 	if err := file.RunOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok, err := certificates.AuthenticateRequest(requestWith(jane)); ok || err == nil {
-		t.Error("still believed under other authorities")
+		t.Error("the certificate was accepted under another authority")
 	}
 }
 
@@ -143,7 +143,7 @@ func TestClientCertificatesExpire(t *testing.T) {
 	signed := newAuthority(t)
 	old := signed.client(time.Now().Add(-time.Minute), "old")
 	if _, ok, err := newCertificates(signed.provider()).AuthenticateRequest(requestWith(old)); ok || err == nil {
-		t.Error("expired certificate was believed")
+		t.Error("an expired certificate was accepted")
 	}
 	if got := earliestExpiry([]*x509.Certificate{signed.cert, old}); !got.Equal(old.NotAfter) {
 		t.Errorf("got %v", got)

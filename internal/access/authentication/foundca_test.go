@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestFoundAtOnce has what a host cluster's ConfigMap says count as soon as it was read, before anything follows it:
-// otherwise a server that has just started refuses everybody whom an aggregator speaks for.
-func TestFoundAtOnce(t *testing.T) {
+// TestConfigMapAppliesAtOnce checks that the ConfigMap of a host cluster applies as soon as it was read, before its watch
+// runs. Otherwise a server that has just started would refuse the users of an aggregator.
+func TestConfigMapAppliesAtOnce(t *testing.T) {
 	authorities, err := os.ReadFile(newAuthority(t).file)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestFoundAtOnce(t *testing.T) {
 		t.Errorf("the authorities of proxies are %q", found.proxyCA.CurrentCABundleContent())
 	}
 	if _, ok := found.clientCA.VerifyOptions(); ok || found.clientCA.CurrentCABundleContent() != nil {
-		t.Error("there are authorities of clients, which the ConfigMap does not name")
+		t.Error("there are authorities of clients, but the ConfigMap has none")
 	}
 	if names := found.requestHeaders().UsernameHeaders.Value(); len(names) != 1 || names[0] != "X-Remote-User" {
 		t.Errorf("the headers with the user are %q", names)

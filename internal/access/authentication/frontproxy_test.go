@@ -15,8 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// FuzzFrontProxy sends headers, as they stand in a request, as a proxy does and as others do. The user is who the
-// proxy says, in every respect; of others nothing is believed.
+// FuzzFrontProxy sends header lines with the certificate of a proxy and with other certificates. The user must be the one
+// that the proxy names. Headers of other clients must have no effect.
 func FuzzFrontProxy(f *testing.F) {
 	proxies := newAuthority(f)
 	options := FrontProxyOptions{ClientCAFile: proxies.file, AllowedNames: []string{"front"},
@@ -55,7 +55,7 @@ func FuzzFrontProxy(f *testing.F) {
 		req := sent.Clone(t.Context())
 		req.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{proxy}}
 		response, ok, err := front.AuthenticateRequest(req)
-		want, left := said(sent.Header)
+		want, left := userOf(sent.Header)
 		if err != nil || ok != (want.Name != "") {
 			t.Fatalf("%v %v, want %+v", ok, err, want)
 		}
@@ -78,9 +78,8 @@ func checkUser(t *testing.T, got *user.DefaultInfo, want user.DefaultInfo) {
 	}
 }
 
-// said is what the headers of FuzzFrontProxy say of a user, the values of extra sorted, and which headers are about
-// something else.
-func said(headers http.Header) (who user.DefaultInfo, others http.Header) {
+// userOf returns the user that the headers of FuzzFrontProxy name, with sorted values of extra, and all other headers.
+func userOf(headers http.Header) (who user.DefaultInfo, others http.Header) {
 	who.Extra, others = map[string][]string{}, http.Header{}
 	who.Name = headers.Get("X-Remote-User")
 	if who.Name == "" {

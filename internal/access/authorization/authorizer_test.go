@@ -166,9 +166,9 @@ func TestRulesFor(t *testing.T) {
 	if err != nil || incomplete || len(resources) != len(selfReviews) {
 		t.Errorf("%v, %v, %v, %v", resources, paths, incomplete, err)
 	}
-	for _, rule := range resources { // the rules agree with the decisions
+	for _, rule := range resources { // the rules must agree with the decisions
 		if !allows(t, a, resource(jane, rule.GetVerbs()[0], rule.GetAPIGroups()[0], rule.GetResources()[0])) {
-			t.Errorf("refuses %v", rule)
+			t.Errorf("the authorizer refuses a request of the rule %v", rule)
 		}
 	}
 	resources, _, _, _ = a.RulesFor(t.Context(), admin, "default")
@@ -181,11 +181,11 @@ func TestRulesFor(t *testing.T) {
 	}
 	asking := newAuthorizer(t, func(o *Options) { o.Modes, o.WebhookConfigFile = []string{ModeWebhook}, startWebhook(t) })
 	if _, _, incomplete, _ := asking.RulesFor(t.Context(), jane, "default"); !incomplete {
-		t.Error("with a webhook the rules are said to be complete")
+		t.Error("the rules are complete although there is a webhook")
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Options){
 		`--authorization-mode: "RBAC" is none of AlwaysAllow, AlwaysDeny, Webhook`:             func(o *Options) { o.Modes = []string{"RBAC"} },

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// decider allows what its name says, and keeps the last request.
+// decider allows requests of user "allowed" and keeps the last request.
 type decider struct{ last authorizer.Attributes }
 
 func (d *decider) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
