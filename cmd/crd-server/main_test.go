@@ -70,7 +70,8 @@ func TestFailureIsOneLine(t *testing.T) {
 		{"--feature-gates Nonsense=true", `crd-server: --feature-gates: unknown feature "Nonsense"`},
 		{"--secure-port " + port, "crd-server: port " + port + " is taken: "},
 		{"--secure-port 0 --data-dir " + file + "/data", "crd-server: data dir " + file + "/data is not writable: "},
-		{"--secure-port 0 --client-ca-file " + file, "crd-server: --client-ca-file " + file + ": certificate is unreadable: "},
+		{"--secure-port 0 --client-ca-file " + file,
+			"crd-server: --client-ca-file " + file + ": certificate is unreadable: "},
 		{"--secure-port 0 --crds " + file, "crd-server: --crds: " + file + ", document 1: "},
 		{"--secure-port 0 --etcd-servers http://127.0.0.1:1", "crd-server: etcd is unreachable at http://127.0.0.1:1: "},
 	} {

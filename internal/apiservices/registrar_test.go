@@ -213,15 +213,16 @@ func TestChangedAPIServicesAreRepaired(t *testing.T) {
 	}
 	err := wait.PollUntilContextCancel(t.Context(), 5*time.Millisecond, true, func(context.Context) (bool, error) {
 		found := h.get(t, tables)
-		return !found.Spec.InsecureSkipTLSVerify && string(found.Spec.CABundle) == "authority" && found.Annotations["note"] == "kept", nil
+		return !found.Spec.InsecureSkipTLSVerify && string(found.Spec.CABundle) == "authority" &&
+			found.Annotations["note"] == "kept", nil
 	})
 	if err != nil {
 		t.Errorf("it was not repaired: %+v", h.get(t, tables))
 	}
 }
 
-// TestLateReplicaDeletesNothing checks that a replica that has not seen a CRD yet keeps the APIService that another replica
-// has created for it.
+// TestLateReplicaDeletesNothing checks that a replica that has not seen a CRD yet keeps the APIService that another
+// replica has created for it.
 func TestLateReplicaDeletesNothing(t *testing.T) {
 	h, first, late := newHost(), &served{}, &served{late: map[schema.GroupVersion]bool{tables: true}}
 	h.PrependReactor("delete", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) {

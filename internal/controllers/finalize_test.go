@@ -72,9 +72,13 @@ func TestFinalize(t *testing.T) {
 	}{
 		"empty":         {answers: []any{0}, want: []string{"", pending, inProgress, "gone"}},
 		"some go later": {answers: []any{3, 2, 0}, want: []string{"", pending, inProgress, "gone"}},
-		"failure":       {answers: []any{failure, 0}, want: []string{"", pending, inProgress, "True InstanceDeletionFailed: could not issue all deletes: boom", "gone"}},
-		"no list":       {answers: []any{&crds.ListError{Err: failure}, failure, 0}, want: []string{"", pending, inProgress, "True InstanceDeletionFailed: could not list instances: boom", "True InstanceDeletionFailed: could not issue all deletes: boom", "gone"}},
-		"built in":      {crd: definitionNamed("apiservices", "apiregistration.k8s.io", "APIService"), want: []string{"", pending, "gone"}},
+		"failure": {answers: []any{failure, 0},
+			want: []string{"", pending, inProgress, "True InstanceDeletionFailed: could not issue all deletes: boom", "gone"}},
+		"no list": {answers: []any{&crds.ListError{Err: failure}, failure, 0},
+			want: []string{"", pending, inProgress, "True InstanceDeletionFailed: could not list instances: boom",
+				"True InstanceDeletionFailed: could not issue all deletes: boom", "gone"}},
+		"built in": {crd: definitionNamed("apiservices", "apiregistration.k8s.io", "APIService"),
+			want: []string{"", pending, "gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := etcd.Client.Put(t.Context(), etcd.Prefix(t)+"/first", ""); err != nil {
@@ -153,7 +157,8 @@ func TestOtherFinalizersAreKept(t *testing.T) {
 	t.Parallel()
 	r := startReplica(t, replicaOptions{})
 	crd := r.deleteHeld()
-	if c := conditionOf(r.read(crd.Name), apiextensionsv1.Terminating); c != "False InstanceDeletionCompleted: removed all instances" {
+	if c := conditionOf(r.read(crd.Name),
+		apiextensionsv1.Terminating); c != "False InstanceDeletionCompleted: removed all instances" {
 		t.Errorf("Terminating: %s", c)
 	}
 	if record := r.shown(crd.Name); !record.Terminating || !record.Established {
@@ -168,25 +173,26 @@ func TestClockSetBack(t *testing.T) {
 	r.deleteHeld()
 }
 
-// TestRemainingTimeout checks that a CRD whose custom resources remain has a condition with this fact after a minute, and
-// does not delay other CRDs.
+// TestRemainingTimeout checks that a CRD whose custom resources remain has a condition with this fact after a minute,
+// and does not delay other CRDs.
 func TestRemainingTimeout(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(now)
 	var mu sync.Mutex // guards stuck and tries
 	stuck, tries := true, map[string]int{}
 	tried := make(chan string, 6) // on the second call, after remainingTimeout has started
-	r := startReplica(t, replicaOptions{clock: clock, deleteInstances: func(_ context.Context, record *crds.Record) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if stuck && record.Names.Kind != "Free" {
-			if tries[record.Name]++; tries[record.Name] == 2 {
-				tried <- record.Name
+	r := startReplica(t, replicaOptions{clock: clock,
+		deleteInstances: func(_ context.Context, record *crds.Record) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if stuck && record.Names.Kind != "Free" {
+				if tries[record.Name]++; tries[record.Name] == 2 {
+					tried <- record.Name
+				}
+				return 1, nil
 			}
-			return 1, nil
-		}
-		return 0, nil
-	}})
+			return 0, nil
+		}})
 	var held []string
 	for _, kind := range []string{"A", "B", "C", "D", "E", "F", "Free"} {
 		crd := definitionNamed("x"+kind+"s", "example.com", kind)
@@ -202,7 +208,8 @@ func TestRemainingTimeout(t *testing.T) {
 	clock.SetTime(now.Add(remainingTimeout))
 	check := "True InstanceDeletionCheck: could not confirm zero CustomResources remaining: context deadline exceeded"
 	for _, name := range held[:6] {
-		r.until("the condition says what remains", func() bool { return conditionOf(r.read(name), apiextensionsv1.Terminating) == check })
+		r.until("the condition says what remains",
+			func() bool { return conditionOf(r.read(name), apiextensionsv1.Terminating) == check })
 	}
 	mu.Lock()
 	stuck = false

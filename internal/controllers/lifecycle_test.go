@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func conditionOf(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType) string {
+func conditionOf(crd *apiextensionsv1.CustomResourceDefinition,
+	kind apiextensionsv1.CustomResourceDefinitionConditionType) string {
 	c := apihelpers.FindCRDCondition(crd, kind)
 	if c == nil {
 		return ""
@@ -41,7 +42,8 @@ func TestReconcile(t *testing.T) {
 			t.Errorf("the table has %s, etcd %s", record.ResourceVersion, got.ResourceVersion)
 		}
 		ignore := []cmp.Option{cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"),
-			cmpopts.IgnoreFields(apiextensionsv1.CustomResourceDefinitionStatus{}, "Conditions", "AcceptedNames"), cmpopts.EquateEmpty()}
+			cmpopts.IgnoreFields(apiextensionsv1.CustomResourceDefinitionStatus{}, "Conditions", "AcceptedNames"),
+			cmpopts.EquateEmpty()}
 		want := crd.DeepCopy()
 		apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&want.Spec)
 		if diff := cmp.Diff(want, got, ignore...); diff != "" {
@@ -103,8 +105,8 @@ func TestNamesAreFreedByAnUpdate(t *testing.T) {
 	r.until("the second has the short name", func() bool { return r.shown(second.Name).Established })
 }
 
-// TestReplicasAgree checks that two servers that reconcile two new CRDs with the same name at the same time accept it for
-// exactly one of them.
+// TestReplicasAgree checks that two servers that reconcile two new CRDs with the same name at the same time accept it
+// for exactly one of them.
 func TestReplicasAgree(t *testing.T) {
 	t.Parallel()
 	replicas := []*replica{startReplica(t, replicaOptions{}), startReplica(t, replicaOptions{})}
@@ -142,7 +144,8 @@ func TestConcurrentReconciles(t *testing.T) {
 	for i := range 16 {
 		clients.Go(func() {
 			for n := range 10 {
-				crd := definitionNamed(fmt.Sprintf("p%dn%ds", i, n), fmt.Sprintf("g%d.example.com", n%3), fmt.Sprintf("K%dN%d", i, n))
+				crd := definitionNamed(fmt.Sprintf("p%dn%ds", i, n), fmt.Sprintf("g%d.example.com", n%3),
+					fmt.Sprintf("K%dN%d", i, n))
 				r.write(crd)
 				r.reconcile(crd.Name)
 				if record := r.shown(crd.Name); record == nil || !record.Established {

@@ -46,8 +46,9 @@ func TestAccept(t *testing.T) {
 		},
 		"two short names": {
 			requested: alfa, other: named("golf-shortname-1", "hotel-shortname-2", "", ""),
-			want:     named("alfa", "delta-singular", "echo-kind", "foxtrot-listkind"),
-			conflict: &conflict{"ShortNamesConflict", `["golf-shortname-1" is already in use, "hotel-shortname-2" is already in use]`},
+			want: named("alfa", "delta-singular", "echo-kind", "foxtrot-listkind"),
+			conflict: &conflict{"ShortNamesConflict",
+				`["golf-shortname-1" is already in use, "hotel-shortname-2" is already in use]`},
 		},
 		"kind to list kind": {
 			requested: alfa, other: named("india", "indias", "", "echo-kind"),
@@ -59,7 +60,8 @@ func TestAccept(t *testing.T) {
 			want:     named("alfa", "delta-singular", "echo-kind", "", "golf-shortname-1", "hotel-shortname-2"),
 			conflict: &conflict{"ListKindConflict", `"foxtrot-listkind" is already in use`},
 		},
-		"a kind is no resource":            {requested: alfa, other: named("echo-kind", "foxtrot-listkind", "alfa", "delta-singular"), want: alfa},
+		"a kind is no resource": {requested: alfa,
+			other: named("echo-kind", "foxtrot-listkind", "alfa", "delta-singular"), want: alfa},
 		"no conflict on resource and kind": {requested: alfa, other: named("india", "echo-kind", "", ""), want: alfa},
 		"the last of several is told": {
 			requested: alfa, other: named("alfa", "", "echo-kind", ""),

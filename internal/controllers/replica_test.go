@@ -45,7 +45,8 @@ func startReplica(t *testing.T, options replicaOptions) *replica {
 	r.definitions = r.store.Resource(crds.GroupName, crds.Plural)
 	informer := crds.NewInformer(r.store)
 	r.table = crds.NewTable(informer)
-	r.lifecycle = NewLifecycle(Config{Store: r.store, Table: r.table, DeleteInstances: options.deleteInstances, Clock: options.clock})
+	r.lifecycle = NewLifecycle(Config{Store: r.store, Table: r.table, DeleteInstances: options.deleteInstances,
+		Clock: options.clock})
 	r.table.OnChange(r.changed)
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	if !options.idle {
@@ -102,9 +103,10 @@ func (r *replica) write(crd *apiextensionsv1.CustomResourceDefinition) int64 {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	entry, err := r.definitions.Update(r.t.Context(), crd.Name, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, nil
-	}, dynamicstorage.UpdateOptions{Fresh: true})
+	entry, err := r.definitions.Update(r.t.Context(), crd.Name,
+		func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+			return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, nil
+		}, dynamicstorage.UpdateOptions{Fresh: true})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ var (
 	now    = before.Add(time.Hour)
 )
 
-func cond(kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string, at time.Time) condition {
+func cond(kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason,
+	message string, at time.Time) condition {
 	return condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(at)}
 }
 
@@ -151,33 +152,44 @@ func TestConditions(t *testing.T) {
 		},
 		"approval missing": {
 			crd: definition(inGroup("k8s.io", "")),
-			want: []condition{accepted(now), isEstablished(now), cond(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, no, "MissingAnnotation",
-				`protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111`, now)},
+			want: []condition{accepted(now), isEstablished(now),
+				cond(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, no, "MissingAnnotation",
+					`protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111`,
+					now)},
 		},
 		"approval invalid": {
 			crd: definition(inGroup("k8s.io", "yes")),
-			want: []condition{accepted(now), isEstablished(now), cond(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, no, "InvalidAnnotation",
-				`protected groups must have approval annotation "api-approved.kubernetes.io" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`, now)},
+			want: []condition{accepted(now), isEstablished(now),
+				cond(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, no, "InvalidAnnotation",
+					`protected groups must have approval annotation "api-approved.kubernetes.io" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
+					now)},
 		},
-		"no community group": {crd: definition(inGroup("notk8s.io", "")), want: []condition{accepted(now), isEstablished(now)}},
+		"no community group": {crd: definition(inGroup("notk8s.io", "")),
+			want: []condition{accepted(now), isEstablished(now)}},
 		"preserveUnknownFields": {
 			crd: definition(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.PreserveUnknownFields = true }),
 			want: []condition{accepted(now), isEstablished(now), cond(apiextensionsv1.NonStructuralSchema, yes, "Violations",
 				"spec.preserveUnknownFields: Invalid value: true: must be false", now)},
 		},
 		"not structural": {
-			crd: definition(schemaOf(apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"b": {}, "a": {}}})),
+			crd: definition(schemaOf(apiextensionsv1.JSONSchemaProps{Type: "object",
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{"b": {}, "a": {}}})),
 			want: []condition{accepted(now), isEstablished(now), cond(apiextensionsv1.NonStructuralSchema, yes, "Violations",
 				"[spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields, "+
-					"spec.versions[0].schema.openAPIV3Schema.properties[b].type: Required value: must not be empty for specified object fields]", now)},
+					"spec.versions[0].schema.openAPIV3Schema.properties[b].type: Required value: must not be empty for specified object fields]",
+				now)},
 		},
 		"no schema to check": {
-			crd: definition(schemaOf(apiextensionsv1.JSONSchemaProps{Type: "object", Definitions: apiextensionsv1.JSONSchemaDefinitions{"a": {}}})),
-			want: []condition{accepted(now), isEstablished(now), cond(apiextensionsv1.NonStructuralSchema, unknown, "StructuralError",
-				"failed to check validation schema for version v1: OpenAPIV3Schema 'definitions' is not supported", now)},
+			crd: definition(schemaOf(apiextensionsv1.JSONSchemaProps{Type: "object",
+				Definitions: apiextensionsv1.JSONSchemaDefinitions{"a": {}}})),
+			want: []condition{accepted(now), isEstablished(now),
+				cond(apiextensionsv1.NonStructuralSchema, unknown, "StructuralError",
+					"failed to check validation schema for version v1: OpenAPIV3Schema 'definitions' is not supported", now)},
 		},
 		"structural again": {
-			crd:  definition(holding(all), having(cond(apiextensionsv1.NonStructuralSchema, yes, "Violations", "x", before), accepted(before), isEstablished(before))),
+			crd: definition(holding(all),
+				having(cond(apiextensionsv1.NonStructuralSchema, yes, "Violations", "x", before), accepted(before),
+					isEstablished(before))),
 			want: []condition{accepted(before), isEstablished(before)},
 		},
 	} {
@@ -199,7 +211,8 @@ func TestConditions(t *testing.T) {
 			tc.crd.Status = *status
 			others = newClaims()
 			others.count(&tc.other, 1)
-			if diff := cmp.Diff(status, state{crd: tc.crd, whole: whole, others: others}.status(now.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(status, state{crd: tc.crd, whole: whole,
+				others: others}.status(now.Add(time.Hour))); diff != "" {
 				t.Errorf("a second reconcile changes the status: %s", diff)
 			}
 		})

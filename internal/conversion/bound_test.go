@@ -14,8 +14,8 @@ import (
 	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
-// TestEndlessWebhookResponse checks that a response without an end fails at the size limit, and that memory is bounded. It
-// does not run in parallel, because it counts the allocations of the process.
+// TestEndlessWebhookResponse checks that a response without an end fails at the size limit, and that memory is bounded.
+// It does not run in parallel, because it counts the allocations of the process.
 func TestEndlessWebhookResponse(t *testing.T) {
 	sent := make(chan int64, 1)
 	conversion := startServer(t, func(w http.ResponseWriter, req *http.Request) {
@@ -32,7 +32,8 @@ func TestEndlessWebhookResponse(t *testing.T) {
 	})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := newConverter(t, newCRD(conversion)).Convert(t.Context(), []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
+	_, err := newConverter(t, newCRD(conversion)).Convert(t.Context(),
+		[]*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
 	runtime.ReadMemStats(&after)
 	if err == nil || !strings.Contains(err.Error(), boundedhttp.ErrTooLarge.Error()) {
 		t.Errorf("got error %v", err)
@@ -85,7 +86,8 @@ func TestRetryAfterIsIgnored(t *testing.T) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
-	_, err := newConverter(t, newCRD(conversion)).Convert(t.Context(), []*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
+	_, err := newConverter(t, newCRD(conversion)).Convert(t.Context(),
+		[]*unstructured.Unstructured{newObject(v1, "a", nil)}, v2)
 	if err == nil || calls != 1 {
 		t.Errorf("%d calls, error %v", calls, err)
 	}
@@ -96,7 +98,8 @@ func FuzzWebhookAnswer(f *testing.F) {
 	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"UID","result":{"status":"Success"},"convertedObjects":[`
 	const object = `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"uid-a"}`
 	for _, answer := range []string{
-		``, `{}`, `null`, head + `null,null]}}`, head + object + `},` + object + `}]}}`, head + `{},1]}}`, head + object + `,"items":[{}]},` + object + `,"spec":null}]}}`,
+		``, `{}`, `null`, head + `null,null]}}`, head + object + `},` + object + `}]}}`, head + `{},1]}}`,
+		head + object + `,"items":[{}]},` + object + `,"spec":null}]}}`,
 		head + object + `,"spec":{"colour":{"a":[[]]}}},` + object + `,"metadata":{"labels":7}}]}}`,
 		`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1","response":{"convertedObjects":[{}]}}`,
 		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"x"}`, head + strings.Repeat("[", 100), "k8s\x00",
@@ -134,7 +137,8 @@ func FuzzWebhookAnswer(f *testing.F) {
 			return
 		}
 		for _, obj := range converted {
-			if obj.GetAPIVersion() != v2.String() || obj.GetKind() != "Widget" || obj.GetName() != "a" || obj.GetUID() != "uid-a" {
+			if obj.GetAPIVersion() != v2.String() || obj.GetKind() != "Widget" || obj.GetName() != "a" ||
+				obj.GetUID() != "uid-a" {
 				t.Errorf("converted to %v", obj)
 			}
 			if _, err := obj.MarshalJSON(); err != nil {

@@ -28,23 +28,27 @@ func newCRD(conversion *apiextensionsv1.CustomResourceConversion) *apiextensions
 	version := func(name, field string, storage bool) apiextensionsv1.CustomResourceDefinitionVersion {
 		return apiextensionsv1.CustomResourceDefinitionVersion{
 			Name: name, Served: true, Storage: storage,
-			Subresources: &apiextensionsv1.CustomResourceSubresources{Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas"}},
+			Subresources: &apiextensionsv1.CustomResourceSubresources{Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas",
+				StatusReplicasPath: ".status.replicas"}},
 			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 				Type: "object",
 				Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {
-					Type:       "object",
-					Properties: map[string]apiextensionsv1.JSONSchemaProps{field: {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"grey"`)}}, "both": {Type: "string"}},
+					Type: "object",
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{field: {Type: "string",
+						Default: &apiextensionsv1.JSON{Raw: []byte(`"grey"`)}}, "both": {Type: "string"}},
 				}},
 			}},
 			SelectableFields: []apiextensionsv1.SelectableField{{JSONPath: ".spec." + field}},
 		}
 	}
-	names := apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList"}
+	names := apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget",
+		ListKind: "WidgetList"}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped, Names: names, Conversion: conversion,
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", "color", true), version("v2", "colour", false)},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", "color", true),
+				version("v2", "colour", false)},
 		},
 		Status: apiextensionsv1.CustomResourceDefinitionStatus{AcceptedNames: names},
 	}
@@ -83,7 +87,8 @@ func copies(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
 
 func TestConvertNone(t *testing.T) {
 	t.Parallel()
-	for _, conversion := range []*apiextensionsv1.CustomResourceConversion{nil, {Strategy: apiextensionsv1.NoneConverter}} {
+	for _, conversion := range []*apiextensionsv1.CustomResourceConversion{nil,
+		{Strategy: apiextensionsv1.NoneConverter}} {
 		converter := newConverter(t, newCRD(conversion))
 		for _, count := range []int{0, 1, 3} {
 			var objs, want []*unstructured.Unstructured
@@ -126,8 +131,10 @@ func TestConvertRefuses(t *testing.T) {
 		from, to schema.GroupVersion
 		want     string
 	}{
-		{v1, schema.GroupVersion{Group: "example.com", Version: "v9"}, "request to convert CR to an invalid group/version: example.com/v9"},
-		{schema.GroupVersion{Group: "example.com", Version: "v9"}, v1, "request to convert CR from an invalid group/version: example.com/v9"},
+		{v1, schema.GroupVersion{Group: "example.com", Version: "v9"},
+			"request to convert CR to an invalid group/version: example.com/v9"},
+		{schema.GroupVersion{Group: "example.com", Version: "v9"}, v1,
+			"request to convert CR from an invalid group/version: example.com/v9"},
 	} {
 		_, err := converter.Convert(context.Background(), []*unstructured.Unstructured{newObject(tc.from, "w", nil)}, tc.to)
 		if err == nil || err.Error() != tc.want {
@@ -136,7 +143,8 @@ func TestConvertRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := converter.Convert(ctx, []*unstructured.Unstructured{newObject(v1, "w", nil)}, v2); !errors.Is(err, context.Canceled) {
+	if _, err := converter.Convert(ctx, []*unstructured.Unstructured{newObject(v1, "w", nil)}, v2); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("after the end of the context: %v", err)
 	}
 }
@@ -156,10 +164,12 @@ func TestObjectConvertor(t *testing.T) {
 	if in.GetAPIVersion() != v1.String() {
 		t.Error("the object was modified")
 	}
-	if _, err := convertor.ConvertToVersion(&autoscalingv1.Scale{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}}, autoscalingv1.SchemeGroupVersion); err != nil {
+	if _, err := convertor.ConvertToVersion(&autoscalingv1.Scale{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1",
+		Kind: "Scale"}}, autoscalingv1.SchemeGroupVersion); err != nil {
 		t.Errorf("scale: %v", err)
 	}
-	for label, ok := range map[string]bool{"metadata.name": true, "metadata.namespace": true, "spec.color": true, "spec.colour": false, "spec.other": false} {
+	for label, ok := range map[string]bool{"metadata.name": true, "metadata.namespace": true, "spec.color": true,
+		"spec.colour": false, "spec.other": false} {
 		_, _, err := convertor.ConvertFieldLabel(v1.WithKind("Widget"), label, "x")
 		if ok != (err == nil) {
 			t.Errorf("field label %s: %v", label, err)
@@ -182,14 +192,16 @@ func TestNewRefuses(t *testing.T) {
 			`unknown conversion strategy "Magic" for CRD widgets.example.com`,
 		},
 		"webhook without a client config": {
-			apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{}},
+			apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter,
+				Webhook: &apiextensionsv1.WebhookConversion{}},
 			errNoWebhook.Error(),
 		},
 		"CA bundle that is none": {
-			apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
-				ConversionReviewVersions: []string{"v1"},
-				ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: []byte("x")},
-			}},
+			apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter,
+				Webhook: &apiextensionsv1.WebhookConversion{
+					ConversionReviewVersions: []string{"v1"},
+					ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: []byte("x")},
+				}},
 			"unable to load root certificates",
 		},
 	} {
@@ -210,7 +222,8 @@ func TestNewRefuses(t *testing.T) {
 func TestConvertConcurrently(t *testing.T) {
 	t.Parallel()
 	converter := newConverter(t, newCRD(nil))
-	objs := []*unstructured.Unstructured{newObject(v1, "a", map[string]any{"color": "red"}), newObject(v1, "b", map[string]any{"both": "b"})}
+	objs := []*unstructured.Unstructured{newObject(v1, "a", map[string]any{"color": "red"}),
+		newObject(v1, "b", map[string]any{"both": "b"})}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

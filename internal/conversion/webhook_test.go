@@ -34,7 +34,8 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	response := &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	response := &apiextensionsv1.ConversionResponse{UID: review.Request.UID,
+		Result: metav1.Status{Status: metav1.StatusSuccess}}
 	for _, raw := range review.Request.Objects {
 		h.objects.Add(1)
 		obj := &unstructured.Unstructured{}
@@ -181,20 +182,24 @@ func TestWebhookThatFails(t *testing.T) {
 		{
 			name: "another version",
 			hook: &hook{convert: func(obj *unstructured.Unstructured) { obj.SetAPIVersion("example.com/v1") }},
-			one:  "conversion webhook for " + from + " returned invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)",
-			many: "conversion webhook for " + from + " returned invalid converted object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)",
+			one: "conversion webhook for " + from +
+				" returned invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)",
+			many: "conversion webhook for " + from +
+				" returned invalid converted object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)",
 		},
 		{
 			name: "another name",
 			hook: &hook{convert: func(obj *unstructured.Unstructured) { obj.SetName("x") }},
 			one:  "conversion webhook for " + from + " returned invalid object: must have the same name: a != x",
-			many: "conversion webhook for " + from + " returned invalid converted object at index 0: must have the same name: a != x",
+			many: "conversion webhook for " + from +
+				" returned invalid converted object at index 0: must have the same name: a != x",
 		},
 		{
 			name: "invalid labels",
 			hook: &hook{convert: func(obj *unstructured.Unstructured) { obj.SetLabels(map[string]string{"a": "-"}) }},
 			one:  "conversion webhook for " + from + " returned invalid metadata: metadata.labels: Invalid value: \"-\"",
-			many: "conversion webhook for " + from + " returned invalid metadata in object at index 0: metadata.labels: Invalid value: \"-\"",
+			many: "conversion webhook for " + from +
+				" returned invalid metadata in object at index 0: metadata.labels: Invalid value: \"-\"",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -243,7 +248,8 @@ func TestWebhookEmptyObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got[0].GroupVersionKind() != v2.WithKind("Widget") || obj.GroupVersionKind() != v1.WithKind("Widget") || h.calls.Load() != 0 {
+	if got[0].GroupVersionKind() != v2.WithKind("Widget") || obj.GroupVersionKind() != v1.WithKind("Widget") ||
+		h.calls.Load() != 0 {
 		t.Errorf("got %v from %v with %d requests", got[0], obj, h.calls.Load())
 	}
 }
@@ -254,7 +260,8 @@ func TestWebhookThatIsAService(t *testing.T) {
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook: &apiextensionsv1.WebhookConversion{
 			ConversionReviewVersions: []string{"v1"},
-			ClientConfig:             &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "n", Name: "s"}},
+			ClientConfig: &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "n",
+				Name: "s"}},
 		},
 	})
 	newConverter(t, crd)

@@ -99,7 +99,8 @@ func TestEncodeWritesWhatUpstreamWrites(t *testing.T) {
 			if diff := cmp.Diff(string(want), string(value)); diff != "" {
 				t.Error(diff)
 			}
-			if !bytes.HasSuffix(value, []byte("}\n")) || !strings.Contains(string(value), `"apiVersion":"apiextensions.k8s.io/v1beta1"`) {
+			if !bytes.HasSuffix(value, []byte("}\n")) ||
+				!strings.Contains(string(value), `"apiVersion":"apiextensions.k8s.io/v1beta1"`) {
 				t.Errorf("not v1beta1 with a newline: %s", value)
 			}
 		})
@@ -145,7 +146,8 @@ func TestDecodeReadsEveryEncoding(t *testing.T) {
 
 func TestDecodeRefusesOtherValues(t *testing.T) {
 	t.Parallel()
-	for _, value := range []string{"", "{", "null", "{}", `{"apiVersion":"v1","kind":"Secret"}`, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":7}`} {
+	for _, value := range []string{"", "{", "null", "{}", `{"apiVersion":"v1","kind":"Secret"}`,
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":7}`} {
 		if _, err := DecodeDefinition([]byte(value), 1); err == nil {
 			t.Errorf("%q was decoded", value)
 		}

@@ -37,7 +37,8 @@ func TestReadHeader(t *testing.T) {
 			t.Errorf("%s: got %+v %v", name, got, err)
 		}
 	}
-	if got, err := ReadHeader([]byte(`{"metadata":{"labels":null,"deletionTimestamp":null,"uid":null}}`)); err != nil || got != (dynamicstorage.Header{}) {
+	if got, err := ReadHeader([]byte(`{"metadata":{"labels":null,"deletionTimestamp":null,"uid":null}}`)); err != nil ||
+		got != (dynamicstorage.Header{}) {
 		t.Errorf("nulls: got %+v %v", got, err)
 	}
 	for _, bad := range []string{"", "{", "null", "[]", `"x"`, "{}", `{"metadata":7}`, `{"metadata":{"labels":{"a":1}}}`,

@@ -23,9 +23,10 @@ func widget(t *testing.T, plural string) []byte {
 
 func write(t *testing.T, resource *dynamicstorage.Resource, name string, op dynamicstorage.Op, value []byte) int64 {
 	t.Helper()
-	entry, err := resource.Update(t.Context(), name, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		return dynamicstorage.Change{Op: op, Value: value}, nil
-	}, dynamicstorage.UpdateOptions{})
+	entry, err := resource.Update(t.Context(), name,
+		func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+			return dynamicstorage.Change{Op: op, Value: value}, nil
+		}, dynamicstorage.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,8 @@ func TestWatchOfCompactedRevisionExpires(t *testing.T) {
 	ctx := t.Context()
 	var first, last int64
 	for n := range 3 {
-		put, err := etcd.Client.Put(ctx, keyOf(t, fmt.Sprintf("w%d.example.com", n)), string(widget(t, fmt.Sprintf("w%d", n))))
+		put, err := etcd.Client.Put(ctx, keyOf(t, fmt.Sprintf("w%d.example.com", n)),
+			string(widget(t, fmt.Sprintf("w%d", n))))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,8 +26,8 @@ const schemaless = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResour
 // manifests are the CRDs of the tests.
 var manifests = map[string]string{"widgets": widgets, "ancient": ancient, "shared": shared, "schemaless": schemaless}
 
-// FuzzParts compares the encoding of a CRD in parts with the encoding as a whole, in v1. TestEncodeWritesWhatUpstreamWrites
-// does so in v1beta1.
+// FuzzParts compares the encoding of a CRD in parts with the encoding as a whole, in v1.
+// TestEncodeWritesWhatUpstreamWrites does so in v1beta1.
 func FuzzParts(f *testing.F) {
 	for _, manifest := range manifests {
 		f.Add([]byte(manifest))

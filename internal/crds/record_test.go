@@ -63,7 +63,8 @@ func TestRecordEqualsCompleteDecode(t *testing.T) {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	r := recordOfValue(t, "widgets.example.com", 9, []byte(encoded(t, internalOf(t, widgets))))
-	if r.StorageVersion() != "v1" || !r.NamesAccepted || !r.Established || r.Terminating || !r.Namespaced || r.NonStructural {
+	if r.StorageVersion() != "v1" || !r.NamesAccepted || !r.Established || r.Terminating || !r.Namespaced ||
+		r.NonStructural {
 		t.Errorf("%+v", r)
 	}
 	if v := r.Version("v1"); v == nil || !v.Status || !v.Scale || v.Deprecated {
@@ -104,9 +105,10 @@ func TestSpecHash(t *testing.T) {
 		change func(*apiextensions.CustomResourceDefinition)
 		same   bool
 	}{
-		"metadata":       {func(c *apiextensions.CustomResourceDefinition) { c.Labels, c.Generation = nil, 9 }, true},
-		"conditions":     {func(c *apiextensions.CustomResourceDefinition) { c.Status.Conditions = nil }, true},
-		"storedVersions": {func(c *apiextensions.CustomResourceDefinition) { c.Status.StoredVersions = []string{"v1", "v2"} }, true},
+		"metadata":   {func(c *apiextensions.CustomResourceDefinition) { c.Labels, c.Generation = nil, 9 }, true},
+		"conditions": {func(c *apiextensions.CustomResourceDefinition) { c.Status.Conditions = nil }, true},
+		"storedVersions": {func(c *apiextensions.CustomResourceDefinition) { c.Status.StoredVersions = []string{"v1", "v2"} },
+			true},
 		"accepted names": {func(c *apiextensions.CustomResourceDefinition) { c.Status.AcceptedNames.Kind = "Other" }, false},
 		"schema": {func(c *apiextensions.CustomResourceDefinition) {
 			c.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "x"

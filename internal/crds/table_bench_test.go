@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkShow measures the cost of one more CRD in the table, by the number of CRDs, in small groups and in one group.
-// The cost must be about the same for any number.
+// BenchmarkShow measures the cost of one more CRD in the table, by the number of CRDs, in small groups and in one
+// group. The cost must be about the same for any number.
 func BenchmarkShow(b *testing.B) {
 	for _, count := range []int{500, 2000, 8000} {
 		b.Run(fmt.Sprint("groups/", count), func(b *testing.B) { benchmarkShow(b, count, 8) })

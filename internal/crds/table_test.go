@@ -99,8 +99,9 @@ func TestWaitFor(t *testing.T) {
 		"the end of a list":           {5, func(t *Table) { r := newProgress(5); r.listed = true; t.drop(r) }, true},
 		"the end of an older list":    {5, func(t *Table) { r := newProgress(4); r.listed = true; t.drop(r) }, false},
 		"a deletion of no known time": {5, func(t *Table) { t.drop(cache.DeletedFinalStateUnknown{Key: "a.x"}) }, false},
-		"another of a list":           {5, func(t *Table) { r := testRecord("b", "x", 6); r.listed = true; t.show(r) }, false},
-		"the write, of a list":        {5, func(t *Table) { r := testRecord("a", "x", 6); r.listed = true; t.show(r) }, true},
+		"another of a list": {5, func(t *Table) { r := testRecord("b", "x", 6); r.listed = true; t.show(r) },
+			false},
+		"the write, of a list": {5, func(t *Table) { r := testRecord("a", "x", 6); r.listed = true; t.show(r) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := newTestTable()

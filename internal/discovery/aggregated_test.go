@@ -86,7 +86,8 @@ func TestAggregatedContent(t *testing.T) {
 			Verbs: verbs, ShortNames: []string{"wd"}, Categories: []string{"all"},
 			Subresources: []apidiscoveryv2.APISubresourceDiscovery{
 				{Subresource: "status", ResponseKind: kind, Verbs: subresourceVerbs},
-				{Subresource: "scale", ResponseKind: &metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: subresourceVerbs},
+				{Subresource: "scale", ResponseKind: &metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"},
+					Verbs: subresourceVerbs},
 			},
 		}},
 	}

@@ -41,7 +41,8 @@ func TestLegacyAnswers(t *testing.T) {
 			t.Errorf("%s: content type %s", path, contentType)
 		}
 	}
-	for _, path := range []string{"/apis/unknown.io", "/apis/unknown.io/v1", "/apis/stable.example.com/v1alpha1", "/apis/acme.io/v1"} {
+	for _, path := range []string{"/apis/unknown.io", "/apis/unknown.io/v1", "/apis/stable.example.com/v1alpha1",
+		"/apis/acme.io/v1"} {
 		get(t, h, path).expect(t, http.StatusNotFound)
 	}
 }
@@ -50,7 +51,8 @@ func TestLegacyEncodings(t *testing.T) {
 	t.Parallel()
 	d, _ := newFixture(t, widgets)
 	h := handler(d)
-	for _, accept := range []string{runtime.ContentTypeYAML, runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf + ", " + runtime.ContentTypeJSON} {
+	for _, accept := range []string{runtime.ContentTypeYAML, runtime.ContentTypeProtobuf,
+		runtime.ContentTypeProtobuf + ", " + runtime.ContentTypeJSON} {
 		got := get(t, h, "/apis/stable.example.com/v1", "Accept", accept).expect(t, http.StatusOK)
 		decoded, err := runtime.Decode(crds.Codecs.UniversalDeserializer(), got.body)
 		if err != nil {
@@ -70,7 +72,8 @@ func TestOnlyServedVersionsAreListed(t *testing.T) {
 	path := "/apis/stable.example.com/v1"
 	get(t, h, path).expect(t, http.StatusNotFound)
 
-	installing := recordOf(t, widgets, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Status.Conditions = crd.Status.Conditions[:1] })
+	installing := recordOf(t, widgets,
+		func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Status.Conditions = crd.Status.Conditions[:1] })
 	table.show(installing.Name, installing)
 	get(t, h, path).expect(t, http.StatusNotFound)
 
@@ -84,14 +87,17 @@ func TestOnlyServedVersionsAreListed(t *testing.T) {
 		})
 	})
 	table.show(terminating.Name, terminating)
-	if got := string(get(t, h, path).expect(t, http.StatusOK).body); !strings.Contains(got, `["delete","deletecollection","get","list","watch"]`) {
+	if got := string(get(t, h, path).expect(t, http.StatusOK).body); !strings.Contains(got,
+		`["delete","deletecollection","get","list","watch"]`) {
 		t.Errorf("terminating: %s", got)
 	}
 
-	withdrawn := recordOf(t, widgets, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false })
+	withdrawn := recordOf(t, widgets,
+		func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false })
 	table.show(withdrawn.Name, withdrawn)
 	get(t, h, path).expect(t, http.StatusNotFound)
-	if got := string(get(t, h, "/apis/stable.example.com/v1beta1").expect(t, http.StatusOK).body); strings.Contains(got, "storageVersionHash") {
+	if got := string(get(t, h, "/apis/stable.example.com/v1beta1").expect(t, http.StatusOK).body); strings.Contains(got,
+		"storageVersionHash") {
 		t.Errorf("the hash of a storage version that is not served: %s", got)
 	}
 	get(t, h, "/openapi/v3"+path).expect(t, http.StatusNotFound)
@@ -108,14 +114,16 @@ func TestUnavailableUntilSynced(t *testing.T) {
 	d, table := newFixture(t, widgets)
 	table.waiting = true
 	h := handler(d)
-	for _, path := range []string{"/apis", "/apis/stable.example.com", "/apis/stable.example.com/v1", "/apis/unknown.io/v1",
+	for _, path := range []string{"/apis", "/apis/stable.example.com", "/apis/stable.example.com/v1",
+		"/apis/unknown.io/v1",
 		"/openapi/v2", "/openapi/v3", "/openapi/v3/apis/stable.example.com/v1"} {
 		got := get(t, h, path).expect(t, http.StatusServiceUnavailable)
 		if got.Header.Get("Retry-After") != "1" {
 			t.Errorf("%s: Retry-After %q", path, got.Header.Get("Retry-After"))
 		}
 	}
-	for _, path := range []string{"/api", "/apis/apiextensions.k8s.io", "/apis/apiextensions.k8s.io/v1", "/openapi/v3/apis/apiextensions.k8s.io/v1"} {
+	for _, path := range []string{"/api", "/apis/apiextensions.k8s.io", "/apis/apiextensions.k8s.io/v1",
+		"/openapi/v3/apis/apiextensions.k8s.io/v1"} {
 		get(t, h, path).expect(t, http.StatusOK)
 	}
 	table.waiting = false

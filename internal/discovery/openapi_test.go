@@ -87,7 +87,8 @@ func TestV3Documents(t *testing.T) {
 		}
 		delete(documents, path)
 		got := get(t, h, entry.ServerRelativeURL).expect(t, http.StatusOK)
-		if got.Header.Get("Cache-Control") != "public, immutable" || got.Header.Get("Expires") == "" || got.Header.Get("Content-Type") != "application/json" {
+		if got.Header.Get("Cache-Control") != "public, immutable" || got.Header.Get("Expires") == "" ||
+			got.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %v", path, got.Header)
 		}
 		checkReferences(t, got.body)
@@ -143,13 +144,16 @@ func TestV3Hash(t *testing.T) {
 		t.Error("a change of one group changes another's hash")
 	}
 	moved := get(t, h, url).expect(t, http.StatusMovedPermanently)
-	if location := moved.Header.Get("Location"); location != after["apis/stable.example.com/v1"].ServerRelativeURL || location == url {
+	if location := moved.Header.Get("Location"); location != after["apis/stable.example.com/v1"].ServerRelativeURL ||
+		location == url {
 		t.Errorf("redirect from %s to %s", url, location)
 	}
-	if got := string(get(t, h, moved.Header.Get("Location")).expect(t, http.StatusOK).body); !strings.Contains(got, "Changed.") {
+	if got := string(get(t, h, moved.Header.Get("Location")).expect(t, http.StatusOK).body); !strings.Contains(got,
+		"Changed.") {
 		t.Error("the document is not the new one")
 	}
-	for _, path := range []string{"/openapi/v3/apis/unknown.io/v1", "/openapi/v3/apis/acme.io/v1", "/openapi/v3/nothing", "/openapi/v3/apis/stable.example.com/v1alpha1"} {
+	for _, path := range []string{"/openapi/v3/apis/unknown.io/v1", "/openapi/v3/apis/acme.io/v1", "/openapi/v3/nothing",
+		"/openapi/v3/apis/stable.example.com/v1alpha1"} {
 		get(t, h, path).expect(t, http.StatusNotFound)
 	}
 }
@@ -201,7 +205,8 @@ func TestV2Document(t *testing.T) {
 	etag := got.Header.Get("Etag")
 	get(t, h, "/openapi/v2", "If-None-Match", etag).expect(t, http.StatusNotModified)
 	table.show("acmes.acme.io", nil)
-	if got := get(t, h, "/openapi/v2", "If-None-Match", etag).expect(t, http.StatusOK); bytes.Contains(got.body, []byte("acme")) {
+	if got := get(t, h, "/openapi/v2", "If-None-Match", etag).expect(t, http.StatusOK); bytes.Contains(got.body,
+		[]byte("acme")) {
 		t.Error("a deleted CRD is still described")
 	}
 }
@@ -218,7 +223,8 @@ func TestDocumentsAreCompressed(t *testing.T) {
 			}
 			zipped := get(t, h, path, "Accept", accept, "Accept-Encoding", "gzip").expect(t, http.StatusOK)
 			if zipped.Header.Get("Content-Encoding") != "gzip" || len(zipped.body)*3 > len(plain.body) {
-				t.Errorf("%s %s: %q, %d of %d bytes", path, accept, zipped.Header.Get("Content-Encoding"), len(zipped.body), len(plain.body))
+				t.Errorf("%s %s: %q, %d of %d bytes", path, accept, zipped.Header.Get("Content-Encoding"), len(zipped.body),
+					len(plain.body))
 			}
 			r, err := gzip.NewReader(bytes.NewReader(zipped.body))
 			if err != nil {
@@ -251,8 +257,8 @@ func TestMoreSectionsThanCached(t *testing.T) {
 	}
 }
 
-// TestSectionsAreCached checks that a second request for a document builds no section, and that a change of a CRD builds
-// only its section.
+// TestSectionsAreCached checks that a second request for a document builds no section, and that a change of a CRD
+// builds only its section.
 func TestSectionsAreCached(t *testing.T) {
 	t.Parallel()
 	d, table := newFixture(t, widgets, acmes)
@@ -287,7 +293,8 @@ func TestPanicIsAnError(t *testing.T) {
 func TestReservedDefinition(t *testing.T) {
 	t.Parallel()
 	record := recordOf(t, acmes, func(crd *apiextensionsv1.CustomResourceDefinition) {
-		crd.Spec.Group, crd.Spec.Versions[0].Name, crd.Spec.Names.Kind = "meta.apis.pkg.apimachinery.k8s.io", "v1", "ObjectMeta"
+		crd.Spec.Group, crd.Spec.Versions[0].Name, crd.Spec.Names.Kind = "meta.apis.pkg.apimachinery.k8s.io", "v1",
+			"ObjectMeta"
 		crd.Name = "acmes." + crd.Spec.Group
 	})
 	d, table := newFixture(t, widgets)

@@ -21,12 +21,14 @@ func TestLongLists(t *testing.T) {
 	const group, version, path = "stable.example.com", "v1", "/apis/stable.example.com/v1"
 	d, table := newFixture(t)
 	for n := range 400 {
-		replacer := strings.NewReplacer("widget", fmt.Sprintf("widget%d", n), "Widget", fmt.Sprintf("Widget%d", n), "wd", fmt.Sprintf("wd%d", n))
+		replacer := strings.NewReplacer("widget", fmt.Sprintf("widget%d", n), "Widget", fmt.Sprintf("Widget%d", n), "wd",
+			fmt.Sprintf("wd%d", n))
 		record := recordOf(t, replacer.Replace(widgets))
 		table.show(record.Name, record)
 	}
 	h := handler(d)
-	encoder := crds.Codecs.EncoderForVersion(json.NewSerializerWithOptions(json.DefaultMetaFactory, crds.Scheme, crds.Scheme, json.SerializerOptions{}), nil)
+	encoder := crds.Codecs.EncoderForVersion(json.NewSerializerWithOptions(json.DefaultMetaFactory, crds.Scheme,
+		crds.Scheme, json.SerializerOptions{}), nil)
 	want, err := runtime.Encode(encoder, d.group(group).resourceList(version))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +69,8 @@ func TestListMediaTypes(t *testing.T) {
 			t.Errorf("%s: %.100q", accept, got.body)
 		}
 	}
-	if got := get(t, h, path, "User-Agent", "curl/8").expect(t, http.StatusOK); !bytes.HasPrefix(got.body, []byte("{\n  ")) {
+	if got := get(t, h, path, "User-Agent", "curl/8").expect(t, http.StatusOK); !bytes.HasPrefix(got.body,
+		[]byte("{\n  ")) {
 		t.Errorf("for a browser or curl: %.100q", got.body)
 	}
 	get(t, h, path, "Accept", "text/plain").expect(t, http.StatusNotAcceptable)

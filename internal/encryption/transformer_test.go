@@ -75,13 +75,15 @@ func TestOnlyNamedResourcesAreEncrypted(t *testing.T) {
 			if bytes.Contains(stored, []byte("Secret")) || !bytes.HasPrefix(stored, []byte("k8s:enc:"+kind+":v1:key1:")) {
 				t.Errorf("stored is %q", stored)
 			}
-			if got, stale, err := transformer.FromStorage(t.Context(), stored, secretKey); err != nil || stale || string(got) != plain {
+			if got, stale, err := transformer.FromStorage(t.Context(), stored, secretKey); err != nil || stale ||
+				string(got) != plain {
 				t.Errorf("read was %q, %t, %v", got, stale, err)
 			}
 			if _, _, err := transformer.FromStorage(t.Context(), stored, otherKey); err == nil && kind == "aesgcm" {
 				t.Error("the value of one object was decrypted for another")
 			}
-			if got, stale, err := transformer.FromStorage(t.Context(), []byte(plain), secretKey); err != nil || !stale || string(got) != plain {
+			if got, stale, err := transformer.FromStorage(t.Context(), []byte(plain), secretKey); err != nil || !stale ||
+				string(got) != plain {
 				t.Errorf("a value stored before encryption was read as %q, %t, %v", got, stale, err)
 			}
 			if stored := encrypt(t, transformer, plainKey, plain); string(stored) != plain {
@@ -115,7 +117,8 @@ func TestFileIsReloaded(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the new key is not used: %v", err)
 	}
-	if got, stale, err := transformer.FromStorage(t.Context(), old, secretKey); err != nil || !stale || string(got) != "value" {
+	if got, stale, err := transformer.FromStorage(t.Context(), old, secretKey); err != nil || !stale ||
+		string(got) != "value" {
 		t.Errorf("a value of the old key was read as %q, %t, %v", got, stale, err)
 	}
 }
@@ -154,7 +157,8 @@ func TestKeyManagementService(t *testing.T) {
 	socket := fmt.Sprintf("@%d.sock", time.Now().UnixNano()) // abstract: paths of test directories are too long
 	kmsplugin.NewBase64Plugin(t, socket)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	configuration(t, file, fmt.Sprintf("  - kms: {apiVersion: v2, name: %q, endpoint: %q, timeout: 3s}\n", "test", "unix:///"+socket))
+	configuration(t, file, fmt.Sprintf("  - kms: {apiVersion: v2, name: %q, endpoint: %q, timeout: 3s}\n", "test",
+		"unix:///"+socket))
 	transformer := newTransformer(t, Options{ConfigFile: file})
 	err := wait.PollUntilContextCancel(t.Context(), 10*time.Millisecond, true, func(context.Context) (bool, error) {
 		return check(t, transformer) == nil, nil
@@ -166,7 +170,8 @@ func TestKeyManagementService(t *testing.T) {
 	if !bytes.HasPrefix(stored, []byte("k8s:enc:kms:v2:test:")) || bytes.Contains(stored, []byte("value")) {
 		t.Errorf("stored is %q", stored)
 	}
-	if got, stale, err := transformer.FromStorage(t.Context(), stored, secretKey); err != nil || stale || string(got) != "value" {
+	if got, stale, err := transformer.FromStorage(t.Context(), stored, secretKey); err != nil || stale ||
+		string(got) != "value" {
 		t.Errorf("read was %q, %t, %v", got, stale, err)
 	}
 }

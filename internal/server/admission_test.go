@@ -89,9 +89,11 @@ func respond(path string, asked *admissionv1.AdmissionRequest) *admissionv1.Admi
 	case "/strange": // removes a field with a default and adds a field that is not in the schema
 		return patch(`[{"op":"remove","path":"/spec/color"},{"op":"add","path":"/spec/strange","value":true}]`)
 	case "/reject":
-		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: "not this one", Code: http.StatusTeapot, Reason: "Tea"}}
+		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: "not this one", Code: http.StatusTeapot,
+			Reason: "Tea"}}
 	}
-	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"mind the gap"}, AuditAnnotations: map[string]string{"looked": "twice"}}
+	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"mind the gap"},
+		AuditAnnotations: map[string]string{"looked": "twice"}}
 }
 
 // webhook returns a webhook of a manifest. It is called for objects that are labelled with its name.
@@ -122,13 +124,16 @@ func admissionConfig(t *testing.T, manifests map[string]string) (file string) {
 	}
 	plugins := ""
 	for plugin, configuration := range map[string]string{
-		"MutatingAdmissionWebhook": "WebhookAdmissionConfiguration", "ValidatingAdmissionWebhook": "WebhookAdmissionConfiguration",
-		"MutatingAdmissionPolicy": "MutatingAdmissionPolicyConfiguration", "ValidatingAdmissionPolicy": "ValidatingAdmissionPolicyConfiguration",
+		"MutatingAdmissionWebhook":   "WebhookAdmissionConfiguration",
+		"ValidatingAdmissionWebhook": "WebhookAdmissionConfiguration",
+		"MutatingAdmissionPolicy":    "MutatingAdmissionPolicyConfiguration",
+		"ValidatingAdmissionPolicy":  "ValidatingAdmissionPolicyConfiguration",
 	} {
 		if _, err := os.Stat(filepath.Join(dir, plugin)); err == nil {
 			plugins += fmt.Sprintf(`
 - name: %s
-  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: %s, staticManifestsDir: %s}`, plugin, configuration, filepath.Join(dir, plugin))
+  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: %s, staticManifestsDir: %s}`, plugin, configuration,
+				filepath.Join(dir, plugin))
 		}
 	}
 	file = filepath.Join(dir, "config.yaml")
@@ -149,13 +154,16 @@ func hooksServer(t *testing.T, args ...string) (*hooks, *person) {
 		"MutatingAdmissionWebhook/all.yaml": `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
 metadata: {name: mutating.static.k8s.io}
-webhooks:` + h.webhook("first", "", ofTables, "  reinvocationPolicy: IfNeeded\n") + h.webhook("second", "", ofTables, "") + h.webhook("strange", "", ofTables, ""),
+webhooks:` + h.webhook("first", "", ofTables, "  reinvocationPolicy: IfNeeded\n") +
+			h.webhook("second", "", ofTables, "") + h.webhook("strange", "", ofTables, ""),
 		"ValidatingAdmissionWebhook/all.yaml": `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: validating.static.k8s.io}
 webhooks:` + h.webhook("reject", "", ofTables, "") + h.webhook("look", "", ofTables+", "+ofCRDs, "") +
-			h.webhook("slow", "", ofTables, "  timeoutSeconds: 1\n") + h.webhook("down", down, ofTables, "  failurePolicy: Fail\n") +
-			h.webhook("ignored", down, ofTables, "  failurePolicy: Ignore\n") + h.webhook("reject-crd", h.URL+"/reject", ofCRDs, "") +
+			h.webhook("slow", "", ofTables, "  timeoutSeconds: 1\n") +
+			h.webhook("down", down, ofTables, "  failurePolicy: Fail\n") +
+			h.webhook("ignored", down, ofTables, "  failurePolicy: Ignore\n") +
+			h.webhook("reject-crd", h.URL+"/reject", ofCRDs, "") +
 			h.webhook("chosen", "", ofTables, "  matchConditions: [{name: odd, expression: 'object.spec.legs % 2 == 1'}]\n"),
 	}
 	s := startWhole(t, append([]string{"--admission-control-config-file", admissionConfig(t, manifests)}, args...)...)
@@ -177,8 +185,10 @@ func TestWebhooks(t *testing.T) {
 		{"mutated", 201, `"seen":["first"]`, []string{"first", ""}, []string{"first v1 CREATE"}},
 		{"mutated-again", 201, `"seen":["first","second","first"]`, []string{"first", "", "second", ""},
 			[]string{"first v1 CREATE", "second v1 CREATE", "first v1 CREATE"}},
-		{"rejected", 418, `admission webhook \"reject.hooks.example.com\" denied the request: not this one`, []string{"reject", ""}, []string{"reject v1 CREATE"}},
-		{"too-late", 500, `failed calling webhook \"slow.hooks.example.com\"`, []string{"slow", ""}, []string{"slow v1 CREATE"}},
+		{"rejected", 418, `admission webhook \"reject.hooks.example.com\" denied the request: not this one`,
+			[]string{"reject", ""}, []string{"reject v1 CREATE"}},
+		{"too-late", 500, `failed calling webhook \"slow.hooks.example.com\"`, []string{"slow", ""},
+			[]string{"slow v1 CREATE"}},
 		{"down", 500, `failed calling webhook \"down.hooks.example.com\"`, []string{"down", ""}, nil},
 		{"ignored", 201, "", []string{"ignored", ""}, nil},
 		{"not-chosen", 201, "", []string{"chosen", ""}, nil},
@@ -194,7 +204,8 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("%s: %d afterwards", test.name, stored.code)
 		}
 	}
-	if got := root.must(201, "POST", tablesPath, table("chosen", 3, "chosen", "", "look", "")); got.header.Get("Warning") == "" {
+	if got := root.must(201, "POST", tablesPath,
+		table("chosen", 3, "chosen", "", "look", "")); got.header.Get("Warning") == "" {
 		t.Errorf("no warning: %v", got.header)
 	}
 	if seen := h.take(); !slices.Contains(seen, "chosen v1 CREATE") {
@@ -215,14 +226,17 @@ func TestWebhooksOfEveryVerb(t *testing.T) {
 		headers            []string
 		seen               []string
 	}{
-		{201, "POST", tablesPath + "?dryRun=All", table("dry", 4, "look", "", "first", ""), nil, []string{"first v1 CREATE dry", "look v1 CREATE dry"}},
+		{201, "POST", tablesPath + "?dryRun=All", table("dry", 4, "look", "", "first", ""), nil,
+			[]string{"first v1 CREATE dry", "look v1 CREATE dry"}},
 		{404, "GET", tablesPath + "/dry", "", nil, nil},
 		{200, "PATCH", tablesPath + "/a", `{"spec":{"legs":5}}`, merge, []string{"look v1 UPDATE"}},
 		{200, "PATCH", tablesPath + "/a/status", `{"status":{"legs":5}}`, merge, []string{"look v1 UPDATE status"}},
 		// Webhooks are called with the version of their rule (matchPolicy Equivalent).
 		{200, "PATCH", v2 + "/a", `{"spec":{"legs":6}}`, merge, []string{"look v1 UPDATE"}},
-		{201, "POST", v2, strings.ReplaceAll(table("b", 4, "first", ""), "example.com/v1", "example.com/v2"), nil, []string{"first v1 CREATE"}},
-		{201, "PATCH", tablesPath + "/c?fieldManager=m", table("c", 4, "look", ""), []string{"Content-Type", "application/apply-patch+yaml"}, []string{"look v1 CREATE"}},
+		{201, "POST", v2, strings.ReplaceAll(table("b", 4, "first", ""), "example.com/v1", "example.com/v2"), nil,
+			[]string{"first v1 CREATE"}},
+		{201, "PATCH", tablesPath + "/c?fieldManager=m", table("c", 4, "look", ""),
+			[]string{"Content-Type", "application/apply-patch+yaml"}, []string{"look v1 CREATE"}},
 		{200, "DELETE", tablesPath + "/c", "", nil, []string{"look v1 DELETE"}},
 		{200, "DELETE", tablesPath + "?labelSelector=look", "", nil, []string{"look v1 DELETE"}},
 	} {
@@ -236,7 +250,8 @@ func TestWebhooksOfEveryVerb(t *testing.T) {
 			t.Errorf("%s %s: webhooks got %q, want %q", test.method, test.path, seen, test.seen)
 		}
 	}
-	if got := root.must(200, "GET", v2+"/b", ""); !strings.Contains(got.body, `"seen":["first"]`) || !strings.Contains(got.body, "example.com/v2") {
+	if got := root.must(200, "GET", v2+"/b", ""); !strings.Contains(got.body, `"seen":["first"]`) ||
+		!strings.Contains(got.body, "example.com/v2") {
 		t.Errorf("a change in another version: %s", got.body)
 	}
 }
@@ -246,12 +261,14 @@ func TestWebhooksOfDefinitions(t *testing.T) {
 	t.Parallel()
 	h, root := hooksServer(t)
 	chairs := strings.NewReplacer("table", "chair", "Table", "Chair").Replace(tablesCRD)
-	got := root.send("POST", definitionsPath, strings.Replace(chairs, `"metadata":{`, `"metadata":{"labels":{"reject-crd":""},`, 1))
+	got := root.send("POST", definitionsPath,
+		strings.Replace(chairs, `"metadata":{`, `"metadata":{"labels":{"reject-crd":""},`, 1))
 	if got.code != 418 || !strings.Contains(got.body, "not this one") {
 		t.Errorf("got %d %s", got.code, got.body)
 	}
 	h.take()
-	root.must(201, "POST", definitionsPath, strings.Replace(chairs, `"metadata":{`, `"metadata":{"labels":{"look":""},`, 1))
+	root.must(201, "POST", definitionsPath,
+		strings.Replace(chairs, `"metadata":{`, `"metadata":{"labels":{"look":""},`, 1))
 	if seen := h.take(); !slices.Contains(seen, "look v1 CREATE") {
 		t.Errorf("webhooks got %q", seen)
 	}
@@ -330,16 +347,19 @@ func TestPoliciesOfHostCluster(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	const group = "/apis/admissionregistration.k8s.io/v1/"
-	h.put(group+"validatingadmissionpolicies", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"legs","uid":"1","resourceVersion":"1"},
+	h.put(group+"validatingadmissionpolicies",
+		`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"legs","uid":"1","resourceVersion":"1"},
 "spec":{"failurePolicy":"Fail","paramKind":{"apiVersion":"v1","kind":"ConfigMap"},
 "matchConstraints":{"matchPolicy":"Equivalent","namespaceSelector":{},"objectSelector":{},"resourceRules":[{"apiGroups":["shop.example.com"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["tables"],"scope":"*"}]},
 "validations":[{"expression":"object.spec.legs >= int(params.data.legs)","message":"too few legs"}]}}`)
-	h.put(group+"validatingadmissionpolicybindings", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":"legs","uid":"2","resourceVersion":"1"},
+	h.put(group+"validatingadmissionpolicybindings",
+		`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":"legs","uid":"2","resourceVersion":"1"},
 "spec":{"policyName":"legs","validationActions":["Deny"],"paramRef":{"name":"legs","namespace":"default","parameterNotFoundAction":"Deny"}}}`)
 	h.put("/api/v1/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"legs","namespace":"default","uid":"3","resourceVersion":"1"},"data":{"legs":"4"}}`)
 	namespace := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q,"uid":"4","resourceVersion":"1","labels":{"kubernetes.io/metadata.name":%[1]q}%s},"status":{"phase":%q}}`
 	h.put("/api/v1/namespaces", fmt.Sprintf(namespace, "default", "", "Active"))
-	h.put("/api/v1/namespaces", fmt.Sprintf(namespace, "leaving", `,"deletionTimestamp":"2026-01-01T00:00:00Z"`, "Terminating"))
+	h.put("/api/v1/namespaces", fmt.Sprintf(namespace, "leaving", `,"deletionTimestamp":"2026-01-01T00:00:00Z"`,
+		"Terminating"))
 	h.discover("/api", `{"kind":"APIVersions","versions":["v1"]}`)
 	h.discover("/apis", `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
 	h.discover("/api/v1", `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":["get","list","watch"]}]}`)
@@ -357,7 +377,8 @@ func TestPoliciesOfHostCluster(t *testing.T) {
 		"missing": {404, `it is not in the host cluster`},
 		"leaving": {403, `because it is being terminated`},
 	} {
-		got := root.send("POST", strings.Replace(tablesPath, "default", name, 1), strings.Replace(table("a", 4), "default", name, 1))
+		got := root.send("POST", strings.Replace(tablesPath, "default", name, 1),
+			strings.Replace(table("a", 4), "default", name, 1))
 		if got.code != want.code || !strings.Contains(got.body, want.message) {
 			t.Errorf("in namespace %s: %d %s", name, got.code, got.body)
 		}

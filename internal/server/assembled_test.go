@@ -16,8 +16,8 @@ import (
 	"github.com/crd-server/crd-server/internal/server/filters"
 )
 
-// assembled returns the handler of a whole server and the certificates of the administrator. The parts of the server run
-// until the test ends. It serves no connections.
+// assembled returns the handler of a whole server and the certificates of the administrator. The parts of the server
+// run until the test ends. It serves no connections.
 func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
 	t.Helper()
 	o := NewOptions()

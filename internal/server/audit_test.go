@@ -64,10 +64,12 @@ func TestAudit(t *testing.T) {
 
 func testAudit(t *testing.T, mode string) {
 	file := filepath.Join(t.TempDir(), "logs", "audit.log")
-	s := startWhole(t, "--audit-policy-file", written(t, "policy.yaml", auditPolicy), "--audit-log-path", file, "--audit-log-mode", mode)
+	s := startWhole(t, "--audit-policy-file", written(t, "policy.yaml", auditPolicy), "--audit-log-path", file,
+		"--audit-log-mode", mode)
 	root := s.root().withTables()
 	root.must(http.StatusCreated, "POST", tablesPath, table("a", 4), "Audit-Id", "mine")
-	root.must(http.StatusOK, "PATCH", tablesPath+"/a", `{"spec":{"legs":5}}`, "Content-Type", "application/merge-patch+json")
+	root.must(http.StatusOK, "PATCH", tablesPath+"/a", `{"spec":{"legs":5}}`, "Content-Type",
+		"application/merge-patch+json")
 	root.must(http.StatusOK, "GET", tablesPath+"?watch=true&timeoutSeconds=1", "")
 	s.person("").must(http.StatusUnauthorized, "GET", tablesPath, "")
 	s.person("jane").must(http.StatusForbidden, "GET", tablesPath, "")
@@ -84,8 +86,10 @@ func testAudit(t *testing.T, mode string) {
 		return events[n]
 	}
 	created := find("the creation", func(e auditEvent) bool { return e.AuditID == "mine" })
-	if created.Level != "RequestResponse" || created.Stage != "ResponseComplete" || created.Verb != "create" || created.User.Username != "root" ||
-		created.ResponseStatus.Code != 201 || created.RequestObject["kind"] != "Table" || created.ResponseObject["metadata"].(map[string]any)["uid"] == nil {
+	if created.Level != "RequestResponse" || created.Stage != "ResponseComplete" || created.Verb != "create" ||
+		created.User.Username != "root" ||
+		created.ResponseStatus.Code != 201 || created.RequestObject["kind"] != "Table" ||
+		created.ResponseObject["metadata"].(map[string]any)["uid"] == nil {
 		t.Errorf("%s: the creation is %+v", mode, created)
 	}
 	changed := find("the change", func(e auditEvent) bool { return e.Verb == "patch" && e.ObjectRef.Name == "a" })
@@ -95,7 +99,8 @@ func testAudit(t *testing.T, mode string) {
 	find("the watch's beginning", func(e auditEvent) bool { return e.Verb == "watch" && e.Stage == "ResponseStarted" })
 	find("the watch's end", func(e auditEvent) bool { return e.Verb == "watch" && e.Stage == "ResponseComplete" })
 	unknown := find("401", func(e auditEvent) bool { return e.ResponseStatus.Code == 401 })
-	if unknown.Stage != "ResponseStarted" || unknown.User.Username != "" || unknown.ResponseStatus.Message != "Unauthorized" {
+	if unknown.Stage != "ResponseStarted" || unknown.User.Username != "" ||
+		unknown.ResponseStatus.Message != "Unauthorized" {
 		t.Errorf("%s: 401 is %+v", mode, unknown)
 	}
 	refused := find("403", func(e auditEvent) bool { return e.ResponseStatus.Code == 403 })
@@ -118,12 +123,15 @@ func TestMistakesInFiles(t *testing.T) {
 	t.Parallel()
 	wrong := written(t, "wrong", "kind: Nonsense")
 	for _, flags := range []string{
-		"--encryption-provider-config=%s", "--authorization-config=%s", "--audit-policy-file=%s --audit-log-path=-", "--tracing-config-file=%s",
-		"--authentication-config=%s", "--token-auth-file=%s.missing", "--requestheader-client-ca-file=%s --requestheader-username-headers=X-Remote-User",
+		"--encryption-provider-config=%s", "--authorization-config=%s", "--audit-policy-file=%s --audit-log-path=-",
+		"--tracing-config-file=%s",
+		"--authentication-config=%s", "--token-auth-file=%s.missing",
+		"--requestheader-client-ca-file=%s --requestheader-username-headers=X-Remote-User",
 		"--authorization-mode=Webhook --authorization-webhook-config-file=%s", "--admission-control-config-file=%s",
 	} {
 		o := NewOptions()
-		args := append([]string{"--data-dir", filepath.Join(t.TempDir(), "data"), "--secure-port=0"}, strings.Fields(fmt.Sprintf(flags, wrong))...)
+		args := append([]string{"--data-dir", filepath.Join(t.TempDir(), "data"), "--secure-port=0"},
+			strings.Fields(fmt.Sprintf(flags, wrong))...)
 		if _, err := o.Parse(args); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +139,8 @@ func TestMistakesInFiles(t *testing.T) {
 		if strings.Contains(flags, " ") && strings.HasPrefix(flags, "--authorization-mode") {
 			flag = "--authorization-webhook-config-file"
 		}
-		if err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), flag) || strings.Contains(err.Error(), "\n") {
+		if err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), flag) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v", flags, err)
 		}
 	}

@@ -124,7 +124,8 @@ func aboutTokens(_ string, review map[string]any) map[string]any {
 // TestAuthentication checks valid and invalid credentials of every kind.
 func TestAuthentication(t *testing.T) {
 	t.Parallel()
-	ofProxies, ofClients, ofNobody := certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}
+	ofProxies, ofClients, ofNobody := certs.Issuer{Dir: newDataDir(t), Now: time.Now},
+		certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}
 	proxyCA, err := ofProxies.Authority()
 	if err != nil {
 		t.Fatal(err)
@@ -145,9 +146,11 @@ func TestAuthentication(t *testing.T) {
 		"--requestheader-username-headers", "X-Remote-User", "--requestheader-uid-headers", "X-Remote-Uid",
 		"--requestheader-group-headers", "X-Remote-Group", "--requestheader-extra-headers-prefix", "X-Remote-Extra-",
 		"--token-auth-file", written(t, "tokens", "secret,bob,17,\"dev,ops\"\n"),
-		"--oidc-issuer-url", issues.URL, "--oidc-client-id", "crd", "--oidc-ca-file", written(t, "ca", string(authorityOf(issues.Server))),
+		"--oidc-issuer-url", issues.URL, "--oidc-client-id", "crd", "--oidc-ca-file",
+		written(t, "ca", string(authorityOf(issues.Server))),
 		"--oidc-username-prefix", "sso:", "--oidc-groups-claim", "teams", "--oidc-groups-prefix", "sso:",
-		"--authentication-token-webhook-config-file", kubeconfigOf(t, webhook.Server), "--authentication-token-webhook-version", "v1",
+		"--authentication-token-webhook-config-file", kubeconfigOf(t, webhook.Server),
+		"--authentication-token-webhook-version", "v1",
 	)
 	nobody := s.person("")
 	bearer := func(token string) *person { return nobody.with("Authorization", "Bearer "+token) }
@@ -155,7 +158,8 @@ func TestAuthentication(t *testing.T) {
 		return nobody.with("Authorization", issues.token(t, key, other))
 	}
 	waitUntil(t, "the issuer's keys have been read", func() bool { return signed(issues.key, nil).whoami() != "" })
-	remote := []string{"X-Remote-User", "ann", "X-Remote-Group", "a", "X-Remote-Group", "b", "X-Remote-Uid", "7", "X-Remote-Extra-Team", "red"}
+	remote := []string{"X-Remote-User", "ann", "X-Remote-Group", "a", "X-Remote-Group", "b", "X-Remote-Uid", "7",
+		"X-Remote-Extra-Team", "red"}
 	front := s.signedBy(ofProxies, "front")
 	for _, test := range []struct {
 		how  string
@@ -163,7 +167,8 @@ func TestAuthentication(t *testing.T) {
 		want string
 	}{
 		{"nothing", nobody, ""},
-		{"a certificate of the generated authority", s.person("root", "system:masters"), "root system:masters,system:authenticated"},
+		{"a certificate of the generated authority", s.person("root", "system:masters"),
+			"root system:masters,system:authenticated"},
 		{"a certificate of --client-ca-file", s.signedBy(ofClients, "carl"), "carl system:authenticated"},
 		{"a certificate of an unknown authority", s.signedBy(ofNobody, "root"), ""},
 		{"a front proxy's headers", front.with(remote...), "ann a,b,system:authenticated 7 [red]"},
@@ -182,7 +187,8 @@ func TestAuthentication(t *testing.T) {
 		{"a token of another issuer", signed(issues.key, jwt.MapClaims{"iss": "https://other.example.com"}), ""},
 		{"a token that is signed with another key", signed(stranger, nil), ""},
 		{"a token of the webhook", bearer("asked"), "web hook,system:authenticated"},
-		{"a wrong token with a right certificate", s.person("root", "system:masters").with("Authorization", "Bearer wrong"), "root system:masters,system:authenticated"},
+		{"a wrong token with a right certificate", s.person("root", "system:masters").with("Authorization", "Bearer wrong"),
+			"root system:masters,system:authenticated"},
 	} {
 		if got := test.is.whoami(); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.how, got, test.want)
@@ -204,11 +210,14 @@ func TestIssuersAreReloaded(t *testing.T) {
 	file := written(t, "config.json", config("one:"))
 	s := startWhole(t, "--authentication-config", file)
 	jane := s.person("").with("Authorization", issues.token(t, issues.key, nil))
-	waitUntil(t, "the issuer's keys have been read", func() bool { return jane.whoami() == "one:jane shop,system:authenticated" })
-	if got := s.person("").with("Authorization", issues.token(t, issues.key, jwt.MapClaims{"sub": "mallory"})).whoami(); got != "" {
+	waitUntil(t, "the issuer's keys have been read",
+		func() bool { return jane.whoami() == "one:jane shop,system:authenticated" })
+	if got := s.person("").with("Authorization",
+		issues.token(t, issues.key, jwt.MapClaims{"sub": "mallory"})).whoami(); got != "" {
 		t.Errorf("mallory is %s", got)
 	}
-	if got := s.person("").send(http.MethodGet, "/version", ""); got.code != http.StatusForbidden { // the anonymous user is not allowed
+	// the anonymous user is not allowed
+	if got := s.person("").send(http.MethodGet, "/version", ""); got.code != http.StatusForbidden {
 		t.Errorf("anonymous on /version: %d", got.code)
 	}
 	if got := s.person("").send(http.MethodGet, "/apis", ""); got.code != http.StatusUnauthorized {
@@ -219,14 +228,16 @@ func TestIssuersAreReloaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := s.person("").with("Authorization", issues.token(t, issues.key, jwt.MapClaims{"jti": "another"}))
-	waitUntil(t, "the changed file is in effect", func() bool { return late.whoami() == "two:jane shop,system:authenticated" })
+	waitUntil(t, "the changed file is in effect",
+		func() bool { return late.whoami() == "two:jane shop,system:authenticated" })
 }
 
 // TestHostClusterAuthenticates checks that a host cluster provides the authorities of front proxies and clients,
 // authenticates tokens, and authorizes requests.
 func TestHostClusterAuthenticates(t *testing.T) {
 	t.Parallel()
-	ofProxies, ofClients := certs.Issuer{Dir: newDataDir(t), Now: time.Now}, certs.Issuer{Dir: newDataDir(t), Now: time.Now}
+	ofProxies, ofClients := certs.Issuer{Dir: newDataDir(t), Now: time.Now},
+		certs.Issuer{Dir: newDataDir(t), Now: time.Now}
 	read := func(issuer certs.Issuer) string {
 		authority, err := issuer.Authority()
 		if err != nil {
@@ -243,7 +254,8 @@ func TestHostClusterAuthenticates(t *testing.T) {
 "metadata":{"name":"extension-apiserver-authentication","namespace":"kube-system","resourceVersion":"1"},"data":{
 "client-ca-file":%q,"requestheader-client-ca-file":%q,"requestheader-allowed-names":"[\"front\"]",
 "requestheader-username-headers":"[\"X-Remote-User\"]","requestheader-group-headers":"[\"X-Remote-Group\"]",
-"requestheader-uid-headers":"[\"X-Remote-Uid\"]","requestheader-extra-headers-prefix":"[\"X-Remote-Extra-\"]"}}`, read(ofClients), read(ofProxies)))
+"requestheader-uid-headers":"[\"X-Remote-Uid\"]","requestheader-extra-headers-prefix":"[\"X-Remote-Extra-\"]"}}`,
+		read(ofClients), read(ofProxies)))
 	h.answer = func(path string, object map[string]any) map[string]any {
 		if path == reviewOfToken {
 			return aboutTokens(path, object)

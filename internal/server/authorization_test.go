@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// rules is a webhook that allows a user the requests that the user's name lists: "verb resource[/subresource]", separated
-// by commas.
+// rules is a webhook that allows a user the requests that the user's name lists: "verb resource[/subresource]",
+// separated by commas.
 type rules struct {
 	*host
 	mu    sync.Mutex // guards asked
@@ -35,7 +35,8 @@ func newRules(t *testing.T) *rules {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.asked = append(r.asked, fmt.Sprint(spec["user"], ": ", asked))
-		review["status"] = map[string]any{"allowed": slices.Contains(strings.Split(fmt.Sprint(spec["user"]), ","), asked), "reason": "by name"}
+		review["status"] = map[string]any{"allowed": slices.Contains(strings.Split(fmt.Sprint(spec["user"]), ","), asked),
+			"reason": "by name"}
 		return review
 	}
 	return r
@@ -55,21 +56,30 @@ var everyVerb = []struct {
 	{"get tables", "GET", tablesPath + "/there", "", "", 200},
 	{"update tables", "PUT", tablesPath + "/there", table("there", 3), "", 200},
 	{"patch tables", "PATCH", tablesPath + "/there", `{"spec":{"legs":5}}`, "application/merge-patch+json", 200},
-	{"patch tables", "PATCH", tablesPath + "/there?fieldManager=m&force=true", table("there", 4), "application/apply-patch+yaml", 200},
-	{"patch tables,create tables", "PATCH", tablesPath + "/applied?fieldManager=m", table("applied", 4), "application/apply-patch+yaml", 201},
+	{"patch tables", "PATCH", tablesPath + "/there?fieldManager=m&force=true", table("there", 4),
+		"application/apply-patch+yaml", 200},
+	{"patch tables,create tables", "PATCH", tablesPath + "/applied?fieldManager=m", table("applied", 4),
+		"application/apply-patch+yaml", 201},
 	{"get tables/status", "GET", tablesPath + "/there/status", "", "", 200},
 	{"update tables/status", "PUT", tablesPath + "/there/status", table("there", 3), "", 200},
-	{"patch tables/status", "PATCH", tablesPath + "/there/status", `{"status":{"legs":5}}`, "application/merge-patch+json", 200},
+	{"patch tables/status", "PATCH", tablesPath + "/there/status", `{"status":{"legs":5}}`, "application/merge-patch+json",
+		200},
 	{"get tables/scale", "GET", tablesPath + "/there/scale", "", "", 200},
-	{"update tables/scale", "PUT", tablesPath + "/there/scale", `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"there","namespace":"default"},"spec":{"replicas":2}}`, "", 200},
-	{"patch tables/scale", "PATCH", tablesPath + "/there/scale", `{"spec":{"replicas":3}}`, "application/merge-patch+json", 200},
+	{"update tables/scale", "PUT", tablesPath + "/there/scale",
+		`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"there","namespace":"default"},"spec":{"replicas":2}}`,
+		"", 200},
+	{"patch tables/scale", "PATCH", tablesPath + "/there/scale", `{"spec":{"replicas":3}}`, "application/merge-patch+json",
+		200},
 	{"delete tables", "DELETE", tablesPath + "/made", "", "", 200},
 	{"deletecollection tables", "DELETE", tablesPath, "", "", 200},
 	{"get customresourcedefinitions", "GET", definitionsPath + "/tables.shop.example.com", "", "", 200},
 	{"list customresourcedefinitions", "GET", definitionsPath, "", "", 200},
-	{"create customresourcedefinitions", "POST", definitionsPath, strings.ReplaceAll(strings.ReplaceAll(tablesCRD, "table", "chair"), "Table", "Chair"), "", 201},
+	{"create customresourcedefinitions", "POST", definitionsPath,
+		strings.ReplaceAll(strings.ReplaceAll(tablesCRD, "table", "chair"), "Table", "Chair"), "", 201},
 	{"delete customresourcedefinitions", "DELETE", definitionsPath + "/chairs.shop.example.com", "", "", 200},
-	{"create subjectaccessreviews", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"x","nonResourceAttributes":{"verb":"get","path":"/"}}}`, "", 201},
+	{"create subjectaccessreviews", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+		`{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"x","nonResourceAttributes":{"verb":"get","path":"/"}}}`,
+		"", 201},
 	{"get /metrics", "GET", "/metrics", "", "", 200},
 }
 
@@ -86,17 +96,21 @@ func TestEveryVerbNeedsPermission(t *testing.T) {
 	for _, test := range everyVerb {
 		name := test.method + " " + test.path
 		if test.method == http.MethodPut && strings.Contains(test.body, `"Table"`) { // an update needs a resourceVersion
-			test.body = strings.Replace(test.body, `"name":"there"`, `"name":"there","resourceVersion":"`+root.versionOf(tablesPath+"/there")+`"`, 1)
+			test.body = strings.Replace(test.body, `"name":"there"`,
+				`"name":"there","resourceVersion":"`+root.versionOf(tablesPath+"/there")+`"`, 1)
 		}
 		var headers []string
 		if test.contentType != "" {
 			headers = []string{"Content-Type", test.contentType}
 		}
-		if got := nobody.send(test.method, test.path, test.body, headers...); got.code != http.StatusUnauthorized || got.status(t).Reason != "Unauthorized" {
+		if got := nobody.send(test.method, test.path, test.body, headers...); got.code != http.StatusUnauthorized ||
+			got.status(t).Reason != "Unauthorized" {
 			t.Errorf("%s, without a credential: %d %s", name, got.code, got.body)
 		}
 		refused := jane.send(test.method, test.path, test.body, headers...)
-		if refused.code != http.StatusForbidden || !strings.HasPrefix(refused.status(t).Message[strings.Index(refused.status(t).Message, `User "`):], `User "jane" cannot `) {
+		if refused.code != http.StatusForbidden ||
+			!strings.HasPrefix(refused.status(t).Message[strings.Index(refused.status(t).Message, `User "`):],
+				`User "jane" cannot `) {
 			t.Errorf("%s, without permission: %d %s", name, refused.code, refused.body)
 		}
 		if parts := strings.Split(test.needs, ","); len(parts) > 1 {
@@ -128,8 +142,9 @@ func TestDefaultAuthorization(t *testing.T) {
 	for path, codes := range map[string][2]int{ // of jane, of the anonymous user
 		"/apis": {200, 401}, "/apis/shop.example.com/v1": {200, 401}, "/openapi/v3": {200, 401}, "/version": {200, 401},
 		"/readyz": {200, 200}, "/livez": {200, 200}, "/healthz": {200, 200},
-		"/metrics": {403, 401}, "/debug/pprof/": {403, 401}, "/flagz": {403, 401}, "/": {403, 401}, "/readyz/ping": {403, 401},
-		tablesPath: {403, 401}, definitionsPath: {403, 401},
+		"/metrics": {403, 401}, "/debug/pprof/": {403, 401}, "/flagz": {403, 401}, "/": {403, 401},
+		"/readyz/ping": {403, 401},
+		tablesPath:     {403, 401}, definitionsPath: {403, 401},
 	} {
 		for n, is := range []*person{jane, nobody} {
 			if got := is.send("GET", path, ""); got.code != codes[n] {
@@ -137,7 +152,8 @@ func TestDefaultAuthorization(t *testing.T) {
 			}
 		}
 	}
-	want := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"tables.shop.example.com is forbidden: User \"jane\" cannot list resource \"tables\" in API group \"shop.example.com\" in the namespace \"default\"","reason":"Forbidden","details":{"group":"shop.example.com","kind":"tables"},"code":403}` + "\n"
+	want := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"tables.shop.example.com is forbidden: User \"jane\" cannot list resource \"tables\" in API group \"shop.example.com\" in the namespace \"default\"","reason":"Forbidden","details":{"group":"shop.example.com","kind":"tables"},"code":403}` +
+		"\n"
 	if got := jane.send("GET", tablesPath, ""); got.body != want {
 		t.Errorf("got %s", got.body)
 	}
@@ -146,7 +162,8 @@ func TestDefaultAuthorization(t *testing.T) {
 // TestAnonymousSettings checks requests without a credential with each value of --anonymous-auth.
 func TestAnonymousSettings(t *testing.T) {
 	t.Parallel()
-	for flag, codes := range map[string][2]int{"": {200, 401}, "--anonymous-auth=true": {200, 403}, "--anonymous-auth=false": {401, 401}} {
+	for flag, codes := range map[string][2]int{"": {200, 401}, "--anonymous-auth=true": {200, 403},
+		"--anonymous-auth=false": {401, 401}} {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()
 			s := startWhole(t, strings.Fields(flag)...)
@@ -167,14 +184,16 @@ func TestAlwaysAllow(t *testing.T) {
 	s.person("").must(http.StatusUnauthorized, "GET", tablesPath, "")
 }
 
-// TestAuthorizationIsReloaded checks that a webhook with conditions is read from a file, and read again when it changes.
+// TestAuthorizationIsReloaded checks that a webhook with conditions is read from a file, and read again when it
+// changes.
 func TestAuthorizationIsReloaded(t *testing.T) {
 	t.Parallel()
 	r := newRules(t)
 	config := func(group string) string {
 		return fmt.Sprintf(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration","authorizers":[{"type":"Webhook","name":"names",
 "webhook":{"authorizedTTL":"1ms","unauthorizedTTL":"1ms","timeout":"3s","subjectAccessReviewVersion":"v1","matchConditionSubjectAccessReviewVersion":"v1","failurePolicy":"Deny",
-"connectionInfo":{"type":"KubeConfigFile","kubeConfigFile":%q},"matchConditions":[{"expression":"'%s' in request.groups"}]}}]}`, kubeconfigOf(t, r.Server), group)
+"connectionInfo":{"type":"KubeConfigFile","kubeConfigFile":%q},"matchConditions":[{"expression":"'%s' in request.groups"}]}}]}`,
+			kubeconfigOf(t, r.Server), group)
 	}
 	file := written(t, "config.json", config("dev"))
 	s := startWhole(t, "--authorization-config", file)
@@ -216,7 +235,8 @@ func TestReviews(t *testing.T) {
 		"--authorization-webhook-config-file", kubeconfigOf(t, r.Server))
 	const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	may := func(is *person, attributes string) (allowed bool) {
-		got := is.must(http.StatusCreated, "POST", path, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{`+attributes+`}}`)
+		got := is.must(http.StatusCreated, "POST", path,
+			`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{`+attributes+`}}`)
 		var review struct{ Status struct{ Allowed bool } }
 		if err := json.Unmarshal([]byte(got.body), &review); err != nil {
 			t.Fatal(err)
@@ -236,19 +256,25 @@ func TestReviews(t *testing.T) {
 		message            string
 	}{
 		{"GET", path, "", nil, 403, `cannot list resource "selfsubjectaccessreviews"`},
-		{"POST", path, `{"spec":{}}`, nil, 422, ` "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of`},
+		{"POST", path, `{"spec":{}}`, nil, 422,
+			` "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of`},
 		{"POST", path, `{"metadata":{"name":"x"},"spec":{` + list + `}}`, nil, 422, "must be empty"},
 		{"POST", path, `{`, nil, 400, "unexpected end of JSON input"},
-		{"POST", path, `{"kind":"Other","apiVersion":"v1"}`, nil, 400, "Other in version \\\"v1\\\" cannot be handled as a SelfSubjectAccessReview"},
-		{"POST", path + "?fieldValidation=Strict", `{"spec":{"nothing":1}}`, nil, 400, `strict decoding error: unknown field \"spec.nothing\"`},
+		{"POST", path, `{"kind":"Other","apiVersion":"v1"}`, nil, 400,
+			"Other in version \\\"v1\\\" cannot be handled as a SelfSubjectAccessReview"},
+		{"POST", path + "?fieldValidation=Strict", `{"spec":{"nothing":1}}`, nil, 400,
+			`strict decoding error: unknown field \"spec.nothing\"`},
 		{"POST", path, `{}`, []string{"Content-Type", "text/plain"}, 415, "the body of the request was in an unknown format"},
 		{"POST", path, `{}`, []string{"Accept", "text/plain"}, 406, "only the following media types are accepted"},
-		{"POST", strings.Replace(path, "selfsubject", "subject", 1), `{}`, nil, 403, `cannot create resource \"subjectaccessreviews\"`},
+		{"POST", strings.Replace(path, "selfsubject", "subject", 1), `{}`, nil, 403,
+			`cannot create resource \"subjectaccessreviews\"`},
 		{"POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", `{}`, nil, 400, "no namespace on request"},
-		{"POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", `{"spec":{"namespace":"default"}}`, nil, 201, `"incomplete":true`},
+		{"POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", `{"spec":{"namespace":"default"}}`, nil, 201,
+			`"incomplete":true`},
 	} {
 		got := jane.send(test.method, test.path, test.body, test.headers...)
-		if got.code != test.code || !strings.Contains(strings.ReplaceAll(got.body, `\"`, `"`), strings.ReplaceAll(test.message, `\"`, `"`)) {
+		if got.code != test.code || !strings.Contains(strings.ReplaceAll(got.body, `\"`, `"`),
+			strings.ReplaceAll(test.message, `\"`, `"`)) {
 			t.Errorf("%s %s %s: %d %s", test.method, test.path, test.body, got.code, got.body)
 		}
 	}

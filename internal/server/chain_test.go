@@ -26,7 +26,8 @@ func BenchmarkChain(b *testing.B) {
 	synced := make(chan struct{})
 	close(synced)
 	drain := filters.NewDrain()
-	chain := newChain(o, access, &parts{synced: synced, serves: func(*request.RequestInfo) bool { return false }}, drain, nil)
+	chain := newChain(o, access, &parts{synced: synced, serves: func(*request.RequestInfo) bool { return false }}, drain,
+		nil)
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	nothing := http.NotFoundHandler()
 	router, _ := newRouter(&routes{

@@ -46,7 +46,8 @@ func TestDeadline(t *testing.T) {
 	}), nil)
 	client, url := s.as("root", "system:masters")
 	path := url + "/apis/example.com/v1/namespaces/default/crontabs/"
-	const timeout = `{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}` + "\n"
+	const timeout = `{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}` +
+		"\n"
 
 	for _, name := range []string{"sleeps", "falls-silent"} {
 		got := do(t, client, "GET", path+name+"?timeout=20ms")
@@ -118,7 +119,8 @@ func TestRequestContext(t *testing.T) {
 	client, url := s.as("root", "system:masters")
 	for _, query := range []string{"", "?watch=true"} {
 		got := do(t, client, "GET", url+"/apis/example.com/v1/crontabs"+query, "Audit-Id", "mine")
-		if got.header.Get("Audit-Id") != "mine" || strings.Join(got.header.Values("Warning"), ", ") != `299 - "one", 299 - "two"` {
+		if got.header.Get("Audit-Id") != "mine" ||
+			strings.Join(got.header.Values("Warning"), ", ") != `299 - "one", 299 - "two"` {
 			t.Errorf("got %v", got.header)
 		}
 		<-(<-served).Done() // the context ends with the request

@@ -21,8 +21,8 @@ var churned = flag.Int("crds", 24, "number of CRDs")
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// kindOfChurn is a CRD with a CEL rule that limits the size of objects to max. It may serve version v2, have version v3,
-// and have a short name.
+// kindOfChurn is a CRD with a CEL rule that limits the size of objects to max. It may serve version v2, have version
+// v3, and have a short name.
 type kindOfChurn struct {
 	group, plural string
 	max           int
@@ -38,11 +38,13 @@ func (k *kindOfChurn) path(version string) string {
 
 func (k *kindOfChurn) definition(resourceVersion string) string {
 	version := func(name string, served, storage bool) map[string]any {
-		return map[string]any{"name": name, "served": served, "storage": storage, "schema": map[string]any{"openAPIV3Schema": map[string]any{
-			"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": map[string]any{
-				"size": map[string]any{"type": "integer", "x-kubernetes-validations": []any{map[string]any{"rule": fmt.Sprintf("self <= %d", k.max)}}},
-			}}},
-		}}}
+		return map[string]any{"name": name, "served": served, "storage": storage,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": map[string]any{
+					"size": map[string]any{"type": "integer",
+						"x-kubernetes-validations": []any{map[string]any{"rule": fmt.Sprintf("self <= %d", k.max)}}},
+				}}},
+			}}}
 	}
 	names := map[string]any{"plural": k.plural, "singular": k.plural + "one", "kind": "K" + k.plural}
 	if k.short != "" {
@@ -68,7 +70,8 @@ func (k *kindOfChurn) definition(resourceVersion string) string {
 }
 
 func (k *kindOfChurn) object(name string, size int) string {
-	return fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"K%s","metadata":{"name":%q},"spec":{"size":%d}}`, k.group, k.plural, name, size)
+	return fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"K%s","metadata":{"name":%q},"spec":{"size":%d}}`, k.group, k.plural,
+		name, size)
 }
 
 // asker sends requests to a server.
@@ -124,7 +127,8 @@ func (a asker) watch(path string) func(name string) {
 		defer stop()
 		defer func() { _ = resp.Body.Close() }()
 		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-			if line := lines.Text(); strings.HasPrefix(line, `{"type":"ADDED"`) && strings.Contains(line, fmt.Sprintf(`"name":%q`, name)) {
+			if line := lines.Text(); strings.HasPrefix(line, `{"type":"ADDED"`) &&
+				strings.Contains(line, fmt.Sprintf(`"name":%q`, name)) {
 				return
 			}
 		}
@@ -177,7 +181,8 @@ func TestChurn(t *testing.T) {
 		a.live(k, steps)
 	})
 	a.client.CloseIdleConnections()
-	waitUntil(t, "the goroutines of deleted CRDs have ended", func() bool { return runtime.NumGoroutine() <= goroutines+5 })
+	waitUntil(t, "the goroutines of deleted CRDs have ended",
+		func() bool { return runtime.NumGoroutine() <= goroutines+5 })
 	waitUntil(t, "the schemas of deleted CRDs have been removed", func() bool {
 		_, page := a.ask(http.MethodGet, "/metrics", "")
 		return strings.Contains(page, "crd_server_schema_cache_bytes 0\n")

@@ -63,7 +63,8 @@ func TestFilters(t *testing.T) {
 		if got.code != http.StatusGatewayTimeout || !strings.Contains(got.body, `"reason":"Timeout"`) {
 			t.Errorf("got %d %s", got.code, got.body)
 		}
-		if got := do(t, client, "GET", path+"crontabs/one?timeout=soon"); got.code != http.StatusBadRequest || got.status(t).Code != http.StatusBadRequest {
+		if got := do(t, client, "GET", path+"crontabs/one?timeout=soon"); got.code != http.StatusBadRequest ||
+			got.status(t).Code != http.StatusBadRequest {
 			t.Errorf("got %d %s", got.code, got.body)
 		}
 	})

@@ -17,7 +17,8 @@ func BenchmarkFirstObject(b *testing.B) {
 		began := time.Now()
 		a.want(http.StatusCreated, http.MethodPost, definitionsPath, widgetDefinition(n))
 		created := time.Now()
-		a.want(http.StatusCreated, http.MethodPost, fmt.Sprintf("/apis/bench.example.com/v1/namespaces/default/widget%ds", n), widgetObject(n))
+		a.want(http.StatusCreated, http.MethodPost, fmt.Sprintf("/apis/bench.example.com/v1/namespaces/default/widget%ds", n),
+			widgetObject(n))
 		definition, object = append(definition, created.Sub(began)), append(object, time.Since(created))
 	}
 	for _, of := range []struct {
@@ -31,7 +32,8 @@ func BenchmarkFirstObject(b *testing.B) {
 }
 
 func widgetDefinition(n int) string {
-	return strings.NewReplacer("PLURAL", fmt.Sprintf("widget%ds", n), "KIND", fmt.Sprintf("Widget%d", n), "ONE", fmt.Sprintf("widget%d", n)).Replace(`{
+	return strings.NewReplacer("PLURAL", fmt.Sprintf("widget%ds", n), "KIND", fmt.Sprintf("Widget%d", n), "ONE",
+		fmt.Sprintf("widget%d", n)).Replace(`{
 "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "PLURAL.bench.example.com"},
 "spec": {"group": "bench.example.com", "scope": "Namespaced", "names": {"plural": "PLURAL", "singular": "ONE", "kind": "KIND", "listKind": "KINDList"},
  "versions": [{"name": "v1", "served": true, "storage": true,
@@ -57,5 +59,6 @@ func widgetDefinition(n int) string {
 
 func widgetObject(n int) string {
 	return fmt.Sprintf(`{"apiVersion":"bench.example.com/v1","kind":"Widget%d","metadata":{"name":"first"},"spec":{"replicas":1,"maxReplicas":100,`+
-		`"parts":[{"name":"a","image":"registry.example.com/team/a:1"},{"name":"b","image":"registry.example.com/team/b:1","port":80}]}}`, n)
+		`"parts":[{"name":"a","image":"registry.example.com/team/a:1"},{"name":"b","image":"registry.example.com/team/b:1","port":80}]}}`,
+		n)
 }

@@ -70,7 +70,8 @@ func (h hostile) send(t testing.TB, c call) *httptest.ResponseRecorder {
 	maps.Copy(req.Header, c.lines)
 	w := httptest.NewRecorder()
 	serveOrAbort(t, h.handler, watcher{w}, req)
-	if answer := w.Body.String(); w.Code == http.StatusInternalServerError && strings.HasPrefix(answer, "apiVersion: v1\n") && strings.Contains(answer, "message: 'yaml: ") {
+	if answer := w.Body.String(); w.Code == http.StatusInternalServerError &&
+		strings.HasPrefix(answer, "apiVersion: v1\n") && strings.Contains(answer, "message: 'yaml: ") {
 		// The YAML library does not read all of JSON: it refuses control characters and keys of more than 1,024
 		// characters. Upstream's server fails in the same way, so the request is repeated for a response in JSON.
 		header := map[string]string{}
@@ -89,7 +90,8 @@ func (h hostile) send(t testing.TB, c call) *httptest.ResponseRecorder {
 // watcher is a recorder with the methods that handlers of watches need.
 type watcher struct{ *httptest.ResponseRecorder }
 
-// CloseNotify implements http.CloseNotifier, by which apiserver's wrappers recognise a connection. Nothing waits for it.
+// CloseNotify implements http.CloseNotifier, by which apiserver's wrappers recognise a connection. Nothing waits for
+// it.
 func (watcher) CloseNotify() <-chan bool { return nil }
 
 // serveOrAbort serves a request. It reports whether the handler aborted the response, which the HTTP server allows.
@@ -156,10 +158,12 @@ const (
 
 // bodyTypes are the media types of bodies, with the methods that accept them.
 var bodyTypes = []struct{ method, mediaType string }{
-	{"POST", "application/json"}, {"POST", "application/yaml"}, {"POST", "application/cbor"}, {"POST", "application/vnd.kubernetes.protobuf"},
+	{"POST", "application/json"}, {"POST", "application/yaml"}, {"POST", "application/cbor"},
+	{"POST", "application/vnd.kubernetes.protobuf"},
 	{"PUT", "application/json"}, {"PUT", "application/yaml"}, {"PUT", "application/cbor"},
 	{"PATCH", "application/merge-patch+json"}, {"PATCH", "application/json-patch+json"},
-	{"PATCH", "application/apply-patch+yaml"}, {"PATCH", "application/apply-patch+cbor"}, {"PATCH", "application/strategic-merge-patch+json"},
+	{"PATCH", "application/apply-patch+yaml"}, {"PATCH", "application/apply-patch+cbor"},
+	{"PATCH", "application/strategic-merge-patch+json"},
 	{"DELETE", "application/json"}, {"DELETE", "application/vnd.kubernetes.protobuf"}, {"DELETE", "application/cbor"},
 }
 
@@ -193,7 +197,8 @@ func FuzzObjectBody(f *testing.F) {
 		f.Add(kind, byte(1), body)
 		f.Add(kind, byte(2), body)
 	},
-		fuzzObject, `{}`, `[]`, `null`, `{"apiVersion":"fuzz.example.com/v1","kind":"Thing","metadata":{"name":"thing"},"spec":{"color":7,"list":[{}],"port":1.5}}`,
+		fuzzObject, `{}`, `[]`, `null`,
+		`{"apiVersion":"fuzz.example.com/v1","kind":"Thing","metadata":{"name":"thing"},"spec":{"color":7,"list":[{}],"port":1.5}}`,
 		`[{"op":"add","path":"/spec/list/-","value":{"key":"c"}},{"op":"copy","from":"/spec","path":"/spec/free"},{"op":"test","path":"/kind","value":"Thing"}]`,
 		`{"spec":{"color":null,"free":{"a":{"b":[[[]]]}}},"metadata":{"finalizers":["a/b"],"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u"}],"managedFields":[{"manager":"m","operation":"Update","apiVersion":"fuzz.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:color":{}}}}]}}`,
 		`{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"x","resourceVersion":"1"},"propagationPolicy":"Foreground","ignoreStoreReadErrorWithClusterBreakingPotential":true}`,
@@ -201,7 +206,8 @@ func FuzzObjectBody(f *testing.F) {
 	parts := []string{"", "/status", "/scale"}
 	f.Fuzz(func(t *testing.T, kind, part byte, body []byte) {
 		is := bodyTypes[int(kind)%len(bodyTypes)]
-		h.send(t, call{method: "POST", path: fuzzThings, body: []byte(fuzzObject), header: map[string]string{"Content-Type": "application/json"}})
+		h.send(t, call{method: "POST", path: fuzzThings, body: []byte(fuzzObject),
+			header: map[string]string{"Content-Type": "application/json"}})
 		path := fuzzThing + parts[int(part)%len(parts)]
 		if is.method == "POST" {
 			h.remove(t, fuzzThing)
@@ -212,7 +218,8 @@ func FuzzObjectBody(f *testing.F) {
 			query = "fieldManager=fuzz&force=true"
 		}
 		for _, fieldValidation := range []string{"Strict", "Warn"} {
-			h.send(t, call{method: is.method, path: path, query: query + "&fieldValidation=" + fieldValidation, body: body, header: map[string]string{"Content-Type": is.mediaType}})
+			h.send(t, call{method: is.method, path: path, query: query + "&fieldValidation=" + fieldValidation, body: body,
+				header: map[string]string{"Content-Type": is.mediaType}})
 		}
 		h.readAll(t, fuzzThings)
 		h.remove(t, fuzzThing)
@@ -227,7 +234,8 @@ func (h hostile) readAll(t *testing.T, path string) {
 		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 	} {
 		for _, at := range []string{path, strings.Replace(path, "/v1/", "/v2/", 1)} {
-			if w := h.send(t, call{path: at, header: map[string]string{"Accept": accept}}); w.Code >= 400 && w.Code != http.StatusNotFound && w.Code != http.StatusNotAcceptable {
+			if w := h.send(t, call{path: at, header: map[string]string{"Accept": accept}}); w.Code >= 400 &&
+				w.Code != http.StatusNotFound && w.Code != http.StatusNotAcceptable {
 				t.Errorf("%s as %s: %d %s", at, accept, w.Code, w.Body)
 			}
 		}
@@ -239,7 +247,8 @@ func (h hostile) remove(t *testing.T, path string) {
 	t.Helper()
 	h.send(t, call{method: "DELETE", path: path})
 	if h.send(t, call{path: path}).Code == http.StatusOK {
-		h.send(t, call{method: "PATCH", path: path, body: []byte(`{"metadata":{"finalizers":null}}`), header: map[string]string{"Content-Type": "application/merge-patch+json"}})
+		h.send(t, call{method: "PATCH", path: path, body: []byte(`{"metadata":{"finalizers":null}}`),
+			header: map[string]string{"Content-Type": "application/merge-patch+json"}})
 	}
 }
 
@@ -247,9 +256,12 @@ func (h hostile) remove(t *testing.T, path string) {
 func FuzzDefinitionBody(f *testing.F) {
 	h := newHostile(f)
 	other := strings.ReplaceAll(fuzzDefinition, "things.", "others.")
-	other = strings.NewReplacer(`"things"`, `"others"`, `"thing"`, `"other"`, `"Thing"`, `"Other"`, `"ThingList"`, `"OtherList"`).Replace(other)
-	addBodies(f, func(kind byte, body []byte) { f.Add(kind, body) }, other, `{}`, `{"spec":{"conversion":{"strategy":"Webhook"}}}`,
-		`{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{},"selectableFields":[{"jsonPath":".spec.x"}]}]}}`, `{"spec":{"preserveUnknownFields":true}}`,
+	other = strings.NewReplacer(`"things"`, `"others"`, `"thing"`, `"other"`, `"Thing"`, `"Other"`, `"ThingList"`,
+		`"OtherList"`).Replace(other)
+	addBodies(f, func(kind byte, body []byte) { f.Add(kind, body) }, other, `{}`,
+		`{"spec":{"conversion":{"strategy":"Webhook"}}}`,
+		`{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{},"selectableFields":[{"jsonPath":".spec.x"}]}]}}`,
+		`{"spec":{"preserveUnknownFields":true}}`,
 		`[{"op":"remove","path":"/spec/versions/0"},{"op":"add","path":"/spec/versions/0/selectableFields","value":[{"jsonPath":".spec.x"}]}]`)
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
 		is := bodyTypes[int(kind)%len(bodyTypes)]
@@ -257,12 +269,14 @@ func FuzzDefinitionBody(f *testing.F) {
 		if is.method == "POST" {
 			path = definitionsPath
 		} else {
-			h.send(t, call{method: "POST", path: definitionsPath, body: []byte(other), header: map[string]string{"Content-Type": "application/json"}})
+			h.send(t, call{method: "POST", path: definitionsPath, body: []byte(other),
+				header: map[string]string{"Content-Type": "application/json"}})
 		}
 		if strings.Contains(is.mediaType, "apply") {
 			query = "fieldManager=fuzz&force=true"
 		}
-		h.send(t, call{method: is.method, path: path, query: query, body: body, header: map[string]string{"Content-Type": is.mediaType}})
+		h.send(t, call{method: is.method, path: path, query: query, body: body,
+			header: map[string]string{"Content-Type": is.mediaType}})
 		h.useDefinitions(t)
 	})
 }
@@ -301,8 +315,10 @@ func (h hostile) useDefinition(t *testing.T, definition *unstructured.Unstructur
 		}
 		path += plural
 		object := strings.NewReplacer("fuzz.example.com/v1", group+"/"+name, "Thing", kind).Replace(fuzzObject)
-		h.send(t, call{method: "POST", path: path, body: []byte(object), header: map[string]string{"Content-Type": "application/json"}})
-		h.send(t, call{method: "PATCH", path: path + "/thing", query: "fieldManager=fuzz&force=true", body: []byte(object), header: map[string]string{"Content-Type": "application/apply-patch+yaml"}})
+		h.send(t, call{method: "POST", path: path, body: []byte(object),
+			header: map[string]string{"Content-Type": "application/json"}})
+		h.send(t, call{method: "PATCH", path: path + "/thing", query: "fieldManager=fuzz&force=true", body: []byte(object),
+			header: map[string]string{"Content-Type": "application/apply-patch+yaml"}})
 		h.send(t, call{path: path, query: "fieldSelector=" + url.QueryEscape("spec.color=green")})
 		h.send(t, call{path: path, header: map[string]string{"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}})
 		h.remove(t, path+"/thing")
@@ -324,7 +340,8 @@ func FuzzSchema(f *testing.F) {
 		`{"type":"object","properties":{"spec":{"type":"object","additionalProperties":{"x-kubernetes-embedded-resource":true,"type":"object"}}}}`,
 		`{"type":"object","properties":{"spec":{"type":"object","x-kubernetes-map-type":"atomic","x-kubernetes-validations":[{"rule":"self.x.matches('(a+)+') && optional.of(1).hasValue()","messageExpression":"self.y","fieldPath":".x","reason":"FieldValueForbidden"}],"properties":{"x":{"type":"string"},"y":{"type":"integer"}}}}}`,
 	} {
-		for _, spec := range []string{`{}`, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"`, `[1,1]`, `{"a":{"apiVersion":"v1"},"x":"y"}`, `1`} {
+		for _, spec := range []string{`{}`, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"`, `[1,1]`,
+			`{"a":{"apiVersion":"v1"},"x":"y"}`, `1`} {
 			f.Add(schema, spec, ".spec")
 			f.Add(schema, spec, ".spec.x")
 		}
@@ -336,13 +353,17 @@ func FuzzSchema(f *testing.F) {
 		}
 		definition := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"others.fuzz.example.com"},
 "spec":{"group":"fuzz.example.com","scope":"Namespaced","names":{"plural":"others","singular":"other","kind":"Other","listKind":"OtherList"},
-"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%s},"selectableFields":[{"jsonPath":%s}],"additionalPrinterColumns":[{"name":"A","type":"string","jsonPath":%s}]}]}}`, schema, quoted, quoted)
+"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%s},"selectableFields":[{"jsonPath":%s}],"additionalPrinterColumns":[{"name":"A","type":"string","jsonPath":%s}]}]}}`,
+			schema, quoted, quoted)
 		asJSON := map[string]string{"Content-Type": "application/json"}
-		if h.send(t, call{method: "POST", path: definitionsPath, body: []byte(definition), header: asJSON}).Code == http.StatusCreated {
-			object := fmt.Sprintf(`{"apiVersion":"fuzz.example.com/v1","kind":"Other","metadata":{"name":"thing"},"spec":%s}`, spec)
+		if h.send(t, call{method: "POST", path: definitionsPath, body: []byte(definition),
+			header: asJSON}).Code == http.StatusCreated {
+			object := fmt.Sprintf(`{"apiVersion":"fuzz.example.com/v1","kind":"Other","metadata":{"name":"thing"},"spec":%s}`,
+				spec)
 			path := fuzzGroup + "v1/namespaces/default/others"
 			h.send(t, call{method: "POST", path: path, body: []byte(object), header: asJSON})
-			h.send(t, call{method: "PATCH", path: path + "/thing", body: []byte(`{"spec":{"x":"z"}}`), header: map[string]string{"Content-Type": "application/merge-patch+json"}})
+			h.send(t, call{method: "PATCH", path: path + "/thing", body: []byte(`{"spec":{"x":"z"}}`),
+				header: map[string]string{"Content-Type": "application/merge-patch+json"}})
 		}
 		h.useDefinitions(t)
 	})
@@ -353,22 +374,31 @@ func FuzzPath(f *testing.F) {
 	h := newHostile(f)
 	served(f, h.handler, "POST", fuzzThings, fuzzObject)
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT"} {
-		for _, path := range []string{"/", "/api", "/apis", "/apis//", fuzzThings, fuzzThing, fuzzThing + "/scale", fuzzThing + "/status", fuzzGroup + "v2/things", fuzzGroup + "v1/watch/things", "/openapi/v2", "/openapi/v3/apis/fuzz.example.com/v1", "/metrics", "/healthz", "/readyz", "/healthz/etcd", "/version", definitionsPath, definitionsPath + "/things.fuzz.example.com/status", "/apis/a/b/c/d/e/f/g"} {
+		for _, path := range []string{"/", "/api", "/apis", "/apis//", fuzzThings, fuzzThing, fuzzThing + "/scale",
+			fuzzThing + "/status", fuzzGroup + "v2/things", fuzzGroup + "v1/watch/things", "/openapi/v2",
+			"/openapi/v3/apis/fuzz.example.com/v1", "/metrics", "/healthz", "/readyz", "/healthz/etcd", "/version",
+			definitionsPath, definitionsPath + "/things.fuzz.example.com/status", "/apis/a/b/c/d/e/f/g"} {
 			f.Add(method, path, "", "")
 		}
 	}
 	for _, query := range []string{
-		"limit=1", "limit=-1&continue=x", "labelSelector=a%3Db,c%20in(d,e),!f", "fieldSelector=metadata.name%3Dthing,spec.color!%3Dred", "resourceVersion=1&resourceVersionMatch=Exact",
-		"resourceVersion=0&resourceVersionMatch=NotOlderThan", "watch=1&timeoutSeconds=0", "watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan",
-		"pretty=1", "timeout=1ms", "timeout=x", "dryRun=All&fieldManager=x&fieldValidation=Strict", "hash=1", "verbose&exclude=etcd", "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTAsInN0YXJ0IjoiYVx1MDAwMCJ9&limit=1",
+		"limit=1", "limit=-1&continue=x", "labelSelector=a%3Db,c%20in(d,e),!f",
+		"fieldSelector=metadata.name%3Dthing,spec.color!%3Dred", "resourceVersion=1&resourceVersionMatch=Exact",
+		"resourceVersion=0&resourceVersionMatch=NotOlderThan", "watch=1&timeoutSeconds=0",
+		"watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan",
+		"pretty=1", "timeout=1ms", "timeout=x", "dryRun=All&fieldManager=x&fieldValidation=Strict", "hash=1",
+		"verbose&exclude=etcd", "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTAsInN0YXJ0IjoiYVx1MDAwMCJ9&limit=1",
 		"gracePeriodSeconds=0&propagationPolicy=Orphan&orphanDependents=true", "%zz", "a;b",
 	} {
 		f.Add("GET", fuzzThings, query, "application/json")
 		f.Add("DELETE", fuzzThings, query+"&dryRun=All", "application/json")
 	}
 	for _, accept := range []string{
-		"*/*", "application/*;q=0.5, text/html;q=x", "application/json;as=Table;v=v1;g=meta.k8s.io", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
-		"application/vnd.kubernetes.protobuf", "application/cbor-seq", "application/json;stream=watch", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "a/b;c=d;;", ";", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+		"*/*", "application/*;q=0.5, text/html;q=x", "application/json;as=Table;v=v1;g=meta.k8s.io",
+		"application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
+		"application/vnd.kubernetes.protobuf", "application/cbor-seq", "application/json;stream=watch",
+		"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "a/b;c=d;;", ";",
+		"application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 	} {
 		for _, path := range []string{fuzzThings, fuzzThing, "/apis", "/openapi/v2", "/version", fuzzThing + "/scale"} {
 			f.Add("GET", path, "", accept)
@@ -394,8 +424,10 @@ func FuzzSelectors(f *testing.F) {
 	h := newHostile(f)
 	served(f, h.handler, "POST", fuzzThings, fuzzObject)
 	for _, selector := range []string{
-		"", "a=b", "a==b,c", "a in (b,c),d notin (e)", "!a", "a!=b", "x/y=", "a>1", "a<x", " a = b ", "a in ()", "a=b,", "metadata.name=thing", "metadata.name!=thing,metadata.namespace=default",
-		"spec.color=green", "spec.color in (green)", `spec.color=\,\=\\`, "spec.other=1", "metadata.uid=1", "=", ",,", "(", strings.Repeat("a,", 1000), strings.Repeat("a", 300) + "=b", "\x00", "é=ü",
+		"", "a=b", "a==b,c", "a in (b,c),d notin (e)", "!a", "a!=b", "x/y=", "a>1", "a<x", " a = b ", "a in ()", "a=b,",
+		"metadata.name=thing", "metadata.name!=thing,metadata.namespace=default",
+		"spec.color=green", "spec.color in (green)", `spec.color=\,\=\\`, "spec.other=1", "metadata.uid=1", "=", ",,", "(",
+		strings.Repeat("a,", 1000), strings.Repeat("a", 300) + "=b", "\x00", "é=ü",
 	} {
 		f.Add(selector, "")
 		f.Add("", selector)
@@ -409,7 +441,8 @@ func FuzzSelectors(f *testing.F) {
 		if selector, err := labels.Parse(byLabel); byField == "" && w.Code < http.StatusInternalServerError {
 			if (err == nil) != (w.Code == http.StatusOK) {
 				t.Errorf("%q: %d, %v", byLabel, w.Code, err)
-			} else if listed := strings.Contains(w.Body.String(), `"name":"thing"`); err == nil && listed != selector.Matches(thing) {
+			} else if listed := strings.Contains(w.Body.String(), `"name":"thing"`); err == nil &&
+				listed != selector.Matches(thing) {
 				t.Errorf("%q: %s", byLabel, w.Body)
 			}
 		}

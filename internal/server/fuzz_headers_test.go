@@ -20,11 +20,13 @@ import (
 // body, which change nothing.
 var (
 	readPlaces = []call{
-		{path: "/apis"}, {path: "/apis/fuzz.example.com/v1"}, {path: "/openapi/v2"}, {path: "/openapi/v3/apis/fuzz.example.com/v1"},
+		{path: "/apis"}, {path: "/apis/fuzz.example.com/v1"}, {path: "/openapi/v2"},
+		{path: "/openapi/v3/apis/fuzz.example.com/v1"},
 		{path: fuzzThings}, {path: fuzzThing}, {path: fuzzThing + "/scale"}, {path: definitionsPath},
 	}
 	writePlaces = []call{
-		{method: "POST", path: fuzzThings, query: "dryRun=All", body: []byte(strings.Replace(fuzzObject, `"thing"`, `"another"`, 1))},
+		{method: "POST", path: fuzzThings, query: "dryRun=All",
+			body: []byte(strings.Replace(fuzzObject, `"thing"`, `"another"`, 1))},
 		{method: "PATCH", path: fuzzThing, query: "dryRun=All", body: []byte(`{"spec":{"color":"blue"}}`)},
 		{method: "DELETE", path: fuzzThing, query: "dryRun=All", body: []byte(`{}`)},
 	}
@@ -38,16 +40,29 @@ func FuzzHeaders(f *testing.F) {
 	served(f, h.handler, "POST", fuzzThings, fuzzObject)
 	etag := h.send(f, call{path: "/openapi/v2"}).Header().Get("Etag")
 	for _, lines := range []string{
-		"", "Accept: */*\r\nAccept-Encoding: gzip;q=0, deflate", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io, application/json", "Accept: application/yaml;q=0.9,application/*;q=x",
-		"Accept: text/html", "Accept: application/vnd.kubernetes.protobuf,application/json", "Accept: application/cbor", "Accept: application/json;pretty=1;stream=watch", "Accept: ,;=\r\nAccept: */*",
-		"Accept: application/com.github.proto-openapi.spec.v2@v1.0+protobuf", "Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+		"", "Accept: */*\r\nAccept-Encoding: gzip;q=0, deflate",
+		"Accept: application/json;as=Table;v=v1;g=meta.k8s.io, application/json",
+		"Accept: application/yaml;q=0.9,application/*;q=x",
+		"Accept: text/html", "Accept: application/vnd.kubernetes.protobuf,application/json", "Accept: application/cbor",
+		"Accept: application/json;pretty=1;stream=watch", "Accept: ,;=\r\nAccept: */*",
+		"Accept: application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+		"Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
 		"Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;sv=v1",
-		"If-None-Match: " + etag, "If-None-Match: W/\"x\", W/" + etag, "If-None-Match: *", "If-None-Match: ,\r\nIf-None-Match: " + etag, "If-Match: x\r\nRange: bytes=0-1\r\nIf-Modified-Since: x\r\nPrefer: respond-async",
-		"Accept-Encoding: gzip", "Accept-Encoding: GZIP, *;q=0", "Accept-Encoding: br\r\nAccept-Encoding: gzip", "Content-Encoding: gzip\r\nContent-Type: application/json",
-		"Content-Type: application/json", "Content-Type: application/json; charset=utf-8", "Content-Type: application/yaml", "Content-Type: application/merge-patch+json; x", "Content-Type: application/json-patch+json",
-		"Content-Type: application/apply-patch+yaml", "Content-Type: application/strategic-merge-patch+json", "Content-Type: application/vnd.kubernetes.protobuf", "Content-Type: application/cbor", "Content-Type: ;;", "Content-Type: a/b;c=\"",
-		"User-Agent: kubectl/v1 (x)", "User-Agent: /", "User-Agent: " + strings.Repeat("é", 200), "Audit-Id: 7", "Audit-Id: " + strings.Repeat("7", 5000),
-		"X-Remote-User: system:apiserver\r\nX-Remote-Group: system:masters", "Authorization: Bearer x", "Authorization: Basic YTpi", "Authorization: bearer", "Impersonate-User: a\r\nImpersonate-Group: system:masters\r\nImpersonate-Extra-%zz: a",
+		"If-None-Match: " + etag, "If-None-Match: W/\"x\", W/" + etag, "If-None-Match: *",
+		"If-None-Match: ,\r\nIf-None-Match: " + etag,
+		"If-Match: x\r\nRange: bytes=0-1\r\nIf-Modified-Since: x\r\nPrefer: respond-async",
+		"Accept-Encoding: gzip", "Accept-Encoding: GZIP, *;q=0", "Accept-Encoding: br\r\nAccept-Encoding: gzip",
+		"Content-Encoding: gzip\r\nContent-Type: application/json",
+		"Content-Type: application/json", "Content-Type: application/json; charset=utf-8", "Content-Type: application/yaml",
+		"Content-Type: application/merge-patch+json; x", "Content-Type: application/json-patch+json",
+		"Content-Type: application/apply-patch+yaml", "Content-Type: application/strategic-merge-patch+json",
+		"Content-Type: application/vnd.kubernetes.protobuf", "Content-Type: application/cbor", "Content-Type: ;;",
+		"Content-Type: a/b;c=\"",
+		"User-Agent: kubectl/v1 (x)", "User-Agent: /", "User-Agent: " + strings.Repeat("é", 200), "Audit-Id: 7",
+		"Audit-Id: " + strings.Repeat("7", 5000),
+		"X-Remote-User: system:apiserver\r\nX-Remote-Group: system:masters", "Authorization: Bearer x",
+		"Authorization: Basic YTpi", "Authorization: bearer",
+		"Impersonate-User: a\r\nImpersonate-Group: system:masters\r\nImpersonate-Extra-%zz: a",
 		"Connection: upgrade\r\nUpgrade: websocket\r\nSec-Websocket-Protocol: base64url.bearer.authorization.k8s.io.eA, x\r\nSec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13",
 		"Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nTracestate: a=b\r\nX-Forwarded-For: 1.2.3.4, x\r\nX-Forwarded-Host: evil\r\nOrigin: null\r\nCookie: a",
 	} {
@@ -56,7 +71,8 @@ func FuzzHeaders(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, place byte, lines string) {
-		sent, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: localhost\r\n" + lines + "\r\n\r\n")))
+		sent, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: localhost\r\n" + lines +
+			"\r\n\r\n")))
 		if err != nil {
 			t.Skip("not a request")
 		}
@@ -139,7 +155,8 @@ func checkMediaTypes(t *testing.T, c call, w *httptest.ResponseRecorder) {
 	}
 	accept := strings.ReplaceAll(c.lines.Get("Accept"), "@", ".") // an older name of the same media type
 	takes := func(clause goautoneg.Accept) bool {
-		return (clause.Type == "*" || strings.HasPrefix(got, clause.Type+"/")) && (clause.SubType == "*" || strings.HasSuffix(got, "/"+clause.SubType))
+		return (clause.Type == "*" || strings.HasPrefix(got, clause.Type+"/")) &&
+			(clause.SubType == "*" || strings.HasSuffix(got, "/"+clause.SubType))
 	}
 	if accept != "" && !slices.ContainsFunc(goautoneg.ParseAccept(accept), takes) {
 		t.Errorf("content type %s for Accept %q", got, accept)
@@ -149,7 +166,8 @@ func checkMediaTypes(t *testing.T, c call, w *httptest.ResponseRecorder) {
 	switch {
 	case c.method == http.MethodPatch && sentAs != "application/merge-patch+json":
 		t.Errorf("a merge patch is accepted as %q", contentType)
-	case c.method == http.MethodPost && contentType != "" && !slices.Contains([]string{"application/json", "application/yaml"}, strings.ToLower(strings.TrimSpace(sentAs))):
+	case c.method == http.MethodPost && contentType != "" &&
+		!slices.Contains([]string{"application/json", "application/yaml"}, strings.ToLower(strings.TrimSpace(sentAs))):
 		t.Errorf("JSON is accepted as %q", contentType)
 	}
 }

@@ -7,7 +7,8 @@ import (
 // reviewPaths are the paths of the served reviews.
 var reviewPaths = []string{
 	"/apis/authorization.k8s.io/v1/subjectaccessreviews", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-	"/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+	"/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews",
+	"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
 	"/apis/authentication.k8s.io/v1/tokenreviews", "/apis/authentication.k8s.io/v1/selfsubjectreviews",
 }
 
@@ -18,7 +19,9 @@ func FuzzReviewBody(f *testing.F) {
 		addBodies(f, func(kind byte, body []byte) { f.Add(byte(n), bodyTypes[kind].mediaType, body, "", "") },
 			`{"spec":{"user":"u","groups":["g"],"extra":{"k":["v"]},"resourceAttributes":{"namespace":"default","verb":"get","group":"fuzz.example.com","resource":"things"}}}`,
 			`{"spec":{"nonResourceAttributes":{"path":"/x","verb":"get"},"namespace":"default","token":"a.b.c"}}`)
-		f.Add(byte(n), "application/json", []byte(`{"spec":{"resourceAttributes":{"labelSelector":{"rawSelector":"a in (b","requirements":[{"key":"a","operator":"In","values":[]}]}}}}`), "", "")
+		f.Add(byte(n), "application/json",
+			[]byte(`{"spec":{"resourceAttributes":{"labelSelector":{"rawSelector":"a in (b","requirements":[{"key":"a","operator":"In","values":[]}]}}}}`),
+			"", "")
 		f.Add(byte(n), "application/json", []byte(`{}`), "system:serviceaccount:a:b", "g%2")
 	}
 	f.Fuzz(func(t *testing.T, n byte, mediaType string, body []byte, user, group string) {
@@ -26,6 +29,7 @@ func FuzzReviewBody(f *testing.F) {
 		if user != "" {
 			header["Impersonate-User"], header["Impersonate-Group"], header["Impersonate-Extra-"+group] = user, group, user
 		}
-		h.send(t, call{method: "POST", path: reviewPaths[int(n)%len(reviewPaths)], query: "fieldValidation=Strict", body: body, header: header})
+		h.send(t, call{method: "POST", path: reviewPaths[int(n)%len(reviewPaths)], query: "fieldValidation=Strict",
+			body: body, header: header})
 	})
 }

@@ -16,14 +16,16 @@ func BenchmarkGet(b *testing.B) {
 	served(b, handler, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd("things"))
 	for n := range 1000 {
 		served(b, handler, http.MethodPost, path[:len(path)-1], fmt.Sprintf(
-			`{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t%d", "annotations": {"is": %q}}}`, n, strings.Repeat("long ", 400)))
+			`{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t%d", "annotations": {"is": %q}}}`, n,
+			strings.Repeat("long ", 400)))
 	}
 	for _, row := range []struct{ name, query string }{{"any", "?resourceVersion=0"}, {"consistent", ""}} {
 		request := func() *http.Request {
 			req := httptest.NewRequest(http.MethodGet, "https://localhost"+path+"t77"+row.query, nil)
 			req.Proto, req.ProtoMajor, req.ProtoMinor = "HTTP/2.0", 2, 0
 			req.TLS.PeerCertificates = certificates
-			for header, value := range map[string]string{"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "bench"} {
+			for header, value := range map[string]string{"Accept": "application/json", "Accept-Encoding": "gzip",
+				"User-Agent": "bench"} {
 				req.Header.Set(header, value)
 			}
 			return req

@@ -30,7 +30,8 @@ readyz check passed
 		t.Errorf("got %s", got.body)
 	}
 	got := do(t, client, "GET", url+"/livez?verbose&exclude=etcd&exclude=nothing")
-	for _, line := range []string{"[+]etcd excluded: ok\n", `warn: some health checks cannot be excluded: no matches for "nothing"`} {
+	for _, line := range []string{"[+]etcd excluded: ok\n",
+		`warn: some health checks cannot be excluded: no matches for "nothing"`} {
 		if !strings.Contains(got.body, line) {
 			t.Errorf("%q is not in %s", line, got.body)
 		}
@@ -57,7 +58,8 @@ func TestUnreadyUntilSynced(t *testing.T) {
 	}()
 	// The server writes the kubeconfig and serves the port before the resources are synced.
 	client, url := s.asSoonAsServed()
-	if got := do(t, client, "GET", url+"/readyz"); got.code != 500 || !strings.Contains(got.body, "[-]informer-sync failed") {
+	if got := do(t, client, "GET", url+"/readyz"); got.code != 500 ||
+		!strings.Contains(got.body, "[-]informer-sync failed") {
 		t.Errorf("got %d %s", got.code, got.body)
 	}
 	got := do(t, client, "GET", url+"/apis/example.com/v1/crontabs")

@@ -19,7 +19,8 @@ const hostilePath = "/apis/hostile.example.com/v1/namespaces/default/things"
 func hostileServer(t *testing.T) http.Handler {
 	t.Helper()
 	handler, _ := assembled(t)
-	served(t, handler, "POST", definitionsPath, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.hostile.example.com"},
+	served(t, handler, "POST", definitionsPath,
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.hostile.example.com"},
 "spec":{"group":"hostile.example.com","scope":"Namespaced","names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
 "texts":{"type":"array","items":{"type":"string"}},
 "values":{"type":"object","additionalProperties":{"type":"integer","minimum":1}},
@@ -61,7 +62,8 @@ func (h hostileRequest) request(ctx context.Context, query string) *http.Request
 		}
 		path += "/" + name
 	}
-	req := httptest.NewRequest(h.method, path+"?fieldManager=hostile&"+query, strings.NewReader(h.body)).WithContext(asOwnRequest(ctx))
+	req := httptest.NewRequest(h.method, path+"?fieldManager=hostile&"+query,
+		strings.NewReader(h.body)).WithContext(asOwnRequest(ctx))
 	req.Header.Set("Content-Type", h.mediaType)
 	return req
 }
@@ -92,37 +94,68 @@ func unordered(format string, n int) string {
 func hostileRequests() []hostileRequest {
 	return []hostileRequest{
 		{"items of another type", "POST", "application/json", hostileObject("thing", `"texts":[`+list("1", many)+`]`)},
-		{"items of another type in an update", "PUT", "application/json", hostileObject("thing", `"texts":[`+list("1", many)+`]`)},
+		{"items of another type in an update", "PUT", "application/json",
+			hostileObject("thing", `"texts":[`+list("1", many)+`]`)},
 		{"items of another type in a patch", "PATCH", "application/merge-patch+json", `{"texts":[` + list("1", many) + `]}`},
-		{"items of another type applied", "PATCH", "application/apply-patch+yaml", hostileObject("thing", `"texts":[`+list("1", many)+`]`)},
-		{"values that are too small", "POST", "application/json", hostileObject("thing", `"values":{`+list(`"v%d":0`, 4*many)+`}`)},
-		{"values that are not in an enumeration", "POST", "application/json", hostileObject("thing", `"named":{`+list(`"v%d":{"a":"x"}`, many/4)+`}`)},
-		{"objects without what is required", "POST", "application/json", hostileObject("thing", `"named":{`+list(`"v%d":{}`, many/2)+`}`)},
-		{"a large set", "PATCH", "application/merge-patch+json", hostileObject("thing", `"set":[`+list(`{"a":%d}`, many/2)+`]`)},
-		{"a large set of the same", "POST", "application/json", hostileObject("thing", `"set":[`+list(`{"a":1}`, many/2)+`]`)},
-		{"a large map of the same", "POST", "application/json", hostileObject("thing", `"map":[`+list(`{"a":1}`, many/2)+`]`)},
+		{"items of another type applied", "PATCH", "application/apply-patch+yaml",
+			hostileObject("thing", `"texts":[`+list("1", many)+`]`)},
+		{"values that are too small", "POST", "application/json",
+			hostileObject("thing", `"values":{`+list(`"v%d":0`, 4*many)+`}`)},
+		{"values that are not in an enumeration", "POST", "application/json",
+			hostileObject("thing", `"named":{`+list(`"v%d":{"a":"x"}`, many/4)+`}`)},
+		{"objects without what is required", "POST", "application/json",
+			hostileObject("thing", `"named":{`+list(`"v%d":{}`, many/2)+`}`)},
+		{"a large set", "PATCH", "application/merge-patch+json",
+			hostileObject("thing", `"set":[`+list(`{"a":%d}`, many/2)+`]`)},
+		{"a large set of the same", "POST", "application/json",
+			hostileObject("thing", `"set":[`+list(`{"a":1}`, many/2)+`]`)},
+		{"a large map of the same", "POST", "application/json",
+			hostileObject("thing", `"map":[`+list(`{"a":1}`, many/2)+`]`)},
 		{"a large map", "POST", "application/json", hostileObject("thing", `"map":[`+list(`{"a":%d}`, 4*many)+`]`)},
-		{"a large map in no order, applied", "PATCH", "application/apply-patch+yaml", hostileObject("new", `"map":[`+unordered(`{"a":%d}`, 2*many)+`]`)},
-		{"a large set in no order, applied", "PATCH", "application/apply-patch+yaml", hostileObject("new", `"plain":[`+unordered(`"%d"`, 2*many)+`]`)},
-		{"a large map, applied", "PATCH", "application/apply-patch+yaml", hostileObject("thing", `"map":[`+list(`{"a":%d}`, many/4)+`]`)},
+		{"a large map in no order, applied", "PATCH", "application/apply-patch+yaml",
+			hostileObject("new", `"map":[`+unordered(`{"a":%d}`, 2*many)+`]`)},
+		{"a large set in no order, applied", "PATCH", "application/apply-patch+yaml",
+			hostileObject("new", `"plain":[`+unordered(`"%d"`, 2*many)+`]`)},
+		{"a large map, applied", "PATCH", "application/apply-patch+yaml",
+			hostileObject("thing", `"map":[`+list(`{"a":%d}`, many/4)+`]`)},
 		{"unknown fields", "POST", "application/json", hostileObject("thing", list(`"f%d":1`, many/2))},
 		{"duplicate fields", "POST", "application/json", hostileObject("thing", list(`"f":1`, many/2))},
-		{"deep lists", "POST", "application/json", hostileObject("thing", `"free":{"a":`+strings.Repeat("[", many)+strings.Repeat("]", many)+`}`)},
-		{"deep objects", "PATCH", "application/apply-patch+yaml", hostileObject("thing", `"free":`+strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000))},
-		{"references to references", "POST", "application/yaml", "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') + "apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing2}\n"},
-		{"references to references, applied", "PATCH", "application/apply-patch+yaml", "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') + "apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing}\n"},
-		{"members before a large list", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/free/l","value":[` + list("1", many/5) + `]},` +
-			list(`{"op":"add","path":"/free/l/0","value":1}`, 9_999) + `]`},
-		{"empty items with a large default", "POST", "application/json", hostileObject("thing", `"defaulted":[`+list("{}", 4*many)+`]`)},
-		{"empty items with a large default in a patch", "PATCH", "application/merge-patch+json", `{"defaulted":[` + list("{}", 4*many) + `]}`},
-		{"empty items with a large default, patched", "PATCH", "application/json-patch+json", `[{"op":"add","path":"/defaulted","value":[` + list("{}", 4*many) + `]}]`},
-		{"empty items with a large default, applied", "PATCH", "application/apply-patch+yaml", hostileObject("thing", `"defaulted":[`+list("{}", many/2)+`]`)},
-		{"copies of copies", "PATCH", "application/json-patch+json", `[` + list(`{"op":"copy","from":"/free","path":"/free/c%d"}`, 40) + `]`},
-		{"labels", "POST", "application/json", strings.Replace(hostileObject("thing", `"free":{}`), `"name"`, `"labels":{`+list(`"-%d":"-"`, many/2)+`},"name"`, 1)},
-		{"managed fields of numbers", "PUT", "application/json", strings.Replace(hostileObject("thing", `"free":{"a":[2]}`), `"name"`, `"managedFields":[{"manager":"m","operation":"Update","apiVersion":"hostile.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:free":{`+
-			list(`"v:-%d":{}`, 3*many)+`}}}],"name"`, 1)},
-		{"owners", "POST", "application/json", strings.Replace(hostileObject("thing", `"free":{}`), `"name"`, `"ownerReferences":[`+list(`{"apiVersion":"v1","kind":"K","name":"n","uid":"u%d"}`, many/8)+`],"name"`, 1)},
-		{"finalizers", "POST", "application/json", strings.Replace(hostileObject("thing", `"free":{}`), `"name"`, `"finalizers":[`+list(`"f%d"`, many/4)+`],"name"`, 1)},
+		{"deep lists", "POST", "application/json",
+			hostileObject("thing", `"free":{"a":`+strings.Repeat("[", many)+strings.Repeat("]", many)+`}`)},
+		{"deep objects", "PATCH", "application/apply-patch+yaml",
+			hostileObject("thing", `"free":`+strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000))},
+		{"references to references", "POST", "application/yaml",
+			"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') +
+				"apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing2}\n"},
+		{"references to references, applied", "PATCH", "application/apply-patch+yaml",
+			"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + references('b', 'i') +
+				"apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing}\n"},
+		{"members before a large list", "PATCH", "application/json-patch+json",
+			`[{"op":"add","path":"/free/l","value":[` + list("1", many/5) + `]},` +
+				list(`{"op":"add","path":"/free/l/0","value":1}`, 9_999) + `]`},
+		{"empty items with a large default", "POST", "application/json",
+			hostileObject("thing", `"defaulted":[`+list("{}", 4*many)+`]`)},
+		{"empty items with a large default in a patch", "PATCH", "application/merge-patch+json",
+			`{"defaulted":[` + list("{}", 4*many) + `]}`},
+		{"empty items with a large default, patched", "PATCH", "application/json-patch+json",
+			`[{"op":"add","path":"/defaulted","value":[` + list("{}", 4*many) + `]}]`},
+		{"empty items with a large default, applied", "PATCH", "application/apply-patch+yaml",
+			hostileObject("thing", `"defaulted":[`+list("{}", many/2)+`]`)},
+		{"copies of copies", "PATCH", "application/json-patch+json",
+			`[` + list(`{"op":"copy","from":"/free","path":"/free/c%d"}`, 40) + `]`},
+		{"labels", "POST", "application/json",
+			strings.Replace(hostileObject("thing", `"free":{}`), `"name"`, `"labels":{`+list(`"-%d":"-"`, many/2)+`},"name"`,
+				1)},
+		{"managed fields of numbers", "PUT", "application/json",
+			strings.Replace(hostileObject("thing", `"free":{"a":[2]}`), `"name"`,
+				`"managedFields":[{"manager":"m","operation":"Update","apiVersion":"hostile.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:free":{`+
+					list(`"v:-%d":{}`, 3*many)+`}}}],"name"`, 1)},
+		{"owners", "POST", "application/json",
+			strings.Replace(hostileObject("thing", `"free":{}`), `"name"`,
+				`"ownerReferences":[`+list(`{"apiVersion":"v1","kind":"K","name":"n","uid":"u%d"}`, many/8)+`],"name"`, 1)},
+		{"finalizers", "POST", "application/json",
+			strings.Replace(hostileObject("thing", `"free":{}`), `"name"`, `"finalizers":[`+list(`"f%d"`, many/4)+`],"name"`,
+				1)},
 	}
 }
 
@@ -143,10 +176,12 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 			if tooLarge != strings.Contains(test.name, "large default") {
 				t.Errorf("%d %.300s", w.Code, w.Body)
 			}
-			if w.Code == http.StatusInternalServerError && !tooLarge && !strings.Contains(w.Body.String(), "failed to create typed patch object") {
+			if w.Code == http.StatusInternalServerError && !tooLarge &&
+				!strings.Contains(w.Body.String(), "failed to create typed patch object") {
 				t.Errorf("%d %.300s", w.Code, w.Body)
 			}
-			t.Logf("%d bytes: %d with %d bytes, %d MiB allocated: %.150s", len(test.body), w.Code, w.Body.Len(), bytes>>20, w.Body)
+			t.Logf("%d bytes: %d with %d bytes, %d MiB allocated: %.150s", len(test.body), w.Code, w.Body.Len(), bytes>>20,
+				w.Body)
 		})
 	}
 }
@@ -189,7 +224,8 @@ func numbered(name string, n int) []string {
 func references(from, to rune) string {
 	var text strings.Builder
 	for letter := from; letter <= to; letter++ {
-		fmt.Fprintf(&text, "%c: &%c [%s]\n", letter, letter, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", letter-1), 10), ","))
+		fmt.Fprintf(&text, "%c: &%c [%s]\n", letter, letter,
+			strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", letter-1), 10), ","))
 	}
 	return text.String()
 }

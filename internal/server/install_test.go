@@ -45,21 +45,36 @@ func TestReadManifests(t *testing.T) {
 		err   string   // without the path of the directory
 	}{
 		{name: "one", files: map[string]string{"a.yaml": crd("a")}, want: []string{"a.example.com"}},
-		{name: "several documents", files: map[string]string{"a.yml": "# comment\n---\n" + crd("a") + "---\n---\n" + crd("b")}, want: []string{"a.example.com", "b.example.com"}},
-		{name: "order of names", files: map[string]string{"2.yaml": crd("a"), "1.yaml": crd("b"), "README.md": "no"}, want: []string{"b.example.com", "a.example.com"}},
+		{name: "several documents", files: map[string]string{"a.yml": "# comment\n---\n" + crd("a") + "---\n---\n" +
+			crd("b")}, want: []string{"a.example.com", "b.example.com"}},
+		{name: "order of names", files: map[string]string{"2.yaml": crd("a"), "1.yaml": crd("b"), "README.md": "no"},
+			want: []string{"b.example.com", "a.example.com"}},
 		{name: "list", files: map[string]string{"a.json": list}, want: []string{"a.example.com"}},
-		{name: "several JSON documents", files: map[string]string{"a.json": list + "\n" + strings.ReplaceAll(list, "a.example", "b.example")}, want: []string{"a.example.com", "b.example.com"}},
-		{name: "not YAML", files: map[string]string{"a.yaml": crd("a") + "---\n\t:"}, err: "--crds: a.yaml, document 2: yaml: "},
-		{name: "duplicate key", files: map[string]string{"a.yaml": crd("a") + "spec: {}\n"}, err: `--crds: a.yaml, document 1: yaml: `},
+		{name: "several JSON documents",
+			files: map[string]string{"a.json": list + "\n" + strings.ReplaceAll(list, "a.example", "b.example")},
+			want:  []string{"a.example.com", "b.example.com"}},
+		{name: "not YAML", files: map[string]string{"a.yaml": crd("a") + "---\n\t:"},
+			err: "--crds: a.yaml, document 2: yaml: "},
+		{name: "duplicate key", files: map[string]string{"a.yaml": crd("a") + "spec: {}\n"},
+			err: `--crds: a.yaml, document 1: yaml: `},
 		{name: "not JSON", files: map[string]string{"a.json": list + "{"}, err: "--crds: a.json, document 2: unexpected EOF"},
-		{name: "not an object", files: map[string]string{"a.yaml": "- a"}, err: "--crds: a.yaml, document 1: not an object: "},
-		{name: "another kind", files: map[string]string{"a.yaml": crd("a") + "---\napiVersion: v1\nkind: Secret\n"}, err: `--crds: a.yaml, document 2: kind "Secret" of apiVersion "v1" is not a CustomResourceDefinition`},
-		{name: "old version", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "/v1", "/v1beta1", 1)}, err: `--crds: a.yaml, document 1: apiVersion "apiextensions.k8s.io/v1beta1" is not served`},
-		{name: "no name", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "  name: a.example.com", "  labels: {}", 1)}, err: "--crds: a.yaml, document 1: metadata.name is missing"},
-		{name: "unknown field", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "scope:", "scoop:", 1)}, err: `--crds: a.yaml, document 1: json: unknown field "scoop"`},
-		{name: "wrong type", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "served: true", "served: 1", 1)}, err: "--crds: a.yaml, document 1: json: cannot unmarshal number"},
-		{name: "duplicate CRD", files: map[string]string{"a.yaml": crd("a"), "b.yaml": crd("a")}, err: "--crds: b.yaml, document 1: a.example.com is already in a.yaml, document 1"},
-		{name: "the first of several errors", files: map[string]string{"1.yaml": strings.Repeat("---\n"+crd("a"), 50) + "---\n- a", "2.yaml": "- b"}, err: "--crds: 1.yaml, document 51: not an object: "},
+		{name: "not an object", files: map[string]string{"a.yaml": "- a"},
+			err: "--crds: a.yaml, document 1: not an object: "},
+		{name: "another kind", files: map[string]string{"a.yaml": crd("a") + "---\napiVersion: v1\nkind: Secret\n"},
+			err: `--crds: a.yaml, document 2: kind "Secret" of apiVersion "v1" is not a CustomResourceDefinition`},
+		{name: "old version", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "/v1", "/v1beta1", 1)},
+			err: `--crds: a.yaml, document 1: apiVersion "apiextensions.k8s.io/v1beta1" is not served`},
+		{name: "no name", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "  name: a.example.com",
+			"  labels: {}", 1)}, err: "--crds: a.yaml, document 1: metadata.name is missing"},
+		{name: "unknown field", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "scope:", "scoop:", 1)},
+			err: `--crds: a.yaml, document 1: json: unknown field "scoop"`},
+		{name: "wrong type", files: map[string]string{"a.yaml": strings.Replace(crd("a"), "served: true", "served: 1", 1)},
+			err: "--crds: a.yaml, document 1: json: cannot unmarshal number"},
+		{name: "duplicate CRD", files: map[string]string{"a.yaml": crd("a"), "b.yaml": crd("a")},
+			err: "--crds: b.yaml, document 1: a.example.com is already in a.yaml, document 1"},
+		{name: "the first of several errors",
+			files: map[string]string{"1.yaml": strings.Repeat("---\n"+crd("a"), 50) + "---\n- a", "2.yaml": "- b"},
+			err:   "--crds: 1.yaml, document 51: not an object: "},
 		{name: "nothing", files: map[string]string{"a.txt": ""}, err: "directory without .yaml, .yml or .json files"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,7 +84,8 @@ func TestReadManifests(t *testing.T) {
 			}
 			all, err := readManifests([]string{dir})
 			if test.err != "" {
-				if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), dir+"/", ""), test.err) || strings.Contains(err.Error(), "\n") {
+				if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), dir+"/", ""), test.err) ||
+					strings.Contains(err.Error(), "\n") {
 					t.Errorf("got %v, want %q", err, test.err)
 				}
 				return
@@ -108,13 +124,15 @@ func (a *applied) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer a.mu.Unlock()
 	generation, exists := a.generations[info.Name]
 	if info.Verb == "patch" {
-		a.asks = append(a.asks, fmt.Sprintf("%s as %s %s", req.URL.RequestURI(), who.GetName(), req.Header.Get("Content-Type")))
+		a.asks = append(a.asks, fmt.Sprintf("%s as %s %s", req.URL.RequestURI(), who.GetName(),
+			req.Header.Get("Content-Type")))
 	}
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {
 	case strings.HasPrefix(info.Name, "bad."):
 		gk := schema.GroupKind{Group: info.APIGroup, Kind: "CustomResourceDefinition"}
-		responsewriters.ErrorNegotiated(apierrors.NewInvalid(gk, info.Name, nil), filters.Codecs, schema.GroupVersion{}, w, req)
+		responsewriters.ErrorNegotiated(apierrors.NewInvalid(gk, info.Name, nil), filters.Codecs, schema.GroupVersion{}, w,
+			req)
 		return
 	case info.Verb == "get" && !exists:
 		responsewriters.ErrorNegotiated(apierrors.NewNotFound(gr, info.Name), filters.Codecs, schema.GroupVersion{}, w, req)
@@ -126,7 +144,8 @@ func (a *applied) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		a.generations[info.Name], a.body = generation, string(body)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": %q, "generation": %d}}`, info.Name, generation)
+	fmt.Fprintf(w, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": %q, "generation": %d}}`,
+		info.Name, generation)
 }
 
 // TestInstall checks that a CRD is tried with a dry run at each start, and applied only if that would change it.

@@ -20,8 +20,10 @@ func TestLabelsOfUnknownPaths(t *testing.T) {
 	const word = "unheardof"
 	late := 0 // a response may come before the deadline
 	for _, path := range []string{
-		"/" + word, "/" + word + "\x8f", "/healthz/" + word, "/openapi/v3/apis/" + word, "/apis/" + word, "/apis/" + word + "\x8f/v1/things", "/apis/" + word + ".example.com/v1/things",
-		"/apis/fuzz.example.com/" + word + "/things", "/apis/fuzz.example.com/v1/" + word, fuzzThing + "/" + word, "/api/v1/" + word,
+		"/" + word, "/" + word + "\x8f", "/healthz/" + word, "/openapi/v3/apis/" + word, "/apis/" + word,
+		"/apis/" + word + "\x8f/v1/things", "/apis/" + word + ".example.com/v1/things",
+		"/apis/fuzz.example.com/" + word + "/things", "/apis/fuzz.example.com/v1/" + word, fuzzThing + "/" + word,
+		"/api/v1/" + word,
 		"/apis/authorization.k8s.io/v1/" + word, definitionsPath + "/x/" + word,
 	} {
 		for _, query := range []string{"", "timeout=1ns"} {

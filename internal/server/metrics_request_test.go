@@ -18,6 +18,7 @@ func TestRequestMetrics(t *testing.T) {
 		`apiserver_current_inflight_requests{request_kind="readOnly"}`, // is updated once a second
 		`apiserver_current_inflight_requests{request_kind="mutating"}`,
 	} {
-		waitUntil(t, "/metrics has "+series, func() bool { return strings.Contains(root.send("GET", "/metrics", "").body, series) })
+		waitUntil(t, "/metrics has "+series,
+			func() bool { return strings.Contains(root.send("GET", "/metrics", "").body, series) })
 	}
 }

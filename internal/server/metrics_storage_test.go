@@ -72,7 +72,8 @@ func TestStorageMetrics(t *testing.T) {
 	send(t, client, "POST", url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", measuredCRD)
 	objects := url + "/apis/example.com/v1/measures"
 	for _, name := range []string{"a", "b"} {
-		send(t, client, "POST", objects, `{"apiVersion": "example.com/v1", "kind": "Measure", "metadata": {"name": "`+name+`"}}`)
+		send(t, client, "POST", objects,
+			`{"apiVersion": "example.com/v1", "kind": "Measure", "metadata": {"name": "`+name+`"}}`)
 	}
 	send(t, client, "GET", objects, "")
 	send(t, client, "GET", objects+"/a", "")
@@ -134,7 +135,8 @@ func TestStorageMetrics(t *testing.T) {
 		page = do(t, client, "GET", url+"/metrics").body
 		return !left.MatchString(page)
 	})
-	if value, ok := series(page, `apiserver_resource_objects{group="apiextensions.k8s.io",resource="customresourcedefinitions"}`); !ok || value != 0 {
+	if value, ok := series(page, `apiserver_resource_objects{group="apiextensions.k8s.io",resource="customresourcedefinitions"}`); !ok ||
+		value != 0 {
 		t.Errorf("%v CRDs are left (%v)", value, ok)
 	}
 }

@@ -129,7 +129,8 @@ func TestHelp(t *testing.T) {
 	}
 	var help bytes.Buffer
 	command.PrintHelp(&help, 100)
-	for _, part := range []string{"Usage:\n  crd-server [flags]", "Generic flags:", "Secure serving flags:", "Etcd flags:", "--secure-port", "-v, --v"} {
+	for _, part := range []string{"Usage:\n  crd-server [flags]", "Generic flags:", "Secure serving flags:", "Etcd flags:",
+		"--secure-port", "-v, --v"} {
 		if !strings.Contains(help.String(), part) {
 			t.Errorf("help lacks %q:\n%s", part, help.String())
 		}
@@ -149,7 +150,8 @@ func TestVersionSkew(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%s: %v", info.GitVersion, err)
 	}
-	if parsed.Major() != 1 || parsed.Minor() != 37 || info.Major != "1" || info.Minor != "37" || parsed.PreRelease() != "" {
+	if parsed.Major() != 1 || parsed.Minor() != 37 || info.Major != "1" || info.Minor != "37" ||
+		parsed.PreRelease() != "" {
 		t.Errorf("got %+v", info)
 	}
 	if !strings.HasPrefix(parsed.BuildMetadata(), "crd-server-") {
@@ -190,13 +192,15 @@ func TestQuietLog(t *testing.T) {
 func TestZPages(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(notFound), func(o *Options) {
-		if _, err := o.Parse([]string{"--secure-port", "0", "--data-dir", o.DataDir, "--min-request-timeout", "77"}); err != nil {
+		if _, err := o.Parse([]string{"--secure-port", "0", "--data-dir", o.DataDir, "--min-request-timeout",
+			"77"}); err != nil {
 			t.Error(err)
 		}
 	})
 	client, url := s.as("root", "system:masters")
 	for path, want := range map[string]string{"/flagz": "min-request-timeout[:= ]+77", "/statusz": "crd-server statusz"} {
-		if got := do(t, client, http.MethodGet, url+path); got.code != 200 || !regexp.MustCompile(want).MatchString(got.body) {
+		if got := do(t, client, http.MethodGet, url+path); got.code != 200 ||
+			!regexp.MustCompile(want).MatchString(got.body) {
 			t.Errorf("%s: %d %s", path, got.code, got.body)
 		}
 	}

@@ -43,8 +43,10 @@ func TestAuthorizationOfPaths(t *testing.T) {
 		{user: "jane", path: "/livez/ping", code: 403, message: `forbidden: User "jane" cannot get path "/livez/ping"`},
 		{user: "jane", path: "/debug/pprof/", code: 403, message: `forbidden: User "jane" cannot get path "/debug/pprof/"`},
 		{user: "jane", method: "POST", path: "/apis", code: 403, message: `forbidden: User "jane" cannot post path "/apis"`},
-		{user: "jane", path: crontabs, code: 403, message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group "example.com" in the namespace "default"`},
-		{user: "jane", path: "/apis/example.com/v1/crontabs", code: 403, message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group "example.com" at the cluster scope`},
+		{user: "jane", path: crontabs, code: 403,
+			message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group "example.com" in the namespace "default"`},
+		{user: "jane", path: "/apis/example.com/v1/crontabs", code: 403,
+			message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group "example.com" at the cluster scope`},
 		{user: "root", groups: []string{"system:masters"}, path: crontabs, code: 200},
 		{user: "root", groups: []string{"system:masters"}, path: "/", code: 200},
 		{user: "root", groups: []string{"system:masters"}, path: "/metrics", code: 200},
@@ -103,7 +105,8 @@ func TestUnknownPaths(t *testing.T) {
 		if got := do(t, client, "BREW", url+"/apis/example.com/v1/crontabs"); got.code != 404 {
 			t.Errorf("did not reach the handler: %d %s", got.code, got.body)
 		}
-		if got := do(t, client, "POST", url+"/version"); got.code != 405 || got.status(t).Reason != metav1.StatusReasonMethodNotAllowed {
+		if got := do(t, client, "POST", url+"/version"); got.code != 405 ||
+			got.status(t).Reason != metav1.StatusReasonMethodNotAllowed {
 			t.Errorf("got %d %s", got.code, got.body)
 		}
 	})
@@ -117,7 +120,8 @@ func TestIndex(t *testing.T) {
 	if err := json.Unmarshal([]byte(do(t, client, "GET", url+"/").body), &paths); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"/api", "/apis", "/apis/example.com", "/healthz", "/healthz/etcd", "/livez/ping", "/metrics",
+	for _, want := range []string{"/api", "/apis", "/apis/example.com", "/healthz", "/healthz/etcd", "/livez/ping",
+		"/metrics",
 		"/metrics/slis", "/openapi/v2", "/openapi/v3", "/readyz/informer-sync", "/readyz/shutdown", "/version"} {
 		if !strings.Contains(" "+strings.Join(paths.Paths, " ")+" ", " "+want+" ") {
 			t.Errorf("%s is not listed in %v", want, paths.Paths)

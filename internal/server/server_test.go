@@ -172,7 +172,8 @@ func (s *testServer) withCertificate(leaf *certs.Pair) (*http.Client, string) {
 		// The client sends the certificate whichever authorities the server names, so that the server has to refuse it.
 		security.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
-	transport := &http.Transport{TLSClientConfig: security, ForceAttemptHTTP2: true, DialContext: (&net.Dialer{}).DialContext}
+	transport := &http.Transport{TLSClientConfig: security, ForceAttemptHTTP2: true,
+		DialContext: (&net.Dialer{}).DialContext}
 	s.t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{
 		Transport:     transport,
@@ -244,7 +245,8 @@ func TestReadyLine(t *testing.T) {
 	if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
 		t.Errorf("not exactly one line: %q", line)
 	}
-	for _, part := range []string{"ready after ", s.admin().Host, "export KUBECONFIG=" + s.options.DataDir + "/admin.kubeconfig"} {
+	for _, part := range []string{"ready after ", s.admin().Host,
+		"export KUBECONFIG=" + s.options.DataDir + "/admin.kubeconfig"} {
 		if !strings.Contains(line, part) {
 			t.Errorf("ready line %q lacks %q", line, part)
 		}
@@ -254,7 +256,8 @@ func TestReadyLine(t *testing.T) {
 func TestFilePermissions(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(notFound), nil)
-	for _, file := range []string{"admin.kubeconfig", "lock", "pki/ca.key", "pki/ca.crt", "pki/serving.key", "pki/admin.key"} {
+	for _, file := range []string{"admin.kubeconfig", "lock", "pki/ca.key", "pki/ca.crt", "pki/serving.key",
+		"pki/admin.key"} {
 		info, err := os.Stat(filepath.Join(s.options.DataDir, file))
 		if err != nil {
 			t.Error(err)

@@ -104,8 +104,9 @@ func (p *person) versionOf(path string) string {
 }
 
 const (
-	tablesPath  = "/apis/shop.example.com/v1/namespaces/default/tables"
-	tablesCRD   = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tables.shop.example.com"},"spec":{"group":"shop.example.com","scope":"Namespaced","names":{"plural":"tables","singular":"table","kind":"Table"},"versions":[` + tablesV1 + `,` + tablesV2 + `]}}`
+	tablesPath = "/apis/shop.example.com/v1/namespaces/default/tables"
+	tablesCRD  = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tables.shop.example.com"},"spec":{"group":"shop.example.com","scope":"Namespaced","names":{"plural":"tables","singular":"table","kind":"Table"},"versions":[` +
+		tablesV1 + `,` + tablesV2 + `]}}`
 	tablesV1    = `{"name":"v1","served":true,"storage":true,` + tableSchema + `}`
 	tablesV2    = `{"name":"v2","served":true,"storage":false,` + tableSchema + `}`
 	tableSchema = `"subresources":{"status":{},"scale":{"specReplicasPath":".spec.legs","statusReplicasPath":".status.legs"}},` +
@@ -250,15 +251,16 @@ func (h *host) get(w http.ResponseWriter, req *http.Request) {
 			_ = json.Unmarshal([]byte(objects[0]), &first)
 			first.Kind += "List"
 		}
-		fmt.Fprintf(w, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"1"},"items":[%s]}`, first.APIVersion, first.Kind, strings.Join(objects, ","))
+		fmt.Fprintf(w, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"1"},"items":[%s]}`, first.APIVersion,
+			first.Kind, strings.Join(objects, ","))
 		return
 	}
 	w.WriteHeader(http.StatusNotFound)
 	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it is not in the host cluster","reason":"NotFound","code":404}`)
 }
 
-// waitUntil waits until a condition is true. It has no timeout of its own: that of the test binary is the limit. The log
-// says which condition it waits for.
+// waitUntil waits until a condition is true. It has no timeout of its own: that of the test binary is the limit. The
+// log says which condition it waits for.
 func waitUntil(t testing.TB, condition string, reached func() bool) {
 	t.Helper()
 	if reached() {

@@ -53,7 +53,8 @@ func files(t testing.TB, contents map[string]string) string {
 func start(t testing.TB, o Options) *Admission {
 	t.Helper()
 	a, err := New(t.Context(), Config{
-		Options: &o, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Tracer: noop.NewTracerProvider(), ID: t.Name()})
+		Options: &o, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Tracer: noop.NewTracerProvider(),
+		ID: t.Name()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,8 @@ func (a *Admission) create(t testing.TB, namespace string, legs int64) (*unstruc
 	table.SetGroupVersionKind(tableKind)
 	table.SetName("one")
 	table.SetNamespace(namespace)
-	attributes := admission.NewAttributesRecord(table, nil, tableKind, namespace, "one", tableResource, "", admission.Create,
+	attributes := admission.NewAttributesRecord(table, nil, tableKind, namespace, "one", tableResource, "",
+		admission.Create,
 		&metav1.CreateOptions{}, false, &user.DefaultInfo{Name: "jane"})
 	interfaces := admission.NewObjectInterfacesFromScheme(runtime.NewScheme())
 	if err := a.Chain.(admission.MutationInterface).Admit(t.Context(), attributes, interfaces); err != nil {
@@ -132,7 +134,8 @@ func legsWebhook(t *testing.T) (manifest string) {
 			t.Error(err)
 		}
 		patch, kind := []byte(`[{"op":"replace","path":"/spec/legs","value":5}]`), admissionv1.PatchTypeJSONPatch
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, Patch: patch, PatchType: &kind}
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, Patch: patch,
+			PatchType: &kind}
 		if review.Request.Namespace == "closed" {
 			review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Result: &metav1.Status{Message: "closed"}}
 		}
@@ -200,16 +203,18 @@ func TestHostCluster(t *testing.T) {
 		}
 	}))
 	dir := files(t, map[string]string{"kubeconfig": fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"host",
-"clusters":[{"name":"host","cluster":{"server":%q}}],"contexts":[{"name":"host","context":{"cluster":"host"}}]}`, host.URL)})
+"clusters":[{"name":"host","cluster":{"server":%q}}],"contexts":[{"name":"host","context":{"cluster":"host"}}]}`,
+		host.URL)})
 	t.Cleanup(host.CloseClientConnections)
 	a := start(t, Options{Kubeconfig: filepath.Join(dir, "kubeconfig")})
 	if _, err := a.create(t, "there", 4); err != nil {
 		t.Errorf("in an existing namespace: %v", err)
 	}
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		_, err := a.create(t, "missing", 4)
-		return apierrors.IsNotFound(err), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) {
+			_, err := a.create(t, "missing", 4)
+			return apierrors.IsNotFound(err), nil
+		})
 	if err != nil {
 		t.Error("a table was admitted in a missing namespace")
 	}
@@ -227,9 +232,10 @@ func TestOptions(t *testing.T) {
 		options Options
 		errs    int
 	}{
-		"nothing":                  {},
-		"unknown":                  {Options{Enable: []string{"Nonsense"}, Disable: []string{"Other"}}, 2},
-		"both":                     {Options{Enable: []string{"ValidatingAdmissionWebhook"}, Disable: []string{"ValidatingAdmissionWebhook"}}, 1},
+		"nothing": {},
+		"unknown": {Options{Enable: []string{"Nonsense"}, Disable: []string{"Other"}}, 2},
+		"both": {Options{Enable: []string{"ValidatingAdmissionWebhook"},
+			Disable: []string{"ValidatingAdmissionWebhook"}}, 1},
 		"lifecycle without a host": {Options{Enable: []string{"NamespaceLifecycle"}}, 1},
 		"lifecycle with a host":    {Options{Enable: []string{"NamespaceLifecycle"}, Kubeconfig: "file"}, 0},
 	} {

@@ -17,12 +17,13 @@ func mutating(t testing.TB, failurePolicy string, serve http.HandlerFunc) *Admis
 	t.Helper()
 	server := httptest.NewTLSServer(serve)
 	t.Cleanup(server.Close)
-	dir := files(t, map[string]string{"config.yaml": webhookConfiguration, "webhooks/legs.yaml": mutatedBy(server, failurePolicy)})
+	dir := files(t, map[string]string{"config.yaml": webhookConfiguration,
+		"webhooks/legs.yaml": mutatedBy(server, failurePolicy)})
 	return start(t, Options{ConfigFile: filepath.Join(dir, "config.yaml")})
 }
 
-// TestEndlessWebhookResponse checks that a response without an end is a failure of the webhook, so that its failure policy
-// decides.
+// TestEndlessWebhookResponse checks that a response without an end is a failure of the webhook, so that its failure
+// policy decides.
 func TestEndlessWebhookResponse(t *testing.T) {
 	for policy, passes := range map[string]bool{"Fail": false, "Ignore": true} {
 		t.Run(policy, func(t *testing.T) {
@@ -40,7 +41,8 @@ func TestEndlessWebhookResponse(t *testing.T) {
 				sent <- total
 			})
 			table, err := a.create(t, "open", 4)
-			if passes && (err != nil || table == nil) || !passes && (err == nil || !strings.Contains(err.Error(), boundedhttp.ErrTooLarge.Error())) {
+			if passes && (err != nil || table == nil) || !passes &&
+				(err == nil || !strings.Contains(err.Error(), boundedhttp.ErrTooLarge.Error())) {
 				t.Errorf("got %v, %v", table, err)
 			}
 			if total := <-sent; total > 8*boundedhttp.Floor {
@@ -63,8 +65,10 @@ func FuzzAnswer(f *testing.F) {
 		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"UID","allowed":true,"warnings":["\u0000"],"auditAnnotations":{"a":"b"}}}`,
 		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"UID","allowed":false,"status":{"code":99999,"message":"no"}}}`,
 		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","response":{"uid":"UID","allowed":true}}`,
-		patched(`[{"op":"replace","path":"/spec/legs","value":5}]`), patched(`[{"op":"remove","path":"/metadata"}]`), patched(`[{"op":"replace","path":"","value":null}]`),
-		patched(`[{"op":"replace","path":"/kind","value":"Chair"}]`), patched(`[{"op":"copy","from":"","path":"/spec/self"},{"op":"copy","from":"","path":"/spec/self2"}]`),
+		patched(`[{"op":"replace","path":"/spec/legs","value":5}]`), patched(`[{"op":"remove","path":"/metadata"}]`),
+		patched(`[{"op":"replace","path":"","value":null}]`),
+		patched(`[{"op":"replace","path":"/kind","value":"Chair"}]`),
+		patched(`[{"op":"copy","from":"","path":"/spec/self"},{"op":"copy","from":"","path":"/spec/self2"}]`),
 		patched(`[{"op":"add","path":"/spec/list/99999999999999999999","value":[]}]`), patched(`{}`), "k8s\x00",
 	} {
 		f.Add(200, answer)

@@ -50,7 +50,8 @@ func record(t *testing.T, flags ...string) (accepted bool) {
 	if err := a.backend.Run(ctx.Done()); err != nil {
 		t.Fatal(err)
 	}
-	accepted = a.Sink.ProcessEvents(&auditinternal.Event{AuditID: "an-id", Verb: "get", Level: auditinternal.LevelMetadata})
+	accepted = a.Sink.ProcessEvents(&auditinternal.Event{AuditID: "an-id", Verb: "get",
+		Level: auditinternal.LevelMetadata})
 	cancel()
 	a.backend.Shutdown()
 	return accepted
@@ -77,8 +78,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// startWebhook starts a webhook that responds with the code. It returns the kubeconfig of the webhook and the bodies of its
-// requests.
+// startWebhook starts a webhook that responds with the code. It returns the kubeconfig of the webhook and the bodies of
+// its requests.
 func startWebhook(t *testing.T, code int) (kubeconfig string, bodies chan auditv1.EventList) {
 	t.Helper()
 	bodies = make(chan auditv1.EventList, 100)
@@ -148,8 +149,10 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for verb, want := range map[string]auditinternal.Level{"get": auditinternal.LevelNone, "create": auditinternal.LevelRequest} {
-		if got := a.Policy.EvaluatePolicyRule(authorizer.AttributesRecord{Verb: verb, ResourceRequest: true}); got.Level != want {
+	for verb, want := range map[string]auditinternal.Level{"get": auditinternal.LevelNone,
+		"create": auditinternal.LevelRequest} {
+		if got := a.Policy.EvaluatePolicyRule(authorizer.AttributesRecord{Verb: verb,
+			ResourceRequest: true}); got.Level != want {
 			t.Errorf("%s: %s", verb, got.Level)
 		}
 	}

@@ -122,7 +122,8 @@ func TestClientCertificatesAreCached(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		if got := response.User; got.GetName() != "jane" || !slices.Equal(got.GetGroups(), []string{"dev", "system:authenticated"}) {
+		if got := response.User; got.GetName() != "jane" ||
+			!slices.Equal(got.GetGroups(), []string{"dev", "system:authenticated"}) {
 			t.Errorf("got %v", got)
 		}
 	}
@@ -161,7 +162,8 @@ func TestAnonymous(t *testing.T) {
 	} {
 		o := NewOptions()
 		o.Anonymous = test.flag
-		a, err := New(t.Context(), Config{Options: &o, ClientCAs: newAuthority(t).provider(), AnonymousPaths: []string{"/readyz"}})
+		a, err := New(t.Context(), Config{Options: &o, ClientCAs: newAuthority(t).provider(),
+			AnonymousPaths: []string{"/readyz"}})
 		if err != nil {
 			t.Fatal(err)
 		}

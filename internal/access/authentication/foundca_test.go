@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestConfigMapAppliesAtOnce checks that the ConfigMap of a host cluster applies as soon as it was read, before its watch
-// runs. Otherwise a server that has just started would refuse the users of an aggregator.
+// TestConfigMapAppliesAtOnce checks that the ConfigMap of a host cluster applies as soon as it was read, before its
+// watch runs. Otherwise a server that has just started would refuse the users of an aggregator.
 func TestConfigMapAppliesAtOnce(t *testing.T) {
 	authorities, err := os.ReadFile(newAuthority(t).file)
 	if err != nil {
@@ -27,7 +27,8 @@ func TestConfigMapAppliesAtOnce(t *testing.T) {
 	if err := found.read(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := found.proxyCA.VerifyOptions(); !ok || string(found.proxyCA.CurrentCABundleContent()) != string(authorities) {
+	if _, ok := found.proxyCA.VerifyOptions(); !ok ||
+		string(found.proxyCA.CurrentCABundleContent()) != string(authorities) {
 		t.Errorf("the authorities of proxies are %q", found.proxyCA.CurrentCABundleContent())
 	}
 	if _, ok := found.clientCA.VerifyOptions(); ok || found.clientCA.CurrentCABundleContent() != nil {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// FuzzFrontProxy sends header lines with the certificate of a proxy and with other certificates. The user must be the one
-// that the proxy names. Headers of other clients must have no effect.
+// FuzzFrontProxy sends header lines with the certificate of a proxy and with other certificates. The user must be the
+// one that the proxy names. Headers of other clients must have no effect.
 func FuzzFrontProxy(f *testing.F) {
 	proxies := newAuthority(f)
 	options := FrontProxyOptions{ClientCAFile: proxies.file, AllowedNames: []string{"front"},
@@ -30,18 +30,22 @@ func FuzzFrontProxy(f *testing.F) {
 	later := time.Now().AddDate(1, 0, 0)
 	proxy := proxies.client(later, "front")
 	others := map[string][]*x509.Certificate{
-		"without a certificate": nil, "with another name": {proxies.client(later, "back")}, "signed by another authority": {newAuthority(f).client(later, "front")},
+		"without a certificate": nil, "with another name": {proxies.client(later, "back")},
+		"signed by another authority": {newAuthority(f).client(later, "front")},
 	}
 	for _, headers := range []string{
 		"", "X-Remote-User: ann", "X-Remote-User: ann\r\nX-Remote-Group: a\r\nx-remote-group: b\r\nX-Remote-Uid: 7\r\nX-Remote-Extra-Team: red\r\nX-Remote-Extra-Team: blue",
-		"X-Remote-User:\r\nX-Other-User: bob", "X-Remote-User:\r\nX-Remote-User: ann", "X-Remote-Group: system:masters", "X-Remote-User: ann\r\nX-Remote-Group:\r\nX-Other-Group: é",
+		"X-Remote-User:\r\nX-Other-User: bob", "X-Remote-User:\r\nX-Remote-User: ann", "X-Remote-Group: system:masters",
+		"X-Remote-User: ann\r\nX-Remote-Group:\r\nX-Other-Group: é",
 		"x-remote-user: ann\r\nX-Remote-Extra-: empty\r\nX-Remote-Extra-Example.com%2fKey: v\r\nX-Remote-Extra-%zz: v\r\nX-Remote-Extra-%45: v\r\nX-Remote-Extra-E: w\r\nX-Extra-E: x",
-		"X_Remote_User: ann\r\nX-Remote-User : ann", "X-Remote-User: a\r\n b", "Connection: X-Remote-User\r\nX-Remote-User: ann\r\nAuthorization: Bearer x",
+		"X_Remote_User: ann\r\nX-Remote-User : ann", "X-Remote-User: a\r\n b",
+		"Connection: X-Remote-User\r\nX-Remote-User: ann\r\nAuthorization: Bearer x",
 	} {
 		f.Add(headers)
 	}
 	f.Fuzz(func(t *testing.T, headers string) {
-		sent, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n\r\n")))
+		sent, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: localhost\r\n" + headers +
+			"\r\n\r\n")))
 		if err != nil {
 			t.Skip("not a request")
 		}
@@ -73,7 +77,8 @@ func checkUser(t *testing.T, got *user.DefaultInfo, want user.DefaultInfo) {
 	for _, values := range got.Extra {
 		slices.Sort(values)
 	}
-	if got.Name != want.Name || got.UID != want.UID || !slices.Equal(got.Groups, want.Groups) || !maps.EqualFunc(got.Extra, want.Extra, slices.Equal) {
+	if got.Name != want.Name || got.UID != want.UID || !slices.Equal(got.Groups, want.Groups) ||
+		!maps.EqualFunc(got.Extra, want.Extra, slices.Equal) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -104,7 +109,8 @@ func userOf(headers http.Header) (who user.DefaultInfo, others http.Header) {
 			}
 			who.Extra[key] = append(who.Extra[key], values...)
 			slices.Sort(who.Extra[key])
-		case !slices.Contains([]string{"x-remote-user", "x-other-user", "x-remote-uid", "x-remote-group", "x-other-group"}, lower):
+		case !slices.Contains([]string{"x-remote-user", "x-other-user", "x-remote-uid", "x-remote-group", "x-other-group"},
+			lower):
 			others[name] = values
 		}
 	}

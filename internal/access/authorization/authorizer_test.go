@@ -99,7 +99,8 @@ func TestModes(t *testing.T) {
 	for _, test := range []struct {
 		modes []string
 		want  bool
-	}{{nil, false}, {[]string{ModeAlwaysAllow}, true}, {[]string{ModeAlwaysDeny}, false}, {[]string{ModeAlwaysAllow, ModeAlwaysDeny}, true}} {
+	}{{nil, false}, {[]string{ModeAlwaysAllow}, true}, {[]string{ModeAlwaysDeny}, false},
+		{[]string{ModeAlwaysAllow, ModeAlwaysDeny}, true}} {
 		a := newAuthorizer(t, func(o *Options) { o.Modes = test.modes })
 		if got := allows(t, a, request); got != test.want {
 			t.Errorf("%v: %v", test.modes, got)
@@ -141,7 +142,8 @@ func TestWebhookDecides(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.json")
 	if err := os.WriteFile(file, []byte(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration","authorizers":[
 {"type":"Webhook","name":"it","webhook":{"timeout":"3s","failurePolicy":"Deny","subjectAccessReviewVersion":"v1",
-"matchConditionSubjectAccessReviewVersion":"v1","connectionInfo":{"type":"KubeConfigFile","kubeConfigFile":"`+kubeconfig+`"}}}]}`), 0o600); err != nil {
+"matchConditionSubjectAccessReviewVersion":"v1","connectionInfo":{"type":"KubeConfigFile","kubeConfigFile":"`+kubeconfig+`"}}}]}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, a := range map[string]*Authorizer{
@@ -150,7 +152,8 @@ func TestWebhookDecides(t *testing.T) {
 		}),
 		"file": newAuthorizer(t, func(o *Options) { o.ConfigFile = file }),
 	} {
-		if !allows(t, a, resource(jane, "get", "example.com", "things")) || allows(t, a, resource(john, "get", "example.com", "things")) {
+		if !allows(t, a, resource(jane, "get", "example.com", "things")) ||
+			allows(t, a, resource(john, "get", "example.com", "things")) {
 			t.Errorf("%s: the decision is not the webhook's", name)
 		}
 		if !allows(t, a, resource(admin, "get", "example.com", "things")) {
@@ -188,11 +191,17 @@ func TestRulesFor(t *testing.T) {
 func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Options){
-		`--authorization-mode: "RBAC" is none of AlwaysAllow, AlwaysDeny, Webhook`:             func(o *Options) { o.Modes = []string{"RBAC"} },
-		"--authorization-mode names AlwaysDeny twice":                                          func(o *Options) { o.Modes = []string{ModeAlwaysDeny, ModeAlwaysDeny} },
+		`--authorization-mode: "RBAC" is none of AlwaysAllow, AlwaysDeny, Webhook`: func(o *Options) { o.Modes = []string{"RBAC"} },
+		"--authorization-mode names AlwaysDeny twice": func(o *Options) {
+			o.Modes = []string{ModeAlwaysDeny,
+				ModeAlwaysDeny}
+		},
 		"--authorization-mode Webhook and --authorization-webhook-config-file need each other": func(o *Options) { o.Modes = []string{ModeWebhook} },
-		"--authorization-config and --authorization-mode exclude each other":                   func(o *Options) { o.Modes, o.ConfigFile = []string{ModeAlwaysAllow}, "file" },
-		`--authorization-webhook-version must be v1 or v1beta1, not "v2"`:                      func(o *Options) { o.WebhookVersion = "v2" },
+		"--authorization-config and --authorization-mode exclude each other": func(o *Options) {
+			o.Modes,
+				o.ConfigFile = []string{ModeAlwaysAllow}, "file"
+		},
+		`--authorization-webhook-version must be v1 or v1beta1, not "v2"`: func(o *Options) { o.WebhookVersion = "v2" },
 	} {
 		o := NewOptions()
 		change(&o)

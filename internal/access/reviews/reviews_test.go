@@ -28,20 +28,25 @@ func (d *decider) Authorize(_ context.Context, a authorizer.Attributes) (authori
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func (d *decider) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+func (d *decider) ConditionsAwareAuthorize(ctx context.Context,
+	a authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(d.Authorize(ctx, a))
 }
 
-func (d *decider) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+func (d *decider) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision,
+	authorizer.ConditionsData) (authorizer.Decision, string, error) {
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func (d *decider) RulesFor(context.Context, user.Info, string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
-	return []authorizer.ResourceRuleInfo{&authorizer.DefaultResourceRuleInfo{Verbs: []string{"get"}, APIGroups: []string{"g"}, Resources: []string{"r"}}},
+func (d *decider) RulesFor(context.Context, user.Info, string) ([]authorizer.ResourceRuleInfo,
+	[]authorizer.NonResourceRuleInfo, bool, error) {
+	return []authorizer.ResourceRuleInfo{&authorizer.DefaultResourceRuleInfo{Verbs: []string{"get"},
+			APIGroups: []string{"g"}, Resources: []string{"r"}}},
 		nil, true, nil
 }
 
-var infos = &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+var infos = &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis"),
+	GrouplessAPIPrefixes: sets.NewString("api")}
 
 // send sends a request of user "allowed" and returns the code and the body.
 func send(t *testing.T, d *decider, method, path, body string) (int, string) {
@@ -53,9 +58,11 @@ func send(t *testing.T, d *decider, method, path, body string) (int, string) {
 		t.Fatal(err)
 	}
 	ctx := request.WithRequestInfo(req.Context(), info)
-	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: "allowed", UID: "7", Groups: []string{"shop"}, Extra: map[string][]string{"k": {"v"}}})
+	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: "allowed", UID: "7", Groups: []string{"shop"},
+		Extra: map[string][]string{"k": {"v"}}})
 	w := httptest.NewRecorder()
-	New(d, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })).ServeHTTP(w, req.WithContext(ctx))
+	New(d, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })).ServeHTTP(w,
+		req.WithContext(ctx))
 	return w.Code, w.Body.String()
 }
 
@@ -79,27 +86,34 @@ func TestReviews(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, body, status string
 	}{
-		"who am I": {authentication + "selfsubjectreviews", `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`,
+		"who am I": {authentication + "selfsubjectreviews",
+			`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`,
 			`{"userInfo":{"username":"allowed","uid":"7","groups":["shop"],"extra":{"k":["v"]}}}`},
 		"may I": {authorization + "selfsubjectaccessreviews", reviewOf("SelfSubjectAccessReview", `{`+things+`}`),
 			`{"allowed":true,"reason":"because"}`},
-		"may I read a path": {authorization + "selfsubjectaccessreviews", reviewOf("SelfSubjectAccessReview", `{"nonResourceAttributes":{"verb":"get","path":"/metrics"}}`),
+		"may I read a path": {authorization + "selfsubjectaccessreviews",
+			reviewOf("SelfSubjectAccessReview", `{"nonResourceAttributes":{"verb":"get","path":"/metrics"}}`),
 			`{"allowed":true,"reason":"because"}`},
-		"may another user": {authorization + "subjectaccessreviews", reviewOf("SubjectAccessReview", `{"user":"denied",`+things+`}`),
+		"may another user": {authorization + "subjectaccessreviews",
+			reviewOf("SubjectAccessReview", `{"user":"denied",`+things+`}`),
 			`{"allowed":false,"denied":true}`},
-		"may an unknown user": {authorization + "subjectaccessreviews", reviewOf("SubjectAccessReview", `{"user":"unknown",`+things+`}`),
+		"may an unknown user": {authorization + "subjectaccessreviews",
+			reviewOf("SubjectAccessReview", `{"user":"unknown",`+things+`}`),
 			`{"allowed":false}`},
-		"may another user in the namespace": {authorization + "namespaces/default/localsubjectaccessreviews", reviewOf("LocalSubjectAccessReview", `{"user":"allowed",`+things+`}`),
+		"may another user in the namespace": {authorization + "namespaces/default/localsubjectaccessreviews",
+			reviewOf("LocalSubjectAccessReview", `{"user":"allowed",`+things+`}`),
 			`{"allowed":true,"reason":"because"}`},
 		"rules": {authorization + "selfsubjectrulesreviews", reviewOf("SelfSubjectRulesReview", `{"namespace":"default"}`),
 			`{"resourceRules":[{"verbs":["get"],"apiGroups":["g"],"resources":["r"]}],"nonResourceRules":[],"incomplete":true}`},
 		"a selector that cannot be parsed": {authorization + "selfsubjectaccessreviews",
-			reviewOf("SelfSubjectAccessReview", `{"resourceAttributes":{"verb":"list","resource":"things","labelSelector":{"rawSelector":"a in"}}}`),
+			reviewOf("SelfSubjectAccessReview",
+				`{"resourceAttributes":{"verb":"list","resource":"things","labelSelector":{"rawSelector":"a in"}}}`),
 			`{"allowed":true,"reason":"because","evaluationError":"spec.resourceAttributes.labelSelector ignored due to parse error"}`},
 	} {
 		code, body := send(t, &decider{}, http.MethodPost, test.path, test.body)
 		var got struct{ Status json.RawMessage }
-		if err := json.Unmarshal([]byte(body), &got); err != nil || code != http.StatusCreated || string(got.Status) != test.status {
+		if err := json.Unmarshal([]byte(body), &got); err != nil || code != http.StatusCreated ||
+			string(got.Status) != test.status {
 			t.Errorf("%s: %d %s, want status %s", name, code, body, test.status)
 		}
 	}
@@ -112,11 +126,13 @@ func TestAttributes(t *testing.T) {
 "fieldSelector":{"requirements":[{"key":"metadata.name","operator":"In","values":["one"]},{"key":"x","operator":"Exists"}]},
 "labelSelector":{"requirements":[{"key":"a","operator":"In","values":["b","c"]}]}}}`
 	code, body := send(t, &d, http.MethodPost, authorization+"subjectaccessreviews", reviewOf("SubjectAccessReview", spec))
-	if code != http.StatusCreated || !strings.Contains(body, `"evaluationError":"spec.resourceAttributes.fieldSelector partially ignored due to parse error"`) {
+	if code != http.StatusCreated ||
+		!strings.Contains(body, `"evaluationError":"spec.resourceAttributes.fieldSelector partially ignored due to parse error"`) {
 		t.Errorf("%d %s", code, body)
 	}
 	a := d.last
-	if a.GetUser().GetName() != "jane" || a.GetUser().GetGroups()[0] != "shop" || a.GetVerb() != "list" || a.GetAPIVersion() != "*" ||
+	if a.GetUser().GetName() != "jane" || a.GetUser().GetGroups()[0] != "shop" || a.GetVerb() != "list" ||
+		a.GetAPIVersion() != "*" ||
 		a.GetSubresource() != "status" || a.GetName() != "one" || !a.IsResourceRequest() {
 		t.Errorf("%+v", a)
 	}
@@ -135,21 +151,35 @@ func TestRefusals(t *testing.T) {
 		code               int
 		message            string
 	}{
-		"another method":  {http.MethodGet, authorization + "selfsubjectaccessreviews", "", http.StatusMethodNotAllowed, ""},
-		"nothing":         {http.MethodPost, authorization + "selfsubjectaccessreviews", reviewOf("SelfSubjectAccessReview", `{}`), http.StatusUnprocessableEntity, "exactly one of"},
-		"two":             {http.MethodPost, authorization + "selfsubjectaccessreviews", reviewOf("SelfSubjectAccessReview", `{"resourceAttributes":{},"nonResourceAttributes":{}}`), http.StatusUnprocessableEntity, "in combination"},
-		"no user":         {http.MethodPost, authorization + "subjectaccessreviews", reviewOf("SubjectAccessReview", `{"resourceAttributes":{}}`), http.StatusUnprocessableEntity, "at least one of user or group"},
-		"no namespace":    {http.MethodPost, authorization + "selfsubjectrulesreviews", reviewOf("SelfSubjectRulesReview", `{}`), http.StatusBadRequest, "no namespace on request"},
-		"namespaces":      {http.MethodPost, authorization + "namespaces/a/localsubjectaccessreviews", reviewOf("LocalSubjectAccessReview", `{"user":"u","resourceAttributes":{"namespace":"b"}}`), http.StatusUnprocessableEntity, "must match metadata.namespace"},
-		"local path":      {http.MethodPost, authorization + "namespaces/a/localsubjectaccessreviews", reviewOf("LocalSubjectAccessReview", `{"user":"u","nonResourceAttributes":{}}`), http.StatusUnprocessableEntity, "disallowed on this kind of request"},
-		"another kind":    {http.MethodPost, authorization + "subjectaccessreviews", reviewOf("SelfSubjectReview", `{}`), http.StatusBadRequest, "SelfSubjectReview"},
-		"no JSON":         {http.MethodPost, authorization + "subjectaccessreviews", `{`, http.StatusBadRequest, ""},
-		"too large":       {http.MethodPost, authorization + "subjectaccessreviews", strings.Repeat(" ", maxBody+1), http.StatusRequestEntityTooLarge, "limit is 3145728"},
-		"a name":          {http.MethodPost, authorization + "subjectaccessreviews/x", "{}", http.StatusTeapot, ""},
-		"a wrong scope":   {http.MethodPost, authorization + "namespaces/a/subjectaccessreviews", "{}", http.StatusTeapot, ""},
+		"another method": {http.MethodGet, authorization + "selfsubjectaccessreviews", "", http.StatusMethodNotAllowed, ""},
+		"nothing": {http.MethodPost, authorization + "selfsubjectaccessreviews",
+			reviewOf("SelfSubjectAccessReview", `{}`), http.StatusUnprocessableEntity, "exactly one of"},
+		"two": {http.MethodPost, authorization + "selfsubjectaccessreviews",
+			reviewOf("SelfSubjectAccessReview", `{"resourceAttributes":{},"nonResourceAttributes":{}}`),
+			http.StatusUnprocessableEntity, "in combination"},
+		"no user": {http.MethodPost, authorization + "subjectaccessreviews",
+			reviewOf("SubjectAccessReview", `{"resourceAttributes":{}}`), http.StatusUnprocessableEntity,
+			"at least one of user or group"},
+		"no namespace": {http.MethodPost, authorization + "selfsubjectrulesreviews",
+			reviewOf("SelfSubjectRulesReview", `{}`), http.StatusBadRequest, "no namespace on request"},
+		"namespaces": {http.MethodPost, authorization + "namespaces/a/localsubjectaccessreviews",
+			reviewOf("LocalSubjectAccessReview", `{"user":"u","resourceAttributes":{"namespace":"b"}}`),
+			http.StatusUnprocessableEntity, "must match metadata.namespace"},
+		"local path": {http.MethodPost, authorization + "namespaces/a/localsubjectaccessreviews",
+			reviewOf("LocalSubjectAccessReview", `{"user":"u","nonResourceAttributes":{}}`), http.StatusUnprocessableEntity,
+			"disallowed on this kind of request"},
+		"another kind": {http.MethodPost, authorization + "subjectaccessreviews", reviewOf("SelfSubjectReview", `{}`),
+			http.StatusBadRequest, "SelfSubjectReview"},
+		"no JSON": {http.MethodPost, authorization + "subjectaccessreviews", `{`, http.StatusBadRequest, ""},
+		"too large": {http.MethodPost, authorization + "subjectaccessreviews", strings.Repeat(" ", maxBody+1),
+			http.StatusRequestEntityTooLarge, "limit is 3145728"},
+		"a name": {http.MethodPost, authorization + "subjectaccessreviews/x", "{}", http.StatusTeapot, ""},
+		"a wrong scope": {http.MethodPost, authorization + "namespaces/a/subjectaccessreviews", "{}", http.StatusTeapot,
+			""},
 		"other resources": {http.MethodPost, "/apis/example.com/v1/things", "{}", http.StatusTeapot, ""},
 	} {
-		if code, body := send(t, &decider{}, test.method, test.path, test.body); code != test.code || !strings.Contains(body, test.message) {
+		if code, body := send(t, &decider{}, test.method, test.path, test.body); code != test.code ||
+			!strings.Contains(body, test.message) {
 			t.Errorf("%s: %d %s", name, code, body)
 		}
 	}

@@ -64,9 +64,11 @@ func TestCertificatesAreRenewedWhenDue(t *testing.T) {
 		{name: "clock set back", after: -24 * time.Hour, serving: true, admin: true, ca: true},
 		{name: "another name", change: func(c *Config) { c.SANs = []string{"crds.example.com"} }, serving: true},
 		{name: "another address", change: func(c *Config) { c.BindAddress = net.IPv4(10, 1, 2, 3) }, serving: true},
-		{name: "certificate lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "admin.crt")) }, admin: true},
+		{name: "certificate lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "admin.crt")) },
+			admin: true},
 		{name: "key lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "admin.key")) }, admin: true},
-		{name: "authority lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "ca.key")) }, serving: true, admin: true, ca: true},
+		{name: "authority lost", damage: func(d *datadir.Dir) error { return os.Remove(d.Path("pki", "ca.key")) },
+			serving: true, admin: true, ca: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +93,8 @@ func TestCertificatesAreRenewedWhenDue(t *testing.T) {
 			roots := x509.NewCertPool()
 			roots.AddCert(certificate(t, id.TrustFile))
 			at := begin.Add(test.after)
-			if _, err := certificate(t, id.CertFile).Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost", CurrentTime: at}); err != nil {
+			if _, err := certificate(t, id.CertFile).Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost",
+				CurrentTime: at}); err != nil {
 				t.Errorf("serving certificate: %v", err)
 			}
 			usage := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}

@@ -129,7 +129,8 @@ func TestExternalEtcd(t *testing.T) {
 	}{
 		{name: "plain", options: Options{Servers: []string{plain}}},
 		{name: "one of two answers", options: Options{Servers: []string{"http://127.0.0.1:1", plain}}},
-		{name: "TLS", options: Options{Servers: []string{secured}, CAFile: id.TrustFile, CertFile: id.Admin.CertFile, KeyFile: id.Admin.KeyFile}},
+		{name: "TLS", options: Options{Servers: []string{secured}, CAFile: id.TrustFile, CertFile: id.Admin.CertFile,
+			KeyFile: id.Admin.KeyFile}},
 		{
 			name:    "authority unknown",
 			options: Options{Servers: []string{secured}, CertFile: id.Admin.CertFile, KeyFile: id.Admin.KeyFile},
@@ -140,7 +141,8 @@ func TestExternalEtcd(t *testing.T) {
 			t.Parallel()
 			etcd, err := Connect(t.Context(), &test.options)
 			if test.want != "" {
-				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "etcd is unreachable at ") {
+				if err == nil || !strings.Contains(err.Error(), test.want) ||
+					!strings.HasPrefix(err.Error(), "etcd is unreachable at ") {
 					t.Errorf("got %v", err)
 				}
 				return

@@ -19,7 +19,8 @@ func TestDeadlineWithoutConnection(t *testing.T) {
 	handler := begin(labels.enforceDeadline(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	req := httptest.NewRequest(http.MethodPost, "/apis/example.com/v1/crontabs", bytes.NewReader([]byte("{}"))).WithContext(ctx)
+	req := httptest.NewRequest(http.MethodPost, "/apis/example.com/v1/crontabs",
+		bytes.NewReader([]byte("{}"))).WithContext(ctx)
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, req)
 	if w.Code != http.StatusGatewayTimeout {

@@ -19,7 +19,8 @@ func TestRefusedBodyThatDrips(t *testing.T) {
 	t.Parallel()
 	labels := &MetricLabels{Serves: func(*request.RequestInfo) bool { return false }}
 	refusing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
-	server := httptest.NewServer(begin(apifilters.WithRequestDeadline(labels.enforceDeadline(refusing), nil, nil, longRunning, Codecs, 200*time.Millisecond)))
+	server := httptest.NewServer(begin(apifilters.WithRequestDeadline(labels.enforceDeadline(refusing), nil, nil,
+		longRunning, Codecs, 200*time.Millisecond)))
 	t.Cleanup(server.Close)
 	for _, path := range []string{"/apis/example.com/v1/things", "/version"} {
 		connection, err := net.Dial("tcp", server.Listener.Addr().String())
@@ -27,7 +28,8 @@ func TestRefusedBodyThatDrips(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer connection.Close()
-		if _, err := fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx", path); err != nil {
+		if _, err := fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx",
+			path); err != nil {
 			t.Fatal(err)
 		}
 		if resp, err := http.ReadResponse(bufio.NewReader(connection), nil); err != nil {

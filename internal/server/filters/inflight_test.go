@@ -55,7 +55,8 @@ func TestCost(t *testing.T) {
 
 // BenchmarkInFlight measures the filter alone.
 func BenchmarkInFlight(b *testing.B) {
-	handler := newInFlight(&Config{MaxInFlight: 400, MaxMutatingInFlight: 200}).limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
+	handler := newInFlight(&Config{MaxInFlight: 400,
+		MaxMutatingInFlight: 200}).limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		req := httptest.NewRequest("GET", "/apis/example.com/v1/namespaces/default/things/one", nil)
@@ -63,7 +64,8 @@ func BenchmarkInFlight(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		ctx := request.WithUser(request.WithRequestInfo(b.Context(), info), &user.DefaultInfo{Name: "jane", Groups: []string{"system:authenticated"}})
+		ctx := request.WithUser(request.WithRequestInfo(b.Context(), info),
+			&user.DefaultInfo{Name: "jane", Groups: []string{"system:authenticated"}})
 		req = req.WithContext(ctx)
 		w := httptest.NewRecorder()
 		for pb.Next() {
