@@ -33,7 +33,7 @@ func newHooks(t *testing.T) *hooks {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		h.note(req.URL.Path, review.Request)
+		h.record(req.URL.Path, review.Request)
 		if req.URL.Path == "/slow" {
 			<-req.Context().Done()
 			return
@@ -46,7 +46,7 @@ func newHooks(t *testing.T) *hooks {
 	return h
 }
 
-func (h *hooks) note(path string, asked *admissionv1.AdmissionRequest) {
+func (h *hooks) record(path string, asked *admissionv1.AdmissionRequest) {
 	text := strings.Join([]string{path[1:], asked.Kind.Version, string(asked.Operation)}, " ")
 	if asked.SubResource != "" {
 		text += " " + asked.SubResource

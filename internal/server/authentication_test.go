@@ -111,8 +111,8 @@ func (s *testServer) signedBy(issuer certs.Issuer, name string) *person {
 // reviewOfToken is the path of TokenReviews.
 const reviewOfToken = "/apis/authentication.k8s.io/v1/tokenreviews"
 
-// aboutTokens responds to TokenReviews as webhooks and host clusters do. It authenticates the token "asked".
-func aboutTokens(_ string, review map[string]any) map[string]any {
+// reviewToken responds to TokenReviews as webhooks and host clusters do. It authenticates the token "asked".
+func reviewToken(_ string, review map[string]any) map[string]any {
 	status := map[string]any{"authenticated": false}
 	if spec := review["spec"].(map[string]any); spec["token"] == "asked" {
 		status = map[string]any{"authenticated": true, "user": map[string]any{"username": "web", "groups": []string{"hook"}}}
@@ -135,7 +135,7 @@ func TestAuthentication(t *testing.T) {
 		t.Fatal(err)
 	}
 	issues, webhook := newIssuer(t), newHost(t)
-	webhook.answer = aboutTokens
+	webhook.answer = reviewToken
 	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestHostClusterAuthenticates(t *testing.T) {
 		read(ofClients), read(ofProxies)))
 	h.answer = func(path string, object map[string]any) map[string]any {
 		if path == reviewOfToken {
-			return aboutTokens(path, object)
+			return reviewToken(path, object)
 		}
 		spec := object["spec"].(map[string]any)
 		resource, _ := spec["resourceAttributes"].(map[string]any)

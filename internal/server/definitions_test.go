@@ -21,22 +21,22 @@ var churned = flag.Int("crds", 24, "number of CRDs")
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// kindOfChurn is a CRD with a CEL rule that limits the size of objects to max. It may serve version v2, have version
+// churnedCRD is a CRD with a CEL rule that limits the size of objects to max. It may serve version v2, have version
 // v3, and have a short name.
-type kindOfChurn struct {
+type churnedCRD struct {
 	group, plural string
 	max           int
 	v2, v3        bool
 	short         string
 }
 
-func (k *kindOfChurn) name() string { return k.plural + "." + k.group }
+func (k *churnedCRD) name() string { return k.plural + "." + k.group }
 
-func (k *kindOfChurn) path(version string) string {
+func (k *churnedCRD) path(version string) string {
 	return "/apis/" + k.group + "/" + version + "/namespaces/default/" + k.plural
 }
 
-func (k *kindOfChurn) definition(resourceVersion string) string {
+func (k *churnedCRD) definition(resourceVersion string) string {
 	version := func(name string, served, storage bool) map[string]any {
 		return map[string]any{"name": name, "served": served, "storage": storage,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{
@@ -69,29 +69,29 @@ func (k *kindOfChurn) definition(resourceVersion string) string {
 	return string(encoded)
 }
 
-func (k *kindOfChurn) object(name string, size int) string {
+func (k *churnedCRD) object(name string, size int) string {
 	return fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"K%s","metadata":{"name":%q},"spec":{"size":%d}}`, k.group, k.plural,
 		name, size)
 }
 
-// asker sends requests to a server.
-type asker struct {
+// apiClient sends requests to a server.
+type apiClient struct {
 	t      testing.TB
 	url    string
 	client *http.Client
 }
 
-// newAsker starts a whole server and returns its asker.
-func newAsker(t testing.TB) asker {
+// newAPIClient starts a whole server and returns its apiClient.
+func newAPIClient(t testing.TB) apiClient {
 	handler, _ := assembled(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		handler.ServeHTTP(w, req.WithContext(asOwnRequest(req.Context())))
 	}))
 	t.Cleanup(s.Close)
-	return asker{t: t, url: s.URL, client: s.Client()}
+	return apiClient{t: t, url: s.URL, client: s.Client()}
 }
 
-func (a asker) ask(method, path, body string) (code int, answer string) {
+func (a apiClient) ask(method, path, body string) (code int, answer string) {
 	req, err := http.NewRequestWithContext(a.t.Context(), method, a.url+path, strings.NewReader(body))
 	if err != nil {
 		a.t.Error(err)
@@ -112,7 +112,7 @@ func (a asker) ask(method, path, body string) (code int, answer string) {
 }
 
 // watch starts a watch. The returned function waits until an object of that name is added and ends the watch.
-func (a asker) watch(path string) func(name string) {
+func (a apiClient) watch(path string) func(name string) {
 	ctx, stop := context.WithCancel(a.t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url+path+"?watch=true&resourceVersion=0", nil)
 	if err != nil {
@@ -136,14 +136,14 @@ func (a asker) watch(path string) func(name string) {
 	}
 }
 
-func (a asker) want(code int, method, path, body string) {
+func (a apiClient) want(code int, method, path, body string) {
 	if got, answer := a.ask(method, path, body); got != code {
 		a.t.Errorf("%s %s: %d, want %d: %.300s", method, path, got, code, answer)
 	}
 }
 
 // waitDeleted waits until a GET of the path returns 404.
-func (a asker) waitDeleted(path string) {
+func (a apiClient) waitDeleted(path string) {
 	for ; ; runtime.Gosched() {
 		if code, _ := a.ask(http.MethodGet, path, ""); code == http.StatusNotFound || a.t.Failed() {
 			return
@@ -155,9 +155,9 @@ func (a asker) waitDeleted(path string) {
 // its CRD has returned.
 func TestCreateThenUse(t *testing.T) {
 	t.Parallel()
-	a := newAsker(t)
+	a := newAPIClient(t)
 	each(*churned, func(n int) {
-		k := &kindOfChurn{group: fmt.Sprintf("g%d.example.com", n%3), plural: fmt.Sprintf("things%d", n), max: n, v2: true}
+		k := &churnedCRD{group: fmt.Sprintf("g%d.example.com", n%3), plural: fmt.Sprintf("things%d", n), max: n, v2: true}
 		a.want(http.StatusCreated, http.MethodPost, definitionsPath, k.definition(""))
 		a.want(http.StatusCreated, http.MethodPost, k.path("v1"), k.object("a", n))
 		a.want(http.StatusOK, http.MethodGet, k.path("v2")+"/a", "")
@@ -170,13 +170,13 @@ func TestCreateThenUse(t *testing.T) {
 // TestChurn creates, uses, changes and deletes CRDs in a random order. Every response must be right, and no goroutines,
 // compiled schemas or memory of deleted CRDs may remain.
 func TestChurn(t *testing.T) {
-	a := newAsker(t)
-	warmUp := &kindOfChurn{group: "warm.example.com", plural: "ups", max: 1, v2: true}
+	a := newAPIClient(t)
+	warmUp := &churnedCRD{group: "warm.example.com", plural: "ups", max: 1, v2: true}
 	a.live(warmUp, 3)
 	a.client.CloseIdleConnections()
 	goroutines, heap := runtime.NumGoroutine(), heapInUse()
 	each(*churned, func(n int) {
-		k := &kindOfChurn{group: fmt.Sprintf("g%d.example.com", n%3), plural: fmt.Sprintf("things%d", n), max: 10, v2: true}
+		k := &churnedCRD{group: fmt.Sprintf("g%d.example.com", n%3), plural: fmt.Sprintf("things%d", n), max: 10, v2: true}
 		const steps = 8
 		a.live(k, steps)
 	})
@@ -196,7 +196,7 @@ func TestChurn(t *testing.T) {
 }
 
 // live creates a CRD, does some random steps with it, and deletes it.
-func (a asker) live(k *kindOfChurn, steps int) {
+func (a apiClient) live(k *churnedCRD, steps int) {
 	a.want(http.StatusCreated, http.MethodPost, definitionsPath, k.definition(""))
 	for step := range steps {
 		name, added := fmt.Sprintf("o%d", step), func(string) {}
@@ -240,7 +240,7 @@ func (a asker) live(k *kindOfChurn, steps int) {
 }
 
 // change updates the CRD to its current fields.
-func (a asker) change(k *kindOfChurn) {
+func (a apiClient) change(k *churnedCRD) {
 	const tries = 20
 	for range tries {
 		var live struct {

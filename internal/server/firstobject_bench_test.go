@@ -11,7 +11,7 @@ import (
 
 // BenchmarkFirstObject creates realistic CRDs one after the other, and an object of each in the next request.
 func BenchmarkFirstObject(b *testing.B) {
-	a := newAsker(b)
+	a := newAPIClient(b)
 	var definition, object []time.Duration
 	for n := 0; b.Loop(); n++ {
 		began := time.Now()
