@@ -15,6 +15,7 @@ func (f *writes) apply(path, body string) reply {
 }
 
 func TestApply(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	const applied = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: a\nspec:\n  size: 1\n"
 	first := f.apply("/a?fieldManager=one", applied).is(201).obj
@@ -90,6 +91,7 @@ func (denyCreate) Authorize(_ context.Context, a authorizer.Attributes) (authori
 }
 
 func TestApplyMustBeAllowedToCreate(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.Authorizer = denyCreate{} })
 	f.apply("/a?fieldManager=one", widget("a", "", `{}`)).fails(403, metav1.StatusReasonForbidden,
 		`widgets.example.com "a" is forbidden: User "somebody" cannot create resource "widgets" in API group "example.com" in the namespace "ns": nobody may`)

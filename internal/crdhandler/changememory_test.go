@@ -14,12 +14,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 // TestChangeMemory sends the same writes to a server that remembers and to one that does not, because it has an admission:
 // their answers must be the same.
 func TestChangeMemory(t *testing.T) {
-	remembering, other := newWriting(t, nil), newWriting(t, admission.NewHandler())
+	remembering, other := newWriting(t, etcdtest.New(t), nil), newWriting(t, etcdtest.New(t), admission.NewHandler())
 	random := rand.New(rand.NewPCG(3, 4))
 	worked, spared := 0, 0
 	for _, scope := range []*requestScope{remembering.served.main, remembering.served.status} {
@@ -79,7 +81,7 @@ func until(t *testing.T, at time.Time) {
 // TestChangeMemoryAndTime: the entry of a manager moves behind those of others when it applies in a later second what seems to
 // change something, here a status that cannot be set like this. It must not be remembered that nothing changes.
 func TestChangeMemoryAndTime(t *testing.T) {
-	w := newWriting(t, nil)
+	w := newWriting(t, etcd, nil)
 	body := strings.Replace(machine("a", 1), `"spec":{`, `"status":{"phase":"Running"},"spec":{`, 1)
 	apply := func(manager string) string {
 		answer := w.send(http.MethodPatch, "a?force=true&fieldManager="+manager, applyPatch, body)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestCreate(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 
 	t.Run("sets what the server decides", func(t *testing.T) {
@@ -95,6 +96,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestCreateGenerateName(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	body := strings.Replace(widget("", `"generateName":"`+strings.Repeat("g", 70)+`"`, `{}`), `"name":"",`, "", 1)
 	obj := f.do(call{method: "POST", body: body}).is(201).obj
@@ -107,6 +109,7 @@ func TestCreateGenerateName(t *testing.T) {
 }
 
 func TestCreateWhileTerminating(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.url = strings.Replace(f.url, "/ns/", "/terminating/", 1)
 	const message = `widgets.example.com "a" is forbidden: create not allowed while custom resource definition is terminating`

@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// newDefinitions starts a server of CustomResourceDefinitions.
-func newDefinitions(t *testing.T) *writes {
+// newDefinitionsOn starts a server of the CustomResourceDefinitions in an etcd.
+func newDefinitionsOn(t *testing.T, e *etcdtest.Etcd) *writes {
 	t.Helper()
-	return newWrites(t, func(f *writes) {
+	return newWritesOn(t, e, func(f *writes) {
 		scopes := newDefinitionScopes(f.config)
 		f.scope = scopes.main
 		f.subresources = map[string]*requestScope{"status": scopes.status}
@@ -36,7 +37,8 @@ func gadgetDefinition(t *testing.T) string {
 }
 
 func TestWriteDefinitions(t *testing.T) {
-	f := newDefinitions(t)
+	t.Parallel()
+	f := newDefinitionsOn(t, etcd)
 	const path = "/gadgets.example.com"
 	definition := gadgetDefinition(t)
 	created := f.do(call{method: "POST", body: definition}).is(201).obj

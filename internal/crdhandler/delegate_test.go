@@ -84,15 +84,15 @@ func definitionOf(group, plural, version, from string) string {
 // TestDelegate chains two servers of custom resources in one process, and something else behind them: each serves what it has
 // CRDs for, and hands on everything else, untouched.
 func TestDelegate(t *testing.T) {
-	etcd := etcdtest.New(t)
+	t.Parallel()
 	last := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, _ := request.RequestInfoFrom(req.Context())
 		body, _ := io.ReadAll(req.Body)
 		w.WriteHeader(http.StatusTeapot)
 		fmt.Fprintf(w, "%s %s %s", info.Verb, req.URL, body)
 	})
-	back := newLink(t, etcd.Client, "/back", last)
-	front := newLink(t, etcd.Client, "/front", back)
+	back := newLink(t, etcd.Client, etcd.Prefix(t)+"/back", last)
+	front := newLink(t, etcd.Client, etcd.Prefix(t)+"/front", back)
 	ask := func(handler http.Handler, method, path, body string) (int, string) {
 		req := httptest.NewRequest(method, path, strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")

@@ -15,6 +15,7 @@ import (
 )
 
 func TestCollectorFinalizers(t *testing.T) {
+	t.Parallel()
 	const orphan, foreground = metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents
 	yes, no := true, false
 	policy := func(p metav1.DeletionPropagation) metav1.DeleteOptions {
@@ -52,6 +53,7 @@ func TestCollectorFinalizers(t *testing.T) {
 }
 
 func TestMarkDeleting(t *testing.T) {
+	t.Parallel()
 	now := metav1.NewTime(time.Unix(1000, 0))
 	past, future := metav1.NewTime(time.Unix(500, 0)), metav1.NewTime(time.Unix(2000, 0))
 	tests := []struct {
@@ -85,6 +87,7 @@ func (f *writes) del(path, body string) reply {
 }
 
 func TestDelete(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 
 	t.Run("at once", func(t *testing.T) {
@@ -160,6 +163,7 @@ func TestDelete(t *testing.T) {
 }
 
 func TestDeleteWithoutCollector(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.GarbageCollection = false })
 	f.created("a", "")
 	f.del("/a?propagationPolicy=Foreground", "").is(200)
@@ -168,6 +172,7 @@ func TestDeleteWithoutCollector(t *testing.T) {
 
 // TestDeleteFinalize has a step of its own before the generic deletion, as CustomResourceDefinitions do.
 func TestDeleteFinalize(t *testing.T) {
+	t.Parallel()
 	var settled []string
 	f := newWrites(t, func(f *writes) {
 		f.scope.finalize = func(obj runtime.Object) bool {
@@ -201,6 +206,7 @@ func TestDeleteFinalize(t *testing.T) {
 }
 
 func TestDeleteInstance(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.created("a", "")
 	f.created("b", `"finalizers":["example.com/f"]`)
@@ -218,6 +224,7 @@ func TestDeleteInstance(t *testing.T) {
 
 // TestDeleteOnce lets many clients delete one object: it is gone for one of them, and all are answered.
 func TestDeleteOnce(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.created("a", "")
 	var wait sync.WaitGroup

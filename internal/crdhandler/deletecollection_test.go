@@ -26,6 +26,7 @@ func (r reply) names() []string {
 }
 
 func TestDeleteCollection(t *testing.T) {
+	t.Parallel()
 	for _, workers := range []int{0, 4} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) { testDeleteCollection(t, workers) })
 	}
@@ -72,6 +73,7 @@ func testDeleteCollection(t *testing.T, workers int) {
 }
 
 func TestDeleteCollectionRefuses(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.created("a", "")
 	f.del("?fieldSelector=spec.x%3D1", "").fails(400, metav1.StatusReasonBadRequest, "field label not supported: spec.x")
@@ -83,6 +85,7 @@ func TestDeleteCollectionRefuses(t *testing.T) {
 
 // TestDeleteCollectionPanics: what panics in a worker costs the request.
 func TestDeleteCollectionPanics(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.Admission = panickingAdmission{} })
 	f.created("a", "")
 	f.del("", "").fails(500, metav1.StatusReasonInternalError, "Internal error occurred: panic: deleting")

@@ -12,9 +12,10 @@ import (
 const ignoreReadErrors = `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`
 
 func TestDeleteCorrupt(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.created("readable", "")
-	if _, err := f.client.Put(t.Context(), "/registry/example.com/widgets/ns/corrupt", `{"spec":`); err != nil {
+	if _, err := etcd.Client.Put(t.Context(), f.keys+"corrupt", `{"spec":`); err != nil {
 		t.Fatal(err)
 	}
 	if code := f.del("/corrupt", "").code; code != 500 {
@@ -51,6 +52,7 @@ func (denyUnsafe) Authorize(_ context.Context, a authorizer.Attributes) (authori
 }
 
 func TestDeleteCorruptMustBeAllowed(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.Authorizer = denyUnsafe{} })
 	f.del("/a", ignoreReadErrors).fails(403, metav1.StatusReasonForbidden,
 		`widgets.example.com "a" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: not you`)

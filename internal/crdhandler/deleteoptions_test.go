@@ -12,6 +12,7 @@ import (
 )
 
 func TestDeleteOptionsInProtobuf(t *testing.T) {
+	t.Parallel()
 	uid := types.UID("u")
 	info, ok := runtime.SerializerInfoForMediaType(apihelpers.GetMetaInternalVersionCodecs().SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 	if !ok {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestYAMLMessages(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, text string
 		want       []string
@@ -36,6 +37,7 @@ func TestYAMLMessages(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	found := []error{errors.New(`unknown field "spec.x"`)}
 	if err := fieldValidationOf("").judge(t.Context(), found); err != nil {
 		t.Errorf("the default is to warn, got %v", err)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestGet(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
 	want := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"ns",`+
@@ -28,6 +29,7 @@ func TestGet(t *testing.T) {
 }
 
 func TestGetFormats(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	r.put("ns/a", "red")
 	for name, tc := range map[string]struct {
@@ -55,6 +57,7 @@ func TestGetFormats(t *testing.T) {
 }
 
 func TestGetFailures(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
 	r.putRaw("ns/corrupt", "{")
@@ -69,8 +72,8 @@ func TestGetFailures(t *testing.T) {
 			"the export parameter, deprecated since v1.14, is no longer supported"},
 		"bad version": {"/namespaces/ns/gadgets/a?resourceVersion=x", "", 500, metav1.StatusReasonUnknown,
 			`resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax`},
-		"future": {fmt.Sprint("/namespaces/ns/gadgets/a?resourceVersion=", revision+1000), "", 504, metav1.StatusReasonTimeout,
-			fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+1000)},
+		"future": {fmt.Sprint("/namespaces/ns/gadgets/a?resourceVersion=", revision+future), "", 504, metav1.StatusReasonTimeout,
+			fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+future)},
 		"other format": {"/namespaces/ns/gadgets/a", "text/html", 406, metav1.StatusReasonNotAcceptable,
 			"only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"},
 		"bad table": {"/namespaces/ns/gadgets/a?includeObject=All", "application/json;as=Table;v=v1;g=meta.k8s.io", 400, metav1.StatusReasonBadRequest, "Unable to convert to Table as requested: includeObject: Invalid value"},
@@ -89,6 +92,7 @@ func TestGetFailures(t *testing.T) {
 }
 
 func TestGetAsProtobufIsNotAcceptable(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	r.put("ns/a", "red")
 	got := r.get("/namespaces/ns/gadgets/a", "Accept", "application/vnd.kubernetes.protobuf")
@@ -98,6 +102,7 @@ func TestGetAsProtobufIsNotAcceptable(t *testing.T) {
 }
 
 func TestRespondDryRun(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	req := r.request(t.Context(), "/namespaces/ns/gadgets/a")
 	mediaType, err := r.scope.negotiate(req)

@@ -8,11 +8,13 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
@@ -48,7 +50,8 @@ func (r *reading) samePages(t *testing.T, path string) {
 }
 
 func TestCompressedListsEqualPlainOnes(t *testing.T) {
-	r := newReading(t)
+	t.Parallel()
+	r := newReadingOn(t, etcdtest.New(t)) // lists have equal revisions only if no other test writes
 	for n := range 120 {
 		r.put(fmt.Sprintf("%s/g%03d", []string{"a", "b"}[n/60], n), longColor(n%2))
 	}
@@ -100,30 +103,25 @@ func (d dyed) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dy
 
 // TestCompressedListsDuringWrites compares lists with exact lists of their revision.
 func TestCompressedListsDuringWrites(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	for n := range 100 {
 		r.put(fmt.Sprintf("ns/g%03d", n), longColor(n))
 	}
-	done := make(chan struct{})
-	written := make(chan struct{})
-	go func() { // ends when the lists are done
-		defer close(written)
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			default:
+	for round := range 30 {
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			for n := round * 10; n < (round+1)*10; n++ {
+				key := fmt.Sprintf("ns/g%03d", n*37%110)
+				if n%5 == 4 {
+					r.remove(key)
+				} else {
+					r.put(key, longColor(n%9))
+				}
 			}
-			key := fmt.Sprintf("ns/g%03d", n*37%110)
-			if n%5 == 4 {
-				r.remove(key)
-			} else {
-				r.put(key, longColor(n%9))
-			}
-		}
-	}()
-	for range 30 {
+		})
 		got := r.get("/gadgets", "Accept-Encoding", "gzip").unzipped(t)
+		writer.Wait()
 		list := &unstructured.UnstructuredList{}
 		if err := json.Unmarshal(got, list); err != nil {
 			t.Fatal(err)
@@ -133,12 +131,11 @@ func TestCompressedListsDuringWrites(t *testing.T) {
 			t.Errorf("%d bytes, want %d", len(got), len(same.body))
 		}
 	}
-	close(done)
-	<-written
 }
 
 func TestCompressedListOfDefinitions(t *testing.T) {
-	f := newDefinitions(t)
+	t.Parallel()
+	f := newDefinitionsOn(t, etcdtest.New(t)) // as above
 	for n := range 4 {
 		definition := strings.NewReplacer("gadget", fmt.Sprint("gadget", n), "Gadget", fmt.Sprint("Gadget", n)).Replace(gadgetDefinition(t))
 		crd := map[string]any{}

@@ -14,9 +14,12 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 func TestList(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	empty := r.get("/gadgets")
 	if list, _ := empty.list(t); list.GetResourceVersion() == "" || !strings.Contains(string(empty.body), `"items":[]`) {
@@ -65,6 +68,7 @@ func TestList(t *testing.T) {
 }
 
 func TestListInPages(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	for n := range 7 {
 		r.put(fmt.Sprint("ns/g", n), []string{"red", "blue"}[n%2])
@@ -113,7 +117,8 @@ func TestListInPages(t *testing.T) {
 }
 
 func TestListAfterCompaction(t *testing.T) {
-	r := newReading(t)
+	t.Parallel()
+	r := newReadingOn(t, etcdtest.New(t))
 	first := r.put("ns/a", "red")
 	r.put("ns/b", "red")
 	r.compact(r.put("ns/c", "red"))
@@ -134,6 +139,7 @@ func TestListAfterCompaction(t *testing.T) {
 }
 
 func TestListFailures(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
 	for query, want := range map[string]struct {
@@ -150,7 +156,7 @@ func TestListFailures(t *testing.T) {
 		"fieldSelector=spec.size%3D1":                         {400, "field label not supported: spec.size"},
 		"fieldSelector=metadata.name":                         {400, "invalid selector: 'metadata.name'; can't understand 'metadata.name'"},
 		"limit=x":                                             {400, `strconv.ParseInt: parsing "x": invalid syntax`},
-		fmt.Sprint("resourceVersion=", revision+1000):         {504, fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+1000)},
+		fmt.Sprint("resourceVersion=", revision+future):       {504, fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+future)},
 		fmt.Sprintf("resourceVersion=%d&limit=1", 1<<40):      {504, fmt.Sprintf("Timeout: Too large resource version: %d, current: ", 1<<40)},
 		"watch=true&sendInitialEvents=true":                   {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan`},
 		"watch=true&resourceVersion=x":                        {500, `resourceVersion: Invalid value: "x"`},
@@ -169,6 +175,7 @@ func TestListFailures(t *testing.T) {
 }
 
 func TestListOfCorruptObjects(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	r.put("ns/a", "red")
 	r.putRaw("ns/b", "{")
@@ -181,6 +188,7 @@ func TestListOfCorruptObjects(t *testing.T) {
 }
 
 func TestListFormats(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	r.put("ns/a", "red")
 	r.put("ns/b", "blue")
@@ -204,7 +212,8 @@ func TestListFormats(t *testing.T) {
 }
 
 func TestLongListIsCompressed(t *testing.T) {
-	r := newReading(t)
+	t.Parallel()
+	r := newReadingOn(t, etcdtest.New(t)) // lists have equal revisions only if no other test writes
 	for n := range 20 {
 		r.put(fmt.Sprintf("ns/g%02d", n), strings.Repeat("red", 4000))
 	}
@@ -235,6 +244,7 @@ func (s *givingUp) Matches(labels.Labels) bool {
 
 // TestMatchingStops checks that objects are not matched any more when the client has gone.
 func TestMatchingStops(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	for n := range 128 {
 		r.put(fmt.Sprintf("ns/g%03d", n), "red")

@@ -12,7 +12,7 @@ import (
 // BenchmarkMemory tells what an object takes in memory besides its bytes, after it was created here and after it was loaded.
 func BenchmarkMemory(b *testing.B) {
 	const objects = 10_000
-	store := newStore(b, dynamicstorage.Options{Client: etcdOf(b), Header: widgetHeader})
+	store := newStore(b, dynamicstorage.Options{Header: widgetHeader})
 	w := &writing{TB: b, served: infoOf(b, &Config{Store: store, MaxRequestBodyBytes: 3 << 20}, machineCRD).versions["v1"]}
 	list := func() { w.send(http.MethodGet, "", "", "").is(w, http.StatusOK) }
 	list()

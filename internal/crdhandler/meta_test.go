@@ -14,6 +14,7 @@ import (
 )
 
 func TestMatchNamespace(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, request, own, want, wantErr string }{
 		{name: "same", request: "a", own: "a", want: "a"},
 		{name: "defaulted", request: "a", want: "a"},
@@ -36,6 +37,7 @@ func TestMatchNamespace(t *testing.T) {
 }
 
 func TestMatchName(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, own, ownNamespace, want string }{
 		{name: "same", own: "x", ownNamespace: "ns"},
 		{name: "none", ownNamespace: "ns", want: "the name of the object (x based on URL) was undeterminable: name must be provided"},
@@ -58,6 +60,7 @@ func TestMatchName(t *testing.T) {
 }
 
 func TestUniqueOwners(t *testing.T) {
+	t.Parallel()
 	owner := func(uid, name string) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
 	}
@@ -73,6 +76,7 @@ func TestUniqueOwners(t *testing.T) {
 }
 
 func TestKeepSystemFields(t *testing.T) {
+	t.Parallel()
 	earlier, later := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(2000, 0))
 	old := &metav1.ObjectMeta{UID: "old", CreationTimestamp: earlier, DeletionTimestamp: &earlier, DeletionGracePeriodSeconds: new(int64)}
 	obj := &metav1.ObjectMeta{CreationTimestamp: later, DeletionTimestamp: &later}
@@ -88,6 +92,7 @@ func TestKeepSystemFields(t *testing.T) {
 }
 
 func TestFinalized(t *testing.T) {
+	t.Parallel()
 	now := metav1.Now()
 	grace := int64(30)
 	tests := []struct {
@@ -112,6 +117,7 @@ func TestFinalized(t *testing.T) {
 }
 
 func TestManagerName(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, manager, userAgent, want string }{
 		{name: "given", manager: "me", userAgent: "kubectl/v1", want: "me"},
 		{name: "from the user agent", userAgent: "kubectl/v1.37 (linux/amd64)", want: "kubectl"},

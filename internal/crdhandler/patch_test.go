@@ -9,6 +9,7 @@ import (
 )
 
 func TestPatch(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	first := f.created("a", `"labels":{"x":"y"}`)
 	const jsonPatch, mergePatch = "application/json-patch+json", "application/merge-patch+json"

@@ -34,20 +34,31 @@ import (
 
 // reading is an endpoint for gadgets.example.com, namespaced, with spec.color selectable, in front of a real etcd.
 type reading struct {
-	t       testing.TB
-	client  *clientv3.Client
+	t      testing.TB
+	client *clientv3.Client
+	// keys is the prefix of the keys of gadgets.
+	keys    string
 	scope   *requestScope
 	replace context.CancelFunc
 	url     string
 }
 
+// future is a distance in revisions that no test covers.
+const future = 1 << 30
+
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 
 func newReading(t testing.TB) *reading {
 	t.Helper()
+	return newReadingOn(t, etcd)
+}
+
+// newReadingOn is newReading with a given etcd, for a test that compacts it.
+func newReadingOn(t testing.TB, e *etcdtest.Etcd) *reading {
+	t.Helper()
 	replaced, replace := context.WithCancel(t.Context())
-	r := &reading{t: t, client: etcdtest.New(t).Client, replace: replace}
-	store := newStore(t, dynamicstorage.Options{Client: r.client, Header: widgetHeader})
+	r := &reading{t: t, client: e.Client, keys: e.Prefix(t) + "/example.com/gadgets/", replace: replace}
+	store := newStore(t, dynamicstorage.Options{Client: e.Client, Prefix: e.Prefix(t), Header: widgetHeader})
 	r.scope = testScope(store, replaced)
 
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}
@@ -123,7 +134,7 @@ func (r *reading) put(key, color string) int64 {
 
 func (r *reading) putRaw(key, value string) int64 {
 	r.t.Helper()
-	response, err := r.client.Put(r.t.Context(), "/registry/example.com/gadgets/"+key, value)
+	response, err := r.client.Put(r.t.Context(), r.keys+key, value)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -132,7 +143,7 @@ func (r *reading) putRaw(key, value string) int64 {
 
 func (r *reading) remove(key string) int64 {
 	r.t.Helper()
-	response, err := r.client.Delete(r.t.Context(), "/registry/example.com/gadgets/"+key)
+	response, err := r.client.Delete(r.t.Context(), r.keys+key)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -90,6 +90,7 @@ func gadgetJSON(name, metadata, spec string) string {
 const mergePatchType = "application/merge-patch+json"
 
 func TestScale(t *testing.T) {
+	t.Parallel()
 	f := newGadgets(t, nil)
 	obj := f.do(call{method: "POST", body: gadgetJSON("a", "", `{"replicas":1,"size":7}`)}).is(201).obj
 	f.do(call{method: "PATCH", path: "/a/status", contentType: mergePatchType, body: `{"status":{"replicas":4,"selector":"a=b"}}`}).is(200)
@@ -171,6 +172,7 @@ func TestScale(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	f := newGadgets(t, nil)
 	f.do(call{method: "POST", body: gadgetJSON("a", "", `{"replicas":1}`)}).is(201)
 	obj := f.do(call{method: "PATCH", path: "/a/status", contentType: mergePatchType, body: `{"metadata":{"labels":{"x":"y"}},"spec":{"replicas":9},"status":{"replicas":4}}`}).is(200).obj
@@ -186,6 +188,7 @@ func TestStatus(t *testing.T) {
 
 // TestAdmission records what admission is asked, and lets it change and refuse objects.
 func TestAdmission(t *testing.T) {
+	t.Parallel()
 	plugin := &recordingAdmission{}
 	f := newGadgets(t, func(f *writes) { f.config.Admission = plugin })
 	asked := func(want ...string) {

@@ -85,15 +85,15 @@ func selectedOf(all []unstructured.Unstructured, labelSelector, fieldSelector st
 // TestSelectiveLists compares lists by selector with the whole list filtered by the library's selectors: of objects that were
 // written here and by others, in pages, while labels change, and after the schema was replaced.
 func TestSelectiveLists(t *testing.T) {
-	client := etcdOf(t)
-	config := &Config{Store: newStore(t, dynamicstorage.Options{Client: client, Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
+	t.Parallel()
+	config := &Config{Store: newStore(t, dynamicstorage.Options{Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
 	info := infoOf(t, config, paintedCRD("color"))
 	m := machines{&writing{TB: t, served: info.versions["v1"]}}
 	m.list(nil)
 	const objects = 400
 	elsewhere := func(n, shard int) {
-		name := fmt.Sprintf("/registry/example.com/machines/ns/m%03d", n)
-		if _, err := client.Put(t.Context(), name, painted(n, shard)+"\n"); err != nil {
+		name := fmt.Sprintf("%s/example.com/machines/ns/m%03d", etcd.Prefix(t), n)
+		if _, err := etcd.Client.Put(t.Context(), name, painted(n, shard)+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,28 +106,30 @@ func TestSelectiveLists(t *testing.T) {
 	}
 	check := func(t *testing.T, fieldSelectors ...string) {
 		t.Helper()
+		all, _ := m.list(nil)
 		for _, labelSelector := range []string{"", "shard=3", "shard=", "shard==3,odd", "shard in (1,2,39),odd", "shard in (7)", "!odd,shard=4", "shard notin (1,2)", "odd!=yes",
 			"odd", "none", "!none", "shard>37", "shard<2", "shard=3,shard=4"} {
 			for _, fieldSelector := range append(fieldSelectors, "", "metadata.name!=m003", "metadata.namespace=ns") {
-				all, _ := m.list(nil)
 				want := namesOf(selectedOf(all, labelSelector, fieldSelector))
 				query := url.Values{"labelSelector": {labelSelector}, "fieldSelector": {fieldSelector}}
 				if got, _ := m.list(query); !slices.Equal(namesOf(got), want) {
 					t.Errorf("%q %q:\ngot  %v\nwant %v", labelSelector, fieldSelector, namesOf(got), want)
 				}
-				query.Set("limit", "9")
+				limit := max(9, len(want)/3)
+				query.Set("limit", fmt.Sprint(limit))
 				var got []string
 				for page := 0; ; page++ {
 					items, next := m.list(query)
 					if got = append(got, namesOf(items)...); next == "" {
 						break
 					}
-					if len(items) != 9 {
+					if len(items) != limit {
 						t.Fatalf("%q %q: a page of %d", labelSelector, fieldSelector, len(items))
 					}
 					query.Set("continue", next)
 					if page == 1 { // later pages show the state before
-						elsewhere(page*7%objects, 3)
+						elsewhere(7, 3)
+						all, _ = m.list(nil)
 					}
 				}
 				if !slices.Equal(got, want) {
@@ -154,6 +156,7 @@ func TestSelectiveLists(t *testing.T) {
 
 // TestSelectiveInitialEvents checks the initial events of watches that an index finds.
 func TestSelectiveInitialEvents(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	var want []string
 	for n := range 400 {
@@ -178,7 +181,8 @@ func TestSelectiveInitialEvents(t *testing.T) {
 
 // TestSelectiveDeleteCollection deletes objects that an index finds.
 func TestSelectiveDeleteCollection(t *testing.T) {
-	config := &Config{Store: newStore(t, dynamicstorage.Options{Client: etcdOf(t), Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
+	t.Parallel()
+	config := &Config{Store: newStore(t, dynamicstorage.Options{Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
 	m := machines{&writing{TB: t, served: infoOf(t, config, paintedCRD("color")).versions["v1"]}}
 	for n := range 300 {
 		m.send(http.MethodPost, "", "application/json", painted(n, n%40)).is(t, http.StatusCreated)

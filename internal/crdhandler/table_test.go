@@ -14,6 +14,7 @@ import (
 
 // TestTableOfManyObjects compares a Table made chunk by chunk (of 200 objects) with one made of the whole list.
 func TestTableOfManyObjects(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	tableKind := metav1.SchemeGroupVersion.WithKind("Table")
 	rows := 0

@@ -33,18 +33,18 @@ func deadCRD(t *testing.T) string {
 
 // TestDeadWebhook: what does not depend on the version goes on without the webhook.
 func TestDeadWebhook(t *testing.T) {
+	t.Parallel()
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(), webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, nil, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := etcdOf(t)
-	config := &Config{Store: newStore(t, dynamicstorage.Options{Client: client, Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20, Converters: converters}
+	config := &Config{Store: newStore(t, dynamicstorage.Options{Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20, Converters: converters}
 	info := infoOf(t, config, deadCRD(t))
 	put := func(name, version, metadata string) {
 		t.Helper()
 		value := fmt.Sprintf(`{"apiVersion":"example.com/%s","kind":"Machine","metadata":{"name":"%s","namespace":"ns","uid":"uid-%s","labels":{"in":"%s"}%s},"spec":{}}`+"\n",
 			version, name, name, version, metadata)
-		if _, err := client.Put(t.Context(), "/registry/example.com/machines/ns/"+name, value); err != nil {
+		if _, err := etcd.Client.Put(t.Context(), etcd.Prefix(t)+"/example.com/machines/ns/"+name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestDeadWebhook(t *testing.T) {
 			}
 		})
 	}
-	stored, err := client.Get(t.Context(), "/registry/example.com/machines/ns/held-v2")
+	stored, err := etcd.Client.Get(t.Context(), etcd.Prefix(t)+"/example.com/machines/ns/held-v2")
 	if err != nil || len(stored.Kvs) != 1 || !strings.Contains(string(stored.Kvs[0].Value), `"apiVersion":"example.com/v2"`) {
 		t.Errorf("an object that cannot be converted is stored as %v: %v", stored.Kvs, err)
 	}

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/embed"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 // put sends a changed copy of an object.
@@ -37,6 +39,7 @@ func setSize(size int) func(*unstructured.Unstructured) {
 const modified = `Operation cannot be fulfilled on widgets.example.com "a": the object has been modified; please apply your changes to the latest version and try again`
 
 func TestUpdate(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	first := f.created("a", `"labels":{"x":"y"}`)
 	second := f.put(first, "", setSize(2)).is(200).obj
@@ -134,6 +137,7 @@ func TestUpdate(t *testing.T) {
 }
 
 func TestUpdateEndsDeletion(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.created("a", `"finalizers":["example.com/f"]`)
 	leaving := f.do(call{method: "DELETE", path: "/a"}).is(200).obj
@@ -157,6 +161,7 @@ func TestUpdateEndsDeletion(t *testing.T) {
 
 // TestUpdateConflict has somebody else change the object between the reading and the writing.
 func TestUpdateConflict(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	obj := f.created("a", "")
 	strategy := f.scope.strategy.(*widgetStrategy)
@@ -181,9 +186,12 @@ func TestUpdateConflict(t *testing.T) {
 	}).fails(409, metav1.StatusReasonConflict, modified)
 }
 
-// TestTooLarge writes objects that fit into etcd only without their managed fields.
+// TestTooLarge checks that managed fields are dropped from an object that does not fit into etcd with them, and that
+// objects that are still too large are refused.
 func TestTooLarge(t *testing.T) {
-	f := newWrites(t, nil)
+	t.Parallel()
+	const maxRequest = 256 << 10
+	f := newWritesOn(t, etcdtest.New(t, func(c *embed.Config) { c.MaxRequestBytes = maxRequest }), nil)
 	var fields []string
 	for n := range 4000 {
 		fields = append(fields, fmt.Sprintf(`"k%029d":1`, n))
@@ -213,6 +221,7 @@ func TestTooLarge(t *testing.T) {
 // TestUpdatesInEffect checks that an update does not hold the queue of its key while it waits to be in effect: what brings it
 // into effect may update the same object, as the reconciliation of CustomResourceDefinitions does.
 func TestUpdatesInEffect(t *testing.T) {
+	t.Parallel()
 	var failed atomic.Pointer[error]
 	f := newWrites(t, func(f *writes) {
 		f.scope.inEffect = func(ctx context.Context, name string) error {

@@ -13,6 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/net/websocket"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 // TestNothingIsLeftBehind checks for goroutines and watchers after clients have left watches of all kinds, and lists that they
@@ -127,7 +129,8 @@ func TestStuckWatch(t *testing.T) {
 
 // TestStuckWatchExpires compacts the events that a client has not read.
 func TestStuckWatchExpires(t *testing.T) {
-	r := newReading(t)
+	t.Parallel()
+	r := newReadingOn(t, etcdtest.New(t))
 	begin := r.put("ns/a", "red")
 	path := fmt.Sprintf("/gadgets?watch=true&resourceVersion=%d", begin)
 	stuck := r.stuckWatch(path)

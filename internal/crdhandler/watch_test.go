@@ -17,9 +17,12 @@ import (
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	begin := r.put("ns/a", "red")
 	w := r.watch(fmt.Sprint("/gadgets?watch=true&resourceVersion=", begin))
@@ -39,6 +42,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestWatchFrame(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
 	got := r.get("/gadgets?watch=true&timeoutSeconds=1")
@@ -50,6 +54,7 @@ func TestWatchFrame(t *testing.T) {
 }
 
 func TestWatchSelectors(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	begin := r.put("ns/a", "red")
 	r.put("ns/b", "blue")
@@ -73,6 +78,7 @@ func TestWatchSelectors(t *testing.T) {
 }
 
 func TestWatchOfOne(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	begin := r.put("ns/a", "red")
 	for _, path := range []string{"/watch/namespaces/ns/gadgets/a?", "/namespaces/ns/gadgets?watch=1&fieldSelector=metadata.name%3Da&"} {
@@ -87,6 +93,7 @@ func TestWatchOfOne(t *testing.T) {
 }
 
 func TestWatchList(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	a := r.put("ns/a", "red")
 	b := r.put("ns/b", "blue")
@@ -120,7 +127,8 @@ func TestWatchList(t *testing.T) {
 }
 
 func TestWatchFailuresAreEvents(t *testing.T) {
-	r := newReading(t)
+	t.Parallel()
+	r := newReadingOn(t, etcdtest.New(t))
 	first := r.put("ns/a", "red")
 	last := r.put("ns/a", "blue")
 	r.compact(last)
@@ -130,8 +138,8 @@ func TestWatchFailuresAreEvents(t *testing.T) {
 		text  string
 	}{
 		"too old": {fmt.Sprint("resourceVersion=", first-1), 410, fmt.Sprintf("too old resource version: %d (", first-1)},
-		"future": {fmt.Sprint("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=", last+1000), 504,
-			fmt.Sprintf("Timeout: Too large resource version: %d", last+1000)},
+		"future": {fmt.Sprint("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=", last+future), 504,
+			fmt.Sprintf("Timeout: Too large resource version: %d", last+future)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := r.watch("/gadgets?watch=true&" + tc.query)
@@ -146,13 +154,14 @@ func TestWatchFailuresAreEvents(t *testing.T) {
 }
 
 func TestWatchEnds(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
 	path := fmt.Sprint("/gadgets?watch=true&resourceVersion=", revision)
 	timed := r.watch(path + "&timeoutSeconds=1")
 	timed.expectEnd()
 
-	future := r.watch(fmt.Sprint("/gadgets?watch=true&timeoutSeconds=1&resourceVersion=", revision+1000))
+	future := r.watch(fmt.Sprint("/gadgets?watch=true&timeoutSeconds=1&resourceVersion=", revision+future))
 	future.expectEnd()
 
 	open := r.watch(path)
@@ -161,6 +170,7 @@ func TestWatchEnds(t *testing.T) {
 }
 
 func TestWatchFormats(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	r.put("ns/a", "red")
 	r.put("ns/b", "red")
@@ -234,6 +244,7 @@ func TestCBOR(t *testing.T) {
 }
 
 func TestWatchListIsCompressed(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	r.put("ns/a", "red")
 	got := r.get("/gadgets?watch=true&timeoutSeconds=1&allowWatchBookmarks=true", "Accept-Encoding", "gzip")
@@ -246,6 +257,7 @@ func TestWatchListIsCompressed(t *testing.T) {
 }
 
 func TestWatchOverWebSocket(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
 	ws, err := websocket.Dial(strings.Replace(r.url, "http", "ws", 1)+"/gadgets?watch=true", "", "http://localhost")

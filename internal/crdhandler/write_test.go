@@ -27,6 +27,7 @@ func (c encodings) encode(ctx context.Context, obj runtime.Object) ([]byte, *dyn
 
 // TestClientThatIsGone holds that a write comes to no further phase when its client has gone.
 func TestClientThatIsGone(t *testing.T) {
+	t.Parallel()
 	strategy := &widgetStrategy{}
 	encoded := 0
 	f := newWrites(t, func(f *writes) {
@@ -71,6 +72,7 @@ func TestClientThatIsGone(t *testing.T) {
 }
 
 func TestFinished(t *testing.T) {
+	t.Parallel()
 	late, cancel := context.WithDeadline(t.Context(), metav1.Now().Add(-1))
 	defer cancel()
 	failure := errors.New("failure")
@@ -87,6 +89,7 @@ func TestFinished(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ body, want string }{
 		{"", "<empty>"},
 		{`{"a":1}`, `{"a":1}`},

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,19 +39,25 @@ type writes struct {
 	scope  *requestScope
 	// subresources are the scopes of status and scale, where a test has them.
 	subresources map[string]*requestScope
-	client       *clientv3.Client
-	url          string
+	// keys is the prefix of the keys of widgets in the namespace ns.
+	keys string
+	url  string
 }
 
-// maxRequest is the most that etcd takes at a time.
-const maxRequest = 256 << 10
-
-// newWrites starts a server of widgets; configure may change it before it serves.
+// newWrites starts a server of widgets in the etcd of the package; configure may change it before it serves.
 func newWrites(t *testing.T, configure func(*writes)) *writes {
 	t.Helper()
-	etcd := etcdtest.New(t, func(c *embed.Config) { c.MaxRequestBytes = maxRequest })
-	f := &writes{T: t, client: etcd.Client, config: &Config{MaxRequestBodyBytes: 3 << 20, GarbageCollection: true}}
-	f.config.Store = newStore(t, dynamicstorage.Options{Client: f.client, Header: widgetHeader})
+	return newWritesOn(t, etcd, configure)
+}
+
+// newWritesOn is newWrites with a given etcd.
+func newWritesOn(t *testing.T, e *etcdtest.Etcd, configure func(*writes)) *writes {
+	t.Helper()
+	f := &writes{
+		T: t, config: &Config{MaxRequestBodyBytes: 3 << 20, GarbageCollection: true},
+		keys: e.Prefix(t) + "/example.com/widgets/ns/",
+	}
+	f.config.Store = newStore(t, dynamicstorage.Options{Client: e.Client, Prefix: e.Prefix(t), Header: widgetHeader})
 	f.scope = widgetScope(f.config)
 	if configure != nil {
 		configure(f)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
@@ -87,9 +86,7 @@ func infoOf(t testing.TB, config *Config, definition string) *crdInfo {
 	return info
 }
 
-func etcdOf(t testing.TB) *clientv3.Client { return etcdtest.New(t).Client }
-
-// writing serves machines without a network. Its etcd is in the process, and in what benchmarks count.
+// writing serves machines without a network. Its etcd is in the process, so benchmarks include its work.
 type writing struct {
 	testing.TB
 	served *servedVersion
@@ -97,9 +94,10 @@ type writing struct {
 	heard recordedWarnings
 }
 
-func newWriting(t testing.TB, admits admission.Interface) *writing {
+// newWriting serves machines that are in an etcd, with an admission plugin unless admits is nil.
+func newWriting(t testing.TB, e *etcdtest.Etcd, admits admission.Interface) *writing {
 	t.Helper()
-	store := newStore(t, dynamicstorage.Options{Client: etcdOf(t)})
+	store := newStore(t, dynamicstorage.Options{Client: e.Client, Prefix: e.Prefix(t)})
 	config := &Config{Store: store, MaxRequestBodyBytes: 3 << 20, Admission: admits}
 	w := &writing{TB: t, served: infoOf(t, config, machineCRD).versions["v1"]}
 	w.send(http.MethodGet, "", "", "").is(w, http.StatusOK) // a list: from now on the objects are in memory
@@ -161,7 +159,7 @@ func BenchmarkWrites(b *testing.B) {
 		asJSON      = "application/json"
 		appliedPath = "applied?fieldManager=applier&force=true"
 	)
-	w := newWriting(b, nil)
+	w := newWriting(b, etcd, nil)
 	for _, name := range []string{"updated", "patched", "status", "applied", "refused"} {
 		w.send(http.MethodPost, "", asJSON, machine(name, 1)).is(w, http.StatusCreated)
 	}
