@@ -18,8 +18,8 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// TestChangeMemory sends the same writes to a server that remembers and to one that does not, because it has an admission:
-// their answers must be the same.
+// TestChangeMemory sends the same writes to a server that remembers and to one that does not, because it has an
+// admission: their answers must be the same.
 func TestChangeMemory(t *testing.T) {
 	remembering, other := newWriting(t, etcdtest.New(t), nil), newWriting(t, etcdtest.New(t), admission.NewHandler())
 	random := rand.New(rand.NewPCG(3, 4))
@@ -44,11 +44,13 @@ func TestChangeMemory(t *testing.T) {
 		for range 3 {
 			earlyInSecond(t)
 			for _, w := range []*writing{remembering, other} {
-				w.send(http.MethodGet, "a", "", "") // waits for what was written: an attempt on an older state may warn in vain
+				// waits for what was written: an attempt on an older state may warn in vain
+				w.send(http.MethodGet, "a", "", "")
 			}
 			before := worked
 			got, want := remembering.send(method, path, contentType, body), other.send(method, path, contentType, body)
-			if got.Code != want.Code || timeless(got) != timeless(want) || !reflect.DeepEqual(remembering.heard, other.heard) {
+			if got.Code != want.Code || timeless(got) != timeless(want) ||
+				!reflect.DeepEqual(remembering.heard, other.heard) {
 				t.Fatalf("write %d: %s %s %s\ngot  %d %v %s\nwant %d %v %s", n, method, path, body,
 					got.Code, remembering.heard, got.Body, want.Code, other.heard, want.Body)
 			}
@@ -63,7 +65,8 @@ func TestChangeMemory(t *testing.T) {
 	t.Logf("%d of 600 writes were spared", spared)
 }
 
-// earlyInSecond waits for a moment when there is some time left in the present second: managed fields are ordered by seconds.
+// earlyInSecond waits for a moment when there is some time left in the present second: managed fields are ordered by
+// seconds.
 func earlyInSecond(t *testing.T) {
 	now := time.Now()
 	if next := now.Truncate(time.Second).Add(time.Second); next.Sub(now) < 300*time.Millisecond {
@@ -78,8 +81,9 @@ func until(t *testing.T, at time.Time) {
 	}
 }
 
-// TestChangeMemoryAndTime: the entry of a manager moves behind those of others when it applies in a later second what seems to
-// change something, here a status that cannot be set like this. It must not be remembered that nothing changes.
+// TestChangeMemoryAndTime: the entry of a manager moves behind those of others when it applies in a later second what
+// seems to change something, here a status that cannot be set like this. It must not be remembered that nothing
+// changes.
 func TestChangeMemoryAndTime(t *testing.T) {
 	w := newWriting(t, etcd, nil)
 	body := strings.Replace(machine("a", 1), `"spec":{`, `"status":{"phase":"Running"},"spec":{`, 1)
@@ -148,9 +152,11 @@ func inventedWrite(c *choices) (method, path, contentType, body string) {
 	}
 	switch c.of(12) {
 	case 0:
-		return http.MethodPatch, name, "application/merge-patch+json", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+c.of(2))
+		return http.MethodPatch, name, "application/merge-patch+json",
+			fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+c.of(2))
 	case 1:
-		return http.MethodPatch, name + "/status", "application/merge-patch+json", fmt.Sprintf(`{"status":{"replicas":%d}}`, c.of(2))
+		return http.MethodPatch, name + "/status", "application/merge-patch+json",
+			fmt.Sprintf(`{"status":{"replicas":%d}}`, c.of(2))
 	case 2:
 		return http.MethodDelete, pick(c, name, "b"), "", ""
 	case 3:
@@ -165,8 +171,8 @@ func inventedWrite(c *choices) (method, path, contentType, body string) {
 
 var times = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"|"uid":"[^"]*"`)
 
-// timeless returns the letters of an answer without what differs from server to server, and in an order of their own: the
-// library lists conflicts in none, and managed fields by their times.
+// timeless returns the letters of an answer without what differs from server to server, and in an order of their own:
+// the library lists conflicts in none, and managed fields by their times.
 func timeless(s sent) string {
 	letters := times.ReplaceAll(s.Body.Bytes(), []byte(`""`))
 	slices.Sort(letters)

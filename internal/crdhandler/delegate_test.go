@@ -51,7 +51,8 @@ func newLink(t *testing.T, client *clientv3.Client, prefix string, next http.Han
 	if err != nil {
 		t.Fatal(err)
 	}
-	lifecycle = controllers.NewLifecycle(controllers.Config{Store: store, Table: table, DeleteInstances: handler.DeleteInstances})
+	lifecycle = controllers.NewLifecycle(controllers.Config{Store: store, Table: table,
+		DeleteInstances: handler.DeleteInstances})
 	etcdtest.Run(t, store.Run)
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	etcdtest.Run(t, func(ctx context.Context) error { lifecycle.Run(ctx); return nil })
@@ -61,7 +62,8 @@ func newLink(t *testing.T, client *clientv3.Client, prefix string, next http.Han
 
 // withRequestInfo does what the server does in front of a handler: it says what a request is about, and who asks.
 func withRequestInfo(next http.Handler) http.Handler {
-	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
+		GrouplessAPIPrefixes: sets.NewString("api")}
 	return filters.WithWarningRecorder(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, err := resolver.NewRequestInfo(req)
 		if err != nil {
@@ -81,8 +83,8 @@ func definitionOf(group, plural, version, from string) string {
 "spec":{"type":"object","default":{},"properties":{"from":{"type":"string","default":"%[4]s"}}}}}}}]}}`, group, plural, version, from)
 }
 
-// TestDelegate chains two servers of custom resources in one process, and something else behind them: each serves what it has
-// CRDs for, and hands on everything else, untouched.
+// TestDelegate chains two servers of custom resources in one process, and something else behind them: each serves what
+// it has CRDs for, and hands on everything else, untouched.
 func TestDelegate(t *testing.T) {
 	t.Parallel()
 	last := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -111,7 +113,8 @@ func TestDelegate(t *testing.T) {
 		{front, definitionOf("versions.example.com", "things", "v1", "front")},
 		{back, definitionOf("versions.example.com", "things", "v2", "back")},
 	} {
-		if code, body := ask(crd.server, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd.definition); code != http.StatusCreated {
+		if code, body := ask(crd.server, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+			crd.definition); code != http.StatusCreated {
 			t.Fatal(code, body)
 		}
 	}
@@ -124,27 +127,35 @@ func TestDelegate(t *testing.T) {
 		code               int
 		has                string
 	}{
-		{"POST", "/apis/front.example.com/v1/namespaces/ns/things", object("front.example.com/v1"), 201, `"from":"front"`},
+		{"POST", "/apis/front.example.com/v1/namespaces/ns/things", object("front.example.com/v1"), 201,
+			`"from":"front"`},
 		{"POST", "/apis/back.example.com/v1/namespaces/ns/things", object("back.example.com/v1"), 201, `"from":"back"`},
-		{"POST", "/apis/both.example.com/v1/namespaces/ns/things", object("both.example.com/v1"), 201, `"from":"front"`},
-		{"POST", "/apis/versions.example.com/v1/namespaces/ns/things", object("versions.example.com/v1"), 201, `"from":"front"`},
-		{"POST", "/apis/versions.example.com/v2/namespaces/ns/things", object("versions.example.com/v2"), 201, `"from":"back"`},
+		{"POST", "/apis/both.example.com/v1/namespaces/ns/things", object("both.example.com/v1"), 201,
+			`"from":"front"`},
+		{"POST", "/apis/versions.example.com/v1/namespaces/ns/things", object("versions.example.com/v1"), 201,
+			`"from":"front"`},
+		{"POST", "/apis/versions.example.com/v2/namespaces/ns/things", object("versions.example.com/v2"), 201,
+			`"from":"back"`},
 		{"GET", "/apis/back.example.com/v1/things", "", 200, `"name":"one"`},
-		{"GET", "/apis/back.example.com/v1/namespaces/ns/things/two", "", 404, `things.back.example.com \"two\" not found`},
+		{"GET", "/apis/back.example.com/v1/namespaces/ns/things/two", "", 404,
+			`things.back.example.com \"two\" not found`},
 		{"GET", "/apis/back.example.com", "", 200, `"kind":"APIGroup"`},
 		{"GET", "/apis/back.example.com/v1", "", 200, `"kind":"Kindthings"`},
 		{"GET", "/apis/versions.example.com/v2", "", 200, `"kind":"Kindthings"`},
 		{"GET", "/apis/none.example.com/v1/things?limit=1", "", 418, "list /apis/none.example.com/v1/things?limit=1"},
-		{"POST", "/apis/none.example.com/v1/things", "anything", 418, "create /apis/none.example.com/v1/things anything"},
+		{"POST", "/apis/none.example.com/v1/things", "anything", 418,
+			"create /apis/none.example.com/v1/things anything"},
 		{"GET", "/apis/none.example.com", "", 418, "get /apis/none.example.com"},
 		{"GET", "/apis/none.example.com/v1", "", 418, "get /apis/none.example.com/v1"},
 		{"GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.front.example.com", "", 200, "front"},
-		{"GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.back.example.com", "", 404, "not found"},
+		{"GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.back.example.com", "", 404,
+			"not found"},
 		{"DELETE", "/apis/back.example.com/v1/namespaces/ns/things/one", "", 200, `"Success"`},
 	}
 	for _, test := range tests {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
-			if code, body := ask(front, test.method, test.path, test.body); code != test.code || !strings.Contains(body, test.has) {
+			if code, body := ask(front, test.method, test.path, test.body); code != test.code ||
+				!strings.Contains(body, test.has) {
 				t.Errorf("got %d, %s\nwant %d, %s", code, body, test.code, test.has)
 			}
 		})

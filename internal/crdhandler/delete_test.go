@@ -29,11 +29,15 @@ func TestCollectorFinalizers(t *testing.T) {
 	}{
 		{name: "nothing said", finalizers: []string{"x"}, want: []string{"x"}},
 		{name: "nothing said, set before", finalizers: []string{orphan, "x"}, want: []string{orphan, "x"}},
-		{name: "nothing said, both set before", finalizers: []string{foreground, "x", orphan}, want: []string{foreground, "x"}},
-		{name: "orphan", finalizers: []string{"x"}, options: policy(metav1.DeletePropagationOrphan), want: []string{"x", orphan}},
+		{name: "nothing said, both set before", finalizers: []string{foreground, "x", orphan},
+			want: []string{foreground, "x"}},
+		{name: "orphan", finalizers: []string{"x"}, options: policy(metav1.DeletePropagationOrphan),
+			want: []string{"x", orphan}},
 		{name: "foreground", options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
-		{name: "foreground instead of orphan", finalizers: []string{orphan}, options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
-		{name: "background", finalizers: []string{orphan, "x", foreground}, options: policy(metav1.DeletePropagationBackground), want: []string{"x"}},
+		{name: "foreground instead of orphan", finalizers: []string{orphan},
+			options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
+		{name: "background", finalizers: []string{orphan, "x", foreground},
+			options: policy(metav1.DeletePropagationBackground), want: []string{"x"}},
 		//lint:ignore SA1019 old clients set it
 		{name: "old orphan", options: metav1.DeleteOptions{OrphanDependents: &yes}, want: []string{orphan}},
 		//lint:ignore SA1019 old clients set it
@@ -64,15 +68,18 @@ func TestMarkDeleting(t *testing.T) {
 	}{
 		{name: "first time", before: metav1.ObjectMeta{Generation: 3}, want: now, wantGeneration: 4},
 		{name: "no generation", want: now},
-		{name: "again", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &past}, want: past, wantGeneration: 3},
-		{name: "due later", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &future}, want: now, wantGeneration: 3},
+		{name: "again", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &past}, want: past,
+			wantGeneration: 3},
+		{name: "due later", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &future}, want: now,
+			wantGeneration: 3},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m := test.before
 			markDeleting(&m, now)
 			if !m.DeletionTimestamp.Equal(&test.want) || m.Generation != test.wantGeneration {
-				t.Errorf("got %v, generation %d, want %v, generation %d", m.DeletionTimestamp, m.Generation, test.want, test.wantGeneration)
+				t.Errorf("got %v, generation %d, want %v, generation %d", m.DeletionTimestamp, m.Generation, test.want,
+					test.wantGeneration)
 			}
 			if m.DeletionGracePeriodSeconds == nil || *m.DeletionGracePeriodSeconds != 0 {
 				t.Errorf("grace period: got %v, want 0", m.DeletionGracePeriodSeconds)
@@ -111,7 +118,8 @@ func TestDelete(t *testing.T) {
 			t.Errorf("after the dry run: got %v", obj)
 		}
 		leaving := f.del("/b", "").is(200).obj
-		if leaving.GetKind() != "Widget" || leaving.GetDeletionTimestamp() == nil || *leaving.GetDeletionGracePeriodSeconds() != 0 ||
+		if leaving.GetKind() != "Widget" || leaving.GetDeletionTimestamp() == nil ||
+			*leaving.GetDeletionGracePeriodSeconds() != 0 ||
 			leaving.GetGeneration() != 2 || leaving.GetResourceVersion() == obj.GetResourceVersion() {
 			t.Errorf("got %v", leaving)
 		}
@@ -123,10 +131,12 @@ func TestDelete(t *testing.T) {
 	})
 	t.Run("propagation", func(t *testing.T) {
 		f.created("c", "")
-		if leaving := f.del("/c?propagationPolicy=Foreground", "").is(200).obj; !slices.Equal(leaving.GetFinalizers(), []string{"foregroundDeletion"}) {
+		if leaving := f.del("/c?propagationPolicy=Foreground", "").is(200).obj; !slices.Equal(leaving.GetFinalizers(),
+			[]string{"foregroundDeletion"}) {
 			t.Errorf("foreground: got %v", leaving)
 		}
-		if leaving := f.del("/c", `{"kind":"DeleteOptions","apiVersion":"example.com/v1","propagationPolicy":"Orphan"}`).is(200).obj; !slices.Equal(leaving.GetFinalizers(), []string{"orphan"}) {
+		if leaving := f.del("/c",
+			`{"kind":"DeleteOptions","apiVersion":"example.com/v1","propagationPolicy":"Orphan"}`).is(200).obj; !slices.Equal(leaving.GetFinalizers(), []string{"orphan"}) {
 			t.Errorf("orphan: got %v", leaving)
 		}
 		f.del("/c", `{"propagationPolicy":"Background"}`).is(200)
@@ -134,7 +144,8 @@ func TestDelete(t *testing.T) {
 	})
 	t.Run("options in YAML", func(t *testing.T) {
 		f.created("yaml", "")
-		f.do(call{method: "DELETE", path: "/yaml", contentType: "application/yaml", body: "preconditions:\n  uid: x\n"}).is(409)
+		f.do(call{method: "DELETE", path: "/yaml", contentType: "application/yaml",
+			body: "preconditions:\n  uid: x\n"}).is(409)
 	})
 
 	d := f.created("d", "")
@@ -148,11 +159,15 @@ func TestDelete(t *testing.T) {
 			`Operation cannot be fulfilled on Widget.example.com "d": the UID in the precondition (x) does not match the UID in record (` + string(d.GetUID()) + `). The object might have been deleted and then recreated`},
 		{"resourceVersion", "/d", `{"preconditions":{"resourceVersion":"1"}}`, 409, metav1.StatusReasonConflict,
 			`Operation cannot be fulfilled on Widget.example.com "d": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (` + d.GetResourceVersion() + `). The object might have been modified`},
-		{"both policies", "/d", `{"orphanDependents":true,"propagationPolicy":"Orphan"}`, 422, metav1.StatusReasonInvalid,
+		{"both policies", "/d", `{"orphanDependents":true,"propagationPolicy":"Orphan"}`, 422,
+			metav1.StatusReasonInvalid,
 			`DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set`},
-		{"dry run", "/d?dryRun=x", "", 422, metav1.StatusReasonInvalid, `DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"`},
-		{"another kind", "/d", `{"kind":"Status","apiVersion":"v1"}`, 400, metav1.StatusReasonBadRequest, "converting (v1.Status) to (v1.DeleteOptions): unknown conversion"},
-		{"malformed", "/d", `{`, 400, metav1.StatusReasonBadRequest, "couldn't get version/kind; json parse error: unexpected end of JSON input"},
+		{"dry run", "/d?dryRun=x", "", 422, metav1.StatusReasonInvalid,
+			`DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"`},
+		{"another kind", "/d", `{"kind":"Status","apiVersion":"v1"}`, 400, metav1.StatusReasonBadRequest,
+			"converting (v1.Status) to (v1.DeleteOptions): unknown conversion"},
+		{"malformed", "/d", `{`, 400, metav1.StatusReasonBadRequest,
+			"couldn't get version/kind; json parse error: unexpected end of JSON input"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -27,7 +27,8 @@ func TestDeleteCorrupt(t *testing.T) {
 	if !strings.HasPrefix(message, "Internal error occurred: StorageError: corrupt object, Code: 7, Key: ") {
 		t.Errorf("got %q", message)
 	}
-	f.do(call{method: "POST", body: widget("corrupt", "", `{}`)}).fails(409, metav1.StatusReasonAlreadyExists, `widgets.example.com "corrupt" already exists`)
+	f.do(call{method: "POST", body: widget("corrupt", "", `{}`)}).fails(409, metav1.StatusReasonAlreadyExists,
+		`widgets.example.com "corrupt" already exists`)
 
 	f.del("/readable", ignoreReadErrors).fails(409, metav1.StatusReasonConflict,
 		`Operation cannot be fulfilled on widgets.example.com "readable": StorageError: invalid object, Code: 4, Key: /registry/example.com/widgets/ns/readable, ResourceVersion: 0, `+

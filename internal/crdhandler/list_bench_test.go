@@ -29,8 +29,10 @@ func gadgetOfSize(n int, color string) string {
 		`"labels":{"app.kubernetes.io/name":"gadget","app.kubernetes.io/part-of":"bench","color":"%s"},"managedFields":[{"apiVersion":"example.com/v1",`+
 		`"fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:maxReplicas":{},"f:parts":{".":{},%s},"f:paused":{},"f:replicas":{}}},"manager":"client",`+
 		`"operation":"Update","time":"2026-01-01T00:00:00Z"}],"name":"g%05d","namespace":"ns","uid":"%08x-%04x-4000-8000-%012x"},"spec":{"color":"%s",`+
-		`"maxReplicas":10000,"parts":[%s],"paused":false,"replicas":%d,"strategy":{"maxSurge":1,"type":"Rolling"}}}`+"\n",
-		n/600%60, n/10%60, color, strings.Join(fields, ","), n, uint32(n)*2654435761, n*40503%65536, n*1000003, color, strings.Join(parts, ","), n%9973)
+		`"maxReplicas":10000,"parts":[%s],"paused":false,"replicas":%d,"strategy":{"maxSurge":1,"type":"Rolling"}}}`+
+		"\n",
+		n/600%60, n/10%60, color, strings.Join(fields, ","), n, uint32(n)*2654435761, n*40503%65536, n*1000003, color,
+		strings.Join(parts, ","), n%9973)
 }
 
 // BenchmarkLists lists 10,000 objects of 2.3 KB: in one response, in part, and in other formats.

@@ -126,7 +126,8 @@ func TestCompressedListsDuringWrites(t *testing.T) {
 		if err := json.Unmarshal(got, list); err != nil {
 			t.Fatal(err)
 		}
-		same := r.get("/gadgets?resourceVersionMatch=Exact&resourceVersion="+list.GetResourceVersion(), "Accept-Encoding", "identity")
+		same := r.get("/gadgets?resourceVersionMatch=Exact&resourceVersion="+list.GetResourceVersion(),
+			"Accept-Encoding", "identity")
 		if !bytes.Equal(same.body, got) {
 			t.Errorf("%d bytes, want %d", len(got), len(same.body))
 		}
@@ -137,7 +138,8 @@ func TestCompressedListOfDefinitions(t *testing.T) {
 	t.Parallel()
 	f := newDefinitionsOn(t, etcdtest.New(t)) // as above
 	for n := range 4 {
-		definition := strings.NewReplacer("gadget", fmt.Sprint("gadget", n), "Gadget", fmt.Sprint("Gadget", n)).Replace(gadgetDefinition(t))
+		definition := strings.NewReplacer("gadget", fmt.Sprint("gadget", n), "Gadget",
+			fmt.Sprint("Gadget", n)).Replace(gadgetDefinition(t))
 		crd := map[string]any{}
 		if err := json.Unmarshal([]byte(definition), &crd); err != nil {
 			t.Fatal(err)
@@ -170,7 +172,8 @@ func TestCompressedListOfDefinitions(t *testing.T) {
 		return answer{code: response.StatusCode, header: response.Header, body: body}
 	}
 	for range 2 {
-		if plain, got := list("identity"), list("gzip").unzipped(t); !bytes.Equal(got, plain.body) || len(got) < 200_000 {
+		if plain, got := list("identity"), list("gzip").unzipped(t); !bytes.Equal(got, plain.body) ||
+			len(got) < 200_000 {
 			t.Errorf("%d bytes, want %d", len(got), len(plain.body))
 		}
 	}

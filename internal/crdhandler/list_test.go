@@ -22,7 +22,8 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)
 	empty := r.get("/gadgets")
-	if list, _ := empty.list(t); list.GetResourceVersion() == "" || !strings.Contains(string(empty.body), `"items":[]`) {
+	if list, _ := empty.list(t); list.GetResourceVersion() == "" ||
+		!strings.Contains(string(empty.body), `"items":[]`) {
 		t.Errorf("empty list: %s", empty.body)
 	}
 	r.put("a/z", "red")
@@ -33,10 +34,11 @@ func TestList(t *testing.T) {
 		path, query string
 		want        string
 	}{
-		"all":                       {"/gadgets", "", "z x y w"},
-		"any state":                 {"/gadgets", "resourceVersion=0&limit=1", "z x y w"},
-		"not older":                 {"/gadgets", fmt.Sprint("resourceVersion=", last), "z x y w"},
-		"exact":                     {"/gadgets", fmt.Sprintf("resourceVersion=%d&resourceVersionMatch=Exact", last-1), "z x y"},
+		"all":       {"/gadgets", "", "z x y w"},
+		"any state": {"/gadgets", "resourceVersion=0&limit=1", "z x y w"},
+		"not older": {"/gadgets", fmt.Sprint("resourceVersion=", last), "z x y w"},
+		"exact": {"/gadgets", fmt.Sprintf("resourceVersion=%d&resourceVersionMatch=Exact", last-1),
+			"z x y"},
 		"namespace":                 {"/namespaces/b/gadgets", "", "x y"},
 		"no such namespace":         {"/namespaces/none/gadgets", "", ""},
 		"label":                     {"/gadgets", "labelSelector=color%3Dred", "z x"},
@@ -55,7 +57,8 @@ func TestList(t *testing.T) {
 			if names != tc.want {
 				t.Errorf("got %s, want %s", names, tc.want)
 			}
-			if list.GetKind() != "GadgetList" || list.GetAPIVersion() != "example.com/v1" || list.GetResourceVersion() == "" {
+			if list.GetKind() != "GadgetList" || list.GetAPIVersion() != "example.com/v1" ||
+				list.GetResourceVersion() == "" {
 				t.Errorf("head of %s", got.body)
 			}
 			for _, item := range list.Items {
@@ -123,11 +126,14 @@ func TestListAfterCompaction(t *testing.T) {
 	r.put("ns/b", "red")
 	r.compact(r.put("ns/c", "red"))
 
-	status := r.get(fmt.Sprintf("/gadgets?resourceVersion=%d&resourceVersionMatch=Exact", first)).status(t, http.StatusGone)
-	if status.Reason != metav1.StatusReasonExpired || status.Message != "The resourceVersion for the provided list is too old." {
+	status := r.get(fmt.Sprintf("/gadgets?resourceVersion=%d&resourceVersionMatch=Exact", first)).status(t,
+		http.StatusGone)
+	if status.Reason != metav1.StatusReasonExpired ||
+		status.Message != "The resourceVersion for the provided list is too old." {
 		t.Errorf("exact revision: %v", status)
 	}
-	token := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"v":"meta.k8s.io/v1","rv":%d,"start":"ns/a\u0000"}`, first))
+	token := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil,
+		`{"v":"meta.k8s.io/v1","rv":%d,"start":"ns/a\u0000"}`, first))
 	status = r.get("/gadgets?limit=1&continue="+token).status(t, http.StatusGone)
 	if status.Reason != metav1.StatusReasonExpired || status.Continue == "" {
 		t.Fatalf("continue token: %v", status)
@@ -146,24 +152,36 @@ func TestListFailures(t *testing.T) {
 		code    int
 		message string
 	}{
-		"resourceVersion=x":                                   {400, `invalid resource version: resourceVersion: Invalid value: "x"`},
-		"resourceVersionMatch=Exact":                          {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided`},
-		"resourceVersion=0&resourceVersionMatch=Exact":        {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"`},
-		"resourceVersion=1&resourceVersionMatch=Other":        {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Other"`},
-		"sendInitialEvents=true":                              {422, `ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list`},
-		"continue=x":                                          {400, "invalid continue token: continue key is not valid"},
-		"labelSelector=a%3Db%3Dc%3D":                          {400, "found '=', expected: "},
-		"fieldSelector=spec.size%3D1":                         {400, "field label not supported: spec.size"},
-		"fieldSelector=metadata.name":                         {400, "invalid selector: 'metadata.name'; can't understand 'metadata.name'"},
-		"limit=x":                                             {400, `strconv.ParseInt: parsing "x": invalid syntax`},
-		fmt.Sprint("resourceVersion=", revision+future):       {504, fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+future)},
-		fmt.Sprintf("resourceVersion=%d&limit=1", 1<<40):      {504, fmt.Sprintf("Timeout: Too large resource version: %d, current: ", 1<<40)},
-		"watch=true&sendInitialEvents=true":                   {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan`},
-		"watch=true&resourceVersion=x":                        {500, `resourceVersion: Invalid value: "x"`},
-		"watch=true&resourceVersion=1&resourceVersionMatch=x": {422, `ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided`},
+		"resourceVersion=x": {400,
+			`invalid resource version: resourceVersion: Invalid value: "x"`},
+		"resourceVersionMatch=Exact": {422,
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided`},
+		"resourceVersion=0&resourceVersionMatch=Exact": {422,
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"`},
+		"resourceVersion=1&resourceVersionMatch=Other": {422,
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Other"`},
+		"sendInitialEvents=true": {422,
+			`ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list`},
+		"continue=x": {400,
+			"invalid continue token: continue key is not valid"},
+		"labelSelector=a%3Db%3Dc%3D":  {400, "found '=', expected: "},
+		"fieldSelector=spec.size%3D1": {400, "field label not supported: spec.size"},
+		"fieldSelector=metadata.name": {400,
+			"invalid selector: 'metadata.name'; can't understand 'metadata.name'"},
+		"limit=x": {400, `strconv.ParseInt: parsing "x": invalid syntax`},
+		fmt.Sprint("resourceVersion=", revision+future): {504,
+			fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+future)},
+		fmt.Sprintf("resourceVersion=%d&limit=1", 1<<40): {504,
+			fmt.Sprintf("Timeout: Too large resource version: %d, current: ", 1<<40)},
+		"watch=true&sendInitialEvents=true": {422,
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan`},
+		"watch=true&resourceVersion=x": {500, `resourceVersion: Invalid value: "x"`},
+		"watch=true&resourceVersion=1&resourceVersionMatch=x": {422,
+			`ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided`},
 	} {
 		t.Run(query, func(t *testing.T) {
-			if status := r.get("/gadgets?"+query).status(t, want.code); !strings.HasPrefix(status.Message, want.message) {
+			if status := r.get("/gadgets?"+query).status(t, want.code); !strings.HasPrefix(status.Message,
+				want.message) {
 				t.Errorf("message %s", status.Message)
 			}
 		})
@@ -182,7 +200,8 @@ func TestListOfCorruptObjects(t *testing.T) {
 	r.putRaw("ns/c", "{")
 	status := r.get("/gadgets").status(t, 500)
 	if status.Reason != metav1.StatusReasonStoreReadError || len(status.Details.Causes) != 2 ||
-		!strings.HasPrefix(status.Message, "failed to read one or more gadgets.example.com from the storage: ") || !strings.HasSuffix(status.Message, "(and 1 more)") {
+		!strings.HasPrefix(status.Message, "failed to read one or more gadgets.example.com from the storage: ") ||
+		!strings.HasSuffix(status.Message, "(and 1 more)") {
 		t.Errorf("status %v", status)
 	}
 }
@@ -194,17 +213,25 @@ func TestListFormats(t *testing.T) {
 	r.put("ns/b", "blue")
 	r.put("ns/c", "blue")
 	for name, tc := range map[string]struct{ query, accept, contentType, has string }{
-		"pretty":           {"&pretty=1", "", "application/json", "{\n  \"apiVersion\": \"example.com/v1\",\n  \"items\": [\n    {\n      \"apiVersion\""},
-		"yaml":             {"", "application/yaml", "application/yaml", "apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n"},
-		"table":            {"", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "application/json", `"remainingItemCount":1},"columnDefinitions":[`},
-		"metadata":         {"", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/json", `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"`},
-		"old metadata":     {"", "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io", "application/json", `"apiVersion":"meta.k8s.io/v1beta1"`},
-		"metadata in yaml": {"", "application/yaml;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/yaml", "kind: PartialObjectMetadataList"},
-		"protobuf":         {"", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/vnd.kubernetes.protobuf", "k8s\x00"},
+		"pretty": {"&pretty=1", "", "application/json",
+			"{\n  \"apiVersion\": \"example.com/v1\",\n  \"items\": [\n    {\n      \"apiVersion\""},
+		"yaml": {"", "application/yaml", "application/yaml",
+			"apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n"},
+		"table": {"", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "application/json",
+			`"remainingItemCount":1},"columnDefinitions":[`},
+		"metadata": {"", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/json",
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"`},
+		"old metadata": {"", "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
+			"application/json", `"apiVersion":"meta.k8s.io/v1beta1"`},
+		"metadata in yaml": {"", "application/yaml;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/yaml",
+			"kind: PartialObjectMetadataList"},
+		"protobuf": {"", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+			"application/vnd.kubernetes.protobuf", "k8s\x00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := r.get("/gadgets?limit=2"+tc.query, "Accept", tc.accept)
-			if got.code != http.StatusOK || got.header.Get("Content-Type") != tc.contentType || !strings.Contains(string(got.body), tc.has) {
+			if got.code != http.StatusOK || got.header.Get("Content-Type") != tc.contentType ||
+				!strings.Contains(string(got.body), tc.has) {
 				t.Errorf("%d, %s: %s", got.code, got.header.Get("Content-Type"), got.body)
 			}
 		})
@@ -222,7 +249,8 @@ func TestLongListIsCompressed(t *testing.T) {
 	if body := got.unzipped(t); !bytes.Equal(body, plain.body) {
 		t.Errorf("%d bytes, want %d", len(body), len(plain.body))
 	}
-	if short := r.get("/gadgets?"+url.Values{"fieldSelector": {"metadata.name=g01"}}.Encode(), "Accept-Encoding", "gzip"); short.header.Get("Content-Encoding") != "" {
+	if short := r.get("/gadgets?"+url.Values{"fieldSelector": {"metadata.name=g01"}}.Encode(), "Accept-Encoding",
+		"gzip"); short.header.Get("Content-Encoding") != "" {
 		t.Errorf("header of a short list: %v", short.header)
 	}
 }
@@ -251,7 +279,8 @@ func TestMatchingStops(t *testing.T) {
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	selector := &givingUp{Selector: labels.Everything(), leave: leave}
-	if _, err := r.scope.readPage(ctx, "ns", &metainternal.ListOptions{LabelSelector: selector}, r.scope.views); !errors.Is(err, context.Canceled) {
+	if _, err := r.scope.readPage(ctx, "ns", &metainternal.ListOptions{LabelSelector: selector},
+		r.scope.views); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if selector.matched >= 64 {

@@ -61,8 +61,10 @@ func newReadingOn(t testing.TB, e *etcdtest.Etcd) *reading {
 	store := newStore(t, dynamicstorage.Options{Client: e.Client, Prefix: e.Prefix(t), Header: widgetHeader})
 	r.scope = testScope(store, replaced)
 
-	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}
-	server := httptest.NewServer(genericfilters.WithRequestInfo(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"),
+		GrouplessAPIPrefixes: sets.NewString("api")}
+	server := httptest.NewServer(genericfilters.WithRequestInfo(http.HandlerFunc(func(w http.ResponseWriter,
+		req *http.Request) {
 		info, _ := request.RequestInfoFrom(req.Context())
 		r.scope.verb(info.Verb, false)(w, req)
 	}), resolver))
@@ -75,7 +77,8 @@ func newReadingOn(t testing.TB, e *etcdtest.Etcd) *reading {
 func testScope(store *dynamicstorage.Store, replaced context.Context) *requestScope {
 	kind := schema.GroupVersionKind{Group: gadgets.Group, Version: gadgets.Version, Kind: "Gadget"}
 	objects := objectInterfaces{
-		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme, convertor: gadgetConvertor{},
+		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme,
+		convertor: gadgetConvertor{},
 	}
 	serializer, standard := newCustomResourceSerializer(nil, objects.convertor)
 	return &requestScope{

@@ -25,8 +25,9 @@ func limited(name string, max int) *apiextensionsv1.CustomResourceDefinition {
 	crd.Name = name + "." + crd.Spec.Group
 	crd.Spec.Names.Plural, crd.Status.AcceptedNames.Plural = name, name
 	properties := map[string]apiextensionsv1.JSONSchemaProps{"size": {
-		Type:         "integer",
-		XValidations: apiextensionsv1.ValidationRules{{Rule: fmt.Sprintf("self <= %d", max), Message: fmt.Sprintf("more than %d", max)}},
+		Type: "integer",
+		XValidations: apiextensionsv1.ValidationRules{{Rule: fmt.Sprintf("self <= %d", max),
+			Message: fmt.Sprintf("more than %d", max)}},
 	}}
 	const fields = 300
 	for n := range fields {

@@ -50,7 +50,8 @@ type machines struct {
 func (m machines) list(query url.Values) (items []unstructured.Unstructured, next string) {
 	m.Helper()
 	list := &unstructured.UnstructuredList{}
-	if err := json.Unmarshal([]byte(m.send(http.MethodGet, "?"+query.Encode(), "", "").is(m, http.StatusOK)), list); err != nil {
+	if err := json.Unmarshal([]byte(m.send(http.MethodGet, "?"+query.Encode(), "", "").is(m, http.StatusOK)),
+		list); err != nil {
 		m.Fatal(err)
 	}
 	return list.Items, list.GetContinue()
@@ -64,7 +65,8 @@ func namesOf(items []unstructured.Unstructured) (names []string) {
 }
 
 // selectedOf returns the objects that selectors select.
-func selectedOf(all []unstructured.Unstructured, labelSelector, fieldSelector string) (selected []unstructured.Unstructured) {
+func selectedOf(all []unstructured.Unstructured, labelSelector,
+	fieldSelector string) (selected []unstructured.Unstructured) {
 	l, f := labels.SelectorFromSet(nil), fields.Everything()
 	if labelSelector != "" {
 		l, _ = labels.Parse(labelSelector)
@@ -74,7 +76,8 @@ func selectedOf(all []unstructured.Unstructured, labelSelector, fieldSelector st
 	}
 	for _, item := range all {
 		spec, _, _ := unstructured.NestedStringMap(item.Object, "spec")
-		set := fields.Set{"metadata.name": item.GetName(), "metadata.namespace": item.GetNamespace(), "spec.color": spec["color"], "spec.size": spec["size"]}
+		set := fields.Set{"metadata.name": item.GetName(), "metadata.namespace": item.GetNamespace(),
+			"spec.color": spec["color"], "spec.size": spec["size"]}
 		if l.Matches(labels.Set(item.GetLabels())) && f.Matches(set) {
 			selected = append(selected, item)
 		}
@@ -82,8 +85,8 @@ func selectedOf(all []unstructured.Unstructured, labelSelector, fieldSelector st
 	return selected
 }
 
-// TestSelectiveLists compares lists by selector with the whole list filtered by the library's selectors: of objects that were
-// written here and by others, in pages, while labels change, and after the schema was replaced.
+// TestSelectiveLists compares lists by selector with the whole list filtered by the library's selectors: of objects
+// that were written here and by others, in pages, while labels change, and after the schema was replaced.
 func TestSelectiveLists(t *testing.T) {
 	t.Parallel()
 	config := &Config{Store: newStore(t, dynamicstorage.Options{Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
@@ -107,7 +110,8 @@ func TestSelectiveLists(t *testing.T) {
 	check := func(t *testing.T, fieldSelectors ...string) {
 		t.Helper()
 		all, _ := m.list(nil)
-		for _, labelSelector := range []string{"", "shard=3", "shard=", "shard==3,odd", "shard in (1,2,39),odd", "shard in (7)", "!odd,shard=4", "shard notin (1,2)", "odd!=yes",
+		for _, labelSelector := range []string{"", "shard=3", "shard=", "shard==3,odd", "shard in (1,2,39),odd",
+			"shard in (7)", "!odd,shard=4", "shard notin (1,2)", "odd!=yes",
 			"odd", "none", "!none", "shard>37", "shard<2", "shard=3,shard=4"} {
 			for _, fieldSelector := range append(fieldSelectors, "", "metadata.name!=m003", "metadata.namespace=ns") {
 				want := namesOf(selectedOf(all, labelSelector, fieldSelector))
@@ -147,7 +151,8 @@ func TestSelectiveLists(t *testing.T) {
 	}
 	check(t, "spec.color=green")
 
-	m.send(http.MethodGet, "?"+url.Values{"fieldSelector": {"spec.size=2"}}.Encode(), "", "").is(t, http.StatusBadRequest)
+	m.send(http.MethodGet, "?"+url.Values{"fieldSelector": {"spec.size=2"}}.Encode(), "", "").is(t,
+		http.StatusBadRequest)
 	next := infoOf(t, config, paintedCRD("color", "size"))
 	info.retire()
 	m.served = next.versions["v1"]
@@ -170,7 +175,8 @@ func TestSelectiveInitialEvents(t *testing.T) {
 		}
 	}
 	r.put("other/g000", "red")
-	for _, query := range []string{"labelSelector=color%3Dred", "labelSelector=color+in+(red,white)", "fieldSelector=spec.color%3Dred"} {
+	for _, query := range []string{"labelSelector=color%3Dred", "labelSelector=color+in+(red,white)",
+		"fieldSelector=spec.color%3Dred"} {
 		for range 2 { // the first one makes the index of a field
 			w := r.watch("/namespaces/ns/gadgets?watch=true&" + query)
 			w.expect(want...)

@@ -17,8 +17,8 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// TestNothingIsLeftBehind checks for goroutines and watchers after clients have left watches of all kinds, and lists that they
-// have half read.
+// TestNothingIsLeftBehind checks for goroutines and watchers after clients have left watches of all kinds, and lists
+// that they have half read.
 func TestNothingIsLeftBehind(t *testing.T) {
 	r := newReading(t)
 	for n := range 20 {
@@ -89,8 +89,8 @@ func largeGadget(name string, size int) string {
 		`"spec":{"color":"red","padding":"%s"}}`, name, strings.Repeat("x", size))
 }
 
-// TestStuckWatch checks that clients that read nothing cost no memory beside the ring and the system's buffers, do not delay
-// others, and get all events when they read again.
+// TestStuckWatch checks that clients that read nothing cost no memory beside the ring and the system's buffers, do not
+// delay others, and get all events when they read again.
 func TestStuckWatch(t *testing.T) {
 	const watches, events, size = 20, 80, 256 << 10 // 20 MB for each; the ring holds 4
 	r := newReading(t)
@@ -121,8 +121,10 @@ func TestStuckWatch(t *testing.T) {
 				Metadata struct{ ResourceVersion string }
 			}
 		}
-		if err := frames.Decode(&frame); err != nil || frame.Type != "MODIFIED" || frame.Object.Metadata.ResourceVersion != revision {
-			t.Fatalf("got %s at %s, %v; want the event at %s", frame.Type, frame.Object.Metadata.ResourceVersion, err, revision)
+		if err := frames.Decode(&frame); err != nil || frame.Type != "MODIFIED" ||
+			frame.Object.Metadata.ResourceVersion != revision {
+			t.Fatalf("got %s at %s, %v; want the event at %s", frame.Type, frame.Object.Metadata.ResourceVersion, err,
+				revision)
 		}
 	}
 }
@@ -174,7 +176,8 @@ func (r *reading) stuckWatch(path string) *chunked {
 	if err := connection.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: %s\r\n\r\n", base.Path, path, base.Host); err != nil {
+	if _, err := fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: %s\r\n\r\n", base.Path, path,
+		base.Host); err != nil {
 		r.t.Fatal(err)
 	}
 	return &chunked{connection: connection}

@@ -81,13 +81,15 @@ func TestWatchOfOne(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)
 	begin := r.put("ns/a", "red")
-	for _, path := range []string{"/watch/namespaces/ns/gadgets/a?", "/namespaces/ns/gadgets?watch=1&fieldSelector=metadata.name%3Da&"} {
+	for _, path := range []string{"/watch/namespaces/ns/gadgets/a?",
+		"/namespaces/ns/gadgets?watch=1&fieldSelector=metadata.name%3Da&"} {
 		w := r.watch(fmt.Sprint(path, "resourceVersion=", begin))
 		r.put("ns/ab", "red")
 		begin = r.put("ns/a", "blue")
 		w.expect(fmt.Sprint("MODIFIED a blue ", begin))
 	}
-	if status := r.get("/watch/namespaces/ns/gadgets/a?fieldSelector=metadata.name%3Db").status(t, 400); status.Message != "fieldSelector metadata.name doesn't match requested name" {
+	if status := r.get("/watch/namespaces/ns/gadgets/a?fieldSelector=metadata.name%3Db").status(t,
+		400); status.Message != "fieldSelector metadata.name doesn't match requested name" {
 		t.Errorf("conflicting names: %s", status.Message)
 	}
 }
@@ -101,9 +103,11 @@ func TestWatchList(t *testing.T) {
 		query string
 		want  []string
 	}{
-		"legacy":                {"", []string{fmt.Sprint("ADDED a red ", a), fmt.Sprint("ADDED b blue ", b)}},
-		"with bookmarks":        {"&resourceVersion=0&allowWatchBookmarks=true", []string{fmt.Sprint("ADDED a red ", a), fmt.Sprint("ADDED b blue ", b), "BOOKMARK"}},
-		"selected":              {"&allowWatchBookmarks=true&labelSelector=color%3Dblue", []string{fmt.Sprint("ADDED b blue ", b), "BOOKMARK"}},
+		"legacy": {"", []string{fmt.Sprint("ADDED a red ", a), fmt.Sprint("ADDED b blue ", b)}},
+		"with bookmarks": {"&resourceVersion=0&allowWatchBookmarks=true",
+			[]string{fmt.Sprint("ADDED a red ", a), fmt.Sprint("ADDED b blue ", b), "BOOKMARK"}},
+		"selected": {"&allowWatchBookmarks=true&labelSelector=color%3Dblue",
+			[]string{fmt.Sprint("ADDED b blue ", b), "BOOKMARK"}},
 		"not older":             {fmt.Sprintf("&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=%d", a), []string{fmt.Sprint("ADDED a red ", a), fmt.Sprint("ADDED b blue ", b), "BOOKMARK"}},
 		"without initial state": {"&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", nil},
 	} {
@@ -115,7 +119,9 @@ func TestWatchList(t *testing.T) {
 					continue
 				}
 				got, _ := w.next()
-				if got.Type != want || got.Object.GetKind() != "Gadget" || got.Object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" || got.Object.GetResourceVersion() == "" {
+				if got.Type != want || got.Object.GetKind() != "Gadget" ||
+					got.Object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" ||
+					got.Object.GetResourceVersion() == "" {
 					t.Fatalf("got %v", got.Object)
 				}
 			}
@@ -137,15 +143,18 @@ func TestWatchFailuresAreEvents(t *testing.T) {
 		code  int32
 		text  string
 	}{
-		"too old": {fmt.Sprint("resourceVersion=", first-1), 410, fmt.Sprintf("too old resource version: %d (", first-1)},
-		"future": {fmt.Sprint("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=", last+future), 504,
+		"too old": {fmt.Sprint("resourceVersion=", first-1), 410,
+			fmt.Sprintf("too old resource version: %d (", first-1)},
+		"future": {fmt.Sprint("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=", last+future),
+			504,
 			fmt.Sprintf("Timeout: Too large resource version: %d", last+future)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := r.watch("/gadgets?watch=true&" + tc.query)
 			got, _ := w.next()
 			status := got.Object.Object
-			if got.Type != "ERROR" || status["kind"] != "Status" || status["code"] != float64(tc.code) || !strings.HasPrefix(fmt.Sprint(status["message"]), tc.text) {
+			if got.Type != "ERROR" || status["kind"] != "Status" || status["code"] != float64(tc.code) ||
+				!strings.HasPrefix(fmt.Sprint(status["message"]), tc.text) {
 				t.Errorf("got %s %v", got.Type, status)
 			}
 			w.expectEnd()
@@ -177,7 +186,8 @@ func TestWatchFormats(t *testing.T) {
 	const path = "/gadgets?watch=true&timeoutSeconds=1&allowWatchBookmarks=true"
 
 	refused := r.get(path, "Accept", "application/yaml")
-	if refused.code != http.StatusNotAcceptable || !strings.Contains(string(refused.body), "accepted: application/json;stream=watch") {
+	if refused.code != http.StatusNotAcceptable || !strings.Contains(string(refused.body),
+		"accepted: application/json;stream=watch") {
 		t.Errorf("YAML: %d, %s", refused.code, refused.body)
 	}
 
@@ -193,7 +203,8 @@ func TestWatchFormats(t *testing.T) {
 	}
 
 	partial := r.watch(path, "Accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
-	if got, _ := partial.next(); got.Object.GetKind() != "PartialObjectMetadata" || got.Object.GetName() != "a" || got.Object.Object["spec"] != nil {
+	if got, _ := partial.next(); got.Object.GetKind() != "PartialObjectMetadata" || got.Object.GetName() != "a" ||
+		got.Object.Object["spec"] != nil {
 		t.Errorf("metadata: %v", got.Object)
 	}
 
@@ -222,7 +233,8 @@ func TestWatchFormats(t *testing.T) {
 	buffer := make([]byte, 4096)
 	n, err := frames.Read(buffer)
 	var event metav1.WatchEvent
-	if err != nil || event.Unmarshal(buffer[:n]) != nil || event.Type != "ADDED" || !bytes.HasPrefix(event.Object.Raw, []byte("k8s\x00")) {
+	if err != nil || event.Unmarshal(buffer[:n]) != nil || event.Type != "ADDED" ||
+		!bytes.HasPrefix(event.Object.Raw, []byte("k8s\x00")) {
 		t.Errorf("protobuf: %v, %q", err, buffer[:n])
 	}
 }
@@ -237,7 +249,8 @@ func TestCBOR(t *testing.T) {
 		"/gadgets?watch=1&timeoutSeconds=1": "application/cbor-seq",
 	} {
 		got := r.get(path, "Accept", "application/cbor")
-		if got.code != http.StatusOK || got.header.Get("Content-Type") != contentType || !bytes.HasPrefix(got.body, cborPrefix) {
+		if got.code != http.StatusOK || got.header.Get("Content-Type") != contentType ||
+			!bytes.HasPrefix(got.body, cborPrefix) {
 			t.Errorf("%s: %d, %s, %q", path, got.code, got.header.Get("Content-Type"), got.body)
 		}
 	}
@@ -251,7 +264,8 @@ func TestWatchListIsCompressed(t *testing.T) {
 	if body := got.unzipped(t); strings.Count(string(body), "\n") != 2 {
 		t.Errorf("got %s", body)
 	}
-	if plain := r.get("/gadgets?watch=true&timeoutSeconds=1", "Accept-Encoding", "gzip"); plain.header.Get("Content-Encoding") != "" {
+	if plain := r.get("/gadgets?watch=true&timeoutSeconds=1", "Accept-Encoding",
+		"gzip"); plain.header.Get("Content-Encoding") != "" {
 		t.Errorf("header of a plain watch: %v", plain.header)
 	}
 }
@@ -265,7 +279,8 @@ func TestWatchOverWebSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	for _, want := range []string{fmt.Sprint("ADDED a red ", revision), fmt.Sprint("ADDED b red ", r.put("ns/b", "red"))} {
+	for _, want := range []string{fmt.Sprint("ADDED a red ", revision),
+		fmt.Sprint("ADDED b red ", r.put("ns/b", "red"))} {
 		var text string
 		if err := websocket.Message.Receive(ws, &text); err != nil {
 			t.Fatal(err)

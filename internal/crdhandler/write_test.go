@@ -53,7 +53,8 @@ func TestClientThatIsGone(t *testing.T) {
 					strategy.prepared = leave
 				}
 				encoded = 0
-				req := httptest.NewRequestWithContext(ctx, write.method, "/apis/example.com/v1/namespaces/ns/widgets"+write.path, strings.NewReader(write.body))
+				req := httptest.NewRequestWithContext(ctx, write.method,
+					"/apis/example.com/v1/namespaces/ns/widgets"+write.path, strings.NewReader(write.body))
 				req.Header.Set("Content-Type", write.contentType)
 				w := httptest.NewRecorder()
 				requestInfo(f).ServeHTTP(w, req)
@@ -76,7 +77,8 @@ func TestFinished(t *testing.T) {
 	late, cancel := context.WithDeadline(t.Context(), metav1.Now().Add(-1))
 	defer cancel()
 	failure := errors.New("failure")
-	wantStatus(t, finished(late, failure), 504, metav1.StatusReasonTimeout, "Timeout: request did not complete within requested timeout - context deadline exceeded")
+	wantStatus(t, finished(late, failure), 504, metav1.StatusReasonTimeout,
+		"Timeout: request did not complete within requested timeout - context deadline exceeded")
 	if err := finished(late, nil); err != nil {
 		t.Errorf("a write that is done: got %v", err)
 	}

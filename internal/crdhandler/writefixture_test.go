@@ -72,8 +72,8 @@ func newWritesOn(t *testing.T, e *etcdtest.Etcd, configure func(*writes)) *write
 	return f
 }
 
-// requestInfo does what the handler in front of the verbs does. In the namespace "terminating" the CustomResourceDefinition
-// is being deleted.
+// requestInfo does what the handler in front of the verbs does. In the namespace "terminating" the
+// CustomResourceDefinition is being deleted.
 func requestInfo(f *writes) http.Handler {
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis")}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -103,14 +103,17 @@ func widgetScope(config *Config) *requestScope {
 	kind := widgets.GroupVersion().WithKind("Widget")
 	codec := plainCodec{}
 	objects := objectInterfaces{
-		creater: unstructuredCreater{}, typer: unstructuredTyper{}, defaulter: runtime.NewScheme(), convertor: widgetConvertor{},
+		creater: unstructuredCreater{}, typer: unstructuredTyper{}, defaulter: runtime.NewScheme(),
+		convertor:   widgetConvertor{},
 		equivalents: runtime.NewEquivalentResourceRegistry(),
 	}
 	scope := &requestScope{
-		config: config, resource: widgets, kind: kind, listKind: widgets.GroupVersion().WithKind("WidgetList"), namespaced: true,
-		hub: widgets.GroupVersion(), serializer: widgetSerializer{},
-		patchTypes: []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)},
-		objects:    objects, strategy: &widgetStrategy{},
+		config: config, resource: widgets, kind: kind, listKind: widgets.GroupVersion().WithKind("WidgetList"),
+		namespaced: true,
+		hub:        widgets.GroupVersion(), serializer: widgetSerializer{},
+		patchTypes: []string{string(types.JSONPatchType), string(types.MergePatchType),
+			string(types.ApplyYAMLPatchType)},
+		objects: objects, strategy: &widgetStrategy{},
 		storage: &storage{
 			resource: config.Store.Resource(widgets.Group, widgets.Resource), codec: codec,
 			viewer: dynamicstorage.NewViewer(codec.views),
@@ -196,14 +199,17 @@ type widgetSerializer struct{}
 
 func (widgetSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	serializer := func(options jsonserializer.SerializerOptions) runtime.Serializer {
-		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, unstructuredCreater{}, unstructuredTyper{}, options)
+		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, unstructuredCreater{},
+			unstructuredTyper{}, options)
 	}
 	return []runtime.SerializerInfo{{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,
-		Serializer: serializer(jsonserializer.SerializerOptions{}), StrictSerializer: serializer(jsonserializer.SerializerOptions{Strict: true}),
+		Serializer:       serializer(jsonserializer.SerializerOptions{}),
+		StrictSerializer: serializer(jsonserializer.SerializerOptions{Strict: true}),
 	}, {
 		MediaType: runtime.ContentTypeYAML, MediaTypeType: "application", MediaTypeSubType: "yaml", EncodesAsText: true,
-		Serializer: serializer(jsonserializer.SerializerOptions{Yaml: true}), StrictSerializer: serializer(jsonserializer.SerializerOptions{Yaml: true, Strict: true}),
+		Serializer:       serializer(jsonserializer.SerializerOptions{Yaml: true}),
+		StrictSerializer: serializer(jsonserializer.SerializerOptions{Yaml: true, Strict: true}),
 	}}
 }
 
@@ -264,7 +270,8 @@ func (f *writes) do(c call) reply {
 	if err != nil {
 		f.Fatal(err)
 	}
-	r := reply{T: f.T, code: resp.StatusCode, warnings: resp.Header.Values("Warning"), text: string(text), obj: &unstructured.Unstructured{}}
+	r := reply{T: f.T, code: resp.StatusCode, warnings: resp.Header.Values("Warning"), text: string(text),
+		obj: &unstructured.Unstructured{}}
 	if err := utiljson.Unmarshal(text, &r.obj.Object); err != nil {
 		f.Fatalf("%s %s: %v: %s", c.method, c.path, err, text)
 	}
@@ -313,7 +320,8 @@ func widget(name, metadata, spec string) string {
 	if metadata != "" {
 		metadata = "," + metadata
 	}
-	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q%s},"spec":%s}`, name, metadata, spec)
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q%s},"spec":%s}`, name,
+		metadata, spec)
 }
 
 // created creates a widget.

@@ -60,7 +60,8 @@ func machine(name string, replicas int) string {
 		if part > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"name":"part-%d","image":"registry.example.com/team/part-%d:1.1","port":%d}`, part, part, 8080+part)
+		fmt.Fprintf(&b, `{"name":"part-%d","image":"registry.example.com/team/part-%d:1.1","port":%d}`, part, part,
+			8080+part)
 	}
 	b.WriteString(`]}}`)
 	return b.String()
@@ -104,7 +105,8 @@ func newWriting(t testing.TB, e *etcdtest.Etcd, admits admission.Interface) *wri
 	return w
 }
 
-// send serves one request. path is that of an object and perhaps its subresource, and a query; empty for the collection.
+// send serves one request. path is that of an object and perhaps its subresource, and a query; empty for the
+// collection.
 func (w *writing) send(method, path, contentType, body string) sent {
 	w.Helper()
 	return w.sendAccepting("application/json", method, path, contentType, body)
@@ -115,8 +117,10 @@ func (w *writing) sendAccepting(accept, method, path, contentType, body string) 
 	path, query, _ := strings.Cut(path, "?")
 	name, subresource, _ := strings.Cut(path, "/")
 	info := &request.RequestInfo{
-		IsResourceRequest: true, Namespace: "ns", Name: name, Subresource: subresource, APIGroup: "example.com", APIVersion: "v1", Resource: "machines",
-		Verb: map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch"}[method],
+		IsResourceRequest: true, Namespace: "ns", Name: name, Subresource: subresource, APIGroup: "example.com",
+		APIVersion: "v1", Resource: "machines",
+		Verb: map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update",
+			http.MethodPatch: "patch"}[method],
 	}
 	if name == "" && method == http.MethodGet {
 		info.Verb = "list"
@@ -173,7 +177,10 @@ func BenchmarkWrites(b *testing.B) {
 		code int
 		do   func() sent
 	}{
-		{"create", http.StatusCreated, func() sent { return w.send(http.MethodPost, "", asJSON, machine("m"+strconv.Itoa(n), n)) }},
+		{"create", http.StatusCreated, func() sent {
+			return w.send(http.MethodPost, "", asJSON,
+				machine("m"+strconv.Itoa(n), n))
+		}},
 		{"update", http.StatusOK, func() sent {
 			changed := fmt.Sprintf(`"replicas":%d,`, n)
 			answer := w.send(http.MethodPut, "updated", asJSON, strings.Replace(read, replicas, changed, 1))
@@ -184,13 +191,22 @@ func BenchmarkWrites(b *testing.B) {
 			return w.send(http.MethodPatch, "patched", mergePatchType, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
 		}},
 		{"status patch", http.StatusOK, func() sent {
-			return w.send(http.MethodPatch, "status/status", mergePatchType, fmt.Sprintf(`{"status":{"replicas":%d,"phase":"Running","conditions":[`+
-				`{"type":"Ready","status":"True","reason":"AllReady","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, n))
+			return w.send(http.MethodPatch, "status/status", mergePatchType,
+				fmt.Sprintf(`{"status":{"replicas":%d,"phase":"Running","conditions":[`+
+					`{"type":"Ready","status":"True","reason":"AllReady","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+					n))
 		}},
-		{"apply, changed", http.StatusOK, func() sent { return w.send(http.MethodPatch, appliedPath, applyPatch, machine("applied", n)) }},
-		{"apply, no change", http.StatusOK, func() sent { return w.send(http.MethodPatch, appliedPath, applyPatch, machine("applied", 1)) }},
+		{"apply, changed", http.StatusOK, func() sent {
+			return w.send(http.MethodPatch, appliedPath, applyPatch,
+				machine("applied", n))
+		}},
+		{"apply, no change", http.StatusOK, func() sent {
+			return w.send(http.MethodPatch, appliedPath, applyPatch,
+				machine("applied", 1))
+		}},
 		{"refused by CEL", http.StatusUnprocessableEntity, func() sent {
-			return w.send(http.MethodPatch, "refused", mergePatchType, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000000000+n))
+			return w.send(http.MethodPatch, "refused", mergePatchType,
+				fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000000000+n))
 		}},
 	} {
 		b.Run(bc.name, func(b *testing.B) {

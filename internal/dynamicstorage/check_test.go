@@ -84,7 +84,8 @@ func TestCheckOfCompactedRevision(t *testing.T) {
 	if !errors.Is(err, ErrCompacted) {
 		t.Error(err)
 	}
-	if _, err := r.Check(deadline(t), func(context.Context) error { return errWatchEnded }); !errors.Is(err, errWatchEnded) {
+	if _, err := r.Check(deadline(t), func(context.Context) error { return errWatchEnded }); !errors.Is(err,
+		errWatchEnded) {
 		t.Errorf("a check that was stopped: %v", err)
 	}
 	if stats := s.Stats().Resources[0]; stats.Unchecked != 2 {

@@ -251,7 +251,8 @@ func TestScopes(t *testing.T) {
 		cancel()
 		following.Wait()
 		for keys, want := range map[string]string{
-			"ns/": "[3-4 86-86 88-90]", "ns/a": "[3-3]", "ns/b": "[4-4 86-86]", "n": "[5-5]", "n/": "[]", "other/a": "[]",
+			"ns/": "[3-4 86-86 88-90]", "ns/a": "[3-3]", "ns/b": "[4-4 86-86]", "n": "[5-5]", "n/": "[]",
+			"other/a": "[]",
 		} {
 			if text := strings.ReplaceAll(fmt.Sprint(*got[keys]), "0s:", ""); text != want {
 				t.Errorf("%q: got %s, want %s", keys, text, want)
@@ -440,7 +441,8 @@ func TestRingRead(t *testing.T) {
 		reached int64
 	}{
 		{"", 100, "[a b c/a a c/b b]", 13}, {"", 1, "[a b]", 11}, {"", 3, "[a b c/a a]", 12},
-		{"a", 100, "[a a]", 13}, {"a", 1, "[a]", 11}, {"c/", 100, "[c/a c/b]", 13}, {"c/", 1, "[c/a]", 12}, {"c/b", 1, "[c/b]", 13}, {"d", 1, "[]", 13},
+		{"a", 100, "[a a]", 13}, {"a", 1, "[a]", 11}, {"c/", 100, "[c/a c/b]", 13}, {"c/", 1, "[c/a]", 12},
+		{"c/b", 1, "[c/b]", 13}, {"d", 1, "[]", 13},
 	} {
 		events, reached := r.read(10, c.keys, c.limit)
 		got := []string{}

@@ -210,7 +210,8 @@ func TestCompactedWatch(t *testing.T) {
 		}
 	}
 	next(t, watch(t, r, last-1), 1) // the ring has it
-	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{Mode: Exact, Revision: last - 1}), "", ""); len(got) != 1 || string(got[0].Value) != "8" {
+	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{Mode: Exact, Revision: last - 1}), "", ""); len(got) != 1 ||
+		string(got[0].Value) != "8" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -233,7 +234,8 @@ func TestRelease(t *testing.T) {
 		t.Error("memory was not freed")
 	}
 	e := put(t, r, "x", "1")
-	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", ""); len(got) != 1 || got[0].Revision != e.Revision {
+	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", ""); len(got) != 1 ||
+		got[0].Revision != e.Revision {
 		t.Errorf("%+v", got)
 	}
 	again := watch(t, r, e.Revision)

@@ -20,7 +20,8 @@ func TestBounded(t *testing.T) {
 	}
 	for name, long := range map[string]error{"long": errors.New(strings.Repeat("é", 1<<20)), "many": many} {
 		got := bounded(long).Error()
-		if len(got) > maxErrorTextBytes+100 || len(got) < 1000 || !strings.HasPrefix(long.Error(), got[:100]) && name == "long" || !strings.HasSuffix(got, "more") {
+		if len(got) > maxErrorTextBytes+100 || len(got) < 1000 || !strings.HasPrefix(long.Error(), got[:100]) &&
+			name == "long" || !strings.HasSuffix(got, "more") {
 			t.Errorf("%s: %d bytes, %.200s", name, len(got), got)
 		}
 	}
@@ -38,7 +39,8 @@ func TestTypeErrorsAreBounded(t *testing.T) {
 	}
 	applied := machine(t, 1)
 	applied.Object["spec"].(map[string]any)["extras"] = map[string]any{"tags": tags}
-	if _, err := m.Apply(t.Context(), noMachine(), applied, "one", false); err == nil || len(err.Error()) > maxErrorTextBytes+1000 {
+	if _, err := m.Apply(t.Context(), noMachine(), applied, "one", false); err == nil ||
+		len(err.Error()) > maxErrorTextBytes+1000 {
 		t.Errorf("got %.1000v", err)
 	}
 }

@@ -37,7 +37,8 @@ func TestFastPathsAreChosenByTag(t *testing.T) {
 	}
 }
 
-// TestUsualWritesNeedNoLibrary checks that the fast manager handles usual writes itself, with the result of the library.
+// TestUsualWritesNeedNoLibrary checks that the fast manager handles usual writes itself, with the result of the
+// library.
 func TestUsualWritesNeedNoLibrary(t *testing.T) {
 	config := configOf(t, "v1", "")
 	library, err := NewLibrary(config)
@@ -68,8 +69,9 @@ func TestUsualWritesNeedNoLibrary(t *testing.T) {
 		obj = m.applyConfig(t, obj, changed(config, int64(2), "spec", "replicas"), "applier", false)
 		obj = m.applyConfig(t, obj, changed(config, true, "spec", "paused"), "applier", false)
 		more := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Machine", "metadata": map[string]any{"name": "m", "namespace": "ns"},
-			"spec": map[string]any{"extras": map[string]any{"tags": []any{"b", "a"}}, "replicas": int64(9)},
+			"apiVersion": "example.com/v1", "kind": "Machine",
+			"metadata": map[string]any{"name": "m", "namespace": "ns"},
+			"spec":     map[string]any{"extras": map[string]any{"tags": []any{"b", "a"}}, "replicas": int64(9)},
 		}}
 		obj = m.applyConfig(t, obj, more, "other", true)
 		m.updateTo(t, obj, changed(obj, int64(3), "spec", "replicas"), "creator")
@@ -104,8 +106,9 @@ func large(from, to int) *unstructured.Unstructured {
 		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Machine", "metadata": map[string]any{"name": "m", "namespace": "default"},
-		"spec": map[string]any{"extras": map[string]any{"env": env, "tags": tags, "ports": ports}},
+		"apiVersion": "example.com/v1", "kind": "Machine",
+		"metadata": map[string]any{"name": "m", "namespace": "default"},
+		"spec":     map[string]any{"extras": map[string]any{"env": env, "tags": tags, "ports": ports}},
 	}}
 }
 
@@ -181,7 +184,8 @@ func TestManyFields(t *testing.T) {
 		}
 	})
 	m.fast = newFast(config, library)
-	for name, applier := range map[string]string{"fields": "one", "unknown fields": "one", "null": "one", "another manager": "two", "kubectl": "kubectl"} {
+	for name, applier := range map[string]string{"fields": "one", "unknown fields": "one", "null": "one",
+		"another manager": "two", "kubectl": "kubectl"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				live := noMachine()

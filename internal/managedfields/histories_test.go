@@ -53,7 +53,8 @@ func (m managers) update(t *testing.T, c *choices, live *unstructured.Unstructur
 			spoil(c, obj)
 		}
 	} else if live == nil {
-		live = &unstructured.Unstructured{Object: map[string]any{"apiVersion": obj.GetAPIVersion(), "kind": obj.GetKind()}}
+		live = &unstructured.Unstructured{Object: map[string]any{"apiVersion": obj.GetAPIVersion(),
+			"kind": obj.GetKind()}}
 	} else if c.of(3) > 0 {
 		obj.Object["metadata"] = live.DeepCopy().Object["metadata"]
 		spoil(c, obj)
@@ -62,7 +63,8 @@ func (m managers) update(t *testing.T, c *choices, live *unstructured.Unstructur
 }
 
 // updateTo updates an object with both managers and compares the results.
-func (m managers) updateTo(t *testing.T, live, obj *unstructured.Unstructured, manager string) *unstructured.Unstructured {
+func (m managers) updateTo(t *testing.T, live, obj *unstructured.Unstructured,
+	manager string) *unstructured.Unstructured {
 	passed, before := live.DeepCopy(), live.DeepCopy()
 	got, err := m.fast.Update(t.Context(), passed, obj.DeepCopy(), manager)
 	if err != nil {
@@ -110,8 +112,8 @@ func (m managers) applyConfig(
 	return same(t, got, want)
 }
 
-// sameError compares errors as clients see them. The library lists conflicts in random order, and stops listing type errors of an
-// object at the first undeclared field.
+// sameError compares errors as clients see them. The library lists conflicts in random order, and stops listing type
+// errors of an object at the first undeclared field.
 func sameError(a, b error) bool {
 	const undeclared = "field not declared in schema"
 	if strings.Contains(a.Error(), undeclared) && strings.Contains(b.Error(), undeclared) {
@@ -144,8 +146,8 @@ func same(t *testing.T, got, want runtime.Object) *unstructured.Unstructured {
 	return obj
 }
 
-// FuzzFieldManager makes every write of a history with the fast manager and with the library. The objects, their managed
-// fields and the conflicts must be the same, and live objects must not be modified.
+// FuzzFieldManager makes every write of a history with the fast manager and with the library. The objects, their
+// managed fields and the conflicts must be the same, and live objects must not be modified.
 func FuzzFieldManager(f *testing.F) {
 	all := allManagers(f)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -197,8 +199,8 @@ func FuzzWithoutMetadata(f *testing.F) {
 	})
 }
 
-// FuzzReapply is FuzzFieldManager for usual controllers: they apply the same configuration again, with other values, while
-// others update the object.
+// FuzzReapply is FuzzFieldManager for usual controllers: they apply the same configuration again, with other values,
+// while others update the object.
 func FuzzReapply(f *testing.F) {
 	all := allManagers(f)
 	random := rand.New(rand.NewPCG(5, 6))

@@ -17,7 +17,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The default handlers pause, in real time even inside synctest, so that two managers could write different seconds.
+	// The default handlers pause, in real time even inside synctest, so that two managers could write different
+	// seconds.
 	utilruntime.ErrorHandlers = nil
 	goleak.VerifyTestMain(m)
 }

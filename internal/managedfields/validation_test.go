@@ -13,7 +13,8 @@ func TestForValidation(t *testing.T) {
 	for name, managedFields := range map[string]any{
 		"none": nil, "no list": "text", "empty": []any{}, "no entry": []any{"text"}, "null": []any{nil},
 		"usual": []any{map[string]any{
-			"manager": "a", "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": sets,
+			"manager": "a", "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z",
+			"fieldsType": "FieldsV1", "fieldsV1": sets,
 		}},
 		"unknown member": []any{map[string]any{"other": "a"}},
 		"wrong type":     []any{map[string]any{"manager": int64(1), "fieldsV1": sets}},

@@ -18,7 +18,8 @@ func FuzzMarshal(f *testing.F) {
 		{machine, "plain"},
 		{`{"metadata":{"uid":"u","resourceVersion":"1","selfLink":"/","zone":1,"name":"n"},"spec":{"a":[],"b":{},"c":[null,true,false]}}`, "\"quoted\"\\"},
 		{`{"metadata":{"name":"n","resource":"a"},"a":1.5,"b":1e-7,"c":1e21,"d":-0.0,"e":123456789012345678901234567890}`, "<a>&"},
-		{`{"metadata":{},"ü":"日本\u2028","f:parts":{"k:{\"name\":\"part-1\"}":{".":{}}}}`, "\u2028\u2029 \xff\xfe\t\r\n\b\f\x00\x7f"},
+		{`{"metadata":{},"ü":"日本\u2028","f:parts":{"k:{\"name\":\"part-1\"}":{".":{}}}}`,
+			"\u2028\u2029 \xff\xfe\t\r\n\b\f\x00\x7f"},
 		{`[{"metadata":1},[[[-9223372036854775808]]],"",""]`, ""},
 		{`{"metadata":{"uid":"u"},"":{"":""}}`, "{"},
 	} {
@@ -78,7 +79,8 @@ func splicesAsLibrary(t *testing.T, obj map[string]any) {
 				ResourceVersion string `json:"resourceVersion"`
 			} `json:"metadata"`
 		}
-		if err := utiljson.Unmarshal(served, &again); err != nil || again.Metadata.ResourceVersion != "7" || value[at-1] != '{' {
+		if err := utiljson.Unmarshal(served, &again); err != nil || again.Metadata.ResourceVersion != "7" ||
+			value[at-1] != '{' {
 			t.Fatalf("got %s: %v", served, err)
 		}
 		return
@@ -92,8 +94,10 @@ func splicesAsLibrary(t *testing.T, obj map[string]any) {
 // TestMarshalOtherTypes: the library encodes values of all other types, and its errors are returned.
 func TestMarshalOtherTypes(t *testing.T) {
 	sameAsLibrary(t, map[string]any{
-		"int": 1, "uint8": uint8(2), "float32": float32(0.1), "number": json.Number("1e5"), "strings": []string{"<", "a"},
-		"object": map[string]string{"b": "1", "a": "2"}, "none": map[string]any(nil), "nothing": []any(nil), "raw": json.RawMessage(` {"a" : "<"} `),
+		"int": 1, "uint8": uint8(2), "float32": float32(0.1), "number": json.Number("1e5"),
+		"strings": []string{"<", "a"},
+		"object":  map[string]string{"b": "1", "a": "2"}, "none": map[string]any(nil), "nothing": []any(nil),
+		"raw": json.RawMessage(` {"a" : "<"} `),
 	})
 	for _, value := range []any{math.NaN(), map[string]any{"a": []any{math.Inf(1)}}, make(chan int)} {
 		if text, err := Marshal(value); err == nil {

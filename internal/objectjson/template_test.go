@@ -11,11 +11,13 @@ func TestTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(NewTemplate(encoded, "", "").Append([]byte("before "), values)), `before ["zero",{"a":"xtwozero","one":"hole-0-"}]`; got != want {
+	if got, want := string(NewTemplate(encoded, "", "").Append([]byte("before "),
+		values)), `before ["zero",{"a":"xtwozero","one":"hole-0-"}]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	encoded = []byte(`{"a":{"b":"` + Mark(1) + `"},"c":{"b":""}}`)
-	if got, want := string(NewTemplate(encoded, `{"b":"`, `"}`).Append(nil, [][]byte{nil, []byte("{}")})), `{"a":{},"c":{"b":""}}`; got != want {
+	if got, want := string(NewTemplate(encoded, `{"b":"`, `"}`).Append(nil,
+		[][]byte{nil, []byte("{}")})), `{"a":{},"c":{"b":""}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := string(NewTemplate([]byte("{}"), "", "").Append(nil, nil)); got != "{}" {

@@ -48,8 +48,12 @@ func machine(t testing.TB) *unstructured.Unstructured {
 	spec := obj.Object["spec"].(map[string]any)
 	var parts []any
 	for n := range 8 {
-		parts = append(parts, object(t, fmt.Sprintf(`{name: part-%d, image: "registry.example.com/team/part-%d:1.1", port: %d, protocol: TCP}`, n, n, 8080+n)))
-		owned[fmt.Sprintf(`k:{"name":"part-%d"}`, n)] = object(t, `{".": {}, "f:image": {}, "f:name": {}, "f:port": {}, "f:protocol": {}}`)
+		parts = append(parts,
+			object(t,
+				fmt.Sprintf(`{name: part-%d, image: "registry.example.com/team/part-%d:1.1", port: %d, protocol: TCP}`,
+					n, n, 8080+n)))
+		owned[fmt.Sprintf(`k:{"name":"part-%d"}`, n)] = object(t,
+			`{".": {}, "f:image": {}, "f:name": {}, "f:port": {}, "f:protocol": {}}`)
 	}
 	spec["parts"] = parts
 	return obj
@@ -107,21 +111,25 @@ func largeCRD() *apiextensionsv1.CustomResourceDefinition {
 	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "larges", Kind: "Large"}
 	var level func(depth int) apiextensionsv1.JSONSchemaProps
 	level = func(depth int) apiextensionsv1.JSONSchemaProps {
-		text, number := apiextensionsv1.JSONSchemaProps{Type: "string", Description: "some text"}, apiextensionsv1.JSONSchemaProps{Type: "number"}
+		text, number := apiextensionsv1.JSONSchemaProps{Type: "string", Description: "some text"},
+			apiextensionsv1.JSONSchemaProps{Type: "number"}
 		s := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
 		for n := range 8 {
 			s.Properties[fmt.Sprintf("text%d", n)] = text
 		}
 		s.Properties["size"] = number
-		s.Properties["tags"] = apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &text}}
+		s.Properties["tags"] = apiextensionsv1.JSONSchemaProps{Type: "object",
+			AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &text}}
 		for n := 0; depth > 0 && n < 3; n++ {
 			deeper := level(depth - 1)
-			s.Properties[fmt.Sprintf("block%d", n)] = apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &deeper}}
+			s.Properties[fmt.Sprintf("block%d", n)] = apiextensionsv1.JSONSchemaProps{Type: "array",
+				Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &deeper}}
 		}
 		return s
 	}
 	spec, status := level(4), level(3)
-	spec.XValidations = apiextensionsv1.ValidationRules{{Rule: "!has(self.text0) || self.text0 != self.text1", Message: "texts must differ"}}
+	spec.XValidations = apiextensionsv1.ValidationRules{{Rule: "!has(self.text0) || self.text0 != self.text1",
+		Message: "texts must differ"}}
 	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{
 		Name: "v1", Served: true, Storage: true,
 		Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
@@ -134,8 +142,10 @@ func largeCRD() *apiextensionsv1.CustomResourceDefinition {
 
 func largeObject(t testing.TB) *unstructured.Unstructured {
 	const block = `text0: a, text1: b, text2: c, text3: some longer text, size: 1.5, tags: {a: b, c: d}`
-	deep := "{" + block + ", block1: [{" + block + "}, {" + block + ", block0: [{" + block + "}]}], block2: [{" + block + "}]}"
-	return wrap(t, `{apiVersion: example.com/v1, kind: Large, metadata: {name: large, uid: u, resourceVersion: "1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z"},
+	deep := "{" + block + ", block1: [{" + block + "}, {" + block + ", block0: [{" + block + "}]}], block2: [{" +
+		block + "}]}"
+	return wrap(t,
+		`{apiVersion: example.com/v1, kind: Large, metadata: {name: large, uid: u, resourceVersion: "1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z"},
 		spec: `+deep+`, status: `+deep+`}`)
 }
 
@@ -162,7 +172,8 @@ func BenchmarkCoerceRequest(b *testing.B) {
 func BenchmarkCoerceStored(b *testing.B) {
 	eachCase(b, func(b *testing.B, c benchCase, v *Version) {
 		for b.Loop() {
-			if _, err := v.set.Coerce(c.obj.Object, CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
+			if _, err := v.set.Coerce(c.obj.Object, CoerceOptions{DropInvalidMetadata: true,
+				RepairGeneration: true}); err != nil {
 				b.Fatal(err)
 			}
 		}

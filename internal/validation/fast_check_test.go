@@ -47,12 +47,16 @@ func choose[T any](c *choices, of []T) T {
 var (
 	schemaNames   = []string{"a", "b", "c", "name"}
 	schemaTypes   = []string{"object", "array", "string", "integer", "number", "boolean", "", "null", "absurd"}
-	schemaFormats = []string{"date-time", "date", "int32", "int64", "float", "double", "byte", "ipv4", "uuid", "duration", "absurd", "k8s-short-name"}
+	schemaFormats = []string{"date-time", "date", "int32", "int64", "float", "double", "byte", "ipv4", "uuid",
+		"duration", "absurd", "k8s-short-name"}
 	schemaNumbers = []float64{0, 1, 2, 5, 65, 0.5, -1, 1e10, -1e300}
 	schemaCounts  = []int64{0, 1, 2, 3, -1}
-	schemaTexts   = []string{"", "a", "b", "ab", "A", "ä", "2026-01-01", "2026-01-01T00:00:00Z", "1s", "10.0.0.1", "YQ==", "x_y"}
-	schemaEnum    = []any{"a", "b", "A", "", int64(1), int64(65), 1.0, 0.5, true, nil, []any{"a"}, map[string]any{"a": "b"}}
-	schemaValues  = []any{nil, true, false, int64(0), int64(1), int64(2), int64(65), int64(-3), int64(1) << 40, int64(math.MaxInt64), 0.0, 1.0, 0.5, 1e10, 1e300, -1e39, 1 + 1e-12, float64(1 << 60)}
+	schemaTexts   = []string{"", "a", "b", "ab", "A", "ä", "2026-01-01", "2026-01-01T00:00:00Z", "1s", "10.0.0.1",
+		"YQ==", "x_y"}
+	schemaEnum = []any{"a", "b", "A", "", int64(1), int64(65), 1.0, 0.5, true, nil, []any{"a"},
+		map[string]any{"a": "b"}}
+	schemaValues = []any{nil, true, false, int64(0), int64(1), int64(2), int64(65), int64(-3), int64(1) << 40,
+		int64(math.MaxInt64), 0.0, 1.0, 0.5, 1e10, 1e300, -1e39, 1 + 1e-12, float64(1 << 60)}
 )
 
 // schema generates a schema: structural ones above all, and what others may hold.
@@ -112,7 +116,8 @@ func (c *choices) limits(s *apiextensionsv1.JSONSchemaProps) {
 		}
 	}
 	s.ExclusiveMinimum, s.ExclusiveMaximum = c.once(3), c.once(3)
-	for _, limit := range []**int64{&s.MinLength, &s.MaxLength, &s.MinItems, &s.MaxItems, &s.MinProperties, &s.MaxProperties} {
+	for _, limit := range []**int64{&s.MinLength, &s.MaxLength, &s.MinItems, &s.MaxItems, &s.MinProperties,
+		&s.MaxProperties} {
 		if c.once(8) {
 			count := choose(c, schemaCounts)
 			*limit = &count
@@ -218,7 +223,8 @@ func (c *choices) object(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 func internalSchema(t testing.TB, s *apiextensionsv1.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	t.Helper()
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, internal,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	return internal
@@ -293,7 +299,8 @@ func FuzzCheck(f *testing.F) {
 func TestCheckKnowsOrdinaryObjects(t *testing.T) {
 	t.Parallel()
 	for _, c := range benchCases(t) {
-		if got := compileFast(t, New(c.crd).Version(c.crd.Spec.Versions[0].Name)).root.check(c.obj.Object); got != valid {
+		if got := compileFast(t,
+			New(c.crd).Version(c.crd.Spec.Versions[0].Name)).root.check(c.obj.Object); got != valid {
 			t.Errorf("%s: verdict %d", c.name, got)
 		}
 	}

@@ -57,7 +57,8 @@ func compareDecoding(t testing.TB, c *choices) (seen, clean bool) {
 		}
 		return counts
 	}
-	whole, part := listtype.ValidateListSetsAndMaps(nil, structural, obj), listtype.ValidateListSetsAndMaps(nil, keyedLists(structural), obj)
+	whole, part := listtype.ValidateListSetsAndMaps(nil, structural, obj),
+		listtype.ValidateListSetsAndMaps(nil, keyedLists(structural), obj)
 	if diff := cmp.Diff(counts(whole), counts(part)); diff != "" {
 		t.Fatalf("lists of %#v (-whole schema +part for lists):\n%s", obj, diff)
 	}

@@ -58,7 +58,8 @@ func TestCanonicalMeta(t *testing.T) {
 func roundTripped(t *testing.T, metadata any) {
 	t.Helper()
 	obj := map[string]any{"metadata": metadata}
-	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(obj,
+		objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil || len(unknown) > 0 {
 		t.Fatalf("said to be canonical: %v\nbut read with %v, %v", metadata, unknown, err)
 	}

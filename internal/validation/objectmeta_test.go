@@ -41,7 +41,8 @@ func TestObjectMeta(t *testing.T) {
 		valid := true
 		for i := range want.ManagedFields {
 			operation := want.ManagedFields[i].Operation
-			valid = valid && (operation == metav1.ManagedFieldsOperationApply || operation == metav1.ManagedFieldsOperationUpdate)
+			valid = valid && (operation == metav1.ManagedFieldsOperationApply ||
+				operation == metav1.ManagedFieldsOperationUpdate)
 		}
 		if valid && len(want.ManagedFields) > 0 {
 			stripped++

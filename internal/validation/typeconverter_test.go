@@ -70,7 +70,8 @@ func TestTypesAgainstUpstream(t *testing.T) {
 					continue
 				}
 				if !sortFields(&def.Atom).Equals(sortFields(&want.Atom)) {
-					t.Errorf("%s/%s: %s (-upstream +ours):\n%s", name, v.Name(), def.Name, cmp.Diff(want.Atom, def.Atom, cmp.AllowUnexported()))
+					t.Errorf("%s/%s: %s (-upstream +ours):\n%s", name, v.Name(), def.Name,
+						cmp.Diff(want.Atom, def.Atom, cmp.AllowUnexported()))
 				}
 			}
 		}
@@ -81,7 +82,8 @@ func TestTypesAgainstUpstream(t *testing.T) {
 func sortFields(a *smdschema.Atom) *smdschema.Atom {
 	sorted := *a
 	if a.Map != nil {
-		m := smdschema.Map{ElementRelationship: a.Map.ElementRelationship, ElementType: sortRef(a.Map.ElementType), Unions: a.Map.Unions}
+		m := smdschema.Map{ElementRelationship: a.Map.ElementRelationship, ElementType: sortRef(a.Map.ElementType),
+			Unions: a.Map.Unions}
 		for _, f := range a.Map.Fields {
 			f.Type = sortRef(f.Type)
 			m.Fields = append(m.Fields, f)
@@ -177,7 +179,8 @@ func typing(converter managedfields.TypeConverter, obj, old *unstructured.Unstru
 	if failed(err) {
 		return result
 	}
-	result.Added, result.Modified, result.Removed = comparison.Added.String(), comparison.Modified.String(), comparison.Removed.String()
+	result.Added, result.Modified, result.Removed = comparison.Added.String(), comparison.Modified.String(),
+		comparison.Removed.String()
 	merged, err := oldTyped.Merge(newTyped)
 	if failed(err) {
 		return result
@@ -221,7 +224,8 @@ func TestFieldManagerDropsUnknownVersions(t *testing.T) {
 	converter := set.TypeConverter()
 	v := set.Version("v1")
 	gvk := v.set.kind.WithVersion("v1")
-	manager, err := managedfields.NewDefaultCRDFieldManager(converter, renamer{}, noDefaults{}, creator{}, gvk, gvk.GroupVersion(), "", nil)
+	manager, err := managedfields.NewDefaultCRDFieldManager(converter, renamer{}, noDefaults{}, creator{}, gvk,
+		gvk.GroupVersion(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

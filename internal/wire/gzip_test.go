@@ -56,7 +56,8 @@ func TestChecksumsJoin(t *testing.T) {
 			sum = sum.join(sumOf(rest[:n]))
 			rest = rest[n:]
 		}
-		if want := crc32.ChecksumIEEE(text); sum.crc != want || sum.length != uint32(len(text)) || sum.power != powerOf(len(text)) {
+		if want := crc32.ChecksumIEEE(text); sum.crc != want || sum.length != uint32(len(text)) ||
+			sum.power != powerOf(len(text)) {
 			t.Fatalf("%d bytes: %08x of %d, want %08x", len(text), sum.crc, sum.length, want)
 		}
 		if sum.join(emptyChecksum) != sum || emptyChecksum.join(sum) != sum {

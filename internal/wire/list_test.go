@@ -55,8 +55,10 @@ func gadget(name, text string) map[string]any {
 }
 
 var encoders = map[bool]runtime.Encoder{
-	false: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, nil, nil, jsonserializer.SerializerOptions{StreamingCollectionsEncoding: true}),
-	true:  jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, nil, nil, jsonserializer.SerializerOptions{Pretty: true}),
+	false: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, nil, nil,
+		jsonserializer.SerializerOptions{StreamingCollectionsEncoding: true}),
+	true: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, nil, nil,
+		jsonserializer.SerializerOptions{Pretty: true}),
 }
 
 func TestListEqualsRuntimeEncoder(t *testing.T) {
@@ -66,10 +68,12 @@ func TestListEqualsRuntimeEncoder(t *testing.T) {
 			for _, pretty := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%d items, continue %q, pretty %t", count, next, pretty), func(t *testing.T) {
 					want := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{}}
-					want.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "GadgetList"})
+					want.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1",
+						Kind: "GadgetList"})
 					want.SetResourceVersion("77")
 					want.SetContinue(next)
-					list := List{APIVersion: "example.com/v1", Kind: "GadgetList", ResourceVersion: "77", Continue: next, Pretty: pretty}
+					list := List{APIVersion: "example.com/v1", Kind: "GadgetList", ResourceVersion: "77",
+						Continue: next, Pretty: pretty}
 					if next != "" {
 						list.RemainingItemCount = ptr.To[int64](12)
 						want.SetRemainingItemCount(list.RemainingItemCount)
@@ -102,8 +106,9 @@ func TestTypedListEqualsRuntimeEncoder(t *testing.T) {
 				want := &apiextensions.CustomResourceDefinitionList{Items: []apiextensions.CustomResourceDefinition{}}
 				want.ResourceVersion = "9"
 				list := List{
-					APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList", ResourceVersion: "9", Pretty: pretty,
-					Typed: true, ItemKind: "CustomResourceDefinition",
+					APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList", ResourceVersion: "9",
+					Pretty: pretty,
+					Typed:  true, ItemKind: "CustomResourceDefinition",
 				}
 				var items []Object
 				for n := range count {
@@ -174,7 +179,8 @@ func TestObjectEqualsRuntimeEncoder(t *testing.T) {
 	for _, pretty := range []bool{false, true} {
 		obj := gadget("g", "<&>")
 		object := split(t, obj, 12)
-		for _, stored := range []Object{object, {JSON: append(slices.Clone(object.JSON), '\n'), At: object.At, Revision: 12}} {
+		for _, stored := range []Object{object, {JSON: append(slices.Clone(object.JSON), '\n'), At: object.At,
+			Revision: 12}} {
 			got, err := stored.Encode([]byte("kept"), pretty)
 			if err != nil {
 				t.Fatal(err)

@@ -36,7 +36,8 @@ func TestResponseCompression(t *testing.T) {
 	}
 }
 
-func checkCompression(t *testing.T, accept string, body []byte, compressed bool, send func(http.ResponseWriter, *http.Request) error) {
+func checkCompression(t *testing.T, accept string, body []byte, compressed bool,
+	send func(http.ResponseWriter, *http.Request) error) {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "/", nil)
 	req.Header.Set("Accept-Encoding", accept)

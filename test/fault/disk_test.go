@@ -73,10 +73,12 @@ func limitedFiles(t *testing.T) *shortage {
 			if err := unix.Prlimit(server.Pid(), unix.RLIMIT_FSIZE, nil, &before); err != nil {
 				return ignoreEnded(err)
 			}
-			return ignoreEnded(unix.Prlimit(server.Pid(), unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: min(bytes, before.Max), Max: before.Max}, nil))
+			return ignoreEnded(unix.Prlimit(server.Pid(), unix.RLIMIT_FSIZE,
+				&unix.Rlimit{Cur: min(bytes, before.Max), Max: before.Max}, nil))
 		}
 	}
-	return &shortage{says: syscall.EFBIG.Error(), disk: t.TempDir(), begin: limit(32 << 20), end: limit(unix.RLIM_INFINITY)}
+	return &shortage{says: syscall.EFBIG.Error(), disk: t.TempDir(), begin: limit(32 << 20),
+		end: limit(unix.RLIM_INFINITY)}
 }
 
 // ignoreEnded ignores the error that a process has ended.
@@ -123,7 +125,8 @@ func (s *shortage) test(t *testing.T) {
 		}
 	}
 	c.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, large("later"))
-	written.add(t, "full after %d objects of 200 KiB: %s (%d %s); all are there when there is room again", len(names), ended, refusal.code, refusal.Reason)
+	written.add(t, "full after %d objects of 200 KiB: %s (%d %s); all are there when there is room again", len(names),
+		ended, refusal.code, refusal.Reason)
 }
 
 // fillDisk writes a file until the disk is full.

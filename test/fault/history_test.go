@@ -44,7 +44,8 @@ type operation struct {
 
 func (o *operation) String() string {
 	return fmt.Sprintf("client %d: %s %s %q if %d: %d, revision %d, %s to %s",
-		o.client, o.action, o.key, o.value, o.condition, o.code, o.revision, time.Duration(o.begun), time.Duration(o.ended))
+		o.client, o.action, o.key, o.value, o.condition, o.code, o.revision, time.Duration(o.begun),
+		time.Duration(o.ended))
 }
 
 // doubtful returns whether the client does not know if the write was done.
@@ -262,7 +263,8 @@ func (j *judgement) checkLinear() {
 	byKey := map[string][]porcupine.Operation{}
 	for _, o := range j.operations {
 		if o.action != list {
-			byKey[o.key] = append(byKey[o.key], porcupine.Operation{ClientId: o.client, Input: o, Call: o.begun, Return: o.ended})
+			byKey[o.key] = append(byKey[o.key], porcupine.Operation{ClientId: o.client, Input: o, Call: o.begun,
+				Return: o.ended})
 		}
 	}
 	for _, o := range j.operations {
@@ -270,11 +272,13 @@ func (j *judgement) checkLinear() {
 			continue
 		}
 		for key := range byKey {
-			found := &operation{client: o.client, action: get, key: key, code: http.StatusNotFound, begun: o.begun, ended: o.ended}
+			found := &operation{client: o.client, action: get, key: key, code: http.StatusNotFound, begun: o.begun,
+				ended: o.ended}
 			if item, listed := o.items[key]; listed {
 				found.code, found.value, found.revision = http.StatusOK, item.Spec.Value, item.revision()
 			}
-			byKey[key] = append(byKey[key], porcupine.Operation{ClientId: o.client, Input: found, Call: o.begun, Return: o.ended})
+			byKey[key] = append(byKey[key], porcupine.Operation{ClientId: o.client, Input: found, Call: o.begun,
+				Return: o.ended})
 		}
 	}
 	logs := map[string]keyLog{}

@@ -50,9 +50,11 @@ func TestKill(t *testing.T) {
 		}
 	}
 	acknowledged, unknown := counted(writers)
-	written.add(t, "%d kills under %d writers: %d writes acknowledged, %d under way", kills, killWriters, acknowledged, unknown)
+	written.add(t, "%d kills under %d writers: %d writes acknowledged, %d under way", kills, killWriters, acknowledged,
+		unknown)
 	slices.Sort(starts)
-	written.add(t, "starts took %s in the median, %s at most", starts[len(starts)/2].Round(time.Millisecond), starts[len(starts)-1].Round(time.Millisecond))
+	written.add(t, "starts took %s in the median, %s at most", starts[len(starts)/2].Round(time.Millisecond),
+		starts[len(starts)-1].Round(time.Millisecond))
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -159,7 +161,8 @@ func (w *writer) write(ctx context.Context, c *client) bool {
 	case action == 1:
 		code, answer, err = c.do(ctx, http.MethodPut, path, asJSON, body(w.name(number), w.want.value, s.revision))
 	default:
-		code, answer, err = c.do(ctx, http.MethodPatch, path, asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, w.want.value))
+		code, answer, err = c.do(ctx, http.MethodPatch, path, asMergePatch,
+			fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, w.want.value))
 	}
 	switch {
 	case err != nil || code >= 500:
@@ -217,7 +220,8 @@ func checkWriters(t *testing.T, c *client, writers []*writer) {
 			if doubtful := w.doubtful == s; found != *s {
 				w.want.revision = found.revision // nobody was told
 				if !doubtful || found != w.want {
-					t.Errorf("%s is %+v; acknowledged was %+v; under way was %+v: %t", w.name(number), found, *s, w.want, doubtful)
+					t.Errorf("%s is %+v; acknowledged was %+v; under way was %+v: %t", w.name(number), found, *s,
+						w.want, doubtful)
 				}
 			}
 			if found.revision > newest {

@@ -49,12 +49,14 @@ func TestSlowSync(t *testing.T) {
 	disk.tell(t, syncControl, 0)
 	well := time.Now()
 	waitFor(t, "objects can be written", func() bool {
-		code, _, err := c.do(t.Context(), http.MethodPatch, cells+"/after?fieldManager=fault", asApply, body("after", "after", 0))
+		code, _, err := c.do(t.Context(), http.MethodPatch, cells+"/after?fieldManager=fault", asApply,
+			body("after", "after", 0))
 		return err == nil && code < http.StatusMultipleChoices && c.isReady(t.Context())
 	})
 	back := time.Since(well)
 	for _, name := range []string{"after", "brief", "patient"} { // the writers know of their own objects only
-		if code, answer, err := c.do(t.Context(), http.MethodDelete, cells+"/"+name, "", nil); err != nil || code != http.StatusOK && (name == "after" || code != http.StatusNotFound) {
+		if code, answer, err := c.do(t.Context(), http.MethodDelete, cells+"/"+name, "", nil); err != nil ||
+			code != http.StatusOK && (name == "after" || code != http.StatusNotFound) {
 			t.Errorf("deleting %s: %d %v %.300s", name, code, err, answer)
 		}
 	}
@@ -64,8 +66,10 @@ func TestSlowSync(t *testing.T) {
 	}
 	checkWriters(t, newClient(t, startServer(t, options)), writers)
 	acknowledged, _ := counted(writers)
-	written.add(t, "%d writes acknowledged; with %s for a sync the slowest took %s; while it hangs a write of 3s gets %d, one that waits %d %s; well again %s after the disk",
-		acknowledged, slowSync, slowest.Round(time.Millisecond), brief.code, patient.code, patient.Message, back.Round(time.Millisecond))
+	written.add(t,
+		"%d writes acknowledged; with %s for a sync the slowest took %s; while it hangs a write of 3s gets %d, one that waits %d %s; well again %s after the disk",
+		acknowledged, slowSync, slowest.Round(time.Millisecond), brief.code, patient.code, patient.Message,
+		back.Round(time.Millisecond))
 }
 
 // writeFor lets writers write for a while. All writes must succeed.

@@ -35,7 +35,10 @@ func newShelf(objects, size int) *shelf {
 }
 
 func (s *shelf) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(s.entries, key, func(e *dynamicstorage.Entry, key string) int { return strings.Compare(e.Key, key) })
+	return slices.BinarySearchFunc(s.entries, key, func(e *dynamicstorage.Entry,
+		key string) int {
+		return strings.Compare(e.Key, key)
+	})
 }
 
 // put stores an object of about size bytes.
@@ -328,7 +331,8 @@ func FuzzChunks(f *testing.F) {
 				sameCompressed(t, chunks, s.all())
 			case 4:
 				nth := 1 + random.IntN(3)
-				sameCompressed(t, chunks, s.page(random.IntN(120), 1+random.IntN(120), func(n int) bool { return n%nth == 0 }))
+				sameCompressed(t, chunks, s.page(random.IntN(120), 1+random.IntN(120),
+					func(n int) bool { return n%nth == 0 }))
 			}
 		}
 		sameCompressed(t, chunks, s.all())

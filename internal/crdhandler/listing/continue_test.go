@@ -50,7 +50,8 @@ func checkDecodeContinue(t *testing.T, value string) {
 	switch {
 	case (err == nil) != (wantErr == nil):
 		t.Errorf("%q: error %v, want %v", value, err, wantErr)
-	case err != nil && strings.ReplaceAll(err.Error(), "listing.", "storage.") != wantErr.Error(): // errors of encoding/json name the type
+	case err != nil && strings.ReplaceAll(err.Error(), "listing.",
+		"storage.") != wantErr.Error(): // errors of encoding/json name the type
 		t.Errorf("%q: error %q, want %q", value, err, wantErr)
 	case err == nil && (got.Start != start || got.Revision != revision):
 		t.Errorf("%q: got %v, want %q at %d", value, got, start, revision)

@@ -65,7 +65,8 @@ func upstreamTests(t *testing.T) (names []string) {
 		}
 		for _, declared := range parse(t, file).Decls {
 			f, ok := declared.(*ast.FuncDecl)
-			if ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Run") && !strings.HasPrefix(f.Name.Name, "RunBenchmark") {
+			if ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Run") &&
+				!strings.HasPrefix(f.Name.Name, "RunBenchmark") {
 				names = append(names, f.Name.Name)
 			}
 		}

@@ -114,7 +114,8 @@ func status(err error) *metav1.Status {
 		s := api.Status()
 		return &s
 	}
-	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
+	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 }
 
 func (w *watching) covers(name string) bool {
@@ -163,7 +164,8 @@ func (w *watching) selected(ctx context.Context, e *dynamicstorage.Entry, revisi
 
 func (w *watching) sendChange(ctx context.Context, e *dynamicstorage.Event) error {
 	if e.Entry == nil && e.Prev.Err != nil && w.covers(e.Prev.Key) {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+			Code:   http.StatusInternalServerError,
 			Reason: metav1.StatusReasonStoreReadError, Message: "saw a DELETED event, but object data is corrupt"}}
 	}
 	pod, err := w.selected(ctx, e.Entry, e.Revision)
