@@ -94,12 +94,12 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// denyCreate is an authorizer that lets nobody create.
+// denyCreate is an authorizer that denies all creations except that of the object "allowed".
 type denyCreate struct{ authorizer.Authorizer }
 
 func (denyCreate) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetVerb() == "create" && a.GetName() != "allowed" {
-		return authorizer.DecisionNoOpinion, "nobody may", nil
+		return authorizer.DecisionNoOpinion, "creation denied", nil
 	}
 	return authorizer.DecisionAllow, "", nil
 }
@@ -108,6 +108,6 @@ func TestApplyMustBeAllowedToCreate(t *testing.T) {
 	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.Authorizer = denyCreate{} })
 	f.apply("/a?fieldManager=one", widget("a", "", `{}`)).fails(403, metav1.StatusReasonForbidden,
-		`widgets.example.com "a" is forbidden: User "somebody" cannot create resource "widgets" in API group "example.com" in the namespace "ns": nobody may`)
+		`widgets.example.com "a" is forbidden: User "somebody" cannot create resource "widgets" in API group "example.com" in the namespace "ns": creation denied`)
 	f.apply("/allowed?fieldManager=one", widget("allowed", "", `{}`)).is(201)
 }

@@ -13,7 +13,7 @@ func TestCreate(t *testing.T) {
 	t.Parallel()
 	f := newWrites(t, nil)
 
-	t.Run("sets what the server decides", func(t *testing.T) {
+	t.Run("sets the fields that clients cannot set", func(t *testing.T) {
 		obj := f.do(call{method: "POST", body: widget("a",
 			`"uid":"mine","generation":7,"selfLink":"/x","creationTimestamp":"2001-01-01T00:00:00Z",`+
 				`"deletionTimestamp":"2001-01-01T00:00:00Z","deletionGracePeriodSeconds":5`,

@@ -13,7 +13,7 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// newDefinitionsOn starts a server of the CustomResourceDefinitions in an etcd.
+// newDefinitionsOn starts a server of the CRDs in an etcd.
 func newDefinitionsOn(t *testing.T, e *etcdtest.Etcd) *writes {
 	t.Helper()
 	return newWritesOn(t, e, func(f *writes) {
@@ -23,7 +23,7 @@ func newDefinitionsOn(t *testing.T, e *etcdtest.Etcd) *writes {
 	})
 }
 
-// gadgetDefinition returns the definition of gadgets as a client sends it.
+// gadgetDefinition returns the CRD of gadgets as a client sends it.
 func gadgetDefinition(t *testing.T) string {
 	t.Helper()
 	crd := gadget()
@@ -52,7 +52,7 @@ func TestWriteDefinitions(t *testing.T) {
 		for _, contentType := range []string{"application/merge-patch+json", "application/strategic-merge-patch+json"} {
 			got := f.do(call{method: "PATCH", path: path, contentType: contentType, body: `{}`}).is(200).obj
 			if got.GetResourceVersion() != created.GetResourceVersion() {
-				t.Errorf("%s: a write of the same is none", contentType)
+				t.Errorf("%s: a patch without a change was written", contentType)
 			}
 		}
 	})

@@ -26,7 +26,7 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// newLink returns the handler of a server whose objects are below prefix, in front of another handler.
+// newLink returns the handler of a server whose keys begin with prefix, and whose delegate is next.
 func newLink(t *testing.T, client *clientv3.Client, prefix string, next http.Handler) http.Handler {
 	t.Helper()
 	store, err := dynamicstorage.New(dynamicstorage.Options{Client: client, Prefix: prefix, Header: widgetHeader})
@@ -60,7 +60,7 @@ func newLink(t *testing.T, client *clientv3.Client, prefix string, next http.Han
 	return handler
 }
 
-// withRequestInfo does what the server does in front of a handler: it says what a request is about, and who asks.
+// withRequestInfo adds the RequestInfo and the user to the request, as the server does.
 func withRequestInfo(next http.Handler) http.Handler {
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
 		GrouplessAPIPrefixes: sets.NewString("api")}
@@ -75,7 +75,7 @@ func withRequestInfo(next http.Handler) http.Handler {
 	}))
 }
 
-// definitionOf is a CRD of one version, whose objects default spec.from.
+// definitionOf returns a CRD with one version whose objects have a default for spec.from.
 func definitionOf(group, plural, version, from string) string {
 	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[2]s.%[1]s"},
 "spec":{"group":"%[1]s","scope":"Namespaced","names":{"plural":"%[2]s","kind":"Kind%[2]s"},
@@ -83,8 +83,8 @@ func definitionOf(group, plural, version, from string) string {
 "spec":{"type":"object","default":{},"properties":{"from":{"type":"string","default":"%[4]s"}}}}}}}]}}`, group, plural, version, from)
 }
 
-// TestDelegate chains two servers of custom resources in one process, and something else behind them: each serves what
-// it has CRDs for, and hands on everything else, untouched.
+// TestDelegate chains two servers of custom resources and a third handler. It checks that each server answers the
+// requests for its own CRDs and passes on all other requests unchanged.
 func TestDelegate(t *testing.T) {
 	t.Parallel()
 	last := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -185,10 +185,10 @@ func TestDeleteWithoutCollector(t *testing.T) {
 	f.get("a").is(404)
 }
 
-// TestDeleteFinalize has a step of its own before the generic deletion, as CustomResourceDefinitions do.
+// TestDeleteFinalize checks a resource with its own step before the generic deletion, as CRDs have.
 func TestDeleteFinalize(t *testing.T) {
 	t.Parallel()
-	var settled []string
+	var waited []string
 	f := newWrites(t, func(f *writes) {
 		f.scope.finalize = func(obj runtime.Object) bool {
 			m := accessor(obj)
@@ -201,7 +201,7 @@ func TestDeleteFinalize(t *testing.T) {
 			return true
 		}
 		f.scope.inEffect = func(_ context.Context, name string) error {
-			settled = append(settled, name)
+			waited = append(waited, name)
 			return errors.New("not yet")
 		}
 	})
@@ -215,8 +215,8 @@ func TestDeleteFinalize(t *testing.T) {
 	}
 	f.put(leaving, "", func(obj *unstructured.Unstructured) { obj.SetFinalizers(nil) }).is(200)
 	f.get("a").is(404)
-	if want := []string{"a", "a", "a"}; !slices.Equal(settled, want) {
-		t.Errorf("settled %v, want %v: once a write, not for dry runs", settled, want)
+	if want := []string{"a", "a", "a"}; !slices.Equal(waited, want) {
+		t.Errorf("waited for %v, want %v: once for each write, not for dry runs", waited, want)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestDeleteInstance(t *testing.T) {
 	}
 }
 
-// TestDeleteOnce lets many clients delete one object: it is gone for one of them, and all are answered.
+// TestDeleteOnce checks that of many concurrent deletions of an object one succeeds and the others get 404.
 func TestDeleteOnce(t *testing.T) {
 	t.Parallel()
 	f := newWrites(t, nil)

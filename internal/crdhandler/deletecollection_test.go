@@ -85,7 +85,7 @@ func TestDeleteCollectionRefuses(t *testing.T) {
 	f.get("a").is(200)
 }
 
-// TestDeleteCollectionPanics: what panics in a worker costs the request.
+// TestDeleteCollectionPanics checks that a panic in a worker fails the request and not the server.
 func TestDeleteCollectionPanics(t *testing.T) {
 	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.Admission = panickingAdmission{} })

@@ -42,7 +42,7 @@ func TestDeleteCorrupt(t *testing.T) {
 	f.get("readable").is(200)
 }
 
-// denyUnsafe is an authorizer that lets nobody delete what cannot be read.
+// denyUnsafe is an authorizer that denies the unsafe deletion of the widget "a".
 type denyUnsafe struct{ authorizer.Authorizer }
 
 func (denyUnsafe) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

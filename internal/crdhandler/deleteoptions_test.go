@@ -36,7 +36,7 @@ func TestDeleteOptionsInProtobuf(t *testing.T) {
 	}
 }
 
-// FuzzDeleteOptions looks for options that crash.
+// FuzzDeleteOptions checks that no options make the decoder panic.
 func FuzzDeleteOptions(f *testing.F) {
 	for _, body := range []string{
 		``, `{}`, `{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":-1,"preconditions":{"uid":"x"}}`,

@@ -36,6 +36,7 @@ func TestYAMLMessages(t *testing.T) {
 	}
 }
 
+// TestJudge checks that invalid fields are warnings by default and errors in the mode Strict.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	found := []error{errors.New(`unknown field "spec.x"`)}

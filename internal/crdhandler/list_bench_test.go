@@ -12,7 +12,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 )
 
-// gadgetPart is one of the eight parts of a gadget of 2.3 KB, gadgetManaged its managed field.
+// gadgetPart is one of the eight parts of a gadget of 2.3 KB, gadgetManaged its entry in managed fields.
 const (
 	gadgetPart    = `{"image":"registry.example.com/team/part-%[1]d:1.%[2]d","name":"part-%[1]d","port":808%[1]d,"protocol":"TCP"}`
 	gadgetManaged = `"k:{\"name\":\"part-%d\"}":{".":{},"f:image":{},"f:name":{},"f:port":{}}`
@@ -91,7 +91,7 @@ func BenchmarkLists(b *testing.B) {
 	}
 }
 
-// counted counts the bytes of a response.
+// counted is a ResponseWriter that counts the bytes of the body.
 type counted struct {
 	answers
 	size int

@@ -18,10 +18,10 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// longColor makes an object of some kilobytes.
+// longColor returns a color of several kilobytes.
 func longColor(n int) string { return strings.Repeat(fmt.Sprintf("color %d of many, ", n), 200) }
 
-// sameAsPlain compares the responses of a path with and without compression, and returns the latter.
+// sameAsPlain compares the compressed and the plain response to a request, and returns the plain one.
 func (r *reading) sameAsPlain(t *testing.T, path string) answer {
 	t.Helper()
 	plain := r.get(path, "Accept-Encoding", "identity")
@@ -56,7 +56,7 @@ func TestCompressedListsEqualPlainOnes(t *testing.T) {
 		r.put(fmt.Sprintf("%s/g%03d", []string{"a", "b"}[n/60], n), longColor(n%2))
 	}
 	lists := func(t *testing.T) {
-		for range 2 { // the second time from chunks
+		for range 2 { // the second list is made of kept chunks
 			r.sameAsPlain(t, "/gadgets")
 			r.sameAsPlain(t, "/gadgets?resourceVersion=0")
 			r.sameAsPlain(t, "/gadgets?pretty=true")
@@ -86,11 +86,11 @@ func TestCompressedListsEqualPlainOnes(t *testing.T) {
 		t.Run(step.name, lists)
 	}
 	if body := r.sameAsPlain(t, "/gadgets").body; !bytes.Contains(body, []byte(`"dye"`)) {
-		t.Error("served as before the schema changed")
+		t.Error("the list has the objects of the old schema")
 	}
 }
 
-// dyed serves objects with one more field than plainCodec.
+// dyed is a codec that serves objects with one more field than plainCodec.
 type dyed struct{ plainCodec }
 
 func (d dyed) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
@@ -101,7 +101,8 @@ func (d dyed) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dy
 	return views, err
 }
 
-// TestCompressedListsDuringWrites compares lists with exact lists of their revision.
+// TestCompressedListsDuringWrites compares compressed lists, made while objects change, with exact reads of the same
+// revision.
 func TestCompressedListsDuringWrites(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)

@@ -104,7 +104,7 @@ func TestListInPages(t *testing.T) {
 				if next = list.GetContinue(); next == "" {
 					break
 				}
-				r.put("ns/g3"+strings.Repeat("x", len(pages)), "red") // is not in the list any more
+				r.put("ns/g3"+strings.Repeat("x", len(pages)), "red") // later than the revision of the list
 			}
 			for n := range len(pages) {
 				r.remove("ns/g3" + strings.Repeat("x", n))
@@ -255,30 +255,30 @@ func TestLongListIsCompressed(t *testing.T) {
 	}
 }
 
-// givingUp is a selector whose client goes away at the first object.
-type givingUp struct {
+// leavingSelector is a label selector that cancels the request at the first object.
+type leavingSelector struct {
 	labels.Selector
 	leave   func()
 	matched int
 }
 
-func (s *givingUp) Empty() bool { return false }
+func (s *leavingSelector) Empty() bool { return false }
 
-func (s *givingUp) Matches(labels.Labels) bool {
+func (s *leavingSelector) Matches(labels.Labels) bool {
 	s.leave()
 	s.matched++
 	return true
 }
 
-// TestMatchingStops checks that objects are not matched any more when the client has gone.
-func TestMatchingStops(t *testing.T) {
+// TestSelectionStopsAfterClientDisconnects checks that a list stops matching objects when the client has disconnected.
+func TestSelectionStopsAfterClientDisconnects(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)
 	for n := range 128 {
 		r.put(fmt.Sprintf("ns/g%03d", n), "red")
 	}
 	ctx, leave := context.WithCancel(t.Context())
-	selector := &givingUp{Selector: labels.Everything(), leave: leave}
+	selector := &leavingSelector{Selector: labels.Everything(), leave: leave}
 	if _, err := r.scope.readPage(ctx, "ns", &metainternal.ListOptions{LabelSelector: selector},
 		r.scope.views); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)

@@ -9,8 +9,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// BenchmarkMemory tells what an object takes in memory besides its bytes, after it was created here and after it was
-// loaded.
+// BenchmarkMemory reports the memory of an object besides its bytes, for objects that were created through the server
+// and for objects that were loaded.
 func BenchmarkMemory(b *testing.B) {
 	const objects = 10_000
 	store := newStore(b, dynamicstorage.Options{Header: widgetHeader})
@@ -45,10 +45,10 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// liveHeap returns the bytes of the heap that are in use.
+// liveHeap returns the bytes of live objects on the heap.
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held is gone after the second
+	runtime.GC() // the second collection empties pools
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)

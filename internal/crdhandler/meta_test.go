@@ -145,7 +145,7 @@ func TestManagerName(t *testing.T) {
 	}
 }
 
-// wantStatus checks that err is the API error expected.
+// wantStatus checks the code, reason and message of an API error.
 func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason, message string) {
 	t.Helper()
 	status, ok := err.(apierrors.APIStatus)
@@ -158,7 +158,7 @@ func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason,
 	}
 }
 
-// wantCode checks the code and reason of an API error only.
+// wantCode checks only the code and reason of an API error.
 func wantCode(t *testing.T, err error, code int32, reason metav1.StatusReason) {
 	t.Helper()
 	status, ok := err.(apierrors.APIStatus)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// answers is a ResponseWriter that keeps nothing.
+// answers is a ResponseWriter that discards the body.
 type answers struct{ header http.Header }
 
 func (a *answers) Header() http.Header         { return a.header }

@@ -32,7 +32,7 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// reading is an endpoint for gadgets.example.com, namespaced, with spec.color selectable, in front of a real etcd.
+// reading is a server of gadgets.example.com in front of etcd. Gadgets are namespaced, and spec.color is selectable.
 type reading struct {
 	t      testing.TB
 	client *clientv3.Client
@@ -43,7 +43,7 @@ type reading struct {
 	url     string
 }
 
-// future is a distance in revisions that no test covers.
+// future is more revisions than all tests together make.
 const future = 1 << 30
 
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}

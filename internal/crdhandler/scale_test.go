@@ -19,7 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// gadget returns the definition of a resource with a schema, status and scale.
+// gadget returns the CRD of gadgets, with a schema and the subresources status and scale.
 func gadget() *apiextensionsv1.CustomResourceDefinition {
 	selector := ".status.selector"
 	integer := apiextensionsv1.JSONSchemaProps{Type: "integer"}
@@ -56,7 +56,7 @@ func gadget() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// newGadgets starts a server of gadgets, with the rules and bytes of real custom resources.
+// newGadgets starts a server of gadgets with the validation and encoding of real custom resources.
 func newGadgets(t *testing.T, configure func(*writes)) *writes {
 	t.Helper()
 	return newWrites(t, func(f *writes) {
@@ -211,7 +211,7 @@ func TestStatus(t *testing.T) {
 		contentType: "application/apply-patch+yaml", body: gadgetJSON("c", "", `{"unknown":1}`)}).is(500)
 }
 
-// TestAdmission records what admission is asked, and lets it change and refuse objects.
+// TestAdmission checks which operations the admission plugins see, and that they can change and refuse objects.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	plugin := &recordingAdmission{}
@@ -249,7 +249,8 @@ func TestAdmission(t *testing.T) {
 	f.get("a").is(200)
 }
 
-// recordingAdmission is a plugin.
+// recordingAdmission is an admission plugin that records its calls. It labels objects, and refuses them if refuse is
+// set.
 type recordingAdmission struct {
 	asked  []string
 	refuse error

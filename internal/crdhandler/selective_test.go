@@ -16,7 +16,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// paintedCRD returns a CRD with selectable fields.
+// paintedCRD returns a CRD with the given selectable fields of spec.
 func paintedCRD(fields ...string) string {
 	var declared []string
 	for _, field := range fields {
@@ -31,7 +31,7 @@ func paintedCRD(fields ...string) string {
 		strings.Join(declared, ",")), "\n", "", -1)
 }
 
-// painted returns the n-th object; its labels and fields depend on n.
+// painted returns the n-th object. Its labels and fields depend on n.
 func painted(n, shard int) string {
 	odd := ""
 	if n%2 == 1 {
@@ -41,7 +41,7 @@ func painted(n, shard int) string {
 		n, n, shard, odd, []string{"red", "green", "blue"}[n%3], n%5)
 }
 
-// machines reads lists.
+// machines is a client that reads lists of machines.
 type machines struct {
 	*writing
 }
@@ -64,7 +64,7 @@ func namesOf(items []unstructured.Unstructured) (names []string) {
 	return names
 }
 
-// selectedOf returns the objects that selectors select.
+// selectedOf returns the objects that the selectors match.
 func selectedOf(all []unstructured.Unstructured, labelSelector,
 	fieldSelector string) (selected []unstructured.Unstructured) {
 	l, f := labels.SelectorFromSet(nil), fields.Everything()
@@ -85,8 +85,9 @@ func selectedOf(all []unstructured.Unstructured, labelSelector,
 	return selected
 }
 
-// TestSelectiveLists compares lists by selector with the whole list filtered by the library's selectors: of objects
-// that were written here and by others, in pages, while labels change, and after the schema was replaced.
+// TestSelectiveLists compares lists by selector with the full list filtered by the library's selectors. The objects are
+// written through the server and directly to etcd; lists are read at once and in pages, while labels change, and after
+// a change of the schema.
 func TestSelectiveLists(t *testing.T) {
 	t.Parallel()
 	config := &Config{Store: newStore(t, dynamicstorage.Options{Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
@@ -131,7 +132,7 @@ func TestSelectiveLists(t *testing.T) {
 						t.Fatalf("%q %q: a page of %d", labelSelector, fieldSelector, len(items))
 					}
 					query.Set("continue", next)
-					if page == 1 { // later pages show the state before
+					if page == 1 { // later pages must not show this change
 						elsewhere(7, 3)
 						all, _ = m.list(nil)
 					}
@@ -159,7 +160,7 @@ func TestSelectiveLists(t *testing.T) {
 	check(t, "spec.size=2", "spec.size=2,spec.color=red")
 }
 
-// TestSelectiveInitialEvents checks the initial events of watches that an index finds.
+// TestSelectiveInitialEvents checks the initial events of watches with selectors that use an index.
 func TestSelectiveInitialEvents(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)
@@ -177,7 +178,7 @@ func TestSelectiveInitialEvents(t *testing.T) {
 	r.put("other/g000", "red")
 	for _, query := range []string{"labelSelector=color%3Dred", "labelSelector=color+in+(red,white)",
 		"fieldSelector=spec.color%3Dred"} {
-		for range 2 { // the first one makes the index of a field
+		for range 2 { // the first watch makes the index of a field
 			w := r.watch("/namespaces/ns/gadgets?watch=true&" + query)
 			w.expect(want...)
 			w.cancel()
@@ -185,7 +186,8 @@ func TestSelectiveInitialEvents(t *testing.T) {
 	}
 }
 
-// TestSelectiveDeleteCollection deletes objects that an index finds.
+// TestSelectiveDeleteCollection checks that a deletion by selectors that use an index deletes exactly the selected
+// objects.
 func TestSelectiveDeleteCollection(t *testing.T) {
 	t.Parallel()
 	config := &Config{Store: newStore(t, dynamicstorage.Options{Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
@@ -204,6 +206,6 @@ func TestSelectiveDeleteCollection(t *testing.T) {
 		}
 	}
 	if len(gone) == 0 || len(left) != len(all)-len(gone) {
-		t.Errorf("%d of %d are left, %d were to go", len(left), len(all), len(gone))
+		t.Errorf("%d of %d objects are left, %d were selected", len(left), len(all), len(gone))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 )
 
-// TestTableOfManyObjects compares a Table made chunk by chunk (of 200 objects) with one made of the whole list.
+// TestTableOfManyObjects compares a Table that is made in chunks of 200 objects with a Table of the whole list.
 func TestTableOfManyObjects(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)

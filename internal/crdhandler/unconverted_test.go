@@ -15,8 +15,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// deadCRD has two versions, whose conversion webhook is down. v1 is stored.
-func deadCRD(t *testing.T) string {
+// deadWebhookCRD returns a CRD with two versions whose conversion webhook does not answer. The storage version is v1.
+func deadWebhookCRD(t *testing.T) string {
 	hook := httptest.NewTLSServer(http.NotFoundHandler())
 	hook.Close()
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
@@ -32,7 +32,7 @@ func deadCRD(t *testing.T) string {
 		hook.URL, ca, version("v1", true), version("v2", false))
 }
 
-// TestDeadWebhook: what does not depend on the version goes on without the webhook.
+// TestDeadWebhook checks that requests that need no conversion succeed without the webhook, and that the others fail.
 func TestDeadWebhook(t *testing.T) {
 	t.Parallel()
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
@@ -42,7 +42,7 @@ func TestDeadWebhook(t *testing.T) {
 	}
 	config := &Config{Store: newStore(t, dynamicstorage.Options{Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20,
 		Converters: converters}
-	info := infoOf(t, config, deadCRD(t))
+	info := infoOf(t, config, deadWebhookCRD(t))
 	put := func(name, version, metadata string) {
 		t.Helper()
 		value := fmt.Sprintf(`{"apiVersion":"example.com/%s","kind":"Machine","metadata":{"name":"%s","namespace":"ns","uid":"uid-%s","labels":{"in":"%s"}%s},"spec":{}}`+"\n",
@@ -56,9 +56,9 @@ func TestDeadWebhook(t *testing.T) {
 		metadata   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 		list       = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 		json       = "application/json"
-		protobuf   = "application/vnd.kubernetes.protobuf,application/json" // what metadata clients send with a DELETE
+		protobuf   = "application/vnd.kubernetes.protobuf,application/json" // the Accept header of a DELETE of metadata clients
 	)
-	for _, version := range []string{"v1", "v2"} { // as stored; each is foreign to the other's endpoint
+	for _, version := range []string{"v1", "v2"} { // the stored version; the endpoint of the other version has to convert it
 		put("read-"+version, version, "")
 		put("gone-"+version, version, "")
 		put("held-"+version, version, finalizers)

@@ -53,7 +53,7 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("stored %v\nanswered %v", stored, second)
 		}
 	})
-	t.Run("keeps what clients do not decide", func(t *testing.T) {
+	t.Run("keeps fields that clients cannot set", func(t *testing.T) {
 		got := f.put(second, "?dryRun=All", func(obj *unstructured.Unstructured) {
 			obj.SetUID("")
 			obj.SetCreationTimestamp(metav1.NewTime(time.Unix(0, 0)))
@@ -67,7 +67,7 @@ func TestUpdate(t *testing.T) {
 	t.Run("no change", func(t *testing.T) {
 		got := f.put(second, "", func(*unstructured.Unstructured) {}).is(200).obj
 		if got.GetResourceVersion() != second.GetResourceVersion() {
-			t.Error("a write of the same is none")
+			t.Error("an update without a change was written")
 		}
 	})
 	t.Run("no change but the times of managed fields", func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestUpdate(t *testing.T) {
 			obj.SetManagedFields(fields)
 		}).is(200).obj
 		if got.GetResourceVersion() != second.GetResourceVersion() {
-			t.Errorf("a write of other times is none: got %v", got)
+			t.Errorf("an update that changes only times was written: got %v", got)
 		}
 	})
 	t.Run("managed fields can be reset", func(t *testing.T) {
@@ -148,6 +148,7 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
+// TestUpdateEndsDeletion checks that the removal of the last finalizer deletes the object.
 func TestUpdateEndsDeletion(t *testing.T) {
 	t.Parallel()
 	f := newWrites(t, nil)
@@ -175,7 +176,7 @@ func TestUpdateEndsDeletion(t *testing.T) {
 	f.get("a").is(404)
 }
 
-// TestUpdateConflict has somebody else change the object between the reading and the writing.
+// TestUpdateConflict changes an object between the read and the write of an update.
 func TestUpdateConflict(t *testing.T) {
 	t.Parallel()
 	f := newWrites(t, nil)
@@ -196,7 +197,7 @@ func TestUpdateConflict(t *testing.T) {
 		body: `[{"op":"replace","path":"/spec/size","value":3}]`}).is(200).obj
 	if size, _, _ := unstructured.NestedInt64(got.Object, "spec", "size"); size != 3 ||
 		got.GetLabels()["other"] != "one" {
-		t.Errorf("one of two changes is lost: %v", got)
+		t.Errorf("one of the two changes is lost: %v", got)
 	}
 	interfere()
 	f.do(call{
@@ -240,9 +241,9 @@ func TestTooLarge(t *testing.T) {
 		fails(500, metav1.StatusReasonUnknown, message)
 }
 
-// TestUpdatesInEffect checks that an update does not hold the queue of its key while it waits to be in effect: what
-// brings it into effect may update the same object, as the reconciliation of CustomResourceDefinitions does.
-func TestUpdatesInEffect(t *testing.T) {
+// TestUpdateReleasesQueueBeforeWaiting checks that an update does not block the queue of its key while it waits until
+// it is in effect. The controller that brings it into effect may update the same object, as the controllers of CRDs do.
+func TestUpdateReleasesQueueBeforeWaiting(t *testing.T) {
 	t.Parallel()
 	var failed atomic.Pointer[error]
 	f := newWrites(t, func(f *writes) {

@@ -112,7 +112,7 @@ func TestWatchList(t *testing.T) {
 		"without initial state": {"&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := r.watch("/gadgets?watch=true" + tc.query) // compressed where it ends with a bookmark
+			w := r.watch("/gadgets?watch=true" + tc.query) // compressed if it sends a bookmark
 			for _, want := range tc.want {
 				if want != "BOOKMARK" {
 					w.expect(want)
@@ -127,7 +127,7 @@ func TestWatchList(t *testing.T) {
 			}
 			revision := r.put("ns/c", "blue")
 			w.expect(fmt.Sprint("ADDED c blue ", revision))
-			w.expect(fmt.Sprint("DELETED c blue ", r.remove("ns/c"))) // the next one may begin with what is in memory
+			w.expect(fmt.Sprint("DELETED c blue ", r.remove("ns/c"))) // the next subtest may begin with the cached state
 		})
 	}
 }
@@ -239,7 +239,7 @@ func TestWatchFormats(t *testing.T) {
 	}
 }
 
-func TestCBOR(t *testing.T) {
+func TestCBORFormats(t *testing.T) {
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.CBORServingAndStorage, true)
 	r := newReading(t)
 	r.put("ns/a", "red")

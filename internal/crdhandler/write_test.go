@@ -14,25 +14,26 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// encodings counts how often an object is encoded to be stored.
-type encodings struct {
+// countingCodec counts the objects that are encoded for etcd.
+type countingCodec struct {
 	plainCodec
 	count *int
 }
 
-func (c encodings) encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+func (c countingCodec) encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	*c.count++
 	return c.plainCodec.Encode(ctx, obj)
 }
 
-// TestClientThatIsGone holds that a write comes to no further phase when its client has gone.
-func TestClientThatIsGone(t *testing.T) {
+// TestWriteStopsAfterClientDisconnects checks that a write does not enter its next phase after its client has
+// disconnected.
+func TestWriteStopsAfterClientDisconnects(t *testing.T) {
 	t.Parallel()
 	strategy := &widgetStrategy{}
 	encoded := 0
 	f := newWrites(t, func(f *writes) {
 		f.scope.strategy = strategy
-		f.scope.storage.codec = encodings{count: &encoded}
+		f.scope.storage.codec = countingCodec{count: &encoded}
 	})
 	a := f.created("a", "")
 	const apply = "application/apply-patch+yaml"
@@ -72,6 +73,7 @@ func TestClientThatIsGone(t *testing.T) {
 	}
 }
 
+// TestFinished checks the errors of writes that failed in the storage or ended with the context.
 func TestFinished(t *testing.T) {
 	t.Parallel()
 	late, cancel := context.WithDeadline(t.Context(), metav1.Now().Add(-1))

@@ -29,7 +29,7 @@ import (
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
-// widgets is the resource of the tests of writes: unstructured objects without a schema, over a real etcd.
+// widgets is the resource of the tests of writes. Its objects have no schema.
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // writes is a server of widgets.
@@ -37,7 +37,7 @@ type writes struct {
 	*testing.T
 	config *Config
 	scope  *requestScope
-	// subresources are the scopes of status and scale, where a test has them.
+	// subresources are the scopes of status and scale, if a test has them.
 	subresources map[string]*requestScope
 	// keys is the prefix of the keys of widgets in the namespace ns.
 	keys string
@@ -72,8 +72,8 @@ func newWritesOn(t *testing.T, e *etcdtest.Etcd, configure func(*writes)) *write
 	return f
 }
 
-// requestInfo does what the handler in front of the verbs does. In the namespace "terminating" the
-// CustomResourceDefinition is being deleted.
+// requestInfo does the work of the handler in front of the verbs. In the namespace "terminating" the CRD is being
+// deleted.
 func requestInfo(f *writes) http.Handler {
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis")}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -128,9 +128,9 @@ func widgetScope(config *Config) *requestScope {
 	return scope
 }
 
-// widgetStrategy counts generations and refuses widgets whose spec says so.
+// widgetStrategy counts generations and refuses widgets whose spec.bad is true.
 type widgetStrategy struct {
-	// prepared, if set, is called when a write is under way, validated when an object is validated.
+	// prepared, if set, is called when an object is prepared, validated when it is validated.
 	prepared, validated func()
 }
 
@@ -175,7 +175,7 @@ func (*widgetStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime
 
 func (*widgetStrategy) Canonicalize(runtime.Object) {}
 
-// widgetConvertor knows one version.
+// widgetConvertor converts to the only version.
 type widgetConvertor struct{}
 
 func (widgetConvertor) Convert(in, out, _ any) error {
@@ -194,7 +194,7 @@ func (widgetConvertor) ConvertFieldLabel(_ schema.GroupVersionKind, label, value
 	return label, value, nil
 }
 
-// widgetSerializer reads and writes JSON and YAML without any schema.
+// widgetSerializer reads and writes JSON and YAML without a schema.
 type widgetSerializer struct{}
 
 func (widgetSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
@@ -221,7 +221,7 @@ func (widgetSerializer) DecoderToVersion(decoder runtime.Decoder, _ runtime.Grou
 	return decoder
 }
 
-// statusEncoder gives a Status its kind.
+// statusEncoder sets the kind of a Status.
 type statusEncoder struct{ runtime.Encoder }
 
 func (e statusEncoder) Encode(obj runtime.Object, w io.Writer) error {
@@ -238,7 +238,7 @@ type call struct {
 	agent              string
 }
 
-// reply is the answer to a call.
+// reply is the response to a call.
 type reply struct {
 	*testing.T
 	code     int
@@ -278,7 +278,7 @@ func (f *writes) do(c call) reply {
 	return r
 }
 
-// is checks the code of an answer that is no error.
+// is checks the code of a response that is not an error.
 func (r reply) is(code int) reply {
 	r.Helper()
 	if r.code != code {
@@ -287,7 +287,7 @@ func (r reply) is(code int) reply {
 	return r
 }
 
-// fails checks an answer that is an error.
+// fails checks a response that is an error.
 func (r reply) fails(code int, reason metav1.StatusReason, message string) metav1.Status {
 	r.Helper()
 	status := metav1.Status{}
@@ -300,7 +300,7 @@ func (r reply) fails(code int, reason metav1.StatusReason, message string) metav
 	return status
 }
 
-// warns checks the Warning headers of an answer.
+// warns checks the Warning headers of a response.
 func (r reply) warns(texts ...string) reply {
 	r.Helper()
 	if len(r.warnings) != len(texts) {

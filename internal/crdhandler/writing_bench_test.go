@@ -18,7 +18,7 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// machineCRD is a CRD as real ones are: defaults, a list with keys, a CEL rule, status and scale.
+// machineCRD is a CRD with the usual features: defaults, a list with keys, a CEL rule, status and scale.
 const machineCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 "metadata": {"name": "machines.example.com", "uid": "machines"},
 "spec": {"group": "example.com", "scope": "Namespaced", "conversion": {"strategy": "None"},
@@ -50,7 +50,7 @@ const machineCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomRes
 "status": {"acceptedNames": {"plural": "machines", "singular": "machine", "kind": "Machine", "listKind": "MachineList"},
  "storedVersions": ["v1"]}}`
 
-// machine is a Machine as a client sends it, about 2.3 KB as stored.
+// machine returns a Machine as a client sends it. It takes about 2.3 KB in etcd.
 func machine(name string, replicas int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"%s","namespace":"ns",`+
@@ -67,7 +67,7 @@ func machine(name string, replicas int) string {
 	return b.String()
 }
 
-// infoOf returns the serving state of a CRD, which is given as v1 JSON.
+// infoOf returns the serving state of a CRD given as v1 JSON.
 func infoOf(t testing.TB, config *Config, definition string) *crdInfo {
 	t.Helper()
 	entry := &dynamicstorage.Entry{Key: "machines.example.com", Revision: 1, Value: []byte(definition)}
@@ -91,7 +91,7 @@ func infoOf(t testing.TB, config *Config, definition string) *crdInfo {
 type writing struct {
 	testing.TB
 	served *servedVersion
-	// heard are the warnings of the last answer.
+	// heard are the warnings of the last response.
 	heard recordedWarnings
 }
 
@@ -105,8 +105,8 @@ func newWriting(t testing.TB, e *etcdtest.Etcd, admits admission.Interface) *wri
 	return w
 }
 
-// send serves one request. path is that of an object and perhaps its subresource, and a query; empty for the
-// collection.
+// send serves one request. path consists of the name of an object, empty for the collection, an optional subresource,
+// and an optional query.
 func (w *writing) send(method, path, contentType, body string) sent {
 	w.Helper()
 	return w.sendAccepting("application/json", method, path, contentType, body)
@@ -146,7 +146,7 @@ func (w *writing) sendAccepting(accept, method, path, contentType, body string) 
 	return sent{answer}
 }
 
-// sent is an answer in full.
+// sent is a complete response.
 type sent struct{ *httptest.ResponseRecorder }
 
 func (r sent) is(t testing.TB, code int) string {
@@ -157,7 +157,7 @@ func (r sent) is(t testing.TB, code int) string {
 	return r.Body.String()
 }
 
-// BenchmarkWrites tells what the verbs cost, etcd's own work included: time, bytes and allocations.
+// BenchmarkWrites measures time, bytes and allocations of writes, including etcd's.
 func BenchmarkWrites(b *testing.B) {
 	const (
 		asJSON      = "application/json"

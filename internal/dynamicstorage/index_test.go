@@ -16,7 +16,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// selecting is a resource without etcd. The test applies changes as the feed does.
+// selecting is a resource without etcd. The test applies changes like the feed.
 type selecting struct {
 	*Resource
 	clock    *testclock.FakeClock
@@ -261,7 +261,8 @@ func checkIndexes(t *testing.T, s *selecting) {
 	}
 }
 
-// TestSelectLooksAtMatches: the number of entries that are examined depends on the matches, not on all objects.
+// TestSelectLooksAtMatches checks that the number of entries that are examined depends on the matches, not on all
+// objects.
 func TestSelectLooksAtMatches(t *testing.T) {
 	t.Parallel()
 	s := newSelecting()
@@ -281,7 +282,7 @@ func TestSelectLooksAtMatches(t *testing.T) {
 			10, 10},
 		{"the better one of two", Query{Requirements: []Requirement{{Name: "all"},
 			{Name: "shard", Values: []string{"7"}}}}, 5000, 50},
-		{"a label nobody has", Query{Requirements: []Requirement{{Name: "none"}}}, 0, 0},
+		{"a label that no object has", Query{Requirements: []Requirement{{Name: "none"}}}, 0, 0},
 		{"field, whose views are not made", Query{Requirements: []Requirement{{Kind: Field, Name: "color",
 			Values: []string{"7"}}}}, 5000, 100},
 		{"label of a version that is converted", Query{Viewer: w,
@@ -351,7 +352,7 @@ func TestSelectWhileWriting(t *testing.T) {
 	checkIndexes(t, s)
 }
 
-// TestMaxIndexes: the number of indexes is bounded, and unused ones make room.
+// TestMaxIndexes checks that the number of indexes is bounded, and unused ones make room.
 func TestMaxIndexes(t *testing.T) {
 	t.Parallel()
 	s := newSelecting()
@@ -382,7 +383,7 @@ func TestMaxIndexes(t *testing.T) {
 	}
 }
 
-// TestReleaseFreesMemory: Release drops entries, views and indexes.
+// TestReleaseFreesMemory checks that Release drops entries, views and indexes.
 func TestReleaseFreesMemory(t *testing.T) {
 	s := newSelecting()
 	v := storing()

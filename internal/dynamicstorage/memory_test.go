@@ -10,7 +10,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// TestJanitor: unused memory is freed in time, and not before.
+// TestJanitor checks that unused memory is freed in time, and not before.
 func TestJanitor(t *testing.T) {
 	t.Parallel()
 	clock := testclock.NewFakeClock(time.Now())
@@ -97,7 +97,8 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestExactReadsFromMemory: recent states are computed from the cache and the ring, and are the same as in etcd.
+// TestExactReadsFromMemory checks that recent states are computed from the cache and the ring, and are the same as in
+// etcd.
 func TestExactReadsFromMemory(t *testing.T) {
 	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 20})

@@ -48,7 +48,7 @@ func TestReadsAndWrites(t *testing.T) {
 		}
 	}
 	if _, err := r.Update(ctx, "a/x", deleting, UpdateOptions{}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("deleting what is not there: %v", err)
+		t.Errorf("deleting a missing entry: %v", err)
 	}
 	for _, key := range []string{"", "/", "a/", "/a", "a/b/c"} {
 		if _, err := r.Update(ctx, key, putting("x"), UpdateOptions{}); !errors.Is(err, ErrInvalidKey) {
@@ -144,7 +144,7 @@ func TestUpdateIsGuarded(t *testing.T) {
 	}
 }
 
-// TestUpdateOfStaleEntry: an error of mutate, or Keep, is final only for the present entry.
+// TestUpdateOfStaleEntry checks that an error of mutate, or Keep, is final only for the present entry.
 func TestUpdateOfStaleEntry(t *testing.T) {
 	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), WaitFor: 10 * time.Millisecond})
@@ -358,7 +358,7 @@ func TestStoppedStore(t *testing.T) {
 	}
 }
 
-// TestRetire: late readers do not load a retired resource. Store.Resource returns another one.
+// TestRetire checks that late readers do not load a retired resource. Store.Resource returns another one.
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), testStore(t)

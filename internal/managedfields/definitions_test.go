@@ -35,6 +35,7 @@ func definitionTypes(t *testing.T) managedfields.TypeConverter {
 
 // TestDefinitions compares the managed fields of new CRDs with those of the library, which sees the schemas.
 func TestDefinitions(t *testing.T) {
+	t.Parallel()
 	kind := apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 	manager, err := NewForDefinitions(Config{
 		Types: definitionTypes(t), Convertor: crds.Scheme, Defaulter: crds.Scheme, Creater: crds.Scheme, Kind: kind,

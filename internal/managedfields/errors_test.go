@@ -10,6 +10,7 @@ import (
 )
 
 func TestBounded(t *testing.T) {
+	t.Parallel()
 	short := errors.New("does not fit")
 	if got := bounded(short); got != short {
 		t.Errorf("a short error became %v", got)
@@ -29,6 +30,7 @@ func TestBounded(t *testing.T) {
 
 // TestTypeErrorsAreBounded checks that the error for an applied object with many values of a wrong type is short.
 func TestTypeErrorsAreBounded(t *testing.T) {
+	t.Parallel()
 	m, err := New(configOf(t, "v1", ""))
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 var errLibraryCalled = errors.New("the library was called")
 
-// noLibrary fails where the fast manager calls the library.
+// noLibrary is a Manager that fails, for writes that the fast manager must handle without the library.
 type noLibrary struct{}
 
 func (noLibrary) Update(ctx context.Context, _, _ runtime.Object, _ string) (runtime.Object, error) {
@@ -28,6 +28,7 @@ func (noLibrary) Apply(ctx context.Context, _, _ runtime.Object, _ string, _ boo
 
 // TestFastPathsAreChosenByTag checks that New returns a fast manager unless the tag "library" is set.
 func TestFastPathsAreChosenByTag(t *testing.T) {
+	t.Parallel()
 	manager, err := New(configOf(t, "v1", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +41,7 @@ func TestFastPathsAreChosenByTag(t *testing.T) {
 // TestUsualWritesNeedNoLibrary checks that the fast manager handles usual writes itself, with the result of the
 // library.
 func TestUsualWritesNeedNoLibrary(t *testing.T) {
+	t.Parallel()
 	config := configOf(t, "v1", "")
 	library, err := NewLibrary(config)
 	if err != nil {
@@ -114,6 +116,7 @@ func large(from, to int) *unstructured.Unstructured {
 
 // TestWalksEndWithTheirContext checks that walks end soon after the context is done, wherever they are.
 func TestWalksEndWithTheirContext(t *testing.T) {
+	t.Parallel()
 	m := newFast(configOf(t, "v1", ""), noLibrary{})
 	created, err := m.Update(t.Context(), noMachine(), large(0, manyItems), "one")
 	if err != nil {
@@ -168,6 +171,7 @@ func TestWalksEndWithTheirContext(t *testing.T) {
 
 // TestManyFields compares the two managers on large objects in random order.
 func TestManyFields(t *testing.T) {
+	t.Parallel()
 	config := configOf(t, "v1", "")
 	library, err := NewLibrary(config)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// choices are random bytes that decisions are made from. After the last one, every decision is for the first option.
+// choices is a source of decisions made from random bytes. At its end every decision is the first option.
 type choices []byte
 
 func (c *choices) of(n int) int {
@@ -63,7 +63,7 @@ func usual(t *testing.T) *unstructured.Unstructured {
 	return obj
 }
 
-// revalue changes values in an object, and sometimes a little more.
+// revalue changes values in an object, and sometimes adds or removes a few.
 func revalue(c *choices, obj map[string]any) {
 	spec := obj["spec"].(map[string]any)
 	inner, _ := spec["extras"].(map[string]any)
@@ -92,7 +92,7 @@ func revalue(c *choices, obj map[string]any) {
 	}
 }
 
-// config is the part of an object that a manager applies.
+// config returns the part of an object that a manager applies.
 func config(live *unstructured.Unstructured, manager string) map[string]any {
 	obj := live.DeepCopy().Object
 	metadata, _ := obj["metadata"].(map[string]any)
@@ -128,9 +128,9 @@ func invented(t *testing.T, c *choices, complete bool) *unstructured.Unstructure
 	case 4:
 		obj.SetAPIVersion("example.com/" + pick(c, "v1", "v2", "v3"))
 	case 5:
-		spec["parts"] = []any{map[string]any{"name": "a"}, map[string]any{"name": "a"}} // twice the same key
+		spec["parts"] = []any{map[string]any{"name": "a"}, map[string]any{"name": "a"}} // a duplicate key
 	case 6:
-		spec["replicas"] = "many" // not of the type
+		spec["replicas"] = "many" // a wrong type
 	case 7:
 		obj.SetOwnerReferences(nil)
 		spec["unknown"] = map[string]any{"a": int64(1)}
@@ -138,7 +138,7 @@ func invented(t *testing.T, c *choices, complete bool) *unstructured.Unstructure
 	return obj
 }
 
-// spoil changes the managed fields of an object to something that a client might send.
+// spoil changes the managed fields of an object in a way that a client might.
 func spoil(c *choices, obj *unstructured.Unstructured) {
 	metadata := obj.Object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
@@ -168,7 +168,7 @@ func spoil(c *choices, obj *unstructured.Unstructured) {
 	}
 }
 
-// edit changes something in an object, mostly a little.
+// edit changes a part of an object, usually a small one.
 func edit(c *choices, obj map[string]any) {
 	spec, _ := obj["spec"].(map[string]any)
 	metadata, _ := obj["metadata"].(map[string]any)

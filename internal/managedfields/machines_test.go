@@ -81,7 +81,7 @@ func configOf(t testing.TB, version, subresource string) Config {
 	}
 }
 
-// noMachine returns what there is before a machine is created.
+// noMachine returns the live object of a machine that does not exist yet.
 func noMachine() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Machine"}}
 }

@@ -9,6 +9,7 @@ import (
 
 // TestForValidation checks that validation sees managed fields as they are, except for their sets.
 func TestForValidation(t *testing.T) {
+	t.Parallel()
 	sets := map[string]any{"f:spec": map[string]any{}}
 	for name, managedFields := range map[string]any{
 		"none": nil, "no list": "text", "empty": []any{}, "no entry": []any{"text"}, "null": []any{nil},

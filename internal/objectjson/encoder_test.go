@@ -12,7 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// FuzzMarshal compares with encoding/json, on decoded JSON and on strings that JSON cannot contain.
+// FuzzMarshal compares Marshal with encoding/json, for decoded JSON and for strings that JSON cannot contain.
 func FuzzMarshal(f *testing.F) {
 	for _, seed := range []struct{ document, text string }{
 		{machine, "plain"},
@@ -73,7 +73,7 @@ func splicesAsLibrary(t *testing.T, obj map[string]any) {
 		t.Fatalf("got %s, want %s %v", value, want, err)
 	}
 	served := slices.Insert(slices.Clone(value), at, []byte(`"resourceVersion":"7",`)...)
-	if _, ok := members["uid"]; !ok { // it goes first then
+	if _, ok := members["uid"]; !ok { // then the resourceVersion is the first member
 		var again struct {
 			Metadata struct {
 				ResourceVersion string `json:"resourceVersion"`
@@ -91,8 +91,9 @@ func splicesAsLibrary(t *testing.T, obj map[string]any) {
 	}
 }
 
-// TestMarshalOtherTypes: the library encodes values of all other types, and its errors are returned.
+// TestMarshalOtherTypes checks that the library encodes values of all other types, and that Marshal returns its errors.
 func TestMarshalOtherTypes(t *testing.T) {
+	t.Parallel()
 	sameAsLibrary(t, map[string]any{
 		"int": 1, "uint8": uint8(2), "float32": float32(0.1), "number": json.Number("1e5"),
 		"strings": []string{"<", "a"},

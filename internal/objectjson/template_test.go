@@ -6,6 +6,7 @@ import (
 )
 
 func TestTemplate(t *testing.T) {
+	t.Parallel()
 	values := [][]byte{[]byte("zero"), []byte("one"), []byte("two")}
 	encoded, err := json.Marshal([]any{Mark(0), map[string]string{"a": "x" + Mark(2) + Mark(0), Mark(1): "hole-0-"}})
 	if err != nil {

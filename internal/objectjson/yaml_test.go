@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// FuzzUnmarshalYAML compares with the YAML parser.
+// FuzzUnmarshalYAML compares UnmarshalYAML with the YAML parser.
 func FuzzUnmarshalYAML(f *testing.F) {
 	for _, body := range []string{
 		machine, `{}`, `{"a":null,"b":[true,false],"c":-1,"d":{"e":[]}}`, `{"a":"b: #c, \"d\"\\\n\t\r\b\f"}`,
@@ -46,6 +46,7 @@ func FuzzUnmarshalYAML(f *testing.F) {
 }
 
 func TestUnmarshalYAML(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{machine, `{}`, `{"a":"b: #c, \"d\"\\\n"}`, "{\"a\":-1}\n", `{"ü":[true,null]}`} {
 		if _, plain := UnmarshalYAML([]byte(body)); !plain {
 			t.Errorf("%s is plain", body)

@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// benchCase is a CRD and an object of its first version, as it is stored: complete, with managed fields.
+// benchCase is a CRD and a complete object of its first version, with managed fields.
 type benchCase struct {
 	name string
 	crd  *apiextensionsv1.CustomResourceDefinition
 	obj  *unstructured.Unstructured
 }
 
-// benchCases are an ordinary CRD with an object of 2.3 KB, one that has something of everything, a sample, and one as
-// large as the largest that are in use.
+// benchCases are an ordinary CRD with an object of 2.3 KB, a CRD with every feature, a sample, and a CRD as large as
+// the largest in use.
 func benchCases(b testing.TB) []benchCase {
 	return []benchCase{
 		{"machine", readCRD(b, "machines"), machine(b)},
@@ -104,7 +104,8 @@ func sampleObject(t testing.TB, name string) *unstructured.Unstructured {
 	return obj
 }
 
-// largeCRD has a schema of about four thousand nodes, of which an object uses few, as those of cloud providers.
+// largeCRD returns a CRD whose schema has about four thousand nodes, as those of cloud providers. An object uses few of
+// them.
 func largeCRD() *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.Name, crd.Spec.Group, crd.Spec.Scope = "larges.example.com", "example.com", apiextensionsv1.ClusterScoped
@@ -149,7 +150,7 @@ func largeObject(t testing.TB) *unstructured.Unstructured {
 		spec: `+deep+`, status: `+deep+`}`)
 }
 
-// eachCase runs a benchmark for every case.
+// eachCase runs a benchmark for each case.
 func eachCase(b *testing.B, run func(b *testing.B, c benchCase, v *Version)) {
 	for _, c := range benchCases(b) {
 		b.Run(c.name, func(b *testing.B) {
@@ -210,7 +211,7 @@ func BenchmarkValidateCreate(b *testing.B) {
 	})
 }
 
-// changed is an object with another label.
+// changed returns an object with another label.
 func changed(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj = obj.DeepCopy()
 	obj.SetLabels(map[string]string{"changed": "yes"})

@@ -22,7 +22,7 @@ func TestCoerce(t *testing.T) {
 		err     string
 	}{
 		{
-			name: "unknown fields are dropped and told",
+			name: "unknown fields are dropped and reported",
 			in: head +
 				"metadata: {name: a, bogus: 1}\nspec: {color: red, x: 1, ports: [{number: 1, other: 2}]}\nextra: 1",
 			options: CoerceOptions{ReturnUnknownFieldPaths: true},
@@ -88,7 +88,7 @@ func TestCoerce(t *testing.T) {
 			err:  ".apiVersion accessor error: map[] is of the type map[string]interface {}, expected string",
 		},
 		{
-			name: "apiVersion that is none",
+			name: "malformed apiVersion",
 			in:   "apiVersion: a/b/c\nkind: Widget",
 			err:  "unexpected GroupVersion string: a/b/c",
 		},
@@ -212,7 +212,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestNewKeepsTheCRD tests that compiling does not modify the CRD that was given.
+// TestNewKeepsTheCRD tests that compiling does not modify the CRD.
 func TestNewKeepsTheCRD(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
@@ -271,8 +271,8 @@ func TestReadBuildsNoValidator(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that no object makes coercing and defaulting panic, that what they have accepted they accept again,
-// and that they leave it as it is then: what is stored is read the way it was written.
+// FuzzDecode tests that coercing and defaulting do not panic, that they accept an object again that they have accepted,
+// and that they do not change it the second time: the server reads an object the way it was written.
 func FuzzDecode(f *testing.F) {
 	for _, spec := range []string{
 		"color: red", "ports: [{number: 1}]", "template: {metadata: {name: 1}}", "limits: null", "tags: {a: b}",

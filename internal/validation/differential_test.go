@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// strategy is what upstream's strategies decide; its types are not exported.
+// strategy is the interface of upstream's strategies, whose types are not exported.
 type strategy interface {
 	PrepareForCreate(ctx context.Context, obj runtime.Object)
 	PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
@@ -33,7 +33,7 @@ type strategy interface {
 	GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set
 }
 
-// upstream builds upstream's strategies for a version, as its handler of custom resources does.
+// upstream builds upstream's strategies for a version, like its handler of custom resources.
 func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition,
 	version *apiextensionsv1.CustomResourceDefinitionVersion) (main, status strategy) {
 	t.Helper()
@@ -79,8 +79,8 @@ func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition,
 	return s, customresource.NewStatusStrategy(s)
 }
 
-// TestAgainstUpstream compares every decision with upstream's strategies, for objects that are valid, invalid
-// and absurd.
+// TestAgainstUpstream compares all results with those of upstream's strategies, for objects that are valid, invalid or
+// malformed.
 func TestAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	rounds := 150
@@ -112,8 +112,8 @@ func TestAgainstUpstream(t *testing.T) {
 	}
 }
 
-// TestOneOfAgainstUpstream is about keywords for which fewer errors inside mean more outside: were errors dropped
-// there, a value that is valid by itself could be refused as a change.
+// TestOneOfAgainstUpstream tests keywords for which fewer errors inside mean more errors outside. If errors of
+// unchanged values were dropped inside, a valid value could be refused.
 func TestOneOfAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	crd := readCRD(t, "widgets")
@@ -179,7 +179,7 @@ func compareDecisions(t *testing.T, ours *Version, main, status strategy, obj, o
 	}
 }
 
-// randomObject returns an object that is valid in widgets/v1 before a few changes.
+// randomObject returns an object that is valid in widgets/v1 except for a few changes.
 func randomObject(t testing.TB, random *rand.Rand, kind, version string) *unstructured.Unstructured {
 	obj := wrap(t,
 		widget(`color: red, replicas: 2, name: abc, weight: 1.5, port: 80, when: "2026-01-01T00:00:00Z", maybe: null, never: x,
@@ -194,7 +194,7 @@ func randomObject(t testing.TB, random *rand.Rand, kind, version string) *unstru
 	return mutate(random, obj, random.IntN(3))
 }
 
-// oddities are the values that a mutation puts somewhere.
+// oddities are the values that a mutation inserts.
 var oddities = []any{
 	nil, "", "a", "red", "pink", "UP", "TCP", "2026-01-01T00:00:00Z", "A_", "B", "kubernetes", "dotted.finalizer",
 	"x/y", "xxxx", "z", int64(0), int64(-1), int64(1), int64(2), int64(101),

@@ -13,8 +13,8 @@ import (
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 )
 
-// choices turn bytes into decisions, so that fuzzing varies what is generated from them. When they are used up, every
-// decision is the first.
+// choices makes decisions from bytes, so that fuzzing varies the generated schemas and values. After the last byte
+// every decision is the first option.
 type choices []byte
 
 func randomChoices(random *rand.Rand) *choices {
@@ -35,7 +35,7 @@ func (c *choices) among(n int) int {
 	return chosen
 }
 
-// once says yes once in n times.
+// once returns true once in n times.
 func (c *choices) once(n int) bool {
 	return c.among(n) == n-1
 }
@@ -59,7 +59,7 @@ var (
 		int64(math.MaxInt64), 0.0, 1.0, 0.5, 1e10, 1e300, -1e39, 1 + 1e-12, float64(1 << 60)}
 )
 
-// schema generates a schema: structural ones above all, and what others may hold.
+// schema generates a schema, usually a structural one.
 func (c *choices) schema(depth int) apiextensionsv1.JSONSchemaProps {
 	s := apiextensionsv1.JSONSchemaProps{Type: choose(c, schemaTypes)}
 	if depth <= 0 && (s.Type == "object" || s.Type == "array") {
@@ -167,7 +167,7 @@ func (c *choices) logic(s *apiextensionsv1.JSONSchemaProps, depth int) {
 	}
 }
 
-// branch generates what stands in anyOf and the like, mostly something small.
+// branch generates a schema for anyOf and the like, usually a small one.
 func (c *choices) branch(depth int) apiextensionsv1.JSONSchemaProps {
 	if c.once(3) {
 		return c.schema(depth)
@@ -175,7 +175,7 @@ func (c *choices) branch(depth int) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Required: []string{choose(c, schemaNames)}}
 }
 
-// value generates a value, mostly one that is like the schema.
+// value generates a value, usually one that fits the schema.
 func (c *choices) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 	if c.once(10) {
 		s = &apiextensionsv1.JSONSchemaProps{Type: choose(c, schemaTypes)}
@@ -240,14 +240,15 @@ func libraryValid(t testing.TB, s *apiextensionsv1.JSONSchemaProps, value any) b
 	return len(apiservervalidation.ValidateCustomResource(nil, value, validator)) == 0
 }
 
-// compareCheck holds what a node says of a random value of a random schema against the library, and returns both.
+// compareCheck compares the verdict of a node on a random value of a random schema with that of the library, and
+// returns both.
 func compareCheck(t testing.TB, c *choices) (verdict, bool) {
 	t.Helper()
 	s := c.schema(3)
 	value := c.value(&s, 3)
 	structural, err := structuralschema.NewStructural(internalSchema(t, &s))
 	if err != nil {
-		return unknown, false // what is not structural goes to the library
+		return unknown, false // the library checks schemas that are not structural
 	}
 	got, want := compileNode(structural).check(value), libraryValid(t, &s, value)
 	if got == valid && !want || got == invalid && want {
@@ -295,7 +296,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestCheckKnowsOrdinaryObjects tests that valid objects of ordinary CRDs are not left to the library.
+// TestCheckKnowsOrdinaryObjects tests that the check of valid objects of ordinary CRDs does not need the library.
 func TestCheckKnowsOrdinaryObjects(t *testing.T) {
 	t.Parallel()
 	for _, c := range benchCases(t) {

@@ -27,8 +27,8 @@ import (
 )
 
 // TestManyErrors tests that an object with very many errors is refused with some of them, that errors of unchanged
-// values do not count, and that they hide no others. The library's work is quadratic in the errors it finds, so the
-// test counts those.
+// values do not count, and that they do not hide others. It counts the errors that the library finds, because the work
+// of the library is quadratic in them.
 func TestManyErrors(t *testing.T) {
 	t.Parallel()
 	const many = 10_000
@@ -119,8 +119,8 @@ func (p *countedContext) Err() error {
 	return nil
 }
 
-// TestErrorSearchEndsWithRequest tests that the search ends with the context, and that the object does not pass for
-// valid then.
+// TestErrorSearchEndsWithRequest tests that the search for errors ends with the context, and that the object does not
+// count as valid then.
 func TestErrorSearchEndsWithRequest(t *testing.T) {
 	t.Parallel()
 	version := manyErrorsVersion()
@@ -146,8 +146,8 @@ func TestErrorSearchEndsWithRequest(t *testing.T) {
 	}
 }
 
-// TestManyErrorsInLogic tests that the library does not collect the errors of large values in branches of anyOf and the
-// like.
+// TestManyErrorsInLogic tests that the library does not collect the errors of large values in branches of anyOf and
+// similar keywords.
 func TestManyErrorsInLogic(t *testing.T) {
 	t.Parallel()
 	const both = `"limited" must validate its schemas (allOf, anyOf, oneOf, not); it is too large to tell why it does not`
@@ -227,8 +227,8 @@ func TestLogicByBranches(t *testing.T) {
 	t.Logf("%d values fit, %d do not", fitting, others)
 }
 
-// TestUnchangedErrorsAgainstUpstream tests that of hundreds of errors, most of them of unchanged values, upstream's are
-// reported.
+// TestUnchangedErrorsAgainstUpstream tests that hundreds of errors, most of them of unchanged values, are reported as
+// upstream reports them.
 func TestUnchangedErrorsAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	crd := manyErrorsCRD()
@@ -264,7 +264,7 @@ func TestUnchangedErrorsAgainstUpstream(t *testing.T) {
 	}
 }
 
-// manyErrorsVersion returns a version whose list and fields are strings.
+// manyErrorsVersion returns a version with a list and fields that must be strings.
 func manyErrorsVersion() *Version { return New(manyErrorsCRD()).Version("v1") }
 
 func manyErrorsCRD() *apiextensionsv1.CustomResourceDefinition {

@@ -171,7 +171,8 @@ func TestValidateUpdate(t *testing.T) {
 	}
 }
 
-// TestValidateStatusUpdate tests that the schema is held against the status only, and rules against everything.
+// TestValidateStatusUpdate tests that an update of the status is validated by the schema only in the status, and by the
+// rules everywhere.
 func TestValidateStatusUpdate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -23,7 +23,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// split returns an object as a view has it: without its resourceVersion, and where that belongs.
+// split returns the JSON of an object as a view has it, without its resourceVersion, and the offset of the
+// resourceVersion.
 func split(t testing.TB, obj map[string]any, revision int64) Object {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: obj}
@@ -62,6 +63,7 @@ var encoders = map[bool]runtime.Encoder{
 }
 
 func TestListEqualsRuntimeEncoder(t *testing.T) {
+	t.Parallel()
 	texts := []string{"plain", "<html> & \u2028 \"quoted\" \\ \x01 é 世界", strings.Repeat("x", 40_000)}
 	for _, count := range []int{0, 1, 3} {
 		for _, next := range []string{"", "token"} {
@@ -92,6 +94,7 @@ func TestListEqualsRuntimeEncoder(t *testing.T) {
 }
 
 func TestTypedListEqualsRuntimeEncoder(t *testing.T) {
+	t.Parallel()
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON())
@@ -155,7 +158,7 @@ func compare(t *testing.T, list List, items []Object, want runtime.Object, encod
 	}
 }
 
-// compareRuns puts the list together from compressed runs, split everywhere.
+// compareRuns makes the list of one or two compressed runs, for every way to split the items.
 func compareRuns(t *testing.T, list List, items []Object, want []byte) {
 	t.Helper()
 	for at := 1; at <= len(items); at++ {
@@ -176,6 +179,7 @@ func compareRuns(t *testing.T, list List, items []Object, want []byte) {
 }
 
 func TestObjectEqualsRuntimeEncoder(t *testing.T) {
+	t.Parallel()
 	for _, pretty := range []bool{false, true} {
 		obj := gadget("g", "<&>")
 		object := split(t, obj, 12)
@@ -198,6 +202,7 @@ func TestObjectEqualsRuntimeEncoder(t *testing.T) {
 }
 
 func TestEventEqualsRuntimeEncoder(t *testing.T) {
+	t.Parallel()
 	obj := gadget("g", "<&>")
 	object := split(t, obj, 12)
 	raw, err := json.Marshal(obj)

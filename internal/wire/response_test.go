@@ -14,6 +14,7 @@ import (
 )
 
 func TestResponseCompression(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		accept     string
 		size       int
@@ -64,8 +65,9 @@ func checkCompression(t *testing.T, accept string, body []byte, compressed bool,
 	}
 }
 
-// TestFailedBodyIsNotEnded: what could not be written as a whole must not be taken for it.
+// TestFailedBodyIsNotEnded checks that a client notices that a body is incomplete.
 func TestFailedBodyIsNotEnded(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("broken")
 	w := httptest.NewRecorder()
 	err := WriteGzip(w, http.StatusOK, JSON, func(body *Gzip) error {
@@ -74,7 +76,7 @@ func TestFailedBodyIsNotEnded(t *testing.T) {
 		}
 		return broken
 	})
-	if err != broken { //nolint:errorlint // as it is
+	if err != broken { //nolint:errorlint // not wrapped
 		t.Errorf("error %v", err)
 	}
 	if r, err := gzip.NewReader(w.Body); err == nil {
@@ -85,6 +87,7 @@ func TestFailedBodyIsNotEnded(t *testing.T) {
 }
 
 func TestReadBody(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		body    string
 		limit   int64
@@ -117,9 +120,10 @@ func TestReadBody(t *testing.T) {
 }
 
 func TestReadBodyReturnsReadErrors(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("broken")
 	req := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader("x"), failing{broken}))
-	if _, err := ReadBody(req, 10); err != broken { //nolint:errorlint // as it is
+	if _, err := ReadBody(req, 10); err != broken { //nolint:errorlint // not wrapped
 		t.Errorf("error %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 // TestSelectableFieldsWithoutStructure checks that selectable fields of a schema that is not structural are refused.
 func TestSelectableFieldsWithoutStructure(t *testing.T) {
+	t.Parallel()
 	fields := []apiextensions.SelectableField{{JSONPath: ".spec.x"}}
 	reference := "#/x"
 	unfounded := &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Properties: map[string]apiextensions.JSONSchemaProps{

@@ -15,6 +15,7 @@ import (
 )
 
 func TestApply(t *testing.T) {
+	t.Parallel()
 	const document = `{"a":1,"list":[1,2],"m":{"x":"y"}}`
 	operations := func(n int, operation string) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(operation+",", n), ",") + "]"
@@ -116,8 +117,9 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestLongPatch checks that a long patch is applied in batches, and given up when the context ends.
+// TestLongPatch checks that a long patch is applied in batches, and that Apply stops when the context ends.
 func TestLongPatch(t *testing.T) {
+	t.Parallel()
 	items := make([]int, 10_000)
 	document, err := json.Marshal(map[string]any{"list": items})
 	if err != nil {
@@ -141,11 +143,11 @@ func TestLongPatch(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if _, _, err := patch.Apply(gone, document); !errors.Is(err, context.Canceled) {
-		t.Errorf("nobody waits: %v", err)
+		t.Errorf("after the context has ended: %v", err)
 	}
 }
 
-// FuzzApply looks for patches that panic, or that produce a document that is not JSON.
+// FuzzApply checks that no patch makes Apply panic or return a document that is not JSON.
 func FuzzApply(f *testing.F) {
 	for _, patch := range []string{
 		`[{"op":"add","path":"/a/-","value":{"b":[]}}]`, `[{"op":"copy","from":"/m","path":"/m/x"}]`,
@@ -175,7 +177,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// wantStatus checks an API error. The message of a patch that cannot be applied is the library's, and is not compared.
+// wantStatus checks an API error. It does not compare the library's message for a patch that cannot be applied.
 func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason, message string) {
 	t.Helper()
 	var status apierrors.APIStatus

@@ -9,6 +9,7 @@ import (
 )
 
 func TestContinueTokenEqualsUpstreams(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		key      string
 		revision int64
@@ -25,6 +26,7 @@ func TestContinueTokenEqualsUpstreams(t *testing.T) {
 }
 
 func TestDecodeContinueRefuses(t *testing.T) {
+	t.Parallel()
 	token := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	for _, value := range []string{
 		"!", token("x"), token("[]"), token(`{}`),

@@ -12,7 +12,9 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
+// TestNewQuery checks the state, the limit and the first key that list options ask for.
 func TestNewQuery(t *testing.T) {
+	t.Parallel()
 	token := continueToken{Revision: 7, Start: "b\x00"}.encode()
 	latest := continueToken{Revision: latestRevision, Start: "b\x00"}.encode()
 	consistent := dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent}

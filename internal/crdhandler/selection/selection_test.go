@@ -11,6 +11,7 @@ import (
 )
 
 func TestNew(t *testing.T) {
+	t.Parallel()
 	field := func(s string) *metainternal.ListOptions {
 		return &metainternal.ListOptions{FieldSelector: fields.ParseSelectorOrDie(s)}
 	}
@@ -45,6 +46,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestMatches(t *testing.T) {
+	t.Parallel()
 	view := &dynamicstorage.View{
 		Labels: dynamicstorage.PairsOf(map[string]string{"a": "b"}),
 		Fields: dynamicstorage.PairsOf(map[string]string{"spec.color": "red"}),
