@@ -53,7 +53,7 @@ func (k kubectl) prints(command string, texts ...string) {
 	}
 }
 
-// fails runs a command that must fail, and say why.
+// fails runs a command that must fail with an error that contains text.
 func (k kubectl) fails(command, text string) {
 	k.Helper()
 	printed, err := k.command(k.Context(), strings.Fields(command)...).CombinedOutput()

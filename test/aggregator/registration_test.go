@@ -177,7 +177,7 @@ func TestRegistration(t *testing.T) {
 	i.gone("v1.stable.example.com")
 	kept, err := i.services().Get(t.Context(), foreign.Name, metav1.GetOptions{})
 	if err != nil || kept.UID != foreign.UID || kept.Spec.Service.Name != foreign.Spec.Service.Name {
-		t.Errorf("the APIService of somebody else is not as it was: %+v, %v", kept, err)
+		t.Errorf("the APIService of another owner has changed: %+v, %v", kept, err)
 	}
 }
 

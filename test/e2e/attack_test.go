@@ -24,7 +24,7 @@ import (
 	"github.com/crd-server/crd-server/test/process"
 )
 
-// attacker can reach the server and knows what everyone knows: its address and its certificate authority.
+// attacker is a client that knows only the address of the server and its certificate authority.
 type attacker struct {
 	*testing.T
 	server *process.Server
@@ -187,7 +187,7 @@ func (a attacker) raw(text string) (codes []int, bodies string) {
 		if err != nil {
 			a.Fatal(err)
 		}
-		body, _ := io.ReadAll(resp.Body) // as much as there is
+		body, _ := io.ReadAll(resp.Body) // the part that was sent
 		codes, bodies = append(codes, resp.StatusCode), bodies+string(body)
 	}
 }

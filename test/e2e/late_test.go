@@ -61,7 +61,8 @@ func TestLateCreate(t *testing.T) {
 	}
 	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
 		func(ctx context.Context) (bool, error) {
-			list, err := client.Resource(crdResource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+			list, err := client.Resource(crdResource).List(ctx,
+				metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 			return err == nil && len(list.Items) == 0, err
 		})
 	if err != nil {

@@ -96,7 +96,7 @@ func TestRollingRestart(t *testing.T) {
 			}
 		},
 		func() { r.restart(0) }, func() { r.restart(1) },
-		func() { // a leader that does not say that it goes
+		func() { // kills the leader, so that it cannot hand over
 			leader, err := r.etcd.Leader(t.Context())
 			if err != nil {
 				t.Fatal(err)

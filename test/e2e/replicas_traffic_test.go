@@ -42,8 +42,8 @@ type traffic struct {
 	mu sync.Mutex // guards the fields below
 	// acknowledged maps the revisions of acknowledged writes to what they wrote.
 	acknowledged map[string]string
-	// last is, by name, what was acknowledged last; "" for deleted ones. A name in unknown has had a write since that
-	// nobody knows the end of.
+	// last is, by name, what was acknowledged last; "" for deleted ones. A name in unknown has had a later write
+	// without a response.
 	last    map[string]string
 	unknown map[string]bool
 	// changed is closed and replaced when a write is acknowledged.

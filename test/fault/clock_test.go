@@ -36,7 +36,7 @@ func TestClockJumps(t *testing.T) {
 		c.deleteHeldDefinition(t, n)
 		by := time.Duration(random.Int64N(int64(clockRange)))
 		if n%2 == 1 {
-			by = -by // to and fro
+			by = -by // forward, then back
 		}
 		clock.set(t, by)
 		revisions = append(revisions, c.writeAt(t, clock, fmt.Sprintf("cell-%d", n))...)
@@ -65,7 +65,7 @@ func TestClockJumps(t *testing.T) {
 // writeAt writes an object at the current offset of the clock and returns the revisions.
 func (c *client) writeAt(t *testing.T, clock *clock, name string) (revisions []int64) {
 	t.Helper()
-	began := clock.now().Truncate(time.Second) // as time stamps are
+	began := clock.now().Truncate(time.Second) // timestamps count seconds
 	wrote := func(code int, method, path, mediaType string, content []byte) {
 		t.Helper()
 		var o struct {

@@ -100,7 +100,7 @@ func (s *shortage) test(t *testing.T) {
 	names, refusal, noAnswer := c.fill(t, 1000)
 	ended := "the server went on"
 	if noAnswer != nil {
-		<-server.Done() // a client without an answer: there is no server any more
+		<-server.Done() // the client has no response because the server has ended
 		ended = "the server ended"
 		if !strings.Contains(server.Output(), s.says) {
 			t.Errorf("the server does not say why it ended:\n%.2000s", server.Output())
@@ -185,7 +185,7 @@ func writeUntil(t *testing.T, ctx context.Context, c *client, writers []*writer)
 			for ctx.Err() == nil {
 				began := time.Now()
 				if !w.write(t.Context(), c) {
-					t.Errorf("a write has failed after %s: %v", time.Since(began), w.err)
+					t.Errorf("write failed after %s: %v", time.Since(began), w.err)
 					return
 				}
 				slowest[i] = max(slowest[i], time.Since(began))

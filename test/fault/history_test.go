@@ -20,7 +20,7 @@ const (
 	apply  action = "apply"  // makes what is missing
 	remove action = "delete"
 	get    action = "get"
-	list   action = "list" // in a history by key: what a list says of the key
+	list   action = "list" // in the history of a key: its state in the list
 )
 
 // operation is a request and its response.
@@ -147,11 +147,11 @@ func (l keyLog) steps(place int, o *operation) []int {
 type judgement struct {
 	operations []*operation
 	log        []change
-	// faults are what does not fit.
+	// faults describes the contradictions.
 	faults []string
 }
 
-// check returns everything that does not fit.
+// check returns all contradictions.
 func (j *judgement) check() []string {
 	j.settle()
 	j.checkLists()

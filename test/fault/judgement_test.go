@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestJudgement checks the checks: a right history has no faults, and each way to spoil it has.
+// TestJudgement checks the checks: a right history has no faults, and each altered one has some.
 func TestJudgement(t *testing.T) {
 	if faults := rightHistory().check(); len(faults) > 0 {
 		t.Fatalf("a right history has faults: %q", faults)

@@ -112,7 +112,7 @@ type writer struct {
 	number int
 	random *rand.Rand
 	slots  []slot
-	// doubtful is the slot of a request without a response, or nil; want is its state if the request was done.
+	// doubtful is the slot of a request without a response, or nil. want is its state if the server did the request.
 	doubtful *slot
 	want     slot
 	// writes counts all requests, so that every value differs.
@@ -218,7 +218,7 @@ func checkWriters(t *testing.T, c *client, writers []*writer) {
 				found.revision = item.revision()
 			}
 			if doubtful := w.doubtful == s; found != *s {
-				w.want.revision = found.revision // nobody was told
+				w.want.revision = found.revision // no client knows it
 				if !doubtful || found != w.want {
 					t.Errorf("%s is %+v; acknowledged was %+v; under way was %+v: %t", w.name(number), found, *s,
 						w.want, doubtful)
@@ -232,6 +232,6 @@ func checkWriters(t *testing.T, c *client, writers []*writer) {
 		w.doubtful = nil
 	}
 	for name := range items {
-		t.Errorf("nobody has made %s", name)
+		t.Errorf("no client has created %s", name)
 	}
 }

@@ -111,13 +111,13 @@ func (l *load) repeat(ctx context.Context, method, path string, body []byte) err
 func (l *load) send(ctx context.Context, c *client, method, path string, body []byte) {
 	resp, err := c.openAs(ctx, greedy, method, path, asJSON, body)
 	if err != nil {
-		return // the time is over, or the connection was closed on a body that was refused
+		return // the time is over, or the server closed the connection of a refused body
 	}
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	l.count(resp)
 	if resp.StatusCode == http.StatusTooManyRequests {
-		pause(ctx, 50*time.Millisecond) // not what it was told, which is a second
+		pause(ctx, 50*time.Millisecond) // less than the second of Retry-After
 	}
 }
 
@@ -152,7 +152,7 @@ func (l *load) slowReaders(ctx context.Context) error {
 				return nil
 			}
 			if time.Since(began) > overloadLimit+time.Second {
-				return nil // what is left is in buffers of the kernel
+				return nil // the rest is in buffers of the kernel
 			}
 		}
 	})

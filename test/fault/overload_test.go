@@ -23,8 +23,8 @@ const (
 	overloadLimit  = 5 * time.Second
 	// overloadObjects is the number of objects, of 1 KiB each, in a list.
 	overloadObjects = 1000
-	// background is the priority of overloading clients: the scenario is about what the server has accepted, not
-	// about the processors that clients leave to it.
+	// background is the priority of overloading clients: the scenario tests accepted requests, not
+	// the competition for processors.
 	background = 10
 	// everybody is the flag that authorizes all users.
 	everybody = "--authorization-mode=AlwaysAllow"

@@ -27,8 +27,8 @@ const (
 	quarters = 4
 )
 
-// TestSoak loads a server with all kinds of requests while CRDs are created and deleted. What the server holds must not
-// grow. It takes half an hour and runs with -full only.
+// TestSoak loads a server with all kinds of requests while CRDs are created and deleted, and checks that its memory,
+// goroutines and connections do not grow. It takes half an hour and runs with -full only.
 func TestSoak(t *testing.T) {
 	if !*full {
 		t.Skip("without -full")
@@ -144,7 +144,7 @@ func (s *soak) churn(ctx context.Context, c *client, name string) {
 	s.churned.Add(1)
 }
 
-// holding is what a server holds.
+// holding is the resources that a server uses.
 type holding struct{ heap, goroutines, files, etcd float64 }
 
 func (h holding) String() string {

@@ -66,7 +66,7 @@ func TestConversionWebhook(t *testing.T) {
 	hook.mode.Store("works")
 	web := httptest.NewTLSServer(hook)
 	t.Cleanup(web.Close)
-	t.Cleanup(func() { hook.mode.Store("refuses") }) // nobody hangs while the server closes
+	t.Cleanup(func() { hook.mode.Store("refuses") }) // no request waits for the webhook while the server stops
 	server := startServer(t, process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data")})
 	c := newClient(t, server)
 	for _, mode := range []string{"refuses", "hangs", "down"} {
@@ -114,7 +114,7 @@ func (c *client) withoutWebhook(t *testing.T, hook *converter) {
 	}
 	crd := definitions + "/" + plural + "." + group
 	if hangs {
-		// the webhook may still be asked for what was given up
+		// the webhook may still get requests that were abandoned
 		c.must(t, http.StatusOK, http.MethodDelete, crd, "", nil)
 	} else {
 		alone(http.MethodDelete, crd, "", nil)
@@ -157,7 +157,8 @@ func twoVersions(t *testing.T, web *httptest.Server) []byte {
 		"schema": versions[0].(map[string]any)["schema"]})
 	spec["conversion"] = map[string]any{"strategy": "Webhook",
 		"webhook": map[string]any{"conversionReviewVersions": []string{"v1"}, "clientConfig": map[string]any{
-			"url": web.URL, "caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})}}}
+			"url": web.URL, "caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+				Bytes: web.Certificate().Raw})}}}
 	encoded, err := json.Marshal(crd)
 	if err != nil {
 		t.Fatal(err)

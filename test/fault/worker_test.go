@@ -31,7 +31,7 @@ func (w *worker) work(ctx context.Context, d time.Duration) {
 		if clients[server] == nil {
 			c, err := connect(server)
 			if err != nil {
-				continue // it is just being started
+				continue // it is starting
 			}
 			clients[server] = c
 		}

@@ -29,7 +29,7 @@ func populate(kinds []*kind, known *side, i int) request {
 	random := rand.New(rand.NewPCG(1, uint64(i)))
 	p := k.in(random, known.space)
 	name := fmt.Sprintf("n%d-%s", i, known.space)
-	if i > 10 { // what was made earlier is changed
+	if i > 10 { // later writes change the objects of earlier ones
 		name = fmt.Sprintf("n%d-%s", i-9, known.space)
 		p = kinds[(i-9)%len(kinds)].in(random, known.space)
 		return request{method: "PATCH", path: p.collection() + "/" + name,
@@ -167,7 +167,7 @@ func (r *read) watch() request {
 	r.maybe(10, "timeoutSeconds", "1", "x", "0")
 	r.maybe(5, "limit", "1", "x")
 	if strings.Contains(r.header["Accept"], "PartialObjectMetadataList") {
-		delete(r.header, "Accept") // upstream breaks such a watch off
+		delete(r.header, "Accept") // upstream aborts such a watch
 	}
 	asked := r.ask("GET", r.collection())
 	asked.watched = watchTime
