@@ -49,7 +49,7 @@ func (l *load) watches(ctx context.Context) error {
 		open.Add(1)
 		watching.Go(func() { l.watch(ctx, c, open.Done, &events) })
 		if n%100 == 99 {
-			open.Wait() // open them one connection after the other
+			open.Wait() // open at most 100 at the same time
 		}
 	}
 	open.Wait()

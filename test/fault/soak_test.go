@@ -27,8 +27,8 @@ const (
 	quarters = 4
 )
 
-// TestSoak loads a server with all kinds of requests while CRDs are created and deleted, and checks that its memory,
-// goroutines and connections do not grow. It takes half an hour and runs with -full only.
+// TestSoak loads a server with all kinds of requests while CRDs are created and deleted, and checks that its heap,
+// goroutines, open files and etcd do not grow. It takes half an hour and runs with -full only.
 func TestSoak(t *testing.T) {
 	if !*full {
 		t.Skip("without -full")
