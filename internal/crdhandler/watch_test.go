@@ -45,11 +45,12 @@ func TestWatchFrame(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
-	got := r.get("/gadgets?watch=true&timeoutSeconds=1")
+	w := r.watch("/gadgets?watch=true")
 	want := fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"labels":{"color":"red"},"name":"a",`+
 		`"namespace":"ns","resourceVersion":"%d","uid":"uid"},"spec":{"color":"red"}}}`+"\n", revision)
-	if string(got.body) != want {
-		t.Errorf("got %s, want %s", got.body, want)
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(w.response.Body, got); err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 }
 
@@ -183,7 +184,7 @@ func TestWatchFormats(t *testing.T) {
 	r := newReading(t)
 	r.put("ns/a", "red")
 	r.put("ns/b", "red")
-	const path = "/gadgets?watch=true&timeoutSeconds=1&allowWatchBookmarks=true"
+	const path = "/gadgets?watch=true&allowWatchBookmarks=true"
 
 	refused := r.get(path, "Accept", "application/yaml")
 	if refused.code != http.StatusNotAcceptable || !strings.Contains(string(refused.body),
@@ -225,11 +226,11 @@ func TestWatchFormats(t *testing.T) {
 		}
 	}
 
-	binary := r.get(path, "Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
-	if contentType := binary.header.Get("Content-Type"); contentType != "application/vnd.kubernetes.protobuf;stream=watch" {
+	binary := r.watch(path, "Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
+	if contentType := binary.response.Header.Get("Content-Type"); contentType != "application/vnd.kubernetes.protobuf;stream=watch" {
 		t.Errorf("Content-Type %q", contentType)
 	}
-	frames := protobuf.LengthDelimitedFramer.NewFrameReader(io.NopCloser(bytes.NewReader(binary.body)))
+	frames := protobuf.LengthDelimitedFramer.NewFrameReader(binary.response.Body)
 	buffer := make([]byte, 4096)
 	n, err := frames.Read(buffer)
 	var event metav1.WatchEvent
