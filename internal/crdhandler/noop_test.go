@@ -169,8 +169,8 @@ func randomWrite(c *choices) (method, path, contentType, body string) {
 
 var times = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"|"uid":"[^"]*"`)
 
-// comparableBytes returns the sorted bytes of a response, without times and UIDs. Their order differs: the library lists
-// conflicts in random order and managed fields by time.
+// comparableBytes returns the sorted bytes of a response, without times and UIDs. Their order differs: the library
+// lists conflicts in random order and managed fields by time.
 func comparableBytes(s sent) string {
 	letters := times.ReplaceAll(s.Body.Bytes(), []byte(`""`))
 	slices.Sort(letters)

@@ -34,7 +34,8 @@ func gadget() *apiextensionsv1.CustomResourceDefinition {
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 						"spec": {Type: "object",
-							Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": integer, "size": integer}},
+							Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": integer,
+								"size": integer}},
 						"status": {Type: "object",
 							Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": integer,
 								"selector": {Type: "string"}}},

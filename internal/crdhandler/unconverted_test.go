@@ -56,9 +56,11 @@ func TestDeadWebhook(t *testing.T) {
 		metadata   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 		list       = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 		json       = "application/json"
-		protobuf   = "application/vnd.kubernetes.protobuf,application/json" // the Accept header of a DELETE of metadata clients
+		// the Accept header of a DELETE of metadata clients
+		protobuf = "application/vnd.kubernetes.protobuf,application/json"
 	)
-	for _, version := range []string{"v1", "v2"} { // the stored version; the endpoint of the other version has to convert it
+	// the stored version; the endpoint of the other version has to convert it
+	for _, version := range []string{"v1", "v2"} {
 		put("read-"+version, version, "")
 		put("gone-"+version, version, "")
 		put("held-"+version, version, finalizers)

@@ -26,7 +26,8 @@ func TestDisconnectedClientsLeaveNothingBehind(t *testing.T) {
 	}
 	transport := &http.Transport{}
 	client := &http.Client{Transport: transport}
-	if _, err := r.scope.config.Store.CurrentRevision(t.Context()); err != nil { // starts the goroutine that requests the revision
+	// starts the goroutine that requests the revision
+	if _, err := r.scope.config.Store.CurrentRevision(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	before := goleak.IgnoreCurrent()

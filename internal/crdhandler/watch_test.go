@@ -128,7 +128,8 @@ func TestWatchList(t *testing.T) {
 			}
 			revision := r.put("ns/c", "blue")
 			w.expect(fmt.Sprint("ADDED c blue ", revision))
-			w.expect(fmt.Sprint("DELETED c blue ", r.remove("ns/c"))) // the next subtest may begin with the cached state
+			// the next subtest may begin with the cached state
+			w.expect(fmt.Sprint("DELETED c blue ", r.remove("ns/c")))
 		})
 	}
 }

@@ -201,7 +201,8 @@ func TestPendingWrites(t *testing.T) {
 				view := &View{At: i}
 				e, err := r.Update(deadline(t), fmt.Sprintf("n/%d", i%5),
 					func(context.Context, *Entry) (Change, error) {
-						return Change{Op: Put, Value: []byte("same"), Attach: func(e *Entry) { viewer.Attach(e, view) }},
+						return Change{Op: Put, Value: []byte("same"),
+								Attach: func(e *Entry) { viewer.Attach(e, view) }},
 							nil
 					}, UpdateOptions{})
 				if err != nil {

@@ -277,7 +277,8 @@ func TestLostEvents(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if got, want := render(entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", "")), render(entries(t, deadline(t), snapshot(t, aside, ReadAt{}), "", "")); got != want {
+	if got, want := render(entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", "")), render(entries(t, deadline(t),
+		snapshot(t, aside, ReadAt{}), "", "")); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	after := put(t, aside, "end", "1").Revision

@@ -294,8 +294,9 @@ func manyErrorsCRD() *apiextensionsv1.CustomResourceDefinition {
 							Nullable: true},
 						"fields": texts,
 						"limited": {
-							Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &text}, Nullable: true,
-							AnyOf: []apiextensionsv1.JSONSchemaProps{itemsLike("^a*$"), itemsLike("^b*$")},
+							Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &text},
+							Nullable: true,
+							AnyOf:    []apiextensionsv1.JSONSchemaProps{itemsLike("^a*$"), itemsLike("^b*$")},
 						},
 						"odd": {
 							Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &texts},
