@@ -10,19 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// newDefinitions starts a server of CustomResourceDefinitions.
-func newDefinitions(t *testing.T) *writes {
+// newDefinitionsOn starts a server of the CRDs in an etcd.
+func newDefinitionsOn(t *testing.T, e *etcdtest.Etcd) *writes {
 	t.Helper()
-	return newWrites(t, func(f *writes) {
+	return newWritesOn(t, e, func(f *writes) {
 		scopes := newDefinitionScopes(f.config)
 		f.scope = scopes.main
 		f.subresources = map[string]*requestScope{"status": scopes.status}
 	})
 }
 
-// gadgetDefinition returns the definition of gadgets as a client sends it.
+// gadgetDefinition returns the CRD of gadgets as a client sends it.
 func gadgetDefinition(t *testing.T) string {
 	t.Helper()
 	crd := gadget()
@@ -36,20 +37,22 @@ func gadgetDefinition(t *testing.T) string {
 }
 
 func TestWriteDefinitions(t *testing.T) {
-	f := newDefinitions(t)
+	t.Parallel()
+	f := newDefinitionsOn(t, etcd)
 	const path = "/gadgets.example.com"
 	definition := gadgetDefinition(t)
 	created := f.do(call{method: "POST", body: definition}).is(201).obj
 	if created.GetGeneration() != 1 || created.GetAPIVersion() != "apiextensions.k8s.io/v1" {
 		t.Errorf("got %v", created)
 	}
-	f.do(call{method: "POST", body: definition}).fails(409, metav1.StatusReasonAlreadyExists, `customresourcedefinitions.apiextensions.k8s.io "gadgets.example.com" already exists`)
+	f.do(call{method: "POST", body: definition}).fails(409, metav1.StatusReasonAlreadyExists,
+		`customresourcedefinitions.apiextensions.k8s.io "gadgets.example.com" already exists`)
 
 	t.Run("no change", func(t *testing.T) {
 		for _, contentType := range []string{"application/merge-patch+json", "application/strategic-merge-patch+json"} {
 			got := f.do(call{method: "PATCH", path: path, contentType: contentType, body: `{}`}).is(200).obj
 			if got.GetResourceVersion() != created.GetResourceVersion() {
-				t.Errorf("%s: a write of the same is none", contentType)
+				t.Errorf("%s: a patch without a change was written", contentType)
 			}
 		}
 	})
@@ -62,16 +65,21 @@ func TestWriteDefinitions(t *testing.T) {
 		if strings.Join(short, ",") != "gg" || got.GetLabels()["a"] != "b" || got.GetGeneration() != 2 {
 			t.Errorf("got %v", got)
 		}
-		f.do(call{method: "PATCH", path: path, contentType: "application/strategic-merge-patch+json", body: `[]`}).is(400)
+		f.do(call{method: "PATCH", path: path, contentType: "application/strategic-merge-patch+json",
+			body: `[]`}).is(400)
 		f.do(call{
-			method: "PATCH", path: path + "?fieldValidation=Strict", contentType: "application/strategic-merge-patch+json", body: `{"foo":1}`,
-		}).fails(422, metav1.StatusReasonInvalid, ` "" is invalid: patch: Invalid value: "map[foo:1]": strict decoding error: unknown field "foo"`)
+			method: "PATCH", path: path + "?fieldValidation=Strict",
+			contentType: "application/strategic-merge-patch+json", body: `{"foo":1}`,
+		}).fails(422, metav1.StatusReasonInvalid,
+			` "" is invalid: patch: Invalid value: "map[foo:1]": strict decoding error: unknown field "foo"`)
 	})
 	t.Run("invalid", func(t *testing.T) {
-		f.do(call{method: "PATCH", path: path, contentType: "application/merge-patch+json", body: `{"spec":{"group":"other.example.com"}}`}).is(422)
+		f.do(call{method: "PATCH", path: path, contentType: "application/merge-patch+json",
+			body: `{"spec":{"group":"other.example.com"}}`}).is(422)
 	})
 	t.Run("apply", func(t *testing.T) {
-		f.do(call{method: "PATCH", path: path + "?fieldManager=m", contentType: "application/apply-patch+yaml", body: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets.example.com","labels":{"c":"d"}}}`}).is(200)
+		f.do(call{method: "PATCH", path: path + "?fieldManager=m", contentType: "application/apply-patch+yaml",
+			body: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets.example.com","labels":{"c":"d"}}}`}).is(200)
 	})
 	t.Run("status", func(t *testing.T) {
 		got := f.do(call{
@@ -102,14 +110,16 @@ func TestWriteDefinitions(t *testing.T) {
 	t.Run("delete", func(t *testing.T) {
 		f.do(call{method: "DELETE", path: path + "?dryRun=All"}).is(200)
 		leaving := f.do(call{method: "DELETE", path: path}).is(200).obj
-		if leaving.GetDeletionTimestamp() == nil || strings.Join(leaving.GetFinalizers(), ",") != "customresourcecleanup.apiextensions.k8s.io" {
+		if leaving.GetDeletionTimestamp() == nil || strings.Join(leaving.GetFinalizers(),
+			",") != "customresourcecleanup.apiextensions.k8s.io" {
 			t.Errorf("got %v", leaving)
 		}
 		again := f.do(call{method: "DELETE", path: path}).is(200).obj
 		if again.GetDeletionTimestamp() == nil {
 			t.Errorf("again: got %v", again)
 		}
-		f.do(call{method: "PATCH", path: path, contentType: "application/merge-patch+json", body: `{"metadata":{"finalizers":null}}`}).is(200)
+		f.do(call{method: "PATCH", path: path, contentType: "application/merge-patch+json",
+			body: `{"metadata":{"finalizers":null}}`}).is(200)
 		f.do(call{method: "GET", path: path}).is(404)
 	})
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// newLink returns the handler of a server whose objects are below prefix, in front of another handler.
+// newLink returns the handler of a server whose keys begin with prefix, and whose delegate is next.
 func newLink(t *testing.T, client *clientv3.Client, prefix string, next http.Handler) http.Handler {
 	t.Helper()
 	store, err := dynamicstorage.New(dynamicstorage.Options{Client: client, Prefix: prefix, Header: widgetHeader})
@@ -51,7 +51,8 @@ func newLink(t *testing.T, client *clientv3.Client, prefix string, next http.Han
 	if err != nil {
 		t.Fatal(err)
 	}
-	lifecycle = controllers.NewLifecycle(controllers.Config{Store: store, Table: table, DeleteInstances: handler.DeleteInstances})
+	lifecycle = controllers.NewLifecycle(controllers.Config{Store: store, Table: table,
+		DeleteInstances: handler.DeleteInstances})
 	etcdtest.Run(t, store.Run)
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	etcdtest.Run(t, func(ctx context.Context) error { lifecycle.Run(ctx); return nil })
@@ -59,9 +60,10 @@ func newLink(t *testing.T, client *clientv3.Client, prefix string, next http.Han
 	return handler
 }
 
-// withRequestInfo does what the server does in front of a handler: it says what a request is about, and who asks.
+// withRequestInfo adds the RequestInfo and the user to the request, as the server does.
 func withRequestInfo(next http.Handler) http.Handler {
-	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
+		GrouplessAPIPrefixes: sets.NewString("api")}
 	return filters.WithWarningRecorder(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, err := resolver.NewRequestInfo(req)
 		if err != nil {
@@ -73,7 +75,7 @@ func withRequestInfo(next http.Handler) http.Handler {
 	}))
 }
 
-// definitionOf is a CRD of one version, whose objects default spec.from.
+// definitionOf returns a CRD with one version whose objects have a default for spec.from.
 func definitionOf(group, plural, version, from string) string {
 	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[2]s.%[1]s"},
 "spec":{"group":"%[1]s","scope":"Namespaced","names":{"plural":"%[2]s","kind":"Kind%[2]s"},
@@ -81,18 +83,18 @@ func definitionOf(group, plural, version, from string) string {
 "spec":{"type":"object","default":{},"properties":{"from":{"type":"string","default":"%[4]s"}}}}}}}]}}`, group, plural, version, from)
 }
 
-// TestDelegate chains two servers of custom resources in one process, and something else behind them: each serves what it has
-// CRDs for, and hands on everything else, untouched.
+// TestDelegate chains two servers of custom resources and a third handler. It checks that each server answers the
+// requests for its own CRDs and passes on all other requests unchanged.
 func TestDelegate(t *testing.T) {
-	etcd := etcdtest.New(t)
+	t.Parallel()
 	last := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, _ := request.RequestInfoFrom(req.Context())
 		body, _ := io.ReadAll(req.Body)
 		w.WriteHeader(http.StatusTeapot)
 		fmt.Fprintf(w, "%s %s %s", info.Verb, req.URL, body)
 	})
-	back := newLink(t, etcd.Client, "/back", last)
-	front := newLink(t, etcd.Client, "/front", back)
+	back := newLink(t, etcd.Client, etcd.Prefix(t)+"/back", last)
+	front := newLink(t, etcd.Client, etcd.Prefix(t)+"/front", back)
 	ask := func(handler http.Handler, method, path, body string) (int, string) {
 		req := httptest.NewRequest(method, path, strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
@@ -111,7 +113,8 @@ func TestDelegate(t *testing.T) {
 		{front, definitionOf("versions.example.com", "things", "v1", "front")},
 		{back, definitionOf("versions.example.com", "things", "v2", "back")},
 	} {
-		if code, body := ask(crd.server, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd.definition); code != http.StatusCreated {
+		if code, body := ask(crd.server, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+			crd.definition); code != http.StatusCreated {
 			t.Fatal(code, body)
 		}
 	}
@@ -124,27 +127,35 @@ func TestDelegate(t *testing.T) {
 		code               int
 		has                string
 	}{
-		{"POST", "/apis/front.example.com/v1/namespaces/ns/things", object("front.example.com/v1"), 201, `"from":"front"`},
+		{"POST", "/apis/front.example.com/v1/namespaces/ns/things", object("front.example.com/v1"), 201,
+			`"from":"front"`},
 		{"POST", "/apis/back.example.com/v1/namespaces/ns/things", object("back.example.com/v1"), 201, `"from":"back"`},
-		{"POST", "/apis/both.example.com/v1/namespaces/ns/things", object("both.example.com/v1"), 201, `"from":"front"`},
-		{"POST", "/apis/versions.example.com/v1/namespaces/ns/things", object("versions.example.com/v1"), 201, `"from":"front"`},
-		{"POST", "/apis/versions.example.com/v2/namespaces/ns/things", object("versions.example.com/v2"), 201, `"from":"back"`},
+		{"POST", "/apis/both.example.com/v1/namespaces/ns/things", object("both.example.com/v1"), 201,
+			`"from":"front"`},
+		{"POST", "/apis/versions.example.com/v1/namespaces/ns/things", object("versions.example.com/v1"), 201,
+			`"from":"front"`},
+		{"POST", "/apis/versions.example.com/v2/namespaces/ns/things", object("versions.example.com/v2"), 201,
+			`"from":"back"`},
 		{"GET", "/apis/back.example.com/v1/things", "", 200, `"name":"one"`},
-		{"GET", "/apis/back.example.com/v1/namespaces/ns/things/two", "", 404, `things.back.example.com \"two\" not found`},
+		{"GET", "/apis/back.example.com/v1/namespaces/ns/things/two", "", 404,
+			`things.back.example.com \"two\" not found`},
 		{"GET", "/apis/back.example.com", "", 200, `"kind":"APIGroup"`},
 		{"GET", "/apis/back.example.com/v1", "", 200, `"kind":"Kindthings"`},
 		{"GET", "/apis/versions.example.com/v2", "", 200, `"kind":"Kindthings"`},
 		{"GET", "/apis/none.example.com/v1/things?limit=1", "", 418, "list /apis/none.example.com/v1/things?limit=1"},
-		{"POST", "/apis/none.example.com/v1/things", "anything", 418, "create /apis/none.example.com/v1/things anything"},
+		{"POST", "/apis/none.example.com/v1/things", "anything", 418,
+			"create /apis/none.example.com/v1/things anything"},
 		{"GET", "/apis/none.example.com", "", 418, "get /apis/none.example.com"},
 		{"GET", "/apis/none.example.com/v1", "", 418, "get /apis/none.example.com/v1"},
 		{"GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.front.example.com", "", 200, "front"},
-		{"GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.back.example.com", "", 404, "not found"},
+		{"GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.back.example.com", "", 404,
+			"not found"},
 		{"DELETE", "/apis/back.example.com/v1/namespaces/ns/things/one", "", 200, `"Success"`},
 	}
 	for _, test := range tests {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
-			if code, body := ask(front, test.method, test.path, test.body); code != test.code || !strings.Contains(body, test.has) {
+			if code, body := ask(front, test.method, test.path, test.body); code != test.code ||
+				!strings.Contains(body, test.has) {
 				t.Errorf("got %d, %s\nwant %d, %s", code, body, test.code, test.has)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 )
 
 func TestCollectorFinalizers(t *testing.T) {
+	t.Parallel()
 	const orphan, foreground = metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents
 	yes, no := true, false
 	policy := func(p metav1.DeletionPropagation) metav1.DeleteOptions {
@@ -28,11 +29,15 @@ func TestCollectorFinalizers(t *testing.T) {
 	}{
 		{name: "nothing said", finalizers: []string{"x"}, want: []string{"x"}},
 		{name: "nothing said, set before", finalizers: []string{orphan, "x"}, want: []string{orphan, "x"}},
-		{name: "nothing said, both set before", finalizers: []string{foreground, "x", orphan}, want: []string{foreground, "x"}},
-		{name: "orphan", finalizers: []string{"x"}, options: policy(metav1.DeletePropagationOrphan), want: []string{"x", orphan}},
+		{name: "nothing said, both set before", finalizers: []string{foreground, "x", orphan},
+			want: []string{foreground, "x"}},
+		{name: "orphan", finalizers: []string{"x"}, options: policy(metav1.DeletePropagationOrphan),
+			want: []string{"x", orphan}},
 		{name: "foreground", options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
-		{name: "foreground instead of orphan", finalizers: []string{orphan}, options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
-		{name: "background", finalizers: []string{orphan, "x", foreground}, options: policy(metav1.DeletePropagationBackground), want: []string{"x"}},
+		{name: "foreground instead of orphan", finalizers: []string{orphan},
+			options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
+		{name: "background", finalizers: []string{orphan, "x", foreground},
+			options: policy(metav1.DeletePropagationBackground), want: []string{"x"}},
 		//lint:ignore SA1019 old clients set it
 		{name: "old orphan", options: metav1.DeleteOptions{OrphanDependents: &yes}, want: []string{orphan}},
 		//lint:ignore SA1019 old clients set it
@@ -52,6 +57,7 @@ func TestCollectorFinalizers(t *testing.T) {
 }
 
 func TestMarkDeleting(t *testing.T) {
+	t.Parallel()
 	now := metav1.NewTime(time.Unix(1000, 0))
 	past, future := metav1.NewTime(time.Unix(500, 0)), metav1.NewTime(time.Unix(2000, 0))
 	tests := []struct {
@@ -62,15 +68,18 @@ func TestMarkDeleting(t *testing.T) {
 	}{
 		{name: "first time", before: metav1.ObjectMeta{Generation: 3}, want: now, wantGeneration: 4},
 		{name: "no generation", want: now},
-		{name: "again", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &past}, want: past, wantGeneration: 3},
-		{name: "due later", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &future}, want: now, wantGeneration: 3},
+		{name: "again", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &past}, want: past,
+			wantGeneration: 3},
+		{name: "due later", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &future}, want: now,
+			wantGeneration: 3},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m := test.before
 			markDeleting(&m, now)
 			if !m.DeletionTimestamp.Equal(&test.want) || m.Generation != test.wantGeneration {
-				t.Errorf("got %v, generation %d, want %v, generation %d", m.DeletionTimestamp, m.Generation, test.want, test.wantGeneration)
+				t.Errorf("got %v, generation %d, want %v, generation %d", m.DeletionTimestamp, m.Generation, test.want,
+					test.wantGeneration)
 			}
 			if m.DeletionGracePeriodSeconds == nil || *m.DeletionGracePeriodSeconds != 0 {
 				t.Errorf("grace period: got %v, want 0", m.DeletionGracePeriodSeconds)
@@ -85,6 +94,7 @@ func (f *writes) del(path, body string) reply {
 }
 
 func TestDelete(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 
 	t.Run("at once", func(t *testing.T) {
@@ -108,7 +118,8 @@ func TestDelete(t *testing.T) {
 			t.Errorf("after the dry run: got %v", obj)
 		}
 		leaving := f.del("/b", "").is(200).obj
-		if leaving.GetKind() != "Widget" || leaving.GetDeletionTimestamp() == nil || *leaving.GetDeletionGracePeriodSeconds() != 0 ||
+		if leaving.GetKind() != "Widget" || leaving.GetDeletionTimestamp() == nil ||
+			*leaving.GetDeletionGracePeriodSeconds() != 0 ||
 			leaving.GetGeneration() != 2 || leaving.GetResourceVersion() == obj.GetResourceVersion() {
 			t.Errorf("got %v", leaving)
 		}
@@ -120,10 +131,12 @@ func TestDelete(t *testing.T) {
 	})
 	t.Run("propagation", func(t *testing.T) {
 		f.created("c", "")
-		if leaving := f.del("/c?propagationPolicy=Foreground", "").is(200).obj; !slices.Equal(leaving.GetFinalizers(), []string{"foregroundDeletion"}) {
+		if leaving := f.del("/c?propagationPolicy=Foreground", "").is(200).obj; !slices.Equal(leaving.GetFinalizers(),
+			[]string{"foregroundDeletion"}) {
 			t.Errorf("foreground: got %v", leaving)
 		}
-		if leaving := f.del("/c", `{"kind":"DeleteOptions","apiVersion":"example.com/v1","propagationPolicy":"Orphan"}`).is(200).obj; !slices.Equal(leaving.GetFinalizers(), []string{"orphan"}) {
+		if leaving := f.del("/c",
+			`{"kind":"DeleteOptions","apiVersion":"example.com/v1","propagationPolicy":"Orphan"}`).is(200).obj; !slices.Equal(leaving.GetFinalizers(), []string{"orphan"}) {
 			t.Errorf("orphan: got %v", leaving)
 		}
 		f.del("/c", `{"propagationPolicy":"Background"}`).is(200)
@@ -131,7 +144,8 @@ func TestDelete(t *testing.T) {
 	})
 	t.Run("options in YAML", func(t *testing.T) {
 		f.created("yaml", "")
-		f.do(call{method: "DELETE", path: "/yaml", contentType: "application/yaml", body: "preconditions:\n  uid: x\n"}).is(409)
+		f.do(call{method: "DELETE", path: "/yaml", contentType: "application/yaml",
+			body: "preconditions:\n  uid: x\n"}).is(409)
 	})
 
 	d := f.created("d", "")
@@ -145,11 +159,15 @@ func TestDelete(t *testing.T) {
 			`Operation cannot be fulfilled on Widget.example.com "d": the UID in the precondition (x) does not match the UID in record (` + string(d.GetUID()) + `). The object might have been deleted and then recreated`},
 		{"resourceVersion", "/d", `{"preconditions":{"resourceVersion":"1"}}`, 409, metav1.StatusReasonConflict,
 			`Operation cannot be fulfilled on Widget.example.com "d": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (` + d.GetResourceVersion() + `). The object might have been modified`},
-		{"both policies", "/d", `{"orphanDependents":true,"propagationPolicy":"Orphan"}`, 422, metav1.StatusReasonInvalid,
+		{"both policies", "/d", `{"orphanDependents":true,"propagationPolicy":"Orphan"}`, 422,
+			metav1.StatusReasonInvalid,
 			`DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set`},
-		{"dry run", "/d?dryRun=x", "", 422, metav1.StatusReasonInvalid, `DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"`},
-		{"another kind", "/d", `{"kind":"Status","apiVersion":"v1"}`, 400, metav1.StatusReasonBadRequest, "converting (v1.Status) to (v1.DeleteOptions): unknown conversion"},
-		{"malformed", "/d", `{`, 400, metav1.StatusReasonBadRequest, "couldn't get version/kind; json parse error: unexpected end of JSON input"},
+		{"dry run", "/d?dryRun=x", "", 422, metav1.StatusReasonInvalid,
+			`DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"`},
+		{"another kind", "/d", `{"kind":"Status","apiVersion":"v1"}`, 400, metav1.StatusReasonBadRequest,
+			"converting (v1.Status) to (v1.DeleteOptions): unknown conversion"},
+		{"malformed", "/d", `{`, 400, metav1.StatusReasonBadRequest,
+			"couldn't get version/kind; json parse error: unexpected end of JSON input"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -160,15 +178,17 @@ func TestDelete(t *testing.T) {
 }
 
 func TestDeleteWithoutCollector(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.GarbageCollection = false })
 	f.created("a", "")
 	f.del("/a?propagationPolicy=Foreground", "").is(200)
 	f.get("a").is(404)
 }
 
-// TestDeleteFinalize has a step of its own before the generic deletion, as CustomResourceDefinitions do.
+// TestDeleteFinalize checks a resource with its own step before the generic deletion, as CRDs have.
 func TestDeleteFinalize(t *testing.T) {
-	var settled []string
+	t.Parallel()
+	var waited []string
 	f := newWrites(t, func(f *writes) {
 		f.scope.finalize = func(obj runtime.Object) bool {
 			m := accessor(obj)
@@ -181,7 +201,7 @@ func TestDeleteFinalize(t *testing.T) {
 			return true
 		}
 		f.scope.inEffect = func(_ context.Context, name string) error {
-			settled = append(settled, name)
+			waited = append(waited, name)
 			return errors.New("not yet")
 		}
 	})
@@ -195,12 +215,13 @@ func TestDeleteFinalize(t *testing.T) {
 	}
 	f.put(leaving, "", func(obj *unstructured.Unstructured) { obj.SetFinalizers(nil) }).is(200)
 	f.get("a").is(404)
-	if want := []string{"a", "a", "a"}; !slices.Equal(settled, want) {
-		t.Errorf("settled %v, want %v: once a write, not for dry runs", settled, want)
+	if want := []string{"a", "a", "a"}; !slices.Equal(waited, want) {
+		t.Errorf("waited for %v, want %v: once for each write, not for dry runs", waited, want)
 	}
 }
 
 func TestDeleteInstance(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.created("a", "")
 	f.created("b", `"finalizers":["example.com/f"]`)
@@ -216,8 +237,9 @@ func TestDeleteInstance(t *testing.T) {
 	}
 }
 
-// TestDeleteOnce lets many clients delete one object: it is gone for one of them, and all are answered.
+// TestDeleteOnce checks that of many concurrent deletions of an object one succeeds and the others get 404.
 func TestDeleteOnce(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.created("a", "")
 	var wait sync.WaitGroup

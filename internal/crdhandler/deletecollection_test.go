@@ -26,6 +26,7 @@ func (r reply) names() []string {
 }
 
 func TestDeleteCollection(t *testing.T) {
+	t.Parallel()
 	for _, workers := range []int{0, 4} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) { testDeleteCollection(t, workers) })
 	}
@@ -51,7 +52,8 @@ func testDeleteCollection(t *testing.T, workers int) {
 		t.Errorf("after a dry run: got %v", got)
 	}
 	r := f.del("?labelSelector=parity%3Dodd", "").is(200)
-	if got, want := r.names(), []string{"odd0", "odd1", "odd2", "odd3"}; !slices.Equal(got, want) || r.obj.GetKind() != "WidgetList" {
+	if got, want := r.names(), []string{"odd0", "odd1", "odd2", "odd3"}; !slices.Equal(got, want) ||
+		r.obj.GetKind() != "WidgetList" {
 		t.Errorf("got %v, want %v", r.text, want)
 	}
 	if got, want := left(), []string{"even0", "even1", "even2", "even3"}; !slices.Equal(got, want) {
@@ -72,17 +74,20 @@ func testDeleteCollection(t *testing.T, workers int) {
 }
 
 func TestDeleteCollectionRefuses(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.created("a", "")
-	f.del("?fieldSelector=spec.x%3D1", "").fails(400, metav1.StatusReasonBadRequest, "field label not supported: spec.x")
+	f.del("?fieldSelector=spec.x%3D1", "").fails(400, metav1.StatusReasonBadRequest,
+		"field label not supported: spec.x")
 	f.del("", `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`).fails(422, metav1.StatusReasonInvalid,
 		`DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: is not allowed with DELETECOLLECTION, try again after removing the option`)
 	f.del("", `{"preconditions":{"uid":"x"}}`).is(409)
 	f.get("a").is(200)
 }
 
-// TestDeleteCollectionPanics: what panics in a worker costs the request.
+// TestDeleteCollectionPanics checks that a panic in a worker fails the request and not the server.
 func TestDeleteCollectionPanics(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.Admission = panickingAdmission{} })
 	f.created("a", "")
 	f.del("", "").fails(500, metav1.StatusReasonInternalError, "Internal error occurred: panic: deleting")

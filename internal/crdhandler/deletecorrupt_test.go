@@ -12,9 +12,10 @@ import (
 const ignoreReadErrors = `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`
 
 func TestDeleteCorrupt(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, nil)
 	f.created("readable", "")
-	if _, err := f.client.Put(t.Context(), "/registry/example.com/widgets/ns/corrupt", `{"spec":`); err != nil {
+	if _, err := etcd.Client.Put(t.Context(), f.keys+"corrupt", `{"spec":`); err != nil {
 		t.Fatal(err)
 	}
 	if code := f.del("/corrupt", "").code; code != 500 {
@@ -26,7 +27,8 @@ func TestDeleteCorrupt(t *testing.T) {
 	if !strings.HasPrefix(message, "Internal error occurred: StorageError: corrupt object, Code: 7, Key: ") {
 		t.Errorf("got %q", message)
 	}
-	f.do(call{method: "POST", body: widget("corrupt", "", `{}`)}).fails(409, metav1.StatusReasonAlreadyExists, `widgets.example.com "corrupt" already exists`)
+	f.do(call{method: "POST", body: widget("corrupt", "", `{}`)}).fails(409, metav1.StatusReasonAlreadyExists,
+		`widgets.example.com "corrupt" already exists`)
 
 	f.del("/readable", ignoreReadErrors).fails(409, metav1.StatusReasonConflict,
 		`Operation cannot be fulfilled on widgets.example.com "readable": StorageError: invalid object, Code: 4, Key: /registry/example.com/widgets/ns/readable, ResourceVersion: 0, `+
@@ -40,7 +42,7 @@ func TestDeleteCorrupt(t *testing.T) {
 	f.get("readable").is(200)
 }
 
-// denyUnsafe is an authorizer that lets nobody delete what cannot be read.
+// denyUnsafe is an authorizer that denies the unsafe deletion of the widget "a".
 type denyUnsafe struct{ authorizer.Authorizer }
 
 func (denyUnsafe) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -51,6 +53,7 @@ func (denyUnsafe) Authorize(_ context.Context, a authorizer.Attributes) (authori
 }
 
 func TestDeleteCorruptMustBeAllowed(t *testing.T) {
+	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.Authorizer = denyUnsafe{} })
 	f.del("/a", ignoreReadErrors).fails(403, metav1.StatusReasonForbidden,
 		`widgets.example.com "a" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: not you`)

@@ -12,12 +12,15 @@ import (
 )
 
 func TestDeleteOptionsInProtobuf(t *testing.T) {
+	t.Parallel()
 	uid := types.UID("u")
-	info, ok := runtime.SerializerInfoForMediaType(apihelpers.GetMetaInternalVersionCodecs().SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	info, ok := runtime.SerializerInfoForMediaType(apihelpers.GetMetaInternalVersionCodecs().SupportedMediaTypes(),
+		runtime.ContentTypeProtobuf)
 	if !ok {
 		t.Fatal("no protobuf")
 	}
-	body, err := runtime.Encode(apihelpers.GetMetaInternalVersionCodecs().EncoderForVersion(info.Serializer, metav1.SchemeGroupVersion),
+	body, err := runtime.Encode(apihelpers.GetMetaInternalVersionCodecs().EncoderForVersion(info.Serializer,
+		metav1.SchemeGroupVersion),
 		&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	if err != nil {
 		t.Fatal(err)
@@ -33,10 +36,11 @@ func TestDeleteOptionsInProtobuf(t *testing.T) {
 	}
 }
 
-// FuzzDeleteOptions looks for options that crash.
+// FuzzDeleteOptions checks that no options make the decoder panic.
 func FuzzDeleteOptions(f *testing.F) {
 	for _, body := range []string{
-		``, `{}`, `{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":-1,"preconditions":{"uid":"x"}}`, `{"dryRun":["All"],"propagationPolicy":"Orphan"}`,
+		``, `{}`, `{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":-1,"preconditions":{"uid":"x"}}`,
+		`{"dryRun":["All"],"propagationPolicy":"Orphan"}`,
 		"kind: DeleteOptions\napiVersion: example.com/v1\n", "k8s\x00", `[]`, `null`,
 	} {
 		f.Add(byte(0), body, "dryRun=All")

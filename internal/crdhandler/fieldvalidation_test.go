@@ -10,6 +10,7 @@ import (
 )
 
 func TestYAMLMessages(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, text string
 		want       []string
@@ -35,7 +36,9 @@ func TestYAMLMessages(t *testing.T) {
 	}
 }
 
+// TestJudge checks that invalid fields are warnings by default and errors in the mode Strict.
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	found := []error{errors.New(`unknown field "spec.x"`)}
 	if err := fieldValidationOf("").judge(t.Context(), found); err != nil {
 		t.Errorf("the default is to warn, got %v", err)

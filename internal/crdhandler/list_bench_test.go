@@ -12,7 +12,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 )
 
-// gadgetPart is one of the eight parts of a gadget of 2.3 KB, gadgetManaged its managed field.
+// gadgetPart is one of the eight parts of a gadget of 2.3 KB, gadgetManaged its entry in managed fields.
 const (
 	gadgetPart    = `{"image":"registry.example.com/team/part-%[1]d:1.%[2]d","name":"part-%[1]d","port":808%[1]d,"protocol":"TCP"}`
 	gadgetManaged = `"k:{\"name\":\"part-%d\"}":{".":{},"f:image":{},"f:name":{},"f:port":{}}`
@@ -29,8 +29,10 @@ func gadgetOfSize(n int, color string) string {
 		`"labels":{"app.kubernetes.io/name":"gadget","app.kubernetes.io/part-of":"bench","color":"%s"},"managedFields":[{"apiVersion":"example.com/v1",`+
 		`"fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:maxReplicas":{},"f:parts":{".":{},%s},"f:paused":{},"f:replicas":{}}},"manager":"client",`+
 		`"operation":"Update","time":"2026-01-01T00:00:00Z"}],"name":"g%05d","namespace":"ns","uid":"%08x-%04x-4000-8000-%012x"},"spec":{"color":"%s",`+
-		`"maxReplicas":10000,"parts":[%s],"paused":false,"replicas":%d,"strategy":{"maxSurge":1,"type":"Rolling"}}}`+"\n",
-		n/600%60, n/10%60, color, strings.Join(fields, ","), n, uint32(n)*2654435761, n*40503%65536, n*1000003, color, strings.Join(parts, ","), n%9973)
+		`"maxReplicas":10000,"parts":[%s],"paused":false,"replicas":%d,"strategy":{"maxSurge":1,"type":"Rolling"}}}`+
+		"\n",
+		n/600%60, n/10%60, color, strings.Join(fields, ","), n, uint32(n)*2654435761, n*40503%65536, n*1000003, color,
+		strings.Join(parts, ","), n%9973)
 }
 
 // BenchmarkLists lists 10,000 objects of 2.3 KB: in one response, in part, and in other formats.
@@ -89,7 +91,7 @@ func BenchmarkLists(b *testing.B) {
 	}
 }
 
-// counted counts the bytes of a response.
+// counted is a ResponseWriter that counts the bytes of the body.
 type counted struct {
 	answers
 	size int

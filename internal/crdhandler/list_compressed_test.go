@@ -8,18 +8,20 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/etcdtest"
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// longColor makes an object of some kilobytes.
+// longColor returns a color of several kilobytes.
 func longColor(n int) string { return strings.Repeat(fmt.Sprintf("color %d of many, ", n), 200) }
 
-// sameAsPlain compares the responses of a path with and without compression, and returns the latter.
+// sameAsPlain compares the compressed and the plain response to a request, and returns the plain one.
 func (r *reading) sameAsPlain(t *testing.T, path string) answer {
 	t.Helper()
 	plain := r.get(path, "Accept-Encoding", "identity")
@@ -48,12 +50,13 @@ func (r *reading) samePages(t *testing.T, path string) {
 }
 
 func TestCompressedListsEqualPlainOnes(t *testing.T) {
-	r := newReading(t)
+	t.Parallel()
+	r := newReadingOn(t, etcdtest.New(t)) // lists have equal revisions only if no other test writes
 	for n := range 120 {
 		r.put(fmt.Sprintf("%s/g%03d", []string{"a", "b"}[n/60], n), longColor(n%2))
 	}
 	lists := func(t *testing.T) {
-		for range 2 { // the second time from chunks
+		for range 2 { // the second list is made of kept chunks
 			r.sameAsPlain(t, "/gadgets")
 			r.sameAsPlain(t, "/gadgets?resourceVersion=0")
 			r.sameAsPlain(t, "/gadgets?pretty=true")
@@ -83,11 +86,11 @@ func TestCompressedListsEqualPlainOnes(t *testing.T) {
 		t.Run(step.name, lists)
 	}
 	if body := r.sameAsPlain(t, "/gadgets").body; !bytes.Contains(body, []byte(`"dye"`)) {
-		t.Error("served as before the schema changed")
+		t.Error("the list has the objects of the old schema")
 	}
 }
 
-// dyed serves objects with one more field than plainCodec.
+// dyed is a codec that serves objects with one more field than plainCodec.
 type dyed struct{ plainCodec }
 
 func (d dyed) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
@@ -98,49 +101,46 @@ func (d dyed) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dy
 	return views, err
 }
 
-// TestCompressedListsDuringWrites compares lists with exact lists of their revision.
+// TestCompressedListsDuringWrites compares compressed lists, made while objects change, with exact reads of the same
+// revision.
 func TestCompressedListsDuringWrites(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	for n := range 100 {
 		r.put(fmt.Sprintf("ns/g%03d", n), longColor(n))
 	}
-	done := make(chan struct{})
-	written := make(chan struct{})
-	go func() { // ends when the lists are done
-		defer close(written)
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			default:
+	for round := range 30 {
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			for n := round * 10; n < (round+1)*10; n++ {
+				key := fmt.Sprintf("ns/g%03d", n*37%110)
+				if n%5 == 4 {
+					r.remove(key)
+				} else {
+					r.put(key, longColor(n%9))
+				}
 			}
-			key := fmt.Sprintf("ns/g%03d", n*37%110)
-			if n%5 == 4 {
-				r.remove(key)
-			} else {
-				r.put(key, longColor(n%9))
-			}
-		}
-	}()
-	for range 30 {
+		})
 		got := r.get("/gadgets", "Accept-Encoding", "gzip").unzipped(t)
+		writer.Wait()
 		list := &unstructured.UnstructuredList{}
 		if err := json.Unmarshal(got, list); err != nil {
 			t.Fatal(err)
 		}
-		same := r.get("/gadgets?resourceVersionMatch=Exact&resourceVersion="+list.GetResourceVersion(), "Accept-Encoding", "identity")
+		same := r.get("/gadgets?resourceVersionMatch=Exact&resourceVersion="+list.GetResourceVersion(),
+			"Accept-Encoding", "identity")
 		if !bytes.Equal(same.body, got) {
 			t.Errorf("%d bytes, want %d", len(got), len(same.body))
 		}
 	}
-	close(done)
-	<-written
 }
 
 func TestCompressedListOfDefinitions(t *testing.T) {
-	f := newDefinitions(t)
+	t.Parallel()
+	f := newDefinitionsOn(t, etcdtest.New(t)) // as above
 	for n := range 4 {
-		definition := strings.NewReplacer("gadget", fmt.Sprint("gadget", n), "Gadget", fmt.Sprint("Gadget", n)).Replace(gadgetDefinition(t))
+		definition := strings.NewReplacer("gadget", fmt.Sprint("gadget", n), "Gadget",
+			fmt.Sprint("Gadget", n)).Replace(gadgetDefinition(t))
 		crd := map[string]any{}
 		if err := json.Unmarshal([]byte(definition), &crd); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,8 @@ func TestCompressedListOfDefinitions(t *testing.T) {
 		return answer{code: response.StatusCode, header: response.Header, body: body}
 	}
 	for range 2 {
-		if plain, got := list("identity"), list("gzip").unzipped(t); !bytes.Equal(got, plain.body) || len(got) < 200_000 {
+		if plain, got := list("identity"), list("gzip").unzipped(t); !bytes.Equal(got, plain.body) ||
+			len(got) < 200_000 {
 			t.Errorf("%d bytes, want %d", len(got), len(plain.body))
 		}
 	}

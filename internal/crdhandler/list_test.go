@@ -14,12 +14,16 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
 func TestList(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	empty := r.get("/gadgets")
-	if list, _ := empty.list(t); list.GetResourceVersion() == "" || !strings.Contains(string(empty.body), `"items":[]`) {
+	if list, _ := empty.list(t); list.GetResourceVersion() == "" ||
+		!strings.Contains(string(empty.body), `"items":[]`) {
 		t.Errorf("empty list: %s", empty.body)
 	}
 	r.put("a/z", "red")
@@ -30,10 +34,11 @@ func TestList(t *testing.T) {
 		path, query string
 		want        string
 	}{
-		"all":                       {"/gadgets", "", "z x y w"},
-		"any state":                 {"/gadgets", "resourceVersion=0&limit=1", "z x y w"},
-		"not older":                 {"/gadgets", fmt.Sprint("resourceVersion=", last), "z x y w"},
-		"exact":                     {"/gadgets", fmt.Sprintf("resourceVersion=%d&resourceVersionMatch=Exact", last-1), "z x y"},
+		"all":       {"/gadgets", "", "z x y w"},
+		"any state": {"/gadgets", "resourceVersion=0&limit=1", "z x y w"},
+		"not older": {"/gadgets", fmt.Sprint("resourceVersion=", last), "z x y w"},
+		"exact": {"/gadgets", fmt.Sprintf("resourceVersion=%d&resourceVersionMatch=Exact", last-1),
+			"z x y"},
 		"namespace":                 {"/namespaces/b/gadgets", "", "x y"},
 		"no such namespace":         {"/namespaces/none/gadgets", "", ""},
 		"label":                     {"/gadgets", "labelSelector=color%3Dred", "z x"},
@@ -52,7 +57,8 @@ func TestList(t *testing.T) {
 			if names != tc.want {
 				t.Errorf("got %s, want %s", names, tc.want)
 			}
-			if list.GetKind() != "GadgetList" || list.GetAPIVersion() != "example.com/v1" || list.GetResourceVersion() == "" {
+			if list.GetKind() != "GadgetList" || list.GetAPIVersion() != "example.com/v1" ||
+				list.GetResourceVersion() == "" {
 				t.Errorf("head of %s", got.body)
 			}
 			for _, item := range list.Items {
@@ -65,6 +71,7 @@ func TestList(t *testing.T) {
 }
 
 func TestListInPages(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	for n := range 7 {
 		r.put(fmt.Sprint("ns/g", n), []string{"red", "blue"}[n%2])
@@ -97,7 +104,7 @@ func TestListInPages(t *testing.T) {
 				if next = list.GetContinue(); next == "" {
 					break
 				}
-				r.put("ns/g3"+strings.Repeat("x", len(pages)), "red") // is not in the list any more
+				r.put("ns/g3"+strings.Repeat("x", len(pages)), "red") // later than the revision of the list
 			}
 			for n := range len(pages) {
 				r.remove("ns/g3" + strings.Repeat("x", n))
@@ -113,16 +120,20 @@ func TestListInPages(t *testing.T) {
 }
 
 func TestListAfterCompaction(t *testing.T) {
-	r := newReading(t)
+	t.Parallel()
+	r := newReadingOn(t, etcdtest.New(t))
 	first := r.put("ns/a", "red")
 	r.put("ns/b", "red")
 	r.compact(r.put("ns/c", "red"))
 
-	status := r.get(fmt.Sprintf("/gadgets?resourceVersion=%d&resourceVersionMatch=Exact", first)).status(t, http.StatusGone)
-	if status.Reason != metav1.StatusReasonExpired || status.Message != "The resourceVersion for the provided list is too old." {
+	status := r.get(fmt.Sprintf("/gadgets?resourceVersion=%d&resourceVersionMatch=Exact", first)).status(t,
+		http.StatusGone)
+	if status.Reason != metav1.StatusReasonExpired ||
+		status.Message != "The resourceVersion for the provided list is too old." {
 		t.Errorf("exact revision: %v", status)
 	}
-	token := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"v":"meta.k8s.io/v1","rv":%d,"start":"ns/a\u0000"}`, first))
+	token := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil,
+		`{"v":"meta.k8s.io/v1","rv":%d,"start":"ns/a\u0000"}`, first))
 	status = r.get("/gadgets?limit=1&continue="+token).status(t, http.StatusGone)
 	if status.Reason != metav1.StatusReasonExpired || status.Continue == "" {
 		t.Fatalf("continue token: %v", status)
@@ -134,30 +145,43 @@ func TestListAfterCompaction(t *testing.T) {
 }
 
 func TestListFailures(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
 	for query, want := range map[string]struct {
 		code    int
 		message string
 	}{
-		"resourceVersion=x":                                   {400, `invalid resource version: resourceVersion: Invalid value: "x"`},
-		"resourceVersionMatch=Exact":                          {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided`},
-		"resourceVersion=0&resourceVersionMatch=Exact":        {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"`},
-		"resourceVersion=1&resourceVersionMatch=Other":        {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Other"`},
-		"sendInitialEvents=true":                              {422, `ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list`},
-		"continue=x":                                          {400, "invalid continue token: continue key is not valid"},
-		"labelSelector=a%3Db%3Dc%3D":                          {400, "found '=', expected: "},
-		"fieldSelector=spec.size%3D1":                         {400, "field label not supported: spec.size"},
-		"fieldSelector=metadata.name":                         {400, "invalid selector: 'metadata.name'; can't understand 'metadata.name'"},
-		"limit=x":                                             {400, `strconv.ParseInt: parsing "x": invalid syntax`},
-		fmt.Sprint("resourceVersion=", revision+1000):         {504, fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+1000)},
-		fmt.Sprintf("resourceVersion=%d&limit=1", 1<<40):      {504, fmt.Sprintf("Timeout: Too large resource version: %d, current: ", 1<<40)},
-		"watch=true&sendInitialEvents=true":                   {422, `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan`},
-		"watch=true&resourceVersion=x":                        {500, `resourceVersion: Invalid value: "x"`},
-		"watch=true&resourceVersion=1&resourceVersionMatch=x": {422, `ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided`},
+		"resourceVersion=x": {400,
+			`invalid resource version: resourceVersion: Invalid value: "x"`},
+		"resourceVersionMatch=Exact": {422,
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided`},
+		"resourceVersion=0&resourceVersionMatch=Exact": {422,
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"`},
+		"resourceVersion=1&resourceVersionMatch=Other": {422,
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Other"`},
+		"sendInitialEvents=true": {422,
+			`ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list`},
+		"continue=x": {400,
+			"invalid continue token: continue key is not valid"},
+		"labelSelector=a%3Db%3Dc%3D":  {400, "found '=', expected: "},
+		"fieldSelector=spec.size%3D1": {400, "field label not supported: spec.size"},
+		"fieldSelector=metadata.name": {400,
+			"invalid selector: 'metadata.name'; can't understand 'metadata.name'"},
+		"limit=x": {400, `strconv.ParseInt: parsing "x": invalid syntax`},
+		fmt.Sprint("resourceVersion=", revision+future): {504,
+			fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+future)},
+		fmt.Sprintf("resourceVersion=%d&limit=1", 1<<40): {504,
+			fmt.Sprintf("Timeout: Too large resource version: %d, current: ", 1<<40)},
+		"watch=true&sendInitialEvents=true": {422,
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan`},
+		"watch=true&resourceVersion=x": {500, `resourceVersion: Invalid value: "x"`},
+		"watch=true&resourceVersion=1&resourceVersionMatch=x": {422,
+			`ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided`},
 	} {
 		t.Run(query, func(t *testing.T) {
-			if status := r.get("/gadgets?"+query).status(t, want.code); !strings.HasPrefix(status.Message, want.message) {
+			if status := r.get("/gadgets?"+query).status(t, want.code); !strings.HasPrefix(status.Message,
+				want.message) {
 				t.Errorf("message %s", status.Message)
 			}
 		})
@@ -169,34 +193,45 @@ func TestListFailures(t *testing.T) {
 }
 
 func TestListOfCorruptObjects(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	r.put("ns/a", "red")
 	r.putRaw("ns/b", "{")
 	r.putRaw("ns/c", "{")
 	status := r.get("/gadgets").status(t, 500)
 	if status.Reason != metav1.StatusReasonStoreReadError || len(status.Details.Causes) != 2 ||
-		!strings.HasPrefix(status.Message, "failed to read one or more gadgets.example.com from the storage: ") || !strings.HasSuffix(status.Message, "(and 1 more)") {
+		!strings.HasPrefix(status.Message, "failed to read one or more gadgets.example.com from the storage: ") ||
+		!strings.HasSuffix(status.Message, "(and 1 more)") {
 		t.Errorf("status %v", status)
 	}
 }
 
 func TestListFormats(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	r.put("ns/a", "red")
 	r.put("ns/b", "blue")
 	r.put("ns/c", "blue")
 	for name, tc := range map[string]struct{ query, accept, contentType, has string }{
-		"pretty":           {"&pretty=1", "", "application/json", "{\n  \"apiVersion\": \"example.com/v1\",\n  \"items\": [\n    {\n      \"apiVersion\""},
-		"yaml":             {"", "application/yaml", "application/yaml", "apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n"},
-		"table":            {"", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "application/json", `"remainingItemCount":1},"columnDefinitions":[`},
-		"metadata":         {"", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/json", `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"`},
-		"old metadata":     {"", "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io", "application/json", `"apiVersion":"meta.k8s.io/v1beta1"`},
-		"metadata in yaml": {"", "application/yaml;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/yaml", "kind: PartialObjectMetadataList"},
-		"protobuf":         {"", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/vnd.kubernetes.protobuf", "k8s\x00"},
+		"pretty": {"&pretty=1", "", "application/json",
+			"{\n  \"apiVersion\": \"example.com/v1\",\n  \"items\": [\n    {\n      \"apiVersion\""},
+		"yaml": {"", "application/yaml", "application/yaml",
+			"apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n"},
+		"table": {"", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "application/json",
+			`"remainingItemCount":1},"columnDefinitions":[`},
+		"metadata": {"", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/json",
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"`},
+		"old metadata": {"", "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
+			"application/json", `"apiVersion":"meta.k8s.io/v1beta1"`},
+		"metadata in yaml": {"", "application/yaml;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/yaml",
+			"kind: PartialObjectMetadataList"},
+		"protobuf": {"", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+			"application/vnd.kubernetes.protobuf", "k8s\x00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := r.get("/gadgets?limit=2"+tc.query, "Accept", tc.accept)
-			if got.code != http.StatusOK || got.header.Get("Content-Type") != tc.contentType || !strings.Contains(string(got.body), tc.has) {
+			if got.code != http.StatusOK || got.header.Get("Content-Type") != tc.contentType ||
+				!strings.Contains(string(got.body), tc.has) {
 				t.Errorf("%d, %s: %s", got.code, got.header.Get("Content-Type"), got.body)
 			}
 		})
@@ -204,7 +239,8 @@ func TestListFormats(t *testing.T) {
 }
 
 func TestLongListIsCompressed(t *testing.T) {
-	r := newReading(t)
+	t.Parallel()
+	r := newReadingOn(t, etcdtest.New(t)) // lists have equal revisions only if no other test writes
 	for n := range 20 {
 		r.put(fmt.Sprintf("ns/g%02d", n), strings.Repeat("red", 4000))
 	}
@@ -213,35 +249,38 @@ func TestLongListIsCompressed(t *testing.T) {
 	if body := got.unzipped(t); !bytes.Equal(body, plain.body) {
 		t.Errorf("%d bytes, want %d", len(body), len(plain.body))
 	}
-	if short := r.get("/gadgets?"+url.Values{"fieldSelector": {"metadata.name=g01"}}.Encode(), "Accept-Encoding", "gzip"); short.header.Get("Content-Encoding") != "" {
+	if short := r.get("/gadgets?"+url.Values{"fieldSelector": {"metadata.name=g01"}}.Encode(), "Accept-Encoding",
+		"gzip"); short.header.Get("Content-Encoding") != "" {
 		t.Errorf("header of a short list: %v", short.header)
 	}
 }
 
-// givingUp is a selector whose client goes away at the first object.
-type givingUp struct {
+// leavingSelector is a label selector that cancels the request at the first object.
+type leavingSelector struct {
 	labels.Selector
 	leave   func()
 	matched int
 }
 
-func (s *givingUp) Empty() bool { return false }
+func (s *leavingSelector) Empty() bool { return false }
 
-func (s *givingUp) Matches(labels.Labels) bool {
+func (s *leavingSelector) Matches(labels.Labels) bool {
 	s.leave()
 	s.matched++
 	return true
 }
 
-// TestMatchingStops checks that objects are not matched any more when the client has gone.
-func TestMatchingStops(t *testing.T) {
+// TestSelectionStopsAfterClientDisconnects checks that a list stops matching objects when the client has disconnected.
+func TestSelectionStopsAfterClientDisconnects(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	for n := range 128 {
 		r.put(fmt.Sprintf("ns/g%03d", n), "red")
 	}
 	ctx, leave := context.WithCancel(t.Context())
-	selector := &givingUp{Selector: labels.Everything(), leave: leave}
-	if _, err := r.scope.readPage(ctx, "ns", &metainternal.ListOptions{LabelSelector: selector}, r.scope.views); !errors.Is(err, context.Canceled) {
+	selector := &leavingSelector{Selector: labels.Everything(), leave: leave}
+	if _, err := r.scope.readPage(ctx, "ns", &metainternal.ListOptions{LabelSelector: selector},
+		r.scope.views); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if selector.matched >= 64 {

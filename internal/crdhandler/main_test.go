@@ -1,16 +1,20 @@
 package crdhandler
 
 import (
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// TestMain checks at the end that no test, and no client that went away, has left a goroutine behind.
+// etcd is shared by the tests of the package.
+var etcd *etcdtest.Etcd
+
+// TestMain checks that the tests leave no goroutine behind.
 func TestMain(m *testing.M) {
-	// They tell of what is broken, after a pause, and after that time in a bubble of synctest was the machine's: managed fields that two
-	// have made were of different seconds now and then.
+	// The default handlers log the error, then sleep to limit their rate.
 	utilruntime.ErrorHandlers = nil
-	goleak.VerifyTestMain(m)
+	os.Exit(etcdtest.Main(m, &etcd))
 }

@@ -9,18 +9,21 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// BenchmarkMemory tells what an object takes in memory besides its bytes, after it was created here and after it was loaded.
+// BenchmarkMemory reports the memory of an object besides its bytes, for objects that were created through the server
+// and for objects that were loaded.
 func BenchmarkMemory(b *testing.B) {
 	const objects = 10_000
-	store := newStore(b, dynamicstorage.Options{Client: etcdOf(b), Header: widgetHeader})
-	w := &writing{TB: b, served: infoOf(b, &Config{Store: store, MaxRequestBodyBytes: 3 << 20}, machineCRD).versions["v1"]}
+	store := newStore(b, dynamicstorage.Options{Header: widgetHeader})
+	w := &writing{TB: b, served: infoOf(b, &Config{Store: store, MaxRequestBodyBytes: 3 << 20},
+		machineCRD).versions["v1"]}
 	list := func() { w.send(http.MethodGet, "", "", "").is(w, http.StatusOK) }
 	list()
 	for n := range objects {
 		w.send(http.MethodPost, "", "application/json", machine(fmt.Sprintf("m%05d", n), n)).is(w, http.StatusCreated)
 	}
 	var bytes int64
-	snapshot, err := w.served.storage.resource.Snapshot(b.Context(), dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	snapshot, err := w.served.storage.resource.Snapshot(b.Context(),
+		dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -42,10 +45,10 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// liveHeap returns the bytes of the heap that are in use.
+// liveHeap returns the bytes of live objects on the heap.
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held is gone after the second
+	runtime.GC() // the second collection empties pools
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)

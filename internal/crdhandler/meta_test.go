@@ -14,11 +14,13 @@ import (
 )
 
 func TestMatchNamespace(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, request, own, want, wantErr string }{
 		{name: "same", request: "a", own: "a", want: "a"},
 		{name: "defaulted", request: "a", want: "a"},
 		{name: "cluster-scoped", own: "a", want: ""},
-		{name: "another", request: "a", own: "b", wantErr: "the namespace of the provided object does not match the namespace sent on the request"},
+		{name: "another", request: "a", own: "b",
+			wantErr: "the namespace of the provided object does not match the namespace sent on the request"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -36,15 +38,19 @@ func TestMatchNamespace(t *testing.T) {
 }
 
 func TestMatchName(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, own, ownNamespace, want string }{
 		{name: "same", own: "x", ownNamespace: "ns"},
-		{name: "none", ownNamespace: "ns", want: "the name of the object (x based on URL) was undeterminable: name must be provided"},
+		{name: "none", ownNamespace: "ns",
+			want: "the name of the object (x based on URL) was undeterminable: name must be provided"},
 		{name: "another", own: "y", want: "the name of the object (y) does not match the name on the URL (x)"},
-		{name: "another namespace", own: "x", ownNamespace: "other", want: "the namespace of the object (other) does not match the namespace on the request (ns)"},
+		{name: "another namespace", own: "x", ownNamespace: "other",
+			want: "the namespace of the object (other) does not match the namespace on the request (ns)"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: test.own, Namespace: test.ownNamespace}}
+			obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: test.own,
+				Namespace: test.ownNamespace}}
 			err := matchName(obj, "ns", "x")
 			if test.want == "" {
 				if err != nil {
@@ -58,13 +64,15 @@ func TestMatchName(t *testing.T) {
 }
 
 func TestUniqueOwners(t *testing.T) {
+	t.Parallel()
 	owner := func(uid, name string) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
 	}
 	kept, duplicates := uniqueOwners([]metav1.OwnerReference{
 		owner("1", "a"), owner("2", "b"), owner("1", "a"), owner("1", "other name"), owner("1", "a"),
 	})
-	if diff := cmp.Diff([]metav1.OwnerReference{owner("1", "a"), owner("2", "b"), owner("1", "other name")}, kept); diff != "" {
+	if diff := cmp.Diff([]metav1.OwnerReference{owner("1", "a"), owner("2", "b"), owner("1", "other name")},
+		kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	if want := []string{"1", "1"}; !slices.Equal(duplicates, want) {
@@ -73,8 +81,10 @@ func TestUniqueOwners(t *testing.T) {
 }
 
 func TestKeepSystemFields(t *testing.T) {
+	t.Parallel()
 	earlier, later := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(2000, 0))
-	old := &metav1.ObjectMeta{UID: "old", CreationTimestamp: earlier, DeletionTimestamp: &earlier, DeletionGracePeriodSeconds: new(int64)}
+	old := &metav1.ObjectMeta{UID: "old", CreationTimestamp: earlier, DeletionTimestamp: &earlier,
+		DeletionGracePeriodSeconds: new(int64)}
 	obj := &metav1.ObjectMeta{CreationTimestamp: later, DeletionTimestamp: &later}
 	keepSystemFields(obj, old)
 	if diff := cmp.Diff(old, obj); diff != "" {
@@ -88,6 +98,7 @@ func TestKeepSystemFields(t *testing.T) {
 }
 
 func TestFinalized(t *testing.T) {
+	t.Parallel()
 	now := metav1.Now()
 	grace := int64(30)
 	tests := []struct {
@@ -95,15 +106,19 @@ func TestFinalized(t *testing.T) {
 		obj, old metav1.ObjectMeta
 		want     bool
 	}{
-		{name: "last finalizer gone", old: metav1.ObjectMeta{DeletionTimestamp: &now, Finalizers: []string{"f"}}, want: true},
-		{name: "one is left", obj: metav1.ObjectMeta{Finalizers: []string{"f"}}, old: metav1.ObjectMeta{DeletionTimestamp: &now}},
+		{name: "last finalizer gone", old: metav1.ObjectMeta{DeletionTimestamp: &now, Finalizers: []string{"f"}},
+			want: true},
+		{name: "one is left", obj: metav1.ObjectMeta{Finalizers: []string{"f"}},
+			old: metav1.ObjectMeta{DeletionTimestamp: &now}},
 		{name: "not being deleted", old: metav1.ObjectMeta{Finalizers: []string{"f"}}},
 		{name: "deleted by this very update", obj: metav1.ObjectMeta{DeletionTimestamp: &now}},
-		{name: "grace period not over", old: metav1.ObjectMeta{DeletionTimestamp: &now, DeletionGracePeriodSeconds: &grace}},
+		{name: "grace period not over", old: metav1.ObjectMeta{DeletionTimestamp: &now,
+			DeletionGracePeriodSeconds: &grace}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			obj, old := &metav1.PartialObjectMetadata{ObjectMeta: test.obj}, &metav1.PartialObjectMetadata{ObjectMeta: test.old}
+			obj, old := &metav1.PartialObjectMetadata{ObjectMeta: test.obj},
+				&metav1.PartialObjectMetadata{ObjectMeta: test.old}
 			if got := finalized(obj, old); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
@@ -112,6 +127,7 @@ func TestFinalized(t *testing.T) {
 }
 
 func TestManagerName(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, manager, userAgent, want string }{
 		{name: "given", manager: "me", userAgent: "kubectl/v1", want: "me"},
 		{name: "from the user agent", userAgent: "kubectl/v1.37 (linux/amd64)", want: "kubectl"},
@@ -129,7 +145,7 @@ func TestManagerName(t *testing.T) {
 	}
 }
 
-// wantStatus checks that err is the API error expected.
+// wantStatus checks the code, reason and message of an API error.
 func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason, message string) {
 	t.Helper()
 	status, ok := err.(apierrors.APIStatus)
@@ -142,7 +158,7 @@ func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason,
 	}
 }
 
-// wantCode checks the code and reason of an API error only.
+// wantCode checks only the code and reason of an API error.
 func wantCode(t *testing.T, err error, code int32, reason metav1.StatusReason) {
 	t.Helper()
 	status, ok := err.(apierrors.APIStatus)

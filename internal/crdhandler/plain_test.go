@@ -13,10 +13,15 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// newStore runs a store of the keys below /registry until the test ends.
+// newStore runs a store until the test ends. By default it uses the etcd of the package, with the prefix of the test.
 func newStore(t testing.TB, options dynamicstorage.Options) *dynamicstorage.Store {
 	t.Helper()
-	options.Prefix = "/registry"
+	if options.Client == nil {
+		options.Client = etcd.Client
+	}
+	if options.Prefix == "" {
+		options.Prefix = etcd.Prefix(t)
+	}
 	store, err := dynamicstorage.New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +75,8 @@ func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*
 		}
 		color, _, _ := unstructured.NestedString(obj.Object, "spec", "color")
 		views[n] = &dynamicstorage.View{
-			JSON: value, At: at, Labels: dynamicstorage.PairsOf(obj.GetLabels()), Fields: dynamicstorage.PairsOf(map[string]string{"spec.color": color}),
+			JSON: value, At: at, Labels: dynamicstorage.PairsOf(obj.GetLabels()),
+			Fields: dynamicstorage.PairsOf(map[string]string{"spec.color": color}),
 		}
 	}
 	return views, nil

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// answers is a ResponseWriter that keeps nothing.
+// answers is a ResponseWriter that discards the body.
 type answers struct{ header http.Header }
 
 func (a *answers) Header() http.Header         { return a.header }
@@ -39,7 +39,8 @@ func BenchmarkReads(b *testing.B) {
 			req := httptest.NewRequest(http.MethodGet, "/"+bc.query, nil)
 			req.Header.Set("Accept", "application/json")
 			req.Header.Set("Accept-Encoding", bc.encoding)
-			info := &request.RequestInfo{IsResourceRequest: true, Verb: "list", Namespace: "ns", Name: bc.object, Resource: "gadgets"}
+			info := &request.RequestInfo{IsResourceRequest: true, Verb: "list", Namespace: "ns", Name: bc.object,
+				Resource: "gadgets"}
 			serve := r.scope.list
 			if bc.object != "" {
 				serve, info.Verb = r.scope.get, "get"

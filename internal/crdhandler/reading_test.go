@@ -32,26 +32,39 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// reading is an endpoint for gadgets.example.com, namespaced, with spec.color selectable, in front of a real etcd.
+// reading is a server of gadgets.example.com in front of etcd. Gadgets are namespaced, and spec.color is selectable.
 type reading struct {
-	t       testing.TB
-	client  *clientv3.Client
+	t      testing.TB
+	client *clientv3.Client
+	// keys is the prefix of the keys of gadgets.
+	keys    string
 	scope   *requestScope
 	replace context.CancelFunc
 	url     string
 }
 
+// future is more revisions than all tests together make.
+const future = 1 << 30
+
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 
 func newReading(t testing.TB) *reading {
 	t.Helper()
+	return newReadingOn(t, etcd)
+}
+
+// newReadingOn is newReading with a given etcd, for a test that compacts it.
+func newReadingOn(t testing.TB, e *etcdtest.Etcd) *reading {
+	t.Helper()
 	replaced, replace := context.WithCancel(t.Context())
-	r := &reading{t: t, client: etcdtest.New(t).Client, replace: replace}
-	store := newStore(t, dynamicstorage.Options{Client: r.client, Header: widgetHeader})
+	r := &reading{t: t, client: e.Client, keys: e.Prefix(t) + "/example.com/gadgets/", replace: replace}
+	store := newStore(t, dynamicstorage.Options{Client: e.Client, Prefix: e.Prefix(t), Header: widgetHeader})
 	r.scope = testScope(store, replaced)
 
-	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}
-	server := httptest.NewServer(genericfilters.WithRequestInfo(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"),
+		GrouplessAPIPrefixes: sets.NewString("api")}
+	server := httptest.NewServer(genericfilters.WithRequestInfo(http.HandlerFunc(func(w http.ResponseWriter,
+		req *http.Request) {
 		info, _ := request.RequestInfoFrom(req.Context())
 		r.scope.verb(info.Verb, false)(w, req)
 	}), resolver))
@@ -64,7 +77,8 @@ func newReading(t testing.TB) *reading {
 func testScope(store *dynamicstorage.Store, replaced context.Context) *requestScope {
 	kind := schema.GroupVersionKind{Group: gadgets.Group, Version: gadgets.Version, Kind: "Gadget"}
 	objects := objectInterfaces{
-		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme, convertor: gadgetConvertor{},
+		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme,
+		convertor: gadgetConvertor{},
 	}
 	serializer, standard := newCustomResourceSerializer(nil, objects.convertor)
 	return &requestScope{
@@ -123,7 +137,7 @@ func (r *reading) put(key, color string) int64 {
 
 func (r *reading) putRaw(key, value string) int64 {
 	r.t.Helper()
-	response, err := r.client.Put(r.t.Context(), "/registry/example.com/gadgets/"+key, value)
+	response, err := r.client.Put(r.t.Context(), r.keys+key, value)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -132,7 +146,7 @@ func (r *reading) putRaw(key, value string) int64 {
 
 func (r *reading) remove(key string) int64 {
 	r.t.Helper()
-	response, err := r.client.Delete(r.t.Context(), "/registry/example.com/gadgets/"+key)
+	response, err := r.client.Delete(r.t.Context(), r.keys+key)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -19,11 +19,12 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// gadget returns the definition of a resource with a schema, status and scale.
+// gadget returns the CRD of gadgets, with a schema and the subresources status and scale.
 func gadget() *apiextensionsv1.CustomResourceDefinition {
 	selector := ".status.selector"
 	integer := apiextensionsv1.JSONSchemaProps{Type: "integer"}
-	names := apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"}
+	names := apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget",
+		ListKind: "GadgetList"}
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.example.com", UID: "gadgets"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -32,14 +33,19 @@ func gadget() *apiextensionsv1.CustomResourceDefinition {
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-						"spec":   {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": integer, "size": integer}},
-						"status": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": integer, "selector": {Type: "string"}}},
+						"spec": {Type: "object",
+							Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": integer,
+								"size": integer}},
+						"status": {Type: "object",
+							Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": integer,
+								"selector": {Type: "string"}}},
 					},
 				}},
 				Subresources: &apiextensionsv1.CustomResourceSubresources{
 					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
 					Scale: &apiextensionsv1.CustomResourceSubresourceScale{
-						SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas", LabelSelectorPath: &selector,
+						SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas",
+						LabelSelectorPath: &selector,
 					},
 				},
 			}},
@@ -51,7 +57,7 @@ func gadget() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// newGadgets starts a server of gadgets, with the rules and bytes of real custom resources.
+// newGadgets starts a server of gadgets with the validation and encoding of real custom resources.
 func newGadgets(t *testing.T, configure func(*writes)) *writes {
 	t.Helper()
 	return newWrites(t, func(f *writes) {
@@ -90,16 +96,19 @@ func gadgetJSON(name, metadata, spec string) string {
 const mergePatchType = "application/merge-patch+json"
 
 func TestScale(t *testing.T) {
+	t.Parallel()
 	f := newGadgets(t, nil)
 	obj := f.do(call{method: "POST", body: gadgetJSON("a", "", `{"replicas":1,"size":7}`)}).is(201).obj
-	f.do(call{method: "PATCH", path: "/a/status", contentType: mergePatchType, body: `{"status":{"replicas":4,"selector":"a=b"}}`}).is(200)
+	f.do(call{method: "PATCH", path: "/a/status", contentType: mergePatchType,
+		body: `{"status":{"replicas":4,"selector":"a=b"}}`}).is(200)
 	scaleJSON := func(metadata string, replicas int) string {
 		return fmt.Sprintf(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"%s},"spec":{"replicas":%d}}`, metadata, replicas)
 	}
 
 	t.Run("read", func(t *testing.T) {
 		scale := f.get("a/scale").is(200).obj
-		if scale.GetKind() != "Scale" || scale.GetUID() != obj.GetUID() || fmt.Sprint(scale.Object["spec"]) != "map[replicas:1]" ||
+		if scale.GetKind() != "Scale" || scale.GetUID() != obj.GetUID() ||
+			fmt.Sprint(scale.Object["spec"]) != "map[replicas:1]" ||
 			fmt.Sprint(scale.Object["status"]) != "map[replicas:4 selector:a=b]" {
 			t.Errorf("got %v", scale)
 		}
@@ -110,7 +119,8 @@ func TestScale(t *testing.T) {
 			t.Errorf("got %v", scale)
 		}
 		stored := f.get("a").is(200).obj
-		if fmt.Sprint(stored.Object["spec"]) != "map[replicas:3 size:7]" || stored.GetGeneration() != 2 || stored.GetResourceVersion() != scale.GetResourceVersion() {
+		if fmt.Sprint(stored.Object["spec"]) != "map[replicas:3 size:7]" || stored.GetGeneration() != 2 ||
+			stored.GetResourceVersion() != scale.GetResourceVersion() {
 			t.Errorf("stored %v", stored)
 		}
 		owned := map[string]string{}
@@ -122,19 +132,22 @@ func TestScale(t *testing.T) {
 		}
 	})
 	t.Run("patch", func(t *testing.T) {
-		scale := f.do(call{method: "PATCH", path: "/a/scale", contentType: mergePatchType, body: `{"spec":{"replicas":5},"status":{"replicas":9}}`}).is(200).obj
+		scale := f.do(call{method: "PATCH", path: "/a/scale", contentType: mergePatchType,
+			body: `{"spec":{"replicas":5},"status":{"replicas":9}}`}).is(200).obj
 		if fmt.Sprint(scale.Object["spec"], scale.Object["status"]) != "map[replicas:5] map[replicas:4 selector:a=b]" {
 			t.Errorf("got %v", scale)
 		}
 	})
 	t.Run("dry run", func(t *testing.T) {
-		scale := f.do(call{method: "PATCH", path: "/a/scale?dryRun=All", contentType: mergePatchType, body: `{"spec":{"replicas":6}}`}).is(200).obj
+		scale := f.do(call{method: "PATCH", path: "/a/scale?dryRun=All", contentType: mergePatchType,
+			body: `{"spec":{"replicas":6}}`}).is(200).obj
 		if scale.GetKind() != "Scale" || fmt.Sprint(scale.Object["spec"]) != "map[replicas:6]" {
 			t.Errorf("got %v", scale)
 		}
 	})
 	t.Run("preconditions", func(t *testing.T) {
-		f.do(call{method: "PUT", path: "/a/scale", body: scaleJSON(`,"resourceVersion":"`+obj.GetResourceVersion()+`"`, 3)}).
+		f.do(call{method: "PUT", path: "/a/scale", body: scaleJSON(`,"resourceVersion":"`+obj.GetResourceVersion()+`"`,
+			3)}).
 			fails(409, metav1.StatusReasonConflict, strings.Replace(modified, "widgets", "gadgets", 1))
 		f.do(call{method: "PUT", path: "/a/scale", body: scaleJSON(`,"uid":"x"`, 3)}).is(409)
 	})
@@ -144,48 +157,64 @@ func TestScale(t *testing.T) {
 		f.do(call{method: "PUT", path: "/a/scale", body: gadgetJSON("a", "", `{}`)}).is(400)
 		f.do(call{method: "PUT", path: "/none/scale", body: strings.Replace(scaleJSON("", 1), `"a"`, `"none"`, 1)}).
 			fails(404, metav1.StatusReasonNotFound, `gadgets.example.com "none" not found`)
-		f.do(call{method: "PATCH", path: "/none/scale?fieldManager=m", contentType: "application/apply-patch+yaml", body: strings.Replace(scaleJSON("", 1), `"a"`, `"none"`, 1)}).is(404)
+		f.do(call{method: "PATCH", path: "/none/scale?fieldManager=m", contentType: "application/apply-patch+yaml",
+			body: strings.Replace(scaleJSON("", 1), `"a"`, `"none"`, 1)}).is(404)
 	})
 	t.Run("apply", func(t *testing.T) {
 		// Upstream cannot apply to the scale of custom resources either.
-		f.do(call{method: "PATCH", path: "/a/scale?fieldManager=applier&force=true", contentType: "application/apply-patch+yaml", body: scaleJSON("", 8)}).
-			fails(500, "", "failed to convert new object (/a; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1")
+		f.do(call{method: "PATCH", path: "/a/scale?fieldManager=applier&force=true",
+			contentType: "application/apply-patch+yaml", body: scaleJSON("", 8)}).
+			fails(500, "",
+				"failed to convert new object (/a; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1")
 	})
 	t.Run("without replicas", func(t *testing.T) {
 		f.do(call{method: "POST", body: gadgetJSON("bare", "", `{}`)}).is(201)
-		f.get("bare/scale").fails(500, metav1.StatusReasonInternalError, `Internal error occurred: the spec replicas field ".spec.replicas" does not exist`)
+		f.get("bare/scale").fails(500, metav1.StatusReasonInternalError,
+			`Internal error occurred: the spec replicas field ".spec.replicas" does not exist`)
 		f.do(call{method: "PATCH", path: "/bare/scale", contentType: mergePatchType, body: `{}`}).
 			fails(400, metav1.StatusReasonBadRequest, `the spec replicas field ".spec.replicas" cannot be empty`)
-		f.do(call{method: "PATCH", path: "/bare/scale", contentType: mergePatchType, body: `{"spec":{"replicas":2}}`}).is(200)
+		f.do(call{method: "PATCH", path: "/bare/scale", contentType: mergePatchType,
+			body: `{"spec":{"replicas":2}}`}).is(200)
 	})
 	t.Run("through protobuf", func(t *testing.T) {
-		info, _ := runtime.SerializerInfoForMediaType(scaleSerializer().SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-		body, err := runtime.Encode(scaleSerializer().EncoderForVersion(info.Serializer, autoscalingv1.SchemeGroupVersion), &autoscalingv1.Scale{
+		info, _ := runtime.SerializerInfoForMediaType(scaleSerializer().SupportedMediaTypes(),
+			runtime.ContentTypeProtobuf)
+		body, err := runtime.Encode(scaleSerializer().EncoderForVersion(info.Serializer,
+			autoscalingv1.SchemeGroupVersion), &autoscalingv1.Scale{
 			ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: autoscalingv1.ScaleSpec{Replicas: 11},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.do(call{method: "PUT", path: "/a/scale", contentType: runtime.ContentTypeProtobuf, body: string(body)}).is(200)
+		f.do(call{method: "PUT", path: "/a/scale", contentType: runtime.ContentTypeProtobuf,
+			body: string(body)}).is(200)
 	})
 }
 
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	f := newGadgets(t, nil)
 	f.do(call{method: "POST", body: gadgetJSON("a", "", `{"replicas":1}`)}).is(201)
-	obj := f.do(call{method: "PATCH", path: "/a/status", contentType: mergePatchType, body: `{"metadata":{"labels":{"x":"y"}},"spec":{"replicas":9},"status":{"replicas":4}}`}).is(200).obj
-	if fmt.Sprint(obj.Object["spec"], obj.Object["status"]) != "map[replicas:1] map[replicas:4]" || len(obj.GetLabels()) != 0 || obj.GetGeneration() != 1 {
+	obj := f.do(call{method: "PATCH", path: "/a/status", contentType: mergePatchType,
+		body: `{"metadata":{"labels":{"x":"y"}},"spec":{"replicas":9},"status":{"replicas":4}}`}).is(200).obj
+	if fmt.Sprint(obj.Object["spec"], obj.Object["status"]) != "map[replicas:1] map[replicas:4]" ||
+		len(obj.GetLabels()) != 0 || obj.GetGeneration() != 1 {
 		t.Errorf("got %v", obj)
 	}
-	f.do(call{method: "PATCH", path: "/a", contentType: mergePatchType, body: `{"spec":{"unknown":1}}`}).is(200).warns(`unknown field \"spec.unknown\"`)
-	f.do(call{method: "PATCH", path: "/a?fieldValidation=Strict", contentType: mergePatchType, body: `{"spec":{"unknown":1}}`}).is(422)
+	f.do(call{method: "PATCH", path: "/a", contentType: mergePatchType,
+		body: `{"spec":{"unknown":1}}`}).is(200).warns(`unknown field \"spec.unknown\"`)
+	f.do(call{method: "PATCH", path: "/a?fieldValidation=Strict", contentType: mergePatchType,
+		body: `{"spec":{"unknown":1}}`}).is(422)
 	f.do(call{method: "POST", path: "?fieldValidation=Strict", body: gadgetJSON("b", "", `{"unknown":1}`)}).
-		fails(400, metav1.StatusReasonBadRequest, `Gadget in version "v1" cannot be handled as a Gadget: strict decoding error: unknown field "spec.unknown"`)
-	f.do(call{method: "PATCH", path: "/c?fieldManager=m&fieldValidation=Strict", contentType: "application/apply-patch+yaml", body: gadgetJSON("c", "", `{"unknown":1}`)}).is(500)
+		fails(400, metav1.StatusReasonBadRequest,
+			`Gadget in version "v1" cannot be handled as a Gadget: strict decoding error: unknown field "spec.unknown"`)
+	f.do(call{method: "PATCH", path: "/c?fieldManager=m&fieldValidation=Strict",
+		contentType: "application/apply-patch+yaml", body: gadgetJSON("c", "", `{"unknown":1}`)}).is(500)
 }
 
-// TestAdmission records what admission is asked, and lets it change and refuse objects.
+// TestAdmission checks which operations the admission plugins see, and that they can change and refuse objects.
 func TestAdmission(t *testing.T) {
+	t.Parallel()
 	plugin := &recordingAdmission{}
 	f := newGadgets(t, func(f *writes) { f.config.Admission = plugin })
 	asked := func(want ...string) {
@@ -208,7 +237,8 @@ func TestAdmission(t *testing.T) {
 	asked("admit UPDATE gadgets a Gadget dry", "validate UPDATE gadgets a Gadget dry")
 	f.do(call{method: "PATCH", path: "/a/scale", contentType: mergePatchType, body: `{"spec":{"replicas":2}}`}).is(200)
 	asked("admit UPDATE gadgets/scale a Scale", "validate UPDATE gadgets/scale a Scale")
-	f.do(call{method: "PATCH", path: "/b?fieldManager=m", contentType: "application/apply-patch+yaml", body: gadgetJSON("b", "", `{}`)}).is(201)
+	f.do(call{method: "PATCH", path: "/b?fieldManager=m", contentType: "application/apply-patch+yaml",
+		body: gadgetJSON("b", "", `{}`)}).is(201)
 	asked("admit CREATE gadgets b Gadget", "validate CREATE gadgets b Gadget")
 	f.del("/b", "").is(200)
 	asked("admit DELETE gadgets b Gadget", "validate DELETE gadgets b Gadget")
@@ -220,7 +250,8 @@ func TestAdmission(t *testing.T) {
 	f.get("a").is(200)
 }
 
-// recordingAdmission is a plugin.
+// recordingAdmission is an admission plugin that records its calls. It labels objects, and refuses them if refuse is
+// set.
 type recordingAdmission struct {
 	asked  []string
 	refuse error
@@ -239,7 +270,8 @@ func (p *recordingAdmission) note(phase string, a admission.Attributes) {
 		obj = a.GetOldObject()
 	}
 	resource := strings.TrimSuffix(a.GetResource().Resource+"/"+a.GetSubresource(), "/")
-	text := fmt.Sprintf("%s %s %s %s %s", phase, a.GetOperation(), resource, a.GetName(), obj.GetObjectKind().GroupVersionKind().Kind)
+	text := fmt.Sprintf("%s %s %s %s %s", phase, a.GetOperation(), resource, a.GetName(),
+		obj.GetObjectKind().GroupVersionKind().Kind)
 	if a.IsDryRun() {
 		text += " dry"
 	}

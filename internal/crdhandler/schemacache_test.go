@@ -19,14 +19,15 @@ import (
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// limited is a CRD whose objects may have a size of up to max, and many fields besides.
+// limited returns a CRD whose objects may have a size of at most max. It has many more fields.
 func limited(name string, max int) *apiextensionsv1.CustomResourceDefinition {
 	crd := gadget()
 	crd.Name = name + "." + crd.Spec.Group
 	crd.Spec.Names.Plural, crd.Status.AcceptedNames.Plural = name, name
 	properties := map[string]apiextensionsv1.JSONSchemaProps{"size": {
-		Type:         "integer",
-		XValidations: apiextensionsv1.ValidationRules{{Rule: fmt.Sprintf("self <= %d", max), Message: fmt.Sprintf("more than %d", max)}},
+		Type: "integer",
+		XValidations: apiextensionsv1.ValidationRules{{Rule: fmt.Sprintf("self <= %d", max),
+			Message: fmt.Sprintf("more than %d", max)}},
 	}}
 	const fields = 300
 	for n := range fields {
@@ -56,7 +57,7 @@ func limitedRecord(t *testing.T, name string, max int) *crds.Record {
 	return record
 }
 
-// compiling counts how often something is compiled, and panics when that is done twice at a time.
+// compiling counts compilations, and panics if two run at the same time.
 type compiling struct {
 	now   atomic.Int32
 	times atomic.Int64
@@ -73,7 +74,8 @@ func (c *compiling) counted(compile func() (*compiled, error)) func() (*compiled
 	}
 }
 
-// TestSchemaCache uses more CRDs at once than there is room for.
+// TestSchemaCache uses more CRDs concurrently than fit into the cache, and checks the memory and the results of
+// validation.
 func TestSchemaCache(t *testing.T) {
 	const (
 		count  = 40
@@ -127,7 +129,7 @@ func TestSchemaCache(t *testing.T) {
 	runtime.KeepAlive(slots)
 }
 
-// useLimited writes an object that is just small enough, and one that is not.
+// useLimited validates an object of the maximal size, and one that is too large.
 func useLimited(t *testing.T, slot *cachedSchemas, max int) {
 	defer slot.updateSize()
 	for size, want := range map[int64]int{int64(max): 0, int64(max) + 1: 1} {

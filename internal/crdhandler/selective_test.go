@@ -16,7 +16,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// paintedCRD returns a CRD with selectable fields.
+// paintedCRD returns a CRD with the given selectable fields of spec.
 func paintedCRD(fields ...string) string {
 	var declared []string
 	for _, field := range fields {
@@ -31,7 +31,7 @@ func paintedCRD(fields ...string) string {
 		strings.Join(declared, ",")), "\n", "", -1)
 }
 
-// painted returns the n-th object; its labels and fields depend on n.
+// painted returns the n-th object. Its labels and fields depend on n.
 func painted(n, shard int) string {
 	odd := ""
 	if n%2 == 1 {
@@ -41,7 +41,7 @@ func painted(n, shard int) string {
 		n, n, shard, odd, []string{"red", "green", "blue"}[n%3], n%5)
 }
 
-// machines reads lists.
+// machines is a client that reads lists of machines.
 type machines struct {
 	*writing
 }
@@ -50,7 +50,8 @@ type machines struct {
 func (m machines) list(query url.Values) (items []unstructured.Unstructured, next string) {
 	m.Helper()
 	list := &unstructured.UnstructuredList{}
-	if err := json.Unmarshal([]byte(m.send(http.MethodGet, "?"+query.Encode(), "", "").is(m, http.StatusOK)), list); err != nil {
+	if err := json.Unmarshal([]byte(m.send(http.MethodGet, "?"+query.Encode(), "", "").is(m, http.StatusOK)),
+		list); err != nil {
 		m.Fatal(err)
 	}
 	return list.Items, list.GetContinue()
@@ -63,8 +64,9 @@ func namesOf(items []unstructured.Unstructured) (names []string) {
 	return names
 }
 
-// selectedOf returns the objects that selectors select.
-func selectedOf(all []unstructured.Unstructured, labelSelector, fieldSelector string) (selected []unstructured.Unstructured) {
+// selectedOf returns the objects that the selectors match.
+func selectedOf(all []unstructured.Unstructured, labelSelector,
+	fieldSelector string) (selected []unstructured.Unstructured) {
 	l, f := labels.SelectorFromSet(nil), fields.Everything()
 	if labelSelector != "" {
 		l, _ = labels.Parse(labelSelector)
@@ -74,7 +76,8 @@ func selectedOf(all []unstructured.Unstructured, labelSelector, fieldSelector st
 	}
 	for _, item := range all {
 		spec, _, _ := unstructured.NestedStringMap(item.Object, "spec")
-		set := fields.Set{"metadata.name": item.GetName(), "metadata.namespace": item.GetNamespace(), "spec.color": spec["color"], "spec.size": spec["size"]}
+		set := fields.Set{"metadata.name": item.GetName(), "metadata.namespace": item.GetNamespace(),
+			"spec.color": spec["color"], "spec.size": spec["size"]}
 		if l.Matches(labels.Set(item.GetLabels())) && f.Matches(set) {
 			selected = append(selected, item)
 		}
@@ -82,18 +85,19 @@ func selectedOf(all []unstructured.Unstructured, labelSelector, fieldSelector st
 	return selected
 }
 
-// TestSelectiveLists compares lists by selector with the whole list filtered by the library's selectors: of objects that were
-// written here and by others, in pages, while labels change, and after the schema was replaced.
+// TestSelectiveLists compares lists by selector with the full list filtered by the library's selectors. The objects are
+// written through the server and directly to etcd; lists are read at once and in pages, while labels change, and after
+// a change of the schema.
 func TestSelectiveLists(t *testing.T) {
-	client := etcdOf(t)
-	config := &Config{Store: newStore(t, dynamicstorage.Options{Client: client, Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
+	t.Parallel()
+	config := &Config{Store: newStore(t, dynamicstorage.Options{Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
 	info := infoOf(t, config, paintedCRD("color"))
 	m := machines{&writing{TB: t, served: info.versions["v1"]}}
 	m.list(nil)
 	const objects = 400
 	elsewhere := func(n, shard int) {
-		name := fmt.Sprintf("/registry/example.com/machines/ns/m%03d", n)
-		if _, err := client.Put(t.Context(), name, painted(n, shard)+"\n"); err != nil {
+		name := fmt.Sprintf("%s/example.com/machines/ns/m%03d", etcd.Prefix(t), n)
+		if _, err := etcd.Client.Put(t.Context(), name, painted(n, shard)+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,28 +110,31 @@ func TestSelectiveLists(t *testing.T) {
 	}
 	check := func(t *testing.T, fieldSelectors ...string) {
 		t.Helper()
-		for _, labelSelector := range []string{"", "shard=3", "shard=", "shard==3,odd", "shard in (1,2,39),odd", "shard in (7)", "!odd,shard=4", "shard notin (1,2)", "odd!=yes",
+		all, _ := m.list(nil)
+		for _, labelSelector := range []string{"", "shard=3", "shard=", "shard==3,odd", "shard in (1,2,39),odd",
+			"shard in (7)", "!odd,shard=4", "shard notin (1,2)", "odd!=yes",
 			"odd", "none", "!none", "shard>37", "shard<2", "shard=3,shard=4"} {
 			for _, fieldSelector := range append(fieldSelectors, "", "metadata.name!=m003", "metadata.namespace=ns") {
-				all, _ := m.list(nil)
 				want := namesOf(selectedOf(all, labelSelector, fieldSelector))
 				query := url.Values{"labelSelector": {labelSelector}, "fieldSelector": {fieldSelector}}
 				if got, _ := m.list(query); !slices.Equal(namesOf(got), want) {
 					t.Errorf("%q %q:\ngot  %v\nwant %v", labelSelector, fieldSelector, namesOf(got), want)
 				}
-				query.Set("limit", "9")
+				limit := max(9, len(want)/3)
+				query.Set("limit", fmt.Sprint(limit))
 				var got []string
 				for page := 0; ; page++ {
 					items, next := m.list(query)
 					if got = append(got, namesOf(items)...); next == "" {
 						break
 					}
-					if len(items) != 9 {
+					if len(items) != limit {
 						t.Fatalf("%q %q: a page of %d", labelSelector, fieldSelector, len(items))
 					}
 					query.Set("continue", next)
-					if page == 1 { // later pages show the state before
-						elsewhere(page*7%objects, 3)
+					if page == 1 { // later pages must not show this change
+						elsewhere(7, 3)
+						all, _ = m.list(nil)
 					}
 				}
 				if !slices.Equal(got, want) {
@@ -145,15 +152,17 @@ func TestSelectiveLists(t *testing.T) {
 	}
 	check(t, "spec.color=green")
 
-	m.send(http.MethodGet, "?"+url.Values{"fieldSelector": {"spec.size=2"}}.Encode(), "", "").is(t, http.StatusBadRequest)
+	m.send(http.MethodGet, "?"+url.Values{"fieldSelector": {"spec.size=2"}}.Encode(), "", "").is(t,
+		http.StatusBadRequest)
 	next := infoOf(t, config, paintedCRD("color", "size"))
 	info.retire()
 	m.served = next.versions["v1"]
 	check(t, "spec.size=2", "spec.size=2,spec.color=red")
 }
 
-// TestSelectiveInitialEvents checks the initial events of watches that an index finds.
+// TestSelectiveInitialEvents checks the initial events of watches with selectors that use an index.
 func TestSelectiveInitialEvents(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	var want []string
 	for n := range 400 {
@@ -167,8 +176,9 @@ func TestSelectiveInitialEvents(t *testing.T) {
 		}
 	}
 	r.put("other/g000", "red")
-	for _, query := range []string{"labelSelector=color%3Dred", "labelSelector=color+in+(red,white)", "fieldSelector=spec.color%3Dred"} {
-		for range 2 { // the first one makes the index of a field
+	for _, query := range []string{"labelSelector=color%3Dred", "labelSelector=color+in+(red,white)",
+		"fieldSelector=spec.color%3Dred"} {
+		for range 2 { // the first watch makes the index of a field
 			w := r.watch("/namespaces/ns/gadgets?watch=true&" + query)
 			w.expect(want...)
 			w.cancel()
@@ -176,9 +186,11 @@ func TestSelectiveInitialEvents(t *testing.T) {
 	}
 }
 
-// TestSelectiveDeleteCollection deletes objects that an index finds.
+// TestSelectiveDeleteCollection checks that a deletion by selectors that use an index deletes exactly the selected
+// objects.
 func TestSelectiveDeleteCollection(t *testing.T) {
-	config := &Config{Store: newStore(t, dynamicstorage.Options{Client: etcdOf(t), Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
+	t.Parallel()
+	config := &Config{Store: newStore(t, dynamicstorage.Options{Header: widgetHeader}), MaxRequestBodyBytes: 3 << 20}
 	m := machines{&writing{TB: t, served: infoOf(t, config, paintedCRD("color")).versions["v1"]}}
 	for n := range 300 {
 		m.send(http.MethodPost, "", "application/json", painted(n, n%40)).is(t, http.StatusCreated)
@@ -194,6 +206,6 @@ func TestSelectiveDeleteCollection(t *testing.T) {
 		}
 	}
 	if len(gone) == 0 || len(left) != len(all)-len(gone) {
-		t.Errorf("%d of %d are left, %d were to go", len(left), len(all), len(gone))
+		t.Errorf("%d of %d objects are left, %d were selected", len(left), len(all), len(gone))
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 )
 
-// TestTableOfManyObjects compares a Table made chunk by chunk (of 200 objects) with one made of the whole list.
+// TestTableOfManyObjects compares a Table that is made in chunks of 200 objects with a Table of the whole list.
 func TestTableOfManyObjects(t *testing.T) {
+	t.Parallel()
 	r := newReading(t)
 	tableKind := metav1.SchemeGroupVersion.WithKind("Table")
 	rows := 0
@@ -25,7 +26,8 @@ func TestTableOfManyObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, include := range []metav1.IncludeObjectPolicy{metav1.IncludeMetadata, metav1.IncludeObject, metav1.IncludeNone} {
+		for _, include := range []metav1.IncludeObjectPolicy{metav1.IncludeMetadata, metav1.IncludeObject,
+			metav1.IncludeNone} {
 			req := httptest.NewRequest(http.MethodGet, "/?includeObject="+string(include), nil)
 			printer, err := r.scope.printing().NewPrinter(negotiation.MediaTypeOptions{Convert: &tableKind}, req)
 			if err != nil {

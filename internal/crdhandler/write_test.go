@@ -14,24 +14,26 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// encodings counts how often an object is encoded to be stored.
-type encodings struct {
+// countingCodec counts the objects that are encoded for etcd.
+type countingCodec struct {
 	plainCodec
 	count *int
 }
 
-func (c encodings) encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+func (c countingCodec) encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	*c.count++
 	return c.plainCodec.Encode(ctx, obj)
 }
 
-// TestClientThatIsGone holds that a write comes to no further phase when its client has gone.
-func TestClientThatIsGone(t *testing.T) {
+// TestWriteStopsAfterClientDisconnects checks that a write does not enter its next phase after its client has
+// disconnected.
+func TestWriteStopsAfterClientDisconnects(t *testing.T) {
+	t.Parallel()
 	strategy := &widgetStrategy{}
 	encoded := 0
 	f := newWrites(t, func(f *writes) {
 		f.scope.strategy = strategy
-		f.scope.storage.codec = encodings{count: &encoded}
+		f.scope.storage.codec = countingCodec{count: &encoded}
 	})
 	a := f.created("a", "")
 	const apply = "application/apply-patch+yaml"
@@ -52,7 +54,8 @@ func TestClientThatIsGone(t *testing.T) {
 					strategy.prepared = leave
 				}
 				encoded = 0
-				req := httptest.NewRequestWithContext(ctx, write.method, "/apis/example.com/v1/namespaces/ns/widgets"+write.path, strings.NewReader(write.body))
+				req := httptest.NewRequestWithContext(ctx, write.method,
+					"/apis/example.com/v1/namespaces/ns/widgets"+write.path, strings.NewReader(write.body))
 				req.Header.Set("Content-Type", write.contentType)
 				w := httptest.NewRecorder()
 				requestInfo(f).ServeHTTP(w, req)
@@ -70,11 +73,14 @@ func TestClientThatIsGone(t *testing.T) {
 	}
 }
 
+// TestFinished checks the errors of writes that failed in the storage or ended with the context.
 func TestFinished(t *testing.T) {
+	t.Parallel()
 	late, cancel := context.WithDeadline(t.Context(), metav1.Now().Add(-1))
 	defer cancel()
 	failure := errors.New("failure")
-	wantStatus(t, finished(late, failure), 504, metav1.StatusReasonTimeout, "Timeout: request did not complete within requested timeout - context deadline exceeded")
+	wantStatus(t, finished(late, failure), 504, metav1.StatusReasonTimeout,
+		"Timeout: request did not complete within requested timeout - context deadline exceeded")
 	if err := finished(late, nil); err != nil {
 		t.Errorf("a write that is done: got %v", err)
 	}
@@ -87,6 +93,7 @@ func TestFinished(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ body, want string }{
 		{"", "<empty>"},
 		{`{"a":1}`, `{"a":1}`},

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,7 +29,7 @@ import (
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
-// widgets is the resource of the tests of writes: unstructured objects without a schema, over a real etcd.
+// widgets is the resource of the tests of writes. Its objects have no schema.
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // writes is a server of widgets.
@@ -39,21 +37,27 @@ type writes struct {
 	*testing.T
 	config *Config
 	scope  *requestScope
-	// subresources are the scopes of status and scale, where a test has them.
+	// subresources are the scopes of status and scale, if a test has them.
 	subresources map[string]*requestScope
-	client       *clientv3.Client
-	url          string
+	// keys is the prefix of the keys of widgets in the namespace ns.
+	keys string
+	url  string
 }
 
-// maxRequest is the most that etcd takes at a time.
-const maxRequest = 256 << 10
-
-// newWrites starts a server of widgets; configure may change it before it serves.
+// newWrites starts a server of widgets in the etcd of the package; configure may change it before it serves.
 func newWrites(t *testing.T, configure func(*writes)) *writes {
 	t.Helper()
-	etcd := etcdtest.New(t, func(c *embed.Config) { c.MaxRequestBytes = maxRequest })
-	f := &writes{T: t, client: etcd.Client, config: &Config{MaxRequestBodyBytes: 3 << 20, GarbageCollection: true}}
-	f.config.Store = newStore(t, dynamicstorage.Options{Client: f.client, Header: widgetHeader})
+	return newWritesOn(t, etcd, configure)
+}
+
+// newWritesOn is newWrites with a given etcd.
+func newWritesOn(t *testing.T, e *etcdtest.Etcd, configure func(*writes)) *writes {
+	t.Helper()
+	f := &writes{
+		T: t, config: &Config{MaxRequestBodyBytes: 3 << 20, GarbageCollection: true},
+		keys: e.Prefix(t) + "/example.com/widgets/ns/",
+	}
+	f.config.Store = newStore(t, dynamicstorage.Options{Client: e.Client, Prefix: e.Prefix(t), Header: widgetHeader})
 	f.scope = widgetScope(f.config)
 	if configure != nil {
 		configure(f)
@@ -68,8 +72,8 @@ func newWrites(t *testing.T, configure func(*writes)) *writes {
 	return f
 }
 
-// requestInfo does what the handler in front of the verbs does. In the namespace "terminating" the CustomResourceDefinition
-// is being deleted.
+// requestInfo does the work of the handler in front of the verbs. In the namespace "terminating" the CRD is being
+// deleted.
 func requestInfo(f *writes) http.Handler {
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis")}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -99,14 +103,17 @@ func widgetScope(config *Config) *requestScope {
 	kind := widgets.GroupVersion().WithKind("Widget")
 	codec := plainCodec{}
 	objects := objectInterfaces{
-		creater: unstructuredCreater{}, typer: unstructuredTyper{}, defaulter: runtime.NewScheme(), convertor: widgetConvertor{},
+		creater: unstructuredCreater{}, typer: unstructuredTyper{}, defaulter: runtime.NewScheme(),
+		convertor:   widgetConvertor{},
 		equivalents: runtime.NewEquivalentResourceRegistry(),
 	}
 	scope := &requestScope{
-		config: config, resource: widgets, kind: kind, listKind: widgets.GroupVersion().WithKind("WidgetList"), namespaced: true,
-		hub: widgets.GroupVersion(), serializer: widgetSerializer{},
-		patchTypes: []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)},
-		objects:    objects, strategy: &widgetStrategy{},
+		config: config, resource: widgets, kind: kind, listKind: widgets.GroupVersion().WithKind("WidgetList"),
+		namespaced: true,
+		hub:        widgets.GroupVersion(), serializer: widgetSerializer{},
+		patchTypes: []string{string(types.JSONPatchType), string(types.MergePatchType),
+			string(types.ApplyYAMLPatchType)},
+		objects: objects, strategy: &widgetStrategy{},
 		storage: &storage{
 			resource: config.Store.Resource(widgets.Group, widgets.Resource), codec: codec,
 			viewer: dynamicstorage.NewViewer(codec.views),
@@ -121,9 +128,9 @@ func widgetScope(config *Config) *requestScope {
 	return scope
 }
 
-// widgetStrategy counts generations and refuses widgets whose spec says so.
+// widgetStrategy counts generations and refuses widgets whose spec.bad is true.
 type widgetStrategy struct {
-	// prepared, if set, is called when a write is under way, validated when an object is validated.
+	// prepared, if set, is called when an object is prepared, validated when it is validated.
 	prepared, validated func()
 }
 
@@ -168,7 +175,7 @@ func (*widgetStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime
 
 func (*widgetStrategy) Canonicalize(runtime.Object) {}
 
-// widgetConvertor knows one version.
+// widgetConvertor converts to the only version.
 type widgetConvertor struct{}
 
 func (widgetConvertor) Convert(in, out, _ any) error {
@@ -187,19 +194,22 @@ func (widgetConvertor) ConvertFieldLabel(_ schema.GroupVersionKind, label, value
 	return label, value, nil
 }
 
-// widgetSerializer reads and writes JSON and YAML without any schema.
+// widgetSerializer reads and writes JSON and YAML without a schema.
 type widgetSerializer struct{}
 
 func (widgetSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	serializer := func(options jsonserializer.SerializerOptions) runtime.Serializer {
-		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, unstructuredCreater{}, unstructuredTyper{}, options)
+		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, unstructuredCreater{},
+			unstructuredTyper{}, options)
 	}
 	return []runtime.SerializerInfo{{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,
-		Serializer: serializer(jsonserializer.SerializerOptions{}), StrictSerializer: serializer(jsonserializer.SerializerOptions{Strict: true}),
+		Serializer:       serializer(jsonserializer.SerializerOptions{}),
+		StrictSerializer: serializer(jsonserializer.SerializerOptions{Strict: true}),
 	}, {
 		MediaType: runtime.ContentTypeYAML, MediaTypeType: "application", MediaTypeSubType: "yaml", EncodesAsText: true,
-		Serializer: serializer(jsonserializer.SerializerOptions{Yaml: true}), StrictSerializer: serializer(jsonserializer.SerializerOptions{Yaml: true, Strict: true}),
+		Serializer:       serializer(jsonserializer.SerializerOptions{Yaml: true}),
+		StrictSerializer: serializer(jsonserializer.SerializerOptions{Yaml: true, Strict: true}),
 	}}
 }
 
@@ -211,7 +221,7 @@ func (widgetSerializer) DecoderToVersion(decoder runtime.Decoder, _ runtime.Grou
 	return decoder
 }
 
-// statusEncoder gives a Status its kind.
+// statusEncoder sets the kind of a Status.
 type statusEncoder struct{ runtime.Encoder }
 
 func (e statusEncoder) Encode(obj runtime.Object, w io.Writer) error {
@@ -228,7 +238,7 @@ type call struct {
 	agent              string
 }
 
-// reply is the answer to a call.
+// reply is the response to a call.
 type reply struct {
 	*testing.T
 	code     int
@@ -260,14 +270,15 @@ func (f *writes) do(c call) reply {
 	if err != nil {
 		f.Fatal(err)
 	}
-	r := reply{T: f.T, code: resp.StatusCode, warnings: resp.Header.Values("Warning"), text: string(text), obj: &unstructured.Unstructured{}}
+	r := reply{T: f.T, code: resp.StatusCode, warnings: resp.Header.Values("Warning"), text: string(text),
+		obj: &unstructured.Unstructured{}}
 	if err := utiljson.Unmarshal(text, &r.obj.Object); err != nil {
 		f.Fatalf("%s %s: %v: %s", c.method, c.path, err, text)
 	}
 	return r
 }
 
-// is checks the code of an answer that is no error.
+// is checks the code of a response that is not an error.
 func (r reply) is(code int) reply {
 	r.Helper()
 	if r.code != code {
@@ -276,7 +287,7 @@ func (r reply) is(code int) reply {
 	return r
 }
 
-// fails checks an answer that is an error.
+// fails checks a response that is an error.
 func (r reply) fails(code int, reason metav1.StatusReason, message string) metav1.Status {
 	r.Helper()
 	status := metav1.Status{}
@@ -289,7 +300,7 @@ func (r reply) fails(code int, reason metav1.StatusReason, message string) metav
 	return status
 }
 
-// warns checks the Warning headers of an answer.
+// warns checks the Warning headers of a response.
 func (r reply) warns(texts ...string) reply {
 	r.Helper()
 	if len(r.warnings) != len(texts) {
@@ -309,7 +320,8 @@ func widget(name, metadata, spec string) string {
 	if metadata != "" {
 		metadata = "," + metadata
 	}
-	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q%s},"spec":%s}`, name, metadata, spec)
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q%s},"spec":%s}`, name,
+		metadata, spec)
 }
 
 // created creates a widget.

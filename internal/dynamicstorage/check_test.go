@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckOfCompactedRevision: a compaction during a check is not a difference.
+// TestCheckOfCompactedRevision checks that a compaction during a check is not reported as a difference.
 func TestCheckOfCompactedRevision(t *testing.T) {
 	t.Parallel()
 	e := ownEtcd(t)
@@ -84,7 +84,8 @@ func TestCheckOfCompactedRevision(t *testing.T) {
 	if !errors.Is(err, ErrCompacted) {
 		t.Error(err)
 	}
-	if _, err := r.Check(deadline(t), func(context.Context) error { return errWatchEnded }); !errors.Is(err, errWatchEnded) {
+	if _, err := r.Check(deadline(t), func(context.Context) error { return errWatchEnded }); !errors.Is(err,
+		errWatchEnded) {
 		t.Errorf("a check that was stopped: %v", err)
 	}
 	if stats := s.Stats().Resources[0]; stats.Unchecked != 2 {
@@ -92,7 +93,7 @@ func TestCheckOfCompactedRevision(t *testing.T) {
 	}
 }
 
-// TestCheckEvery: resources are checked periodically, except cold ones.
+// TestCheckEvery checks that resources are checked periodically, except cold ones.
 func TestCheckEvery(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Now())
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Clock: clock, IdleFor: -1})

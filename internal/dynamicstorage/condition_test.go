@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestConditions: an object can be written only while its owner exists, and the owner can be deleted only while there
-// are no objects.
+// TestConditions checks that an object can be written only while its owner exists, and the owner can be deleted only
+// while there are no objects.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -45,7 +45,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestContention: the attempts grow in proportion to the number of updates of one key.
+// TestContention checks that the attempts grow in proportion to the number of updates of one key.
 func TestContention(t *testing.T) {
 	t.Parallel()
 	const writers, each = 32, 8

@@ -84,8 +84,8 @@ func (u *unfed) follow(ctx context.Context, t *testing.T, keys string, following
 	return arrivals
 }
 
-// TestDeliveryLimit: after a quiet time events are delivered at once. Above the limit watchers queue, and get the
-// events that arrive meanwhile in one batch.
+// TestDeliveryLimit checks that after a quiet time events are delivered at once. Above the limit watchers queue, and
+// get the events that arrive meanwhile in one batch.
 func TestDeliveryLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestDeliveryLimit(t *testing.T) {
 	})
 }
 
-// TestFewWatchersDoNotQueue: below the limit every event is delivered at once.
+// TestFewWatchersDoNotQueue checks that below the limit every event is delivered at once.
 func TestFewWatchersDoNotQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestFewWatchersDoNotQueue(t *testing.T) {
 	})
 }
 
-// TestMaxDeliveryDelay: the delay is bounded for any number of watchers.
+// TestMaxDeliveryDelay checks that the delay is bounded for any number of watchers.
 func TestMaxDeliveryDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestMaxDeliveryDelay(t *testing.T) {
 	})
 }
 
-// TestNoDelayBeforeEventsAreEvicted: watchers do not queue while the ring evicts their events.
+// TestNoDelayBeforeEventsAreEvicted checks that watchers do not queue while the ring evicts their events.
 func TestNoDelayBeforeEventsAreEvicted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -208,8 +208,8 @@ func TestNoDelayBeforeEventsAreEvicted(t *testing.T) {
 	})
 }
 
-// TestScopes: an event wakes only the watchers of its scopes. The others miss nothing, although the ring has evicted
-// most events.
+// TestScopes checks that an event wakes only the watchers of its scopes. The others miss nothing, although the ring has
+// evicted most events.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -251,7 +251,8 @@ func TestScopes(t *testing.T) {
 		cancel()
 		following.Wait()
 		for keys, want := range map[string]string{
-			"ns/": "[3-4 86-86 88-90]", "ns/a": "[3-3]", "ns/b": "[4-4 86-86]", "n": "[5-5]", "n/": "[]", "other/a": "[]",
+			"ns/": "[3-4 86-86 88-90]", "ns/a": "[3-3]", "ns/b": "[4-4 86-86]", "n": "[5-5]", "n/": "[]",
+			"other/a": "[]",
 		} {
 			if text := strings.ReplaceAll(fmt.Sprint(*got[keys]), "0s:", ""); text != want {
 				t.Errorf("%q: got %s, want %s", keys, text, want)
@@ -261,7 +262,7 @@ func TestScopes(t *testing.T) {
 	})
 }
 
-// TestBehindTheRing: a response has more events than the ring holds.
+// TestBehindTheRing checks watchers after a response with more events than fit into the ring.
 func TestBehindTheRing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -297,7 +298,7 @@ func checkComplete(t *testing.T, watcher int, arrivals []arrival, after, last in
 	}
 }
 
-// TestEmptyReplay: etcd has no events for a watcher that is behind the ring.
+// TestEmptyReplay checks a watcher that is behind the ring and for which etcd has no events.
 func TestEmptyReplay(t *testing.T) {
 	t.Parallel()
 	u := newUnfed(t, 0)
@@ -318,9 +319,9 @@ func TestEmptyReplay(t *testing.T) {
 	}
 }
 
-// TestRandomDeliveries: watchers of all scopes join and leave, some are slow, and events arrive at any time. No event
-// is lost, repeated or out of order, the revision of a watcher covers no event that Next has not returned, and each
-// watcher gets a slot before any other gets its second.
+// TestRandomDeliveries starts and closes watchers of all scopes, some of them slow, while events arrive at random
+// times. It checks that no event is lost, repeated or out of order, that the revision of a watcher covers no event that
+// Next has not returned, and that each watcher gets a slot before any other gets its second.
 func TestRandomDeliveries(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {
@@ -426,7 +427,7 @@ func randomDeliveries(t *testing.T, rnd *rand.Rand) {
 	following.Wait()
 }
 
-// TestRingRead: a read skips events of other scopes, and returns all events of a revision or none.
+// TestRingRead checks that a read skips events of other scopes, and returns all events of a revision or none.
 func TestRingRead(t *testing.T) {
 	t.Parallel()
 	r := newRing(100, 1<<20, 10)
@@ -440,7 +441,8 @@ func TestRingRead(t *testing.T) {
 		reached int64
 	}{
 		{"", 100, "[a b c/a a c/b b]", 13}, {"", 1, "[a b]", 11}, {"", 3, "[a b c/a a]", 12},
-		{"a", 100, "[a a]", 13}, {"a", 1, "[a]", 11}, {"c/", 100, "[c/a c/b]", 13}, {"c/", 1, "[c/a]", 12}, {"c/b", 1, "[c/b]", 13}, {"d", 1, "[]", 13},
+		{"a", 100, "[a a]", 13}, {"a", 1, "[a]", 11}, {"c/", 100, "[c/a c/b]", 13}, {"c/", 1, "[c/a]", 12},
+		{"c/b", 1, "[c/b]", 13}, {"d", 1, "[]", 13},
 	} {
 		events, reached := r.read(10, c.keys, c.limit)
 		got := []string{}

@@ -68,7 +68,8 @@ func (p *proxy) dial(t testing.TB) *clientv3.Client {
 }
 
 func dial(path string) *clientv3.Client {
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + path}, Logger: zap.NewNop(), DialTimeout: 10 * time.Second,
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + path}, Logger: zap.NewNop(),
+		DialTimeout:        10 * time.Second,
 		BackoffWaitBetween: 5 * time.Millisecond})
 	must(err)
 	return c
@@ -221,7 +222,8 @@ func compareWithEtcd(t testing.TB, s *Store) {
 		r.mu.RLock()
 		r.cache.entries.Scan(func(e *Entry) bool { bytes += e.size(); return true })
 		if bytes != r.cache.bytes || len(r.pending) != 0 {
-			t.Errorf("%s: %d bytes counted as %d; %d writes still pending", r.name, bytes, r.cache.bytes, len(r.pending))
+			t.Errorf("%s: %d bytes counted as %d; %d writes still pending", r.name, bytes, r.cache.bytes,
+				len(r.pending))
 		}
 		r.mu.RUnlock()
 	}
@@ -235,7 +237,8 @@ func compareSnapshots(t testing.TB, ctx context.Context, got, want *Snapshot) {
 		return
 	}
 	for i := range g {
-		if g[i].Key != w[i].Key || g[i].Revision != w[i].Revision || string(g[i].Value) != string(w[i].Value) || g[i].created != w[i].created {
+		if g[i].Key != w[i].Key || g[i].Revision != w[i].Revision || string(g[i].Value) != string(w[i].Value) ||
+			g[i].created != w[i].created {
 			t.Errorf("%s at %d: entry %+v, etcd has %+v", got.resource.name, got.Revision, g[i], w[i])
 		}
 	}

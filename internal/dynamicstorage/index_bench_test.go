@@ -20,7 +20,8 @@ func BenchmarkSelect(b *testing.B) {
 		}
 		v := storing()
 		query := func(name, value string) Query {
-			return Query{Viewer: v, StoredLabels: true, Requirements: []Requirement{{Name: name, Values: []string{value}}}}
+			return Query{Viewer: v, StoredLabels: true,
+				Requirements: []Requirement{{Name: name, Values: []string{value}}}}
 		}
 		find := func(q Query) (n int) {
 			for range s.now().Select(b.Context(), q) {

@@ -16,7 +16,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// selecting is a resource without etcd. The test applies changes as the feed does.
+// selecting is a resource without etcd. The test applies changes like the feed.
 type selecting struct {
 	*Resource
 	clock    *testclock.FakeClock
@@ -233,7 +233,8 @@ func randomQuery(rnd *rand.Rand) Query {
 		slices.Sort(r.Values)
 		r.Values = slices.Compact(r.Values)
 		if rnd.IntN(3) == 0 {
-			r = Requirement{Kind: Field, Name: "color", Values: []string{[]string{"", "red", "blue", "green"}[rnd.IntN(4)]}}
+			r = Requirement{Kind: Field, Name: "color",
+				Values: []string{[]string{"", "red", "blue", "green"}[rnd.IntN(4)]}}
 		}
 		q.Requirements = append(q.Requirements, r)
 	}
@@ -252,13 +253,16 @@ func checkIndexes(t *testing.T, s *selecting) {
 			x.add(e)
 		}
 		want := buildIndex(x.indexKey, s.cache.entries)
-		if !slices.Equal(x.postings.Items(), want.postings.Items()) || !slices.Equal(x.unknown.Items(), want.unknown.Items()) {
-			t.Errorf("index of %q: %d postings, %d aside; want %d, %d", x.name, x.postings.Len(), x.unknown.Len(), want.postings.Len(), want.unknown.Len())
+		if !slices.Equal(x.postings.Items(), want.postings.Items()) ||
+			!slices.Equal(x.unknown.Items(), want.unknown.Items()) {
+			t.Errorf("index of %q: %d postings, %d aside; want %d, %d", x.name, x.postings.Len(), x.unknown.Len(),
+				want.postings.Len(), want.unknown.Len())
 		}
 	}
 }
 
-// TestSelectLooksAtMatches: the number of entries that are examined depends on the matches, not on all objects.
+// TestSelectLooksAtMatches checks that the number of entries that are examined depends on the matches, not on all
+// objects.
 func TestSelectLooksAtMatches(t *testing.T) {
 	t.Parallel()
 	s := newSelecting()
@@ -274,11 +278,15 @@ func TestSelectLooksAtMatches(t *testing.T) {
 	}{
 		{"label", Query{Requirements: []Requirement{{Name: "shard", Values: []string{"7"}}}}, 50, 50},
 		{"two values", Query{Requirements: []Requirement{{Name: "shard", Values: []string{"7", "8"}}}}, 100, 100},
-		{"from a key on", Query{Start: "n/4000", Requirements: []Requirement{{Name: "shard", Values: []string{"7"}}}}, 10, 10},
-		{"the better one of two", Query{Requirements: []Requirement{{Name: "all"}, {Name: "shard", Values: []string{"7"}}}}, 5000, 50},
-		{"a label nobody has", Query{Requirements: []Requirement{{Name: "none"}}}, 0, 0},
-		{"field, whose views are not made", Query{Requirements: []Requirement{{Kind: Field, Name: "color", Values: []string{"7"}}}}, 5000, 100},
-		{"label of a version that is converted", Query{Viewer: w, Requirements: []Requirement{{Name: "shard", Values: []string{"7"}}}}, 5000, 50},
+		{"from a key on", Query{Start: "n/4000", Requirements: []Requirement{{Name: "shard", Values: []string{"7"}}}},
+			10, 10},
+		{"the better one of two", Query{Requirements: []Requirement{{Name: "all"},
+			{Name: "shard", Values: []string{"7"}}}}, 5000, 50},
+		{"a label that no object has", Query{Requirements: []Requirement{{Name: "none"}}}, 0, 0},
+		{"field, whose views are not made", Query{Requirements: []Requirement{{Kind: Field, Name: "color",
+			Values: []string{"7"}}}}, 5000, 100},
+		{"label of a version that is converted", Query{Viewer: w,
+			Requirements: []Requirement{{Name: "shard", Values: []string{"7"}}}}, 5000, 50},
 		{"nothing that indexes know", Query{}, 5000, 5000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -319,9 +327,11 @@ func TestSelectWhileWriting(t *testing.T) {
 				default:
 				}
 				state := s.now()
-				q := Query{Viewer: v, StoredLabels: true, Requirements: []Requirement{{Name: "shard", Values: []string{fmt.Sprint(rnd.IntN(10))}}}}
+				q := Query{Viewer: v, StoredLabels: true,
+					Requirements: []Requirement{{Name: "shard", Values: []string{fmt.Sprint(rnd.IntN(10))}}}}
 				if rnd.IntN(2) == 0 {
-					q.Requirements[0] = Requirement{Kind: Field, Name: "color", Values: []string{fmt.Sprint(rnd.IntN(7))}}
+					q.Requirements[0] = Requirement{Kind: Field, Name: "color",
+						Values: []string{fmt.Sprint(rnd.IntN(7))}}
 				}
 				want, _ := selected(t, state, q, true)
 				if got, _ := selected(t, state, q, false); !slices.Equal(got, want) {
@@ -342,7 +352,7 @@ func TestSelectWhileWriting(t *testing.T) {
 	checkIndexes(t, s)
 }
 
-// TestMaxIndexes: the number of indexes is bounded, and unused ones make room.
+// TestMaxIndexes checks that the number of indexes is bounded, and unused ones make room.
 func TestMaxIndexes(t *testing.T) {
 	t.Parallel()
 	s := newSelecting()
@@ -350,7 +360,8 @@ func TestMaxIndexes(t *testing.T) {
 		s.put(fmt.Sprint(n), object(fmt.Sprint(n), "a=1;"))
 	}
 	ask := func(name string) {
-		selected(t, s.now(), Query{Viewer: storing(), StoredLabels: true, Requirements: []Requirement{{Name: name, Values: []string{"1"}}}}, false)
+		selected(t, s.now(), Query{Viewer: storing(), StoredLabels: true,
+			Requirements: []Requirement{{Name: name, Values: []string{"1"}}}}, false)
 	}
 	has := func(name string) bool { return findIndex(s.cache.indexes, indexKey{kind: Label, name: name}) != nil }
 	ask("a")
@@ -372,7 +383,7 @@ func TestMaxIndexes(t *testing.T) {
 	}
 }
 
-// TestReleaseFreesMemory: Release drops entries, views and indexes.
+// TestReleaseFreesMemory checks that Release drops entries, views and indexes.
 func TestReleaseFreesMemory(t *testing.T) {
 	s := newSelecting()
 	v := storing()
@@ -380,18 +391,22 @@ func TestReleaseFreesMemory(t *testing.T) {
 		s.put(fmt.Sprint(n), object(fmt.Sprint(n), fmt.Sprintf("a=%d;red", n%3)))
 	}
 	state := s.now()
-	for _, r := range []Requirement{{Name: "a", Values: []string{"1"}}, {Kind: Field, Name: "color", Values: []string{"red"}}} {
+	for _, r := range []Requirement{{Name: "a", Values: []string{"1"}},
+		{Kind: Field, Name: "color", Values: []string{"red"}}} {
 		selected(t, state, Query{Viewer: v, StoredLabels: true, Requirements: []Requirement{r}}, false)
 	}
 	if len(s.cache.indexes) != 2 || s.cache.indexBytes() == 0 {
 		t.Fatalf("%d indexes", len(s.cache.indexes))
 	}
-	entry, cached, label, field := weak.Make(s.cache.get("1")), weak.Make(s.cache), weak.Make(s.cache.indexes[0]), weak.Make(s.cache.indexes[1])
+	entry, cached, label, field := weak.Make(s.cache.get("1")), weak.Make(s.cache), weak.Make(s.cache.indexes[0]),
+		weak.Make(s.cache.indexes[1])
 	views := weak.Make(s.cache.get("1").views.Load())
 	state = nil
 	s.Release()
 	runtime.GC()
-	if entry.Value() != nil || cached.Value() != nil || label.Value() != nil || field.Value() != nil || views.Value() != nil {
-		t.Errorf("kept: entry %v, cache %v, indexes %v %v, view %v", entry.Value() != nil, cached.Value() != nil, label.Value() != nil, field.Value() != nil, views.Value() != nil)
+	if entry.Value() != nil || cached.Value() != nil || label.Value() != nil || field.Value() != nil ||
+		views.Value() != nil {
+		t.Errorf("kept: entry %v, cache %v, indexes %v %v, view %v", entry.Value() != nil, cached.Value() != nil,
+			label.Value() != nil, field.Value() != nil, views.Value() != nil)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// TestJanitor: unused memory is freed in time, and not before.
+// TestJanitor checks that unused memory is freed in time, and not before.
 func TestJanitor(t *testing.T) {
 	t.Parallel()
 	clock := testclock.NewFakeClock(time.Now())
@@ -58,7 +58,8 @@ func TestJanitor(t *testing.T) {
 	if objects, bytes := s.Size("g", "unknown"); objects != 0 || bytes != 0 {
 		t.Errorf("an unknown resource has %d objects of %d bytes", objects, bytes)
 	}
-	if stats := s.Stats(); len(stats.Resources) != 1 || stats.Resources[0].Resource != "g/watched" || stats.Resources[0].Watchers != 1 {
+	if stats := s.Stats(); len(stats.Resources) != 1 || stats.Resources[0].Resource != "g/watched" ||
+		stats.Resources[0].Watchers != 1 {
 		t.Errorf("%+v", stats)
 	}
 	put(t, watched, "x", "1")
@@ -70,7 +71,8 @@ func TestCompaction(t *testing.T) {
 	e := ownEtcd(t)
 	s := run(t, Options{Client: e.client, Prefix: "/x"})
 	r := s.Resource("g", "p")
-	first, second := &compactor{client: e.client, done: &s.compactions}, &compactor{client: e.client, done: &s.compactions}
+	first, second := &compactor{client: e.client, done: &s.compactions},
+		&compactor{client: e.client, done: &s.compactions}
 	compacted := func(revision int64) bool {
 		_, _, err := r.getStored(deadline(t), "x", revision)
 		return errors.Is(err, ErrCompacted)
@@ -95,7 +97,8 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestExactReadsFromMemory: recent states are computed from the cache and the ring, and are the same as in etcd.
+// TestExactReadsFromMemory checks that recent states are computed from the cache and the ring, and are the same as in
+// etcd.
 func TestExactReadsFromMemory(t *testing.T) {
 	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 20})

@@ -18,7 +18,8 @@ type model struct {
 }
 
 func newModel(history []fact) *model {
-	m := &model{history: history, at: map[int64]int{}, byResource: map[string][]int{}, states: make([][]*Entry, len(history))}
+	m := &model{history: history, at: map[int64]int{}, byResource: map[string][]int{},
+		states: make([][]*Entry, len(history))}
 	last := map[string]int64{}
 	objects := map[string]map[string]*Entry{}
 	for i := range history {
@@ -48,7 +49,8 @@ func (m *model) entries(resource string, revision int64, prefix string) []*Entry
 	if n == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(m.states[events[n-1]]), func(e *Entry) bool { return !strings.HasPrefix(e.Key, prefix) })
+	return slices.DeleteFunc(slices.Clone(m.states[events[n-1]]),
+		func(e *Entry) bool { return !strings.HasPrefix(e.Key, prefix) })
 }
 
 // had reports whether a key had an entry, or none if that is nil, at some revision between two.
@@ -112,5 +114,6 @@ func sameEvent(e *Event, f *fact, m *model) bool {
 	if e.Entry != nil && (e.Entry.Key != f.key || string(e.Entry.Value) != f.value || e.Entry.Revision != f.revision) {
 		return false
 	}
-	return e.Prev == nil || e.Prev.Key == f.key && e.Prev.Revision == f.prev && string(e.Prev.Value) == m.history[m.at[f.prev]].value
+	return e.Prev == nil || e.Prev.Key == f.key && e.Prev.Revision == f.prev &&
+		string(e.Prev.Value) == m.history[m.at[f.prev]].value
 }

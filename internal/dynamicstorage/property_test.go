@@ -50,13 +50,15 @@ func TestProperties(t *testing.T) {
 	}
 	for _, store := range p.stores[1:] {
 		for n, plural := range propertyResources {
-			store.Resource("g", plural).deliveries.limit = rate.Every(time.Duration(1+n) * time.Millisecond) // watchers queue
+			// watchers queue
+			store.Resource("g", plural).deliveries.limit = rate.Every(time.Duration(1+n) * time.Millisecond)
 		}
 	}
 	var recorded sync.WaitGroup
 	ctx, stopRecording := context.WithCancel(context.Background())
 	p.start = must1(p.stores[0].CurrentRevision(ctx))
-	history := p.etcd.client.Watch(ctx, "/p/", clientv3.WithPrefix(), clientv3.WithRev(p.start+1), clientv3.WithCreatedNotify())
+	history := p.etcd.client.Watch(ctx, "/p/", clientv3.WithPrefix(), clientv3.WithRev(p.start+1),
+		clientv3.WithCreatedNotify())
 	<-history
 	recorded.Go(func() { p.record(history) })
 	p.newest.Store(p.start)
@@ -210,7 +212,8 @@ type standing struct {
 // check compares the results with the history.
 func (p *property) check() {
 	t := p.t
-	t.Logf("%d events, %d writes, %d reads, %d glimpses, %d watches, %d comparisons", len(p.history), len(p.writes), len(p.reads),
+	t.Logf("%d events, %d writes, %d reads, %d glimpses, %d watches, %d comparisons", len(p.history), len(p.writes),
+		len(p.reads),
 		len(p.glimpses), len(p.watches), p.compared)
 	m := newModel(p.history)
 	for _, f := range p.writes {
@@ -219,7 +222,8 @@ func (p *property) check() {
 		}
 	}
 	for _, r := range p.reads {
-		wanted := slices.DeleteFunc(m.entries(r.resource, r.revision, r.prefix), func(e *Entry) bool { return r.first != "" && first(e) != r.first })
+		wanted := slices.DeleteFunc(m.entries(r.resource, r.revision, r.prefix),
+			func(e *Entry) bool { return r.first != "" && first(e) != r.first })
 		if got, want := render(r.entries), render(wanted); got != want {
 			t.Errorf("%s/%s at %d:\ngot  %s\nwant %s", r.resource, r.prefix, r.revision, got, want)
 		}

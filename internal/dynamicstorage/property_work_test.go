@@ -18,8 +18,9 @@ func (p *property) record(history clientv3.WatchChan) {
 	for resp := range history {
 		for _, e := range resp.Events {
 			parts := strings.SplitN(string(e.Kv.Key), "/", 5)
-			p.history = append(p.history, fact{resource: parts[3], key: parts[4], value: p.value(e.Kv.Value), revision: e.Kv.ModRevision,
-				deleted: e.Type == clientv3.EventTypeDelete})
+			p.history = append(p.history, fact{resource: parts[3], key: parts[4], value: p.value(e.Kv.Value),
+				revision: e.Kv.ModRevision,
+				deleted:  e.Type == clientv3.EventTypeDelete})
 			p.recordedTo.Store(e.Kv.ModRevision)
 		}
 	}
@@ -216,7 +217,8 @@ func (seen *reading) selectFrom(ctx context.Context, r *Resource, at ReadAt, vie
 		return err
 	}
 	seen.revision = s.Revision
-	q := Query{Viewer: viewer, Prefix: seen.prefix, Requirements: []Requirement{{Kind: Field, Name: "first", Values: []string{seen.first}}}}
+	q := Query{Viewer: viewer, Prefix: seen.prefix, Requirements: []Requirement{{Kind: Field, Name: "first",
+		Values: []string{seen.first}}}}
 	for e, err := range s.Select(ctx, q) {
 		if err != nil {
 			return err

@@ -16,7 +16,8 @@ import (
 
 func TestCleanPrefix(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{"": "", "/": "", "registry": "/registry", "/registry/": "/registry", "/a//b/": "/a/b"} {
+	for given, want := range map[string]string{"": "", "/": "", "registry": "/registry", "/registry/": "/registry",
+		"/a//b/": "/a/b"} {
 		if got := cleanPrefix(given); got != want {
 			t.Errorf("%q: %q, want %q", given, got, want)
 		}
@@ -59,7 +60,8 @@ func FuzzResourceOf(f *testing.F) {
 		if name == "" {
 			return
 		}
-		if group, plural, ok := strings.Cut(name, "/"); !ok || group == "" || plural == "" || strings.Contains(plural, "/") || !strings.HasPrefix(key, "/r/"+name+"/") {
+		if group, plural, ok := strings.Cut(name, "/"); !ok || group == "" || plural == "" ||
+			strings.Contains(plural, "/") || !strings.HasPrefix(key, "/r/"+name+"/") {
 			t.Errorf("%q is of resource %q", key, name)
 		}
 	})
@@ -67,7 +69,8 @@ func FuzzResourceOf(f *testing.F) {
 
 func TestValidKey(t *testing.T) {
 	t.Parallel()
-	for key, want := range map[string]bool{"x": true, "n/x": true, "": false, "/": false, "/x": false, "n/": false, "a/b/c": false} {
+	for key, want := range map[string]bool{"x": true, "n/x": true, "": false, "/": false, "/x": false, "n/": false,
+		"a/b/c": false} {
 		if got := validKey(key); got != want {
 			t.Errorf("%q: %v", key, got)
 		}
@@ -85,7 +88,8 @@ func TestPrefixEnd(t *testing.T) {
 
 func TestNextLimit(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ n, size, want int }{{200, 200 * 100, maxPage}, {200, 200 * 8192, 1024}, {10, 10 << 20, minPage}, {10, 0, maxPage}} {
+	for _, c := range []struct{ n, size, want int }{{200, 200 * 100, maxPage}, {200, 200 * 8192, 1024},
+		{10, 10 << 20, minPage}, {10, 0, maxPage}} {
 		if got := nextLimit(c.n, c.size); got != int64(c.want) {
 			t.Errorf("%+v: %d", c, got)
 		}
@@ -94,7 +98,8 @@ func TestNextLimit(t *testing.T) {
 
 func TestSupportsProgress(t *testing.T) {
 	t.Parallel()
-	for version, want := range map[string]bool{"3.3.27": false, "3.4.30": false, "3.4.31": true, "3.5.12": false, "3.5.13": true, "3.6.0-rc.1": true, "3.7.3": true, "4.0.0": true, "2.3.8": false} {
+	for version, want := range map[string]bool{"3.3.27": false, "3.4.30": false, "3.4.31": true, "3.5.12": false,
+		"3.5.13": true, "3.6.0-rc.1": true, "3.7.3": true, "4.0.0": true, "2.3.8": false} {
 		if got, err := supportsProgress(version); err != nil || got != want {
 			t.Errorf("%s: %v, %v", version, got, err)
 		}
@@ -142,7 +147,8 @@ func TestEtcdErrors(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := etcdError(ended, "testing", rpctypes.ErrTimeout); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnavailable) {
+	if err := etcdError(ended, "testing", rpctypes.ErrTimeout); !errors.Is(err, context.Canceled) ||
+		errors.Is(err, ErrUnavailable) {
 		t.Errorf("caller gave up: %v", err)
 	}
 }
@@ -169,7 +175,10 @@ func TestRing(t *testing.T) {
 		}
 		checkRing(t, r, all, rnd)
 		from := max(start, r.floor-rnd.Int64N(10))
-		older := slices.DeleteFunc(slices.Clone(all), func(e Event) bool { return e.Revision <= from || e.Revision > r.floor })
+		older := slices.DeleteFunc(slices.Clone(all), func(e Event) bool {
+			return e.Revision <= from ||
+				e.Revision > r.floor
+		})
 		if r.prepend(older, from) && r.floor != from {
 			t.Fatalf("floor %d, want %d", r.floor, from)
 		}

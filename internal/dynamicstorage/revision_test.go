@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRevisionBatcher: readers get an answer although others give up.
+// TestRevisionBatcher checks that readers get an answer although others give up.
 func TestRevisionBatcher(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

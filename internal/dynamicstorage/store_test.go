@@ -25,7 +25,8 @@ func TestReadsAndWrites(t *testing.T) {
 		if warm {
 			snapshot(t, r, ReadAt{})
 		}
-		for _, at := range []ReadAt{{}, {Mode: Any}, {Mode: NotOlderThan, Revision: first.Revision}, {Mode: Exact, Revision: first.Revision}} {
+		for _, at := range []ReadAt{{}, {Mode: Any}, {Mode: NotOlderThan, Revision: first.Revision},
+			{Mode: Exact, Revision: first.Revision}} {
 			e, revision, err := r.Get(ctx, "a/x", at)
 			if err != nil || string(e.Value) != "1" || e.Revision != first.Revision || revision < first.Revision {
 				t.Fatalf("warm %v, %+v: %+v at %d, %v", warm, at, e, revision, err)
@@ -47,7 +48,7 @@ func TestReadsAndWrites(t *testing.T) {
 		}
 	}
 	if _, err := r.Update(ctx, "a/x", deleting, UpdateOptions{}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("deleting what is not there: %v", err)
+		t.Errorf("deleting a missing entry: %v", err)
 	}
 	for _, key := range []string{"", "/", "a/", "/a", "a/b/c"} {
 		if _, err := r.Update(ctx, key, putting("x"), UpdateOptions{}); !errors.Is(err, ErrInvalidKey) {
@@ -72,7 +73,8 @@ func TestFutureRevisions(t *testing.T) {
 		at := ReadAt{Mode: mode, Revision: now + 1_000_000}
 		var future *FutureRevisionError
 		_, err := r.Snapshot(ctx, at)
-		if !errors.As(err, &future) || !errors.Is(err, ErrFutureRevision) || future.Requested != now+1_000_000 || future.Current < now {
+		if !errors.As(err, &future) || !errors.Is(err, ErrFutureRevision) || future.Requested != now+1_000_000 ||
+			future.Current < now {
 			t.Errorf("snapshot, mode %d: %v", mode, err)
 		}
 		if _, _, err := r.Get(ctx, "x", at); !errors.Is(err, ErrFutureRevision) {
@@ -87,7 +89,8 @@ func TestForeignKeysAreSkipped(t *testing.T) {
 	r := s.Resource("example.com", "widgets")
 	ctx := deadline(t)
 	putForeign := func() {
-		for _, key := range []string{"", "/example.com/widgets/a/b/c", "/example.com/widgets/", "/example.com/widgets//x", "/example.com/widgets", "/x", "x", "/example.com/widgetsx/y"} {
+		for _, key := range []string{"", "/example.com/widgets/a/b/c", "/example.com/widgets/",
+			"/example.com/widgets//x", "/example.com/widgets", "/x", "x", "/example.com/widgetsx/y"} {
 			if _, err := shared.client.Put(ctx, s.prefix+key, "foreign"); err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +144,7 @@ func TestUpdateIsGuarded(t *testing.T) {
 	}
 }
 
-// TestUpdateOfStaleEntry: an error of mutate, or Keep, is final only for the present entry.
+// TestUpdateOfStaleEntry checks that an error of mutate, or Keep, is final only for the present entry.
 func TestUpdateOfStaleEntry(t *testing.T) {
 	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), WaitFor: 10 * time.Millisecond})
@@ -165,7 +168,8 @@ func TestUpdateOfStaleEntry(t *testing.T) {
 			t.Errorf("%s: saw %v, got %+v, %v", name, seen, got, err)
 		}
 	}
-	if cached, _, err := r.Get(deadline(t), "x", ReadAt{Mode: Any}); err != nil || cached != old && cached.Revision != old.Revision {
+	if cached, _, err := r.Get(deadline(t), "x", ReadAt{Mode: Any}); err != nil || cached != old &&
+		cached.Revision != old.Revision {
 		t.Errorf("the feed was not held: %+v, %v", cached, err)
 	}
 	release()
@@ -189,12 +193,18 @@ func TestPendingWrites(t *testing.T) {
 			s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Transform: transform})
 			r := s.Resource("g", "p")
 			w := watch(t, r, snapshot(t, r, ReadAt{}).Revision)
-			viewer := NewViewer(func(context.Context, []*Entry) ([]*View, error) { return nil, errors.New("made anew") })
+			viewer := NewViewer(func(context.Context, []*Entry) ([]*View, error) {
+				return nil,
+					errors.New("made anew")
+			})
 			for i := range 20 {
 				view := &View{At: i}
-				e, err := r.Update(deadline(t), fmt.Sprintf("n/%d", i%5), func(context.Context, *Entry) (Change, error) {
-					return Change{Op: Put, Value: []byte("same"), Attach: func(e *Entry) { viewer.Attach(e, view) }}, nil
-				}, UpdateOptions{})
+				e, err := r.Update(deadline(t), fmt.Sprintf("n/%d", i%5),
+					func(context.Context, *Entry) (Change, error) {
+						return Change{Op: Put, Value: []byte("same"),
+								Attach: func(e *Entry) { viewer.Attach(e, view) }},
+							nil
+					}, UpdateOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -232,27 +242,31 @@ func (c *cipher) ToStorage(_ context.Context, value []byte, key string) ([]byte,
 
 func TestUnreadableEntries(t *testing.T) {
 	t.Parallel()
-	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Transform: &cipher{}, Header: func(value []byte) (Header, error) {
-		if string(value) == "headless" {
-			return Header{}, errors.New("headless")
-		}
-		return Header{Labels: PairsOf(map[string]string{"value": string(value)})}, nil
-	}})
+	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), Transform: &cipher{},
+		Header: func(value []byte) (Header, error) {
+			if string(value) == "headless" {
+				return Header{}, errors.New("headless")
+			}
+			return Header{Labels: PairsOf(map[string]string{"value": string(value)})}, nil
+		}})
 	r := s.Resource("g", "p")
 	ctx := deadline(t)
-	for key, value := range map[string]string{"cipher": "garbage", "header": r.fullKey("header") + "#1#headless", "old": r.fullKey("old") + "#old#good"} {
+	for key, value := range map[string]string{"cipher": "garbage", "header": r.fullKey("header") + "#1#headless",
+		"old": r.fullKey("old") + "#old#good"} {
 		if _, err := shared.client.Put(ctx, r.fullKey(key), value); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := entries(t, ctx, snapshot(t, r, ReadAt{}), "", "")
-	if len(got) != 3 || got[0].Err == nil || got[0].Value != nil || got[1].Err == nil || got[2].Err != nil || got[2].Header.Labels.Get("value") != "good" {
+	if len(got) != 3 || got[0].Err == nil || got[0].Value != nil || got[1].Err == nil || got[2].Err != nil ||
+		got[2].Header.Labels.Get("value") != "good" {
 		t.Fatalf("%+v", got)
 	}
 	for _, e := range got[:2] {
 		remove(t, r, e.Key)
 	}
-	kept, err := r.Update(ctx, "old", func(context.Context, *Entry) (Change, error) { return Change{}, nil }, UpdateOptions{})
+	kept, err := r.Update(ctx, "old", func(context.Context, *Entry) (Change, error) { return Change{}, nil },
+		UpdateOptions{})
 	if err != nil || kept.Revision == got[2].Revision || string(kept.Value) != "good" || kept.stale {
 		t.Errorf("an entry with an old key was not stored again: %+v, %v", kept, err)
 	}
@@ -262,7 +276,8 @@ func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	r := testStore(t).Resource("g", "p")
 	for _, size := range []int{1700 << 10, 3 << 20} { // above the limit of etcd; above the limit of the client
-		if _, err := r.Update(deadline(t), "x", putting(strings.Repeat("x", size)), UpdateOptions{}); !errors.Is(err, ErrTooLarge) {
+		if _, err := r.Update(deadline(t), "x", putting(strings.Repeat("x", size)), UpdateOptions{}); !errors.Is(err,
+			ErrTooLarge) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
@@ -344,7 +359,7 @@ func TestStoppedStore(t *testing.T) {
 	}
 }
 
-// TestRetire: late readers do not load a retired resource. Store.Resource returns another one.
+// TestRetire checks that late readers do not load a retired resource. Store.Resource returns another one.
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), testStore(t)

@@ -79,8 +79,8 @@ func TestWatchFromTheFuture(t *testing.T) {
 	}
 }
 
-// TestWatcherRevision: the revision follows the feed without events, and never covers events that Next has not
-// returned.
+// TestWatcherRevision checks that the revision follows the feed without events, and never covers events that Next has
+// not returned.
 func TestWatcherRevision(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -111,7 +111,7 @@ func TestWatcherRevision(t *testing.T) {
 	}
 }
 
-// TestReplay: watchers of a new store, also with a small ring, get past events from etcd.
+// TestReplay checks that watchers of a new store, also with a small ring, get past events from etcd.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -149,7 +149,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestSlowWatcher: a watcher that falls out of the ring delays no other watcher and misses no event.
+// TestSlowWatcher checks that a watcher that falls out of the ring delays no other watcher and misses no event.
 func TestSlowWatcher(t *testing.T) {
 	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), RingEvents: 5})
@@ -210,7 +210,8 @@ func TestCompactedWatch(t *testing.T) {
 		}
 	}
 	next(t, watch(t, r, last-1), 1) // the ring has it
-	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{Mode: Exact, Revision: last - 1}), "", ""); len(got) != 1 || string(got[0].Value) != "8" {
+	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{Mode: Exact, Revision: last - 1}), "", ""); len(got) != 1 ||
+		string(got[0].Value) != "8" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -233,7 +234,8 @@ func TestRelease(t *testing.T) {
 		t.Error("memory was not freed")
 	}
 	e := put(t, r, "x", "1")
-	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", ""); len(got) != 1 || got[0].Revision != e.Revision {
+	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", ""); len(got) != 1 ||
+		got[0].Revision != e.Revision {
 		t.Errorf("%+v", got)
 	}
 	again := watch(t, r, e.Revision)
@@ -275,7 +277,8 @@ func TestLostEvents(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if got, want := render(entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", "")), render(entries(t, deadline(t), snapshot(t, aside, ReadAt{}), "", "")); got != want {
+	if got, want := render(entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", "")), render(entries(t, deadline(t),
+		snapshot(t, aside, ReadAt{}), "", "")); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	after := put(t, aside, "end", "1").Revision
@@ -288,7 +291,7 @@ func TestLostEvents(t *testing.T) {
 	}
 }
 
-// TestRestoredEtcd: the revision of etcd goes back, as after a restore from a backup.
+// TestRestoredEtcd checks a store after the revision of etcd has decreased, as after a restore from a backup.
 func TestRestoredEtcd(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -311,7 +314,8 @@ func TestRestoredEtcd(t *testing.T) {
 	}
 }
 
-// TestSilentEtcd: consistent reads go to an etcd that does not report progress, and soon stop waiting for it.
+// TestSilentEtcd checks that consistent reads go to an etcd that does not report progress, and soon stop waiting for
+// it.
 func TestSilentEtcd(t *testing.T) {
 	t.Parallel()
 	client := clientv3.NewCtxClient(context.Background())

@@ -23,7 +23,8 @@ func TestEtcd(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + e.Addr().String()}, Logger: zap.NewNop()})
+		client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + e.Addr().String()},
+			Logger: zap.NewNop()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,9 +35,11 @@ func definitionTypes(t *testing.T) managedfields.TypeConverter {
 
 // TestDefinitions compares the managed fields of new CRDs with those of the library, which sees the schemas.
 func TestDefinitions(t *testing.T) {
+	t.Parallel()
 	kind := apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 	manager, err := NewForDefinitions(Config{
-		Types: definitionTypes(t), Convertor: crds.Scheme, Defaulter: crds.Scheme, Creater: crds.Scheme, Kind: kind, Hub: apiextensions.SchemeGroupVersion,
+		Types: definitionTypes(t), Convertor: crds.Scheme, Defaulter: crds.Scheme, Creater: crds.Scheme, Kind: kind,
+		Hub: apiextensions.SchemeGroupVersion,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +56,8 @@ func TestDefinitions(t *testing.T) {
 		"no schema":  func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Schema = nil },
 		"metadata": func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Labels, crd.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
-			crd.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other", Operation: "Update", APIVersion: kind.GroupVersion().String(),
+			crd.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other", Operation: "Update",
+				APIVersion: kind.GroupVersion().String(),
 				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:versions":{}}}`)}}
 		},
 	} {
@@ -66,7 +69,8 @@ func TestDefinitions(t *testing.T) {
 				t.Fatal(err)
 			}
 			update := func(m Manager) *apiextensions.CustomResourceDefinition {
-				obj, err := m.Update(t.Context(), &apiextensionsv1.CustomResourceDefinition{}, internal.DeepCopy(), "me")
+				obj, err := m.Update(t.Context(), &apiextensionsv1.CustomResourceDefinition{}, internal.DeepCopy(),
+					"me")
 				if err != nil {
 					t.Fatal(err)
 				}

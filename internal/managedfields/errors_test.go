@@ -10,6 +10,7 @@ import (
 )
 
 func TestBounded(t *testing.T) {
+	t.Parallel()
 	short := errors.New("does not fit")
 	if got := bounded(short); got != short {
 		t.Errorf("a short error became %v", got)
@@ -20,7 +21,8 @@ func TestBounded(t *testing.T) {
 	}
 	for name, long := range map[string]error{"long": errors.New(strings.Repeat("é", 1<<20)), "many": many} {
 		got := bounded(long).Error()
-		if len(got) > maxErrorTextBytes+100 || len(got) < 1000 || !strings.HasPrefix(long.Error(), got[:100]) && name == "long" || !strings.HasSuffix(got, "more") {
+		if len(got) > maxErrorTextBytes+100 || len(got) < 1000 || !strings.HasPrefix(long.Error(), got[:100]) &&
+			name == "long" || !strings.HasSuffix(got, "more") {
 			t.Errorf("%s: %d bytes, %.200s", name, len(got), got)
 		}
 	}
@@ -28,6 +30,7 @@ func TestBounded(t *testing.T) {
 
 // TestTypeErrorsAreBounded checks that the error for an applied object with many values of a wrong type is short.
 func TestTypeErrorsAreBounded(t *testing.T) {
+	t.Parallel()
 	m, err := New(configOf(t, "v1", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +41,8 @@ func TestTypeErrorsAreBounded(t *testing.T) {
 	}
 	applied := machine(t, 1)
 	applied.Object["spec"].(map[string]any)["extras"] = map[string]any{"tags": tags}
-	if _, err := m.Apply(t.Context(), noMachine(), applied, "one", false); err == nil || len(err.Error()) > maxErrorTextBytes+1000 {
+	if _, err := m.Apply(t.Context(), noMachine(), applied, "one", false); err == nil ||
+		len(err.Error()) > maxErrorTextBytes+1000 {
 		t.Errorf("got %.1000v", err)
 	}
 }

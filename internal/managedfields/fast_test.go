@@ -15,7 +15,7 @@ import (
 
 var errLibraryCalled = errors.New("the library was called")
 
-// noLibrary fails where the fast manager calls the library.
+// noLibrary is a Manager that fails, for writes that the fast manager must handle without the library.
 type noLibrary struct{}
 
 func (noLibrary) Update(ctx context.Context, _, _ runtime.Object, _ string) (runtime.Object, error) {
@@ -28,6 +28,7 @@ func (noLibrary) Apply(ctx context.Context, _, _ runtime.Object, _ string, _ boo
 
 // TestFastPathsAreChosenByTag checks that New returns a fast manager unless the tag "library" is set.
 func TestFastPathsAreChosenByTag(t *testing.T) {
+	t.Parallel()
 	manager, err := New(configOf(t, "v1", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -37,8 +38,10 @@ func TestFastPathsAreChosenByTag(t *testing.T) {
 	}
 }
 
-// TestUsualWritesNeedNoLibrary checks that the fast manager handles usual writes itself, with the result of the library.
+// TestUsualWritesNeedNoLibrary checks that the fast manager handles usual writes itself, with the result of the
+// library.
 func TestUsualWritesNeedNoLibrary(t *testing.T) {
+	t.Parallel()
 	config := configOf(t, "v1", "")
 	library, err := NewLibrary(config)
 	if err != nil {
@@ -68,8 +71,9 @@ func TestUsualWritesNeedNoLibrary(t *testing.T) {
 		obj = m.applyConfig(t, obj, changed(config, int64(2), "spec", "replicas"), "applier", false)
 		obj = m.applyConfig(t, obj, changed(config, true, "spec", "paused"), "applier", false)
 		more := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Machine", "metadata": map[string]any{"name": "m", "namespace": "ns"},
-			"spec": map[string]any{"extras": map[string]any{"tags": []any{"b", "a"}}, "replicas": int64(9)},
+			"apiVersion": "example.com/v1", "kind": "Machine",
+			"metadata": map[string]any{"name": "m", "namespace": "ns"},
+			"spec":     map[string]any{"extras": map[string]any{"tags": []any{"b", "a"}}, "replicas": int64(9)},
 		}}
 		obj = m.applyConfig(t, obj, more, "other", true)
 		m.updateTo(t, obj, changed(obj, int64(3), "spec", "replicas"), "creator")
@@ -104,13 +108,15 @@ func large(from, to int) *unstructured.Unstructured {
 		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Machine", "metadata": map[string]any{"name": "m", "namespace": "default"},
-		"spec": map[string]any{"extras": map[string]any{"env": env, "tags": tags, "ports": ports}},
+		"apiVersion": "example.com/v1", "kind": "Machine",
+		"metadata": map[string]any{"name": "m", "namespace": "default"},
+		"spec":     map[string]any{"extras": map[string]any{"env": env, "tags": tags, "ports": ports}},
 	}}
 }
 
 // TestWalksEndWithTheirContext checks that walks end soon after the context is done, wherever they are.
 func TestWalksEndWithTheirContext(t *testing.T) {
+	t.Parallel()
 	m := newFast(configOf(t, "v1", ""), noLibrary{})
 	created, err := m.Update(t.Context(), noMachine(), large(0, manyItems), "one")
 	if err != nil {
@@ -165,6 +171,7 @@ func TestWalksEndWithTheirContext(t *testing.T) {
 
 // TestManyFields compares the two managers on large objects in random order.
 func TestManyFields(t *testing.T) {
+	t.Parallel()
 	config := configOf(t, "v1", "")
 	library, err := NewLibrary(config)
 	if err != nil {
@@ -181,7 +188,8 @@ func TestManyFields(t *testing.T) {
 		}
 	})
 	m.fast = newFast(config, library)
-	for name, applier := range map[string]string{"fields": "one", "unknown fields": "one", "null": "one", "another manager": "two", "kubectl": "kubectl"} {
+	for name, applier := range map[string]string{"fields": "one", "unknown fields": "one", "null": "one",
+		"another manager": "two", "kubectl": "kubectl"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				live := noMachine()

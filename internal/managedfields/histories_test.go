@@ -15,7 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// managers are the two implementations for an endpoint. They must do the same.
+// managers are the two implementations for an endpoint. They must have the same results.
 type managers struct{ fast, library Manager }
 
 func newManagers(t testing.TB, version, subresource string) managers {
@@ -28,13 +28,13 @@ func newManagers(t testing.TB, version, subresource string) managers {
 	return managers{fast: newFast(config, library), library: library}
 }
 
-// allManagers are those of v1, of its status, and of v2.
+// allManagers returns the managers of v1, of its status, and of v2.
 func allManagers(t testing.TB) []managers {
 	t.Helper()
 	return []managers{newManagers(t, "v1", ""), newManagers(t, "v1", "status"), newManagers(t, "v2", "")}
 }
 
-// step makes one write of a history and returns the object after it. live is nil as long as there is none.
+// step makes one write of a history and returns the resulting object. live is nil if the object does not exist.
 func (m managers) step(t *testing.T, c *choices, live *unstructured.Unstructured) *unstructured.Unstructured {
 	if c.of(2) == 0 {
 		return m.update(t, c, live)
@@ -53,7 +53,8 @@ func (m managers) update(t *testing.T, c *choices, live *unstructured.Unstructur
 			spoil(c, obj)
 		}
 	} else if live == nil {
-		live = &unstructured.Unstructured{Object: map[string]any{"apiVersion": obj.GetAPIVersion(), "kind": obj.GetKind()}}
+		live = &unstructured.Unstructured{Object: map[string]any{"apiVersion": obj.GetAPIVersion(),
+			"kind": obj.GetKind()}}
 	} else if c.of(3) > 0 {
 		obj.Object["metadata"] = live.DeepCopy().Object["metadata"]
 		spoil(c, obj)
@@ -62,7 +63,8 @@ func (m managers) update(t *testing.T, c *choices, live *unstructured.Unstructur
 }
 
 // updateTo updates an object with both managers and compares the results.
-func (m managers) updateTo(t *testing.T, live, obj *unstructured.Unstructured, manager string) *unstructured.Unstructured {
+func (m managers) updateTo(t *testing.T, live, obj *unstructured.Unstructured,
+	manager string) *unstructured.Unstructured {
 	passed, before := live.DeepCopy(), live.DeepCopy()
 	got, err := m.fast.Update(t.Context(), passed, obj.DeepCopy(), manager)
 	if err != nil {
@@ -110,8 +112,8 @@ func (m managers) applyConfig(
 	return same(t, got, want)
 }
 
-// sameError compares errors as clients see them. The library lists conflicts in random order, and stops listing type errors of an
-// object at the first undeclared field.
+// sameError compares errors as clients see them. The library lists conflicts in random order, and stops listing type
+// errors of an object at the first undeclared field.
 func sameError(a, b error) bool {
 	const undeclared = "field not declared in schema"
 	if strings.Contains(a.Error(), undeclared) && strings.Contains(b.Error(), undeclared) {
@@ -144,8 +146,8 @@ func same(t *testing.T, got, want runtime.Object) *unstructured.Unstructured {
 	return obj
 }
 
-// FuzzFieldManager makes every write of a history with the fast manager and with the library. The objects, their managed
-// fields and the conflicts must be the same, and live objects must not be modified.
+// FuzzFieldManager makes every write of a history with the fast manager and with the library. The objects, their
+// managed fields and the conflicts must be the same, and live objects must not be modified.
 func FuzzFieldManager(f *testing.F) {
 	all := allManagers(f)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -153,6 +155,7 @@ func FuzzFieldManager(f *testing.F) {
 		f.Add(randomSeed(random))
 	}
 	f.Fuzz(func(t *testing.T, seed []byte) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			c := choices(seed)
 			var live *unstructured.Unstructured
@@ -162,7 +165,7 @@ func FuzzFieldManager(f *testing.F) {
 					m = pick(&c, all[0], all[0], all[1], all[2])
 				}
 				live = m.step(t, &c, live)
-				time.Sleep(time.Duration(c.of(3)) * 700 * time.Millisecond) // times count in seconds
+				time.Sleep(time.Duration(c.of(3)) * 700 * time.Millisecond) // managed fields have times in seconds
 			}
 		})
 	})
@@ -181,7 +184,7 @@ func FuzzWithoutMetadata(f *testing.F) {
 		}
 		live := noMachine()
 		obj.Object["apiVersion"], obj.Object["kind"] = "example.com/v1", "Machine"
-		synctest.Test(t, func(t *testing.T) { // times count in seconds
+		synctest.Test(t, func(t *testing.T) { // managed fields have times in seconds
 			got, err := all[0].fast.Update(t.Context(), live.DeepCopy(), obj.DeepCopy(), "one")
 			if err != nil {
 				t.Fatal(err)
@@ -197,8 +200,8 @@ func FuzzWithoutMetadata(f *testing.F) {
 	})
 }
 
-// FuzzReapply is FuzzFieldManager for usual controllers: they apply the same configuration again, with other values, while
-// others update the object.
+// FuzzReapply is FuzzFieldManager for usual controllers: they apply the same configuration again with other values,
+// while other managers update the object.
 func FuzzReapply(f *testing.F) {
 	all := allManagers(f)
 	random := rand.New(rand.NewPCG(5, 6))
@@ -206,6 +209,7 @@ func FuzzReapply(f *testing.F) {
 		f.Add(randomSeed(random))
 	}
 	f.Fuzz(func(t *testing.T, seed []byte) {
+		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			c := choices(seed)
 			obj := usual(t)
@@ -221,7 +225,7 @@ func FuzzReapply(f *testing.F) {
 					revalue(&c, next.Object)
 					live = pick(&c, all[0], all[0], all[1]).updateTo(t, live, next, manager)
 				}
-				time.Sleep(time.Duration(c.of(3)) * 700 * time.Millisecond) // times count in seconds
+				time.Sleep(time.Duration(c.of(3)) * 700 * time.Millisecond) // managed fields have times in seconds
 			}
 		})
 	})

@@ -11,7 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// choices are random bytes that decisions are made from. After the last one, every decision is for the first option.
+// choices is a source of decisions made from random bytes. At its end every decision is the first option.
 type choices []byte
 
 func (c *choices) of(n int) int {
@@ -38,12 +38,14 @@ func machine(t *testing.T, replicas int) *unstructured.Unstructured {
 	t.Helper()
 	parts := make([]any, 8)
 	for i := range parts {
-		parts[i] = map[string]any{"name": fmt.Sprint("part-", i), "image": fmt.Sprintf("registry.example.com/team/part-%d:1.1", i), "port": int64(8080 + i)}
+		parts[i] = map[string]any{"name": fmt.Sprint("part-", i),
+			"image": fmt.Sprintf("registry.example.com/team/part-%d:1.1", i), "port": int64(8080 + i)}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Machine",
-		"metadata": map[string]any{"name": "m", "namespace": "ns", "labels": map[string]any{"app.kubernetes.io/name": "machine", "shard": "s1"}},
-		"spec":     map[string]any{"replicas": int64(replicas), "maxReplicas": int64(1000000000), "parts": parts},
+		"metadata": map[string]any{"name": "m", "namespace": "ns",
+			"labels": map[string]any{"app.kubernetes.io/name": "machine", "shard": "s1"}},
+		"spec": map[string]any{"replicas": int64(replicas), "maxReplicas": int64(1000000000), "parts": parts},
 	}}
 }
 
@@ -61,7 +63,7 @@ func usual(t *testing.T) *unstructured.Unstructured {
 	return obj
 }
 
-// revalue changes values in an object, and sometimes a little more.
+// revalue changes values in an object, and sometimes adds or removes a few.
 func revalue(c *choices, obj map[string]any) {
 	spec := obj["spec"].(map[string]any)
 	inner, _ := spec["extras"].(map[string]any)
@@ -90,7 +92,7 @@ func revalue(c *choices, obj map[string]any) {
 	}
 }
 
-// config is the part of an object that a manager applies.
+// config returns the part of an object that a manager applies.
 func config(live *unstructured.Unstructured, manager string) map[string]any {
 	obj := live.DeepCopy().Object
 	metadata, _ := obj["metadata"].(map[string]any)
@@ -121,13 +123,14 @@ func invented(t *testing.T, c *choices, complete bool) *unstructured.Unstructure
 	case 2:
 		obj.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": lastApplied(t, c)})
 	case 3:
-		obj.Object["status"] = map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "A<&>", "status": "True"}}}
+		obj.Object["status"] = map[string]any{"phase": "Running",
+			"conditions": []any{map[string]any{"type": "A<&>", "status": "True"}}}
 	case 4:
 		obj.SetAPIVersion("example.com/" + pick(c, "v1", "v2", "v3"))
 	case 5:
-		spec["parts"] = []any{map[string]any{"name": "a"}, map[string]any{"name": "a"}} // twice the same key
+		spec["parts"] = []any{map[string]any{"name": "a"}, map[string]any{"name": "a"}} // a duplicate key
 	case 6:
-		spec["replicas"] = "many" // not of the type
+		spec["replicas"] = "many" // a wrong type
 	case 7:
 		obj.SetOwnerReferences(nil)
 		spec["unknown"] = map[string]any{"a": int64(1)}
@@ -135,7 +138,7 @@ func invented(t *testing.T, c *choices, complete bool) *unstructured.Unstructure
 	return obj
 }
 
-// spoil changes the managed fields of an object to something that a client might send.
+// spoil changes the managed fields of an object in a way that a client might.
 func spoil(c *choices, obj *unstructured.Unstructured) {
 	metadata := obj.Object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
@@ -154,8 +157,10 @@ func spoil(c *choices, obj *unstructured.Unstructured) {
 		}
 		entry := entries[c.of(len(entries))].(map[string]any)
 		name := pick(c, "manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource", "other")
-		entry[name] = pick[any](c, nil, "", "text", int64(1), map[string]any{}, "Apply", "example.com/v2", "2026-01-01T00:00:00+01:00",
-			"0001-01-01T00:00:00Z", map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}, map[string]any{"x": int64(1)})
+		entry[name] = pick[any](c, nil, "", "text", int64(1), map[string]any{}, "Apply", "example.com/v2",
+			"2026-01-01T00:00:00+01:00",
+			"0001-01-01T00:00:00Z", map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}},
+			map[string]any{"x": int64(1)})
 	case 6:
 		if len(entries) > 0 {
 			metadata["managedFields"] = entries[1:]
@@ -163,7 +168,7 @@ func spoil(c *choices, obj *unstructured.Unstructured) {
 	}
 }
 
-// edit changes something in an object, mostly a little.
+// edit changes a part of an object, usually a small one.
 func edit(c *choices, obj map[string]any) {
 	spec, _ := obj["spec"].(map[string]any)
 	metadata, _ := obj["metadata"].(map[string]any)
@@ -186,7 +191,8 @@ func edit(c *choices, obj map[string]any) {
 	case 3:
 		metadata["labels"] = pick[any](c, map[string]any{"a": "b"}, map[string]any{"a": "c"}, map[string]any{}, nil)
 	case 4:
-		metadata[pick(c, "uid", "generation", "resourceVersion", "creationTimestamp")] = pick[any](c, "1", int64(2), nil)
+		metadata[pick(c, "uid", "generation", "resourceVersion", "creationTimestamp")] = pick[any](c, "1", int64(2),
+			nil)
 	case 5:
 		if status == nil {
 			status = map[string]any{}
@@ -218,19 +224,24 @@ func edit(c *choices, obj map[string]any) {
 func editExtras(c *choices, inner map[string]any) {
 	m := func(name string, value any) map[string]any { return map[string]any{name: value} }
 	values := map[string][]any{
-		"tags":     {[]any{"a"}, []any{"a", "b"}, []any{"b", "a"}, []any{"a", "a"}, []any{}, []any{nil}, "a"},
-		"numbers":  {[]any{int64(1)}, []any{1.0}, []any{1.5}, []any{int64(2), int64(1)}},
-		"args":     {[]any{m("a", int64(1))}, []any{m("a", 1.0)}, []any{m("a", 1.5), m("b", nil)}, []any{}, []any{m("a", int64(2))}},
+		"tags":    {[]any{"a"}, []any{"a", "b"}, []any{"b", "a"}, []any{"a", "a"}, []any{}, []any{nil}, "a"},
+		"numbers": {[]any{int64(1)}, []any{1.0}, []any{1.5}, []any{int64(2), int64(1)}},
+		"args": {[]any{m("a", int64(1))}, []any{m("a", 1.0)}, []any{m("a", 1.5), m("b", nil)}, []any{},
+			[]any{m("a", int64(2))}},
 		"selector": {m("a", "b"), m("a", "c"), map[string]any{}, m("a", int64(1))},
 		"env":      {m("a", "b"), m("a", "c"), m("b", nil), map[string]any{}, m("a", int64(1))},
 		"port":     {int64(1), "http", int64(2), 1.0},
 		"ratio":    {int64(1), 1.0, 1.5, int64(2)},
 		"ports": {
-			[]any{map[string]any{"port": int64(1), "protocol": "TCP"}}, []any{map[string]any{"port": int64(1), "protocol": "TCP", "name": "a"}},
-			[]any{map[string]any{"port": int64(1), "protocol": "UDP"}, map[string]any{"port": int64(1), "protocol": "TCP"}}, []any{m("port", int64(1))}, []any{m("name", "a")},
+			[]any{map[string]any{"port": int64(1), "protocol": "TCP"}},
+			[]any{map[string]any{"port": int64(1), "protocol": "TCP", "name": "a"}},
+			[]any{map[string]any{"port": int64(1), "protocol": "UDP"},
+				map[string]any{"port": int64(1), "protocol": "TCP"}}, []any{m("port", int64(1))}, []any{m("name", "a")},
 		},
-		"any":      {m("a", m("b", "c")), m("a", m("b", "d")), m("a", []any{"b"}), m("a", []any{"c"}), m("a", nil), map[string]any{}},
-		"template": {m("metadata", m("labels", m("a", "b"))), m("metadata", m("labels", m("a", "c"))), m("spec", m("a", int64(1)))},
+		"any": {m("a", m("b", "c")), m("a", m("b", "d")), m("a", []any{"b"}), m("a", []any{"c"}), m("a", nil),
+			map[string]any{}},
+		"template": {m("metadata", m("labels", m("a", "b"))), m("metadata", m("labels", m("a", "c"))),
+			m("spec", m("a", int64(1)))},
 	}
 	names := slices.Sorted(maps.Keys(values))
 	name := pick(c, names...)

@@ -17,7 +17,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The default handlers pause, in real time even inside synctest, so that two managers could write different seconds.
+	// The default handlers pause, in real time even inside synctest, so that two managers could write different
+	// seconds.
 	utilruntime.ErrorHandlers = nil
 	goleak.VerifyTestMain(m)
 }
@@ -80,7 +81,7 @@ func configOf(t testing.TB, version, subresource string) Config {
 	}
 }
 
-// noMachine returns what there is before a machine is created.
+// noMachine returns the live object of a machine that does not exist yet.
 func noMachine() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Machine"}}
 }

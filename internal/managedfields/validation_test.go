@@ -9,11 +9,13 @@ import (
 
 // TestForValidation checks that validation sees managed fields as they are, except for their sets.
 func TestForValidation(t *testing.T) {
+	t.Parallel()
 	sets := map[string]any{"f:spec": map[string]any{}}
 	for name, managedFields := range map[string]any{
 		"none": nil, "no list": "text", "empty": []any{}, "no entry": []any{"text"}, "null": []any{nil},
 		"usual": []any{map[string]any{
-			"manager": "a", "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": sets,
+			"manager": "a", "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z",
+			"fieldsType": "FieldsV1", "fieldsV1": sets,
 		}},
 		"unknown member": []any{map[string]any{"other": "a"}},
 		"wrong type":     []any{map[string]any{"manager": int64(1), "fieldsV1": sets}},

@@ -12,13 +12,14 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// FuzzMarshal compares with encoding/json, on decoded JSON and on strings that JSON cannot contain.
+// FuzzMarshal compares Marshal with encoding/json, for decoded JSON and for strings that JSON cannot contain.
 func FuzzMarshal(f *testing.F) {
 	for _, seed := range []struct{ document, text string }{
 		{machine, "plain"},
 		{`{"metadata":{"uid":"u","resourceVersion":"1","selfLink":"/","zone":1,"name":"n"},"spec":{"a":[],"b":{},"c":[null,true,false]}}`, "\"quoted\"\\"},
 		{`{"metadata":{"name":"n","resource":"a"},"a":1.5,"b":1e-7,"c":1e21,"d":-0.0,"e":123456789012345678901234567890}`, "<a>&"},
-		{`{"metadata":{},"ü":"日本\u2028","f:parts":{"k:{\"name\":\"part-1\"}":{".":{}}}}`, "\u2028\u2029 \xff\xfe\t\r\n\b\f\x00\x7f"},
+		{`{"metadata":{},"ü":"日本\u2028","f:parts":{"k:{\"name\":\"part-1\"}":{".":{}}}}`,
+			"\u2028\u2029 \xff\xfe\t\r\n\b\f\x00\x7f"},
 		{`[{"metadata":1},[[[-9223372036854775808]]],"",""]`, ""},
 		{`{"metadata":{"uid":"u"},"":{"":""}}`, "{"},
 	} {
@@ -72,13 +73,14 @@ func splicesAsLibrary(t *testing.T, obj map[string]any) {
 		t.Fatalf("got %s, want %s %v", value, want, err)
 	}
 	served := slices.Insert(slices.Clone(value), at, []byte(`"resourceVersion":"7",`)...)
-	if _, ok := members["uid"]; !ok { // it goes first then
+	if _, ok := members["uid"]; !ok { // then the resourceVersion is the first member
 		var again struct {
 			Metadata struct {
 				ResourceVersion string `json:"resourceVersion"`
 			} `json:"metadata"`
 		}
-		if err := utiljson.Unmarshal(served, &again); err != nil || again.Metadata.ResourceVersion != "7" || value[at-1] != '{' {
+		if err := utiljson.Unmarshal(served, &again); err != nil || again.Metadata.ResourceVersion != "7" ||
+			value[at-1] != '{' {
 			t.Fatalf("got %s: %v", served, err)
 		}
 		return
@@ -89,11 +91,14 @@ func splicesAsLibrary(t *testing.T, obj map[string]any) {
 	}
 }
 
-// TestMarshalOtherTypes: the library encodes values of all other types, and its errors are returned.
+// TestMarshalOtherTypes checks that the library encodes values of all other types, and that Marshal returns its errors.
 func TestMarshalOtherTypes(t *testing.T) {
+	t.Parallel()
 	sameAsLibrary(t, map[string]any{
-		"int": 1, "uint8": uint8(2), "float32": float32(0.1), "number": json.Number("1e5"), "strings": []string{"<", "a"},
-		"object": map[string]string{"b": "1", "a": "2"}, "none": map[string]any(nil), "nothing": []any(nil), "raw": json.RawMessage(` {"a" : "<"} `),
+		"int": 1, "uint8": uint8(2), "float32": float32(0.1), "number": json.Number("1e5"),
+		"strings": []string{"<", "a"},
+		"object":  map[string]string{"b": "1", "a": "2"}, "none": map[string]any(nil), "nothing": []any(nil),
+		"raw": json.RawMessage(` {"a" : "<"} `),
 	})
 	for _, value := range []any{math.NaN(), map[string]any{"a": []any{math.Inf(1)}}, make(chan int)} {
 		if text, err := Marshal(value); err == nil {

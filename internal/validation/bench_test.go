@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// benchCase is a CRD and an object of its first version, as it is stored: complete, with managed fields.
+// benchCase is a CRD and a complete object of its first version, with managed fields.
 type benchCase struct {
 	name string
 	crd  *apiextensionsv1.CustomResourceDefinition
 	obj  *unstructured.Unstructured
 }
 
-// benchCases are an ordinary CRD with an object of 2.3 KB, one that has something of everything, a sample, and one as
-// large as the largest that are in use.
+// benchCases are an ordinary CRD with an object of 2.3 KB, a CRD with every feature, a sample, and a CRD as large as
+// the largest in use.
 func benchCases(b testing.TB) []benchCase {
 	return []benchCase{
 		{"machine", readCRD(b, "machines"), machine(b)},
@@ -48,8 +48,12 @@ func machine(t testing.TB) *unstructured.Unstructured {
 	spec := obj.Object["spec"].(map[string]any)
 	var parts []any
 	for n := range 8 {
-		parts = append(parts, object(t, fmt.Sprintf(`{name: part-%d, image: "registry.example.com/team/part-%d:1.1", port: %d, protocol: TCP}`, n, n, 8080+n)))
-		owned[fmt.Sprintf(`k:{"name":"part-%d"}`, n)] = object(t, `{".": {}, "f:image": {}, "f:name": {}, "f:port": {}, "f:protocol": {}}`)
+		parts = append(parts,
+			object(t,
+				fmt.Sprintf(`{name: part-%d, image: "registry.example.com/team/part-%d:1.1", port: %d, protocol: TCP}`,
+					n, n, 8080+n)))
+		owned[fmt.Sprintf(`k:{"name":"part-%d"}`, n)] = object(t,
+			`{".": {}, "f:image": {}, "f:name": {}, "f:port": {}, "f:protocol": {}}`)
 	}
 	spec["parts"] = parts
 	return obj
@@ -100,28 +104,33 @@ func sampleObject(t testing.TB, name string) *unstructured.Unstructured {
 	return obj
 }
 
-// largeCRD has a schema of about four thousand nodes, of which an object uses few, as those of cloud providers.
+// largeCRD returns a CRD whose schema has about four thousand nodes, as those of cloud providers. An object uses few of
+// them.
 func largeCRD() *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.Name, crd.Spec.Group, crd.Spec.Scope = "larges.example.com", "example.com", apiextensionsv1.ClusterScoped
 	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "larges", Kind: "Large"}
 	var level func(depth int) apiextensionsv1.JSONSchemaProps
 	level = func(depth int) apiextensionsv1.JSONSchemaProps {
-		text, number := apiextensionsv1.JSONSchemaProps{Type: "string", Description: "some text"}, apiextensionsv1.JSONSchemaProps{Type: "number"}
+		text, number := apiextensionsv1.JSONSchemaProps{Type: "string", Description: "some text"},
+			apiextensionsv1.JSONSchemaProps{Type: "number"}
 		s := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
 		for n := range 8 {
 			s.Properties[fmt.Sprintf("text%d", n)] = text
 		}
 		s.Properties["size"] = number
-		s.Properties["tags"] = apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &text}}
+		s.Properties["tags"] = apiextensionsv1.JSONSchemaProps{Type: "object",
+			AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &text}}
 		for n := 0; depth > 0 && n < 3; n++ {
 			deeper := level(depth - 1)
-			s.Properties[fmt.Sprintf("block%d", n)] = apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &deeper}}
+			s.Properties[fmt.Sprintf("block%d", n)] = apiextensionsv1.JSONSchemaProps{Type: "array",
+				Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &deeper}}
 		}
 		return s
 	}
 	spec, status := level(4), level(3)
-	spec.XValidations = apiextensionsv1.ValidationRules{{Rule: "!has(self.text0) || self.text0 != self.text1", Message: "texts must differ"}}
+	spec.XValidations = apiextensionsv1.ValidationRules{{Rule: "!has(self.text0) || self.text0 != self.text1",
+		Message: "texts must differ"}}
 	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{
 		Name: "v1", Served: true, Storage: true,
 		Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
@@ -134,12 +143,14 @@ func largeCRD() *apiextensionsv1.CustomResourceDefinition {
 
 func largeObject(t testing.TB) *unstructured.Unstructured {
 	const block = `text0: a, text1: b, text2: c, text3: some longer text, size: 1.5, tags: {a: b, c: d}`
-	deep := "{" + block + ", block1: [{" + block + "}, {" + block + ", block0: [{" + block + "}]}], block2: [{" + block + "}]}"
-	return wrap(t, `{apiVersion: example.com/v1, kind: Large, metadata: {name: large, uid: u, resourceVersion: "1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z"},
+	deep := "{" + block + ", block1: [{" + block + "}, {" + block + ", block0: [{" + block + "}]}], block2: [{" +
+		block + "}]}"
+	return wrap(t,
+		`{apiVersion: example.com/v1, kind: Large, metadata: {name: large, uid: u, resourceVersion: "1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z"},
 		spec: `+deep+`, status: `+deep+`}`)
 }
 
-// eachCase runs a benchmark for every case.
+// eachCase runs a benchmark for each case.
 func eachCase(b *testing.B, run func(b *testing.B, c benchCase, v *Version)) {
 	for _, c := range benchCases(b) {
 		b.Run(c.name, func(b *testing.B) {
@@ -162,7 +173,8 @@ func BenchmarkCoerceRequest(b *testing.B) {
 func BenchmarkCoerceStored(b *testing.B) {
 	eachCase(b, func(b *testing.B, c benchCase, v *Version) {
 		for b.Loop() {
-			if _, err := v.set.Coerce(c.obj.Object, CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
+			if _, err := v.set.Coerce(c.obj.Object, CoerceOptions{DropInvalidMetadata: true,
+				RepairGeneration: true}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -199,7 +211,7 @@ func BenchmarkValidateCreate(b *testing.B) {
 	})
 }
 
-// changed is an object with another label.
+// changed returns an object with another label.
 func changed(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj = obj.DeepCopy()
 	obj.SetLabels(map[string]string{"changed": "yes"})

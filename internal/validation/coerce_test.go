@@ -22,8 +22,9 @@ func TestCoerce(t *testing.T) {
 		err     string
 	}{
 		{
-			name:    "unknown fields are dropped and told",
-			in:      head + "metadata: {name: a, bogus: 1}\nspec: {color: red, x: 1, ports: [{number: 1, other: 2}]}\nextra: 1",
+			name: "unknown fields are dropped and reported",
+			in: head +
+				"metadata: {name: a, bogus: 1}\nspec: {color: red, x: 1, ports: [{number: 1, other: 2}]}\nextra: 1",
 			options: CoerceOptions{ReturnUnknownFieldPaths: true},
 			want:    head + "metadata: {name: a}\nspec: {color: red, ports: [{number: 1}]}",
 			unknown: []string{"metadata.bogus", "extra", "spec.ports[0].other", "spec.x"},
@@ -44,10 +45,12 @@ func TestCoerce(t *testing.T) {
 			want: head + "spec: {maybe: null, replicas: null}",
 		},
 		{
-			name:    "embedded resources",
-			in:      head + "spec: {template: {apiVersion: v1, kind: Pod, metadata: {name: p, bogus: 1}, any: 1}, strict: {apiVersion: v1, kind: X, metadata: {name: p}, other: 1}}",
+			name: "embedded resources",
+			in: head +
+				"spec: {template: {apiVersion: v1, kind: Pod, metadata: {name: p, bogus: 1}, any: 1}, strict: {apiVersion: v1, kind: X, metadata: {name: p}, other: 1}}",
 			options: CoerceOptions{ReturnUnknownFieldPaths: true},
-			want:    head + "spec: {template: {apiVersion: v1, kind: Pod, metadata: {name: p}, any: 1}, strict: {apiVersion: v1, kind: X, metadata: {name: p}}}",
+			want: head +
+				"spec: {template: {apiVersion: v1, kind: Pod, metadata: {name: p}, any: 1}, strict: {apiVersion: v1, kind: X, metadata: {name: p}}}",
 			unknown: []string{"spec.strict.other", "spec.template.metadata.bogus"},
 		},
 		{
@@ -56,10 +59,12 @@ func TestCoerce(t *testing.T) {
 			err:  "cannot unmarshal number into Go struct field ObjectMeta.labels of type string",
 		},
 		{
-			name:    "wrong type in metadata from storage",
-			in:      head + "metadata: {name: a, labels: {a: 1}}\nspec: {template: {apiVersion: v1, kind: Pod, metadata: {name: 7}}}",
+			name: "wrong type in metadata from storage",
+			in: head +
+				"metadata: {name: a, labels: {a: 1}}\nspec: {template: {apiVersion: v1, kind: Pod, metadata: {name: 7}}}",
 			options: CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true},
-			want:    head + "metadata: {name: a, generation: 1}\nspec: {template: {apiVersion: v1, kind: Pod, metadata: {}}}",
+			want: head +
+				"metadata: {name: a, generation: 1}\nspec: {template: {apiVersion: v1, kind: Pod, metadata: {}}}",
 		},
 		{
 			name: "wrong type in embedded metadata of a request",
@@ -83,7 +88,7 @@ func TestCoerce(t *testing.T) {
 			err:  ".apiVersion accessor error: map[] is of the type map[string]interface {}, expected string",
 		},
 		{
-			name: "apiVersion that is none",
+			name: "malformed apiVersion",
 			in:   "apiVersion: a/b/c\nkind: Widget",
 			err:  "unexpected GroupVersion string: a/b/c",
 		},
@@ -207,7 +212,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestNewKeepsTheCRD tests that compiling does not modify the CRD that was given.
+// TestNewKeepsTheCRD tests that compiling does not modify the CRD.
 func TestNewKeepsTheCRD(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
@@ -257,7 +262,8 @@ func TestReadBuildsNoValidator(t *testing.T) {
 	if v.structural.built.Load() == nil || v.selectableFields.built.Load() == nil {
 		t.Error("decoding should have compiled the structural schema and the selectable fields")
 	}
-	if v.openAPI.built.Load() != nil || v.statusOpenAPI.built.Load() != nil || v.celValidator.built.Load() != nil || v.parseableType.built.Load() != nil {
+	if v.openAPI.built.Load() != nil || v.statusOpenAPI.built.Load() != nil || v.celValidator.built.Load() != nil ||
+		v.parseableType.built.Load() != nil {
 		t.Error("decoding should not have compiled a validator, rules or types")
 	}
 	if set.Version("v2").structural.built.Load() != nil {
@@ -265,12 +271,13 @@ func TestReadBuildsNoValidator(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that no object makes coercing and defaulting panic, that what they have accepted they accept again,
-// and that they leave it as it is then: what is stored is read the way it was written.
+// FuzzDecode tests that coercing and defaulting do not panic, that they accept an object again that they have accepted,
+// and that they do not change it the second time: the server reads an object the way it was written.
 func FuzzDecode(f *testing.F) {
 	for _, spec := range []string{
 		"color: red", "ports: [{number: 1}]", "template: {metadata: {name: 1}}", "limits: null", "tags: {a: b}",
-		"strict: [], bag: {known: 1}, labels: {a: null}", "template: {metadata: null, kind: 1}", "ports: [null, [], {}]",
+		"strict: [], bag: {known: 1}, labels: {a: null}", "template: {metadata: null, kind: 1}",
+		"ports: [null, [], {}]",
 	} {
 		data, err := json.Marshal(object(f, widget(spec)))
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// strategy is what upstream's strategies decide; its types are not exported.
+// strategy is the interface of upstream's strategies, whose types are not exported.
 type strategy interface {
 	PrepareForCreate(ctx context.Context, obj runtime.Object)
 	PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
@@ -33,8 +33,9 @@ type strategy interface {
 	GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set
 }
 
-// upstream builds upstream's strategies for a version, as its handler of custom resources does.
-func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion) (main, status strategy) {
+// upstream builds upstream's strategies for a version, like its handler of custom resources.
+func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition,
+	version *apiextensionsv1.CustomResourceDefinitionVersion) (main, status strategy) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -73,12 +74,13 @@ func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, versi
 		must(apiextensionsv1.Convert_v1_CustomResourceSubresourceScale_To_apiextensions_CustomResourceSubresourceScale(sub.Scale, scaleSpec, nil))
 	}
 	kind := New(crd).kind.WithVersion(version.Name)
-	s := customresource.NewStrategy(nil, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, kind, object, statusValidator, structural, statusSpec, scaleSpec, version.SelectableFields)
+	s := customresource.NewStrategy(nil, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, kind, object,
+		statusValidator, structural, statusSpec, scaleSpec, version.SelectableFields)
 	return s, customresource.NewStatusStrategy(s)
 }
 
-// TestAgainstUpstream compares every decision with upstream's strategies, for objects that are valid, invalid
-// and absurd.
+// TestAgainstUpstream compares all results with those of upstream's strategies, for objects that are valid, invalid or
+// malformed.
 func TestAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	rounds := 150
@@ -110,8 +112,8 @@ func TestAgainstUpstream(t *testing.T) {
 	}
 }
 
-// TestOneOfAgainstUpstream is about keywords for which fewer errors inside mean more outside: were errors dropped
-// there, a value that is valid by itself could be refused as a change.
+// TestOneOfAgainstUpstream tests keywords for which fewer errors inside mean more errors outside. If errors of
+// unchanged values were dropped inside, a valid value could be refused.
 func TestOneOfAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	crd := readCRD(t, "widgets")
@@ -162,7 +164,8 @@ func compareDecisions(t *testing.T, ours *Version, main, status strategy, obj, o
 		prepared(func(o *unstructured.Unstructured) { ours.PrepareForUpdate(o, old.DeepCopy()) }))
 	same("warnings", main.WarningsOnUpdate(ctx, obj, old), WarningsForFinalizers(obj, old))
 	if ours.HasStatus() {
-		same("status update", sorted(status.ValidateUpdate(ctx, obj, old)), sorted(ours.ValidateStatusUpdate(ctx, obj, old)))
+		same("status update", sorted(status.ValidateUpdate(ctx, obj, old)),
+			sorted(ours.ValidateStatusUpdate(ctx, obj, old)))
 		same("prepare for status update",
 			prepared(func(o *unstructured.Unstructured) { status.PrepareForUpdate(ctx, o, old.DeepCopy()) }),
 			prepared(func(o *unstructured.Unstructured) { ours.PrepareForStatusUpdate(o, old.DeepCopy()) }))
@@ -176,23 +179,27 @@ func compareDecisions(t *testing.T, ours *Version, main, status strategy, obj, o
 	}
 }
 
-// randomObject returns an object that is valid in widgets/v1 before a few changes.
+// randomObject returns an object that is valid in widgets/v1 except for a few changes.
 func randomObject(t testing.TB, random *rand.Rand, kind, version string) *unstructured.Unstructured {
-	obj := wrap(t, widget(`color: red, replicas: 2, name: abc, weight: 1.5, port: 80, when: "2026-01-01T00:00:00Z", maybe: null, never: x,
+	obj := wrap(t,
+		widget(`color: red, replicas: 2, name: abc, weight: 1.5, port: 80, when: "2026-01-01T00:00:00Z", maybe: null, never: x,
 		immutable: a, limits: {cpu: 1m}, free: {a: {b: [1, {c: d}]}}, bag: {known: {a: b}, x: y}, labels: {a: b}, atoms: {a: b}, tags: [a, b],
 		ports: [{number: 1, protocol: TCP, note: x}, {number: 2, protocol: UDP}], age: 200, finds: [a, b], colour: grey, choice: {a: x, b: z}, other: {a: z},
 		template: {apiVersion: v1, kind: Pod, metadata: {name: p, labels: {a: b}}, spec: {x: 1}}`))
 	obj.SetKind(kind)
 	obj.SetAPIVersion("example.com/" + version)
 	obj.SetFinalizers([]string{"example.com/a", "plain"})
-	obj.Object["status"] = object(t, `{replicas: 2, selector: "a=b", phase: Ready, conditions: [{type: A, status: "True"}, {type: B}]}`)
+	obj.Object["status"] = object(t,
+		`{replicas: 2, selector: "a=b", phase: Ready, conditions: [{type: A, status: "True"}, {type: B}]}`)
 	return mutate(random, obj, random.IntN(3))
 }
 
-// oddities are the values that a mutation puts somewhere.
+// oddities are the values that a mutation inserts.
 var oddities = []any{
-	nil, "", "a", "red", "pink", "UP", "TCP", "2026-01-01T00:00:00Z", "A_", "B", "kubernetes", "dotted.finalizer", "x/y", "xxxx", "z", int64(0), int64(-1), int64(1), int64(2), int64(101),
-	int64(1) << 40, 1.0, 1.5, true, map[string]any{}, map[string]any{"a": "b"}, map[string]any{"number": int64(1), "protocol": "TCP"}, []any{},
+	nil, "", "a", "red", "pink", "UP", "TCP", "2026-01-01T00:00:00Z", "A_", "B", "kubernetes", "dotted.finalizer",
+	"x/y", "xxxx", "z", int64(0), int64(-1), int64(1), int64(2), int64(101),
+	int64(1) << 40, 1.0, 1.5, true, map[string]any{}, map[string]any{"a": "b"},
+	map[string]any{"number": int64(1), "protocol": "TCP"}, []any{},
 	[]any{"a", "a"}, []any{int64(1), nil}, []any{map[string]any{"type": "A"}, map[string]any{"type": "A"}},
 }
 

@@ -13,8 +13,8 @@ import (
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 )
 
-// choices turn bytes into decisions, so that fuzzing varies what is generated from them. When they are used up, every
-// decision is the first.
+// choices makes decisions from bytes, so that fuzzing varies the generated schemas and values. After the last byte
+// every decision is the first option.
 type choices []byte
 
 func randomChoices(random *rand.Rand) *choices {
@@ -35,7 +35,7 @@ func (c *choices) among(n int) int {
 	return chosen
 }
 
-// once says yes once in n times.
+// once returns true once in n times.
 func (c *choices) once(n int) bool {
 	return c.among(n) == n-1
 }
@@ -47,15 +47,19 @@ func choose[T any](c *choices, of []T) T {
 var (
 	schemaNames   = []string{"a", "b", "c", "name"}
 	schemaTypes   = []string{"object", "array", "string", "integer", "number", "boolean", "", "null", "absurd"}
-	schemaFormats = []string{"date-time", "date", "int32", "int64", "float", "double", "byte", "ipv4", "uuid", "duration", "absurd", "k8s-short-name"}
+	schemaFormats = []string{"date-time", "date", "int32", "int64", "float", "double", "byte", "ipv4", "uuid",
+		"duration", "absurd", "k8s-short-name"}
 	schemaNumbers = []float64{0, 1, 2, 5, 65, 0.5, -1, 1e10, -1e300}
 	schemaCounts  = []int64{0, 1, 2, 3, -1}
-	schemaTexts   = []string{"", "a", "b", "ab", "A", "ä", "2026-01-01", "2026-01-01T00:00:00Z", "1s", "10.0.0.1", "YQ==", "x_y"}
-	schemaEnum    = []any{"a", "b", "A", "", int64(1), int64(65), 1.0, 0.5, true, nil, []any{"a"}, map[string]any{"a": "b"}}
-	schemaValues  = []any{nil, true, false, int64(0), int64(1), int64(2), int64(65), int64(-3), int64(1) << 40, int64(math.MaxInt64), 0.0, 1.0, 0.5, 1e10, 1e300, -1e39, 1 + 1e-12, float64(1 << 60)}
+	schemaTexts   = []string{"", "a", "b", "ab", "A", "ä", "2026-01-01", "2026-01-01T00:00:00Z", "1s", "10.0.0.1",
+		"YQ==", "x_y"}
+	schemaEnum = []any{"a", "b", "A", "", int64(1), int64(65), 1.0, 0.5, true, nil, []any{"a"},
+		map[string]any{"a": "b"}}
+	schemaValues = []any{nil, true, false, int64(0), int64(1), int64(2), int64(65), int64(-3), int64(1) << 40,
+		int64(math.MaxInt64), 0.0, 1.0, 0.5, 1e10, 1e300, -1e39, 1 + 1e-12, float64(1 << 60)}
 )
 
-// schema generates a schema: structural ones above all, and what others may hold.
+// schema generates a schema, usually a structural one.
 func (c *choices) schema(depth int) apiextensionsv1.JSONSchemaProps {
 	s := apiextensionsv1.JSONSchemaProps{Type: choose(c, schemaTypes)}
 	if depth <= 0 && (s.Type == "object" || s.Type == "array") {
@@ -112,7 +116,8 @@ func (c *choices) limits(s *apiextensionsv1.JSONSchemaProps) {
 		}
 	}
 	s.ExclusiveMinimum, s.ExclusiveMaximum = c.once(3), c.once(3)
-	for _, limit := range []**int64{&s.MinLength, &s.MaxLength, &s.MinItems, &s.MaxItems, &s.MinProperties, &s.MaxProperties} {
+	for _, limit := range []**int64{&s.MinLength, &s.MaxLength, &s.MinItems, &s.MaxItems, &s.MinProperties,
+		&s.MaxProperties} {
 		if c.once(8) {
 			count := choose(c, schemaCounts)
 			*limit = &count
@@ -162,7 +167,7 @@ func (c *choices) logic(s *apiextensionsv1.JSONSchemaProps, depth int) {
 	}
 }
 
-// branch generates what stands in anyOf and the like, mostly something small.
+// branch generates a schema for anyOf and the like, usually a small one.
 func (c *choices) branch(depth int) apiextensionsv1.JSONSchemaProps {
 	if c.once(3) {
 		return c.schema(depth)
@@ -170,7 +175,7 @@ func (c *choices) branch(depth int) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Required: []string{choose(c, schemaNames)}}
 }
 
-// value generates a value, mostly one that is like the schema.
+// value generates a value, usually one that fits the schema.
 func (c *choices) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 	if c.once(10) {
 		s = &apiextensionsv1.JSONSchemaProps{Type: choose(c, schemaTypes)}
@@ -218,7 +223,8 @@ func (c *choices) object(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 func internalSchema(t testing.TB, s *apiextensionsv1.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	t.Helper()
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, internal,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	return internal
@@ -234,14 +240,15 @@ func libraryValid(t testing.TB, s *apiextensionsv1.JSONSchemaProps, value any) b
 	return len(apiservervalidation.ValidateCustomResource(nil, value, validator)) == 0
 }
 
-// compareCheck holds what a node says of a random value of a random schema against the library, and returns both.
+// compareCheck compares the verdict of a node on a random value of a random schema with that of the library, and
+// returns both.
 func compareCheck(t testing.TB, c *choices) (verdict, bool) {
 	t.Helper()
 	s := c.schema(3)
 	value := c.value(&s, 3)
 	structural, err := structuralschema.NewStructural(internalSchema(t, &s))
 	if err != nil {
-		return unknown, false // what is not structural goes to the library
+		return unknown, false // the library checks schemas that are not structural
 	}
 	got, want := compileNode(structural).check(value), libraryValid(t, &s, value)
 	if got == valid && !want || got == invalid && want {
@@ -289,11 +296,12 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestCheckKnowsOrdinaryObjects tests that valid objects of ordinary CRDs are not left to the library.
+// TestCheckKnowsOrdinaryObjects tests that the check of valid objects of ordinary CRDs does not need the library.
 func TestCheckKnowsOrdinaryObjects(t *testing.T) {
 	t.Parallel()
 	for _, c := range benchCases(t) {
-		if got := compileFast(t, New(c.crd).Version(c.crd.Spec.Versions[0].Name)).root.check(c.obj.Object); got != valid {
+		if got := compileFast(t,
+			New(c.crd).Version(c.crd.Spec.Versions[0].Name)).root.check(c.obj.Object); got != valid {
 			t.Errorf("%s: verdict %d", c.name, got)
 		}
 	}

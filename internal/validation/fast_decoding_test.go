@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// decoding generates a structural schema and an object, nil if what came out is no structural schema.
+// decoding generates a structural schema and an object. The schema is nil if the generated one is not structural.
 func (c *choices) decoding(t testing.TB) (*structuralschema.Structural, map[string]any) {
 	s := c.schema(3)
 	s.Type = "object"
@@ -57,7 +57,8 @@ func compareDecoding(t testing.TB, c *choices) (seen, clean bool) {
 		}
 		return counts
 	}
-	whole, part := listtype.ValidateListSetsAndMaps(nil, structural, obj), listtype.ValidateListSetsAndMaps(nil, keyedLists(structural), obj)
+	whole, part := listtype.ValidateListSetsAndMaps(nil, structural, obj),
+		listtype.ValidateListSetsAndMaps(nil, keyedLists(structural), obj)
 	if diff := cmp.Diff(counts(whole), counts(part)); diff != "" {
 		t.Fatalf("lists of %#v (-whole schema +part for lists):\n%s", obj, diff)
 	}

@@ -26,13 +26,15 @@ func TestDefaultIsBounded(t *testing.T) {
 		}
 		return &apiextensionsv1.JSON{Raw: raw}
 	}
-	item := apiextensionsv1.JSONSchemaProps{Type: "object", Default: defaulted(map[string]any{}), Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"text": {Type: "string", Default: defaulted(large)},
-	}}
+	item := apiextensionsv1.JSONSchemaProps{Type: "object", Default: defaulted(map[string]any{}),
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"text": {Type: "string", Default: defaulted(large)},
+		}}
 	items := &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
-	lists := &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"items": {Type: "array", Items: items, Default: defaulted(make([]map[string]any, 1000))},
-	}}}
+	lists := &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "object",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"items": {Type: "array", Items: items, Default: defaulted(make([]map[string]any, 1000))},
+		}}}
 	crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{
 		"items": {Type: "array", Items: items}, "lists": {Type: "array", Items: lists},
 		"named": {Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &item}},

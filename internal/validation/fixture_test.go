@@ -25,7 +25,7 @@ func readCRD(t testing.TB, name string) *apiextensionsv1.CustomResourceDefinitio
 	return crd
 }
 
-// object parses an object as the server does: integers stay integers.
+// object parses an object like the server does: integers stay integers.
 func object(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -44,7 +44,7 @@ func wrap(t testing.TB, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: object(t, text)}
 }
 
-// widget is a Widget in v1 with the given fields of its spec, in flow style.
+// widget returns a Widget in v1 with the given fields of its spec, in flow style.
 func widget(spec string) string {
 	return `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: default, uid: u, resourceVersion: "1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {` + spec + `}}`
 }

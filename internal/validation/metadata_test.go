@@ -54,11 +54,12 @@ func TestCanonicalMeta(t *testing.T) {
 	}
 }
 
-// roundTripped fails unless reading and writing metadata as ObjectMeta leaves it as it is.
+// roundTripped fails the test if reading and writing metadata as ObjectMeta changes it.
 func roundTripped(t *testing.T, metadata any) {
 	t.Helper()
 	obj := map[string]any{"metadata": metadata}
-	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(obj,
+		objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil || len(unknown) > 0 {
 		t.Fatalf("said to be canonical: %v\nbut read with %v, %v", metadata, unknown, err)
 	}
@@ -67,7 +68,7 @@ func roundTripped(t *testing.T, metadata any) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(metadata, out["metadata"]); diff != "" {
-		t.Fatalf("said to be canonical (-as it is +as written):\n%s", diff)
+		t.Fatalf("reported to be canonical (-before +after):\n%s", diff)
 	}
 	if generation, _ := canonicalMetadata(metadata); generation != meta.Generation {
 		t.Fatalf("generation %d, want %d", generation, meta.Generation)

@@ -17,8 +17,8 @@ const fullMeta = `{name: one, generateName: g, namespace: d, uid: u, resourceVer
 	managedFields: [{manager: m, operation: Apply, apiVersion: v1, time: "2026-01-01T00:00:00Z", fieldsType: FieldsV1, subresource: status, fieldsV1: {"f:a": {}}},
 		{manager: other, operation: Update, fieldsV1: {"f:b": {}}}]}`
 
-// TestObjectMeta tests that metadata is decoded, or refused, as by the library, but without the field sets of valid
-// entries.
+// TestObjectMeta tests that metadata is decoded or refused like the library does, except that valid entries of managed
+// fields lose their sets.
 func TestObjectMeta(t *testing.T) {
 	t.Parallel()
 	full := object(t, fullMeta)
@@ -41,7 +41,8 @@ func TestObjectMeta(t *testing.T) {
 		valid := true
 		for i := range want.ManagedFields {
 			operation := want.ManagedFields[i].Operation
-			valid = valid && (operation == metav1.ManagedFieldsOperationApply || operation == metav1.ManagedFieldsOperationUpdate)
+			valid = valid && (operation == metav1.ManagedFieldsOperationApply ||
+				operation == metav1.ManagedFieldsOperationUpdate)
 		}
 		if valid && len(want.ManagedFields) > 0 {
 			stripped++

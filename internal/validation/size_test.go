@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestBytes compares the estimates with the memory that the parts of a hundred sets take. If CRDS is set, it reads the
-// CRDs of that directory.
+// TestBytes compares the estimates with the memory of the parts of a hundred sets. If CRDS is set, it reads the CRDs of
+// that directory.
 func TestBytes(t *testing.T) {
 	crds := weighedCRDs(t)
 	sets := make([]*Set, len(crds))
@@ -90,7 +90,7 @@ func weighedCRDs(t *testing.T) (crds []*apiextensionsv1.CustomResourceDefinition
 
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // what finalizers and pools have let go of
+	runtime.GC() // frees the objects of finalizers and pools
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)

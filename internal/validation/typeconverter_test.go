@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// upstreamModels are the OpenAPI models that upstream builds to apply objects of a CRD.
+// upstreamModels returns the OpenAPI models that upstream builds for applying objects of a CRD.
 func upstreamModels(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition) map[string]*spec.Schema {
 	t.Helper()
 	var specs []*spec3.OpenAPI
@@ -40,8 +40,7 @@ func upstreamModels(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition)
 	return merged.Components.Schemas
 }
 
-// TestTypesAgainstUpstream tests that an object's types are those that upstream makes: every type of ours is one of
-// theirs, under the same name and with the same content.
+// TestTypesAgainstUpstream tests that every type that we build is one of upstream's, with the same name and content.
 func TestTypesAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
@@ -70,18 +69,20 @@ func TestTypesAgainstUpstream(t *testing.T) {
 					continue
 				}
 				if !sortFields(&def.Atom).Equals(sortFields(&want.Atom)) {
-					t.Errorf("%s/%s: %s (-upstream +ours):\n%s", name, v.Name(), def.Name, cmp.Diff(want.Atom, def.Atom, cmp.AllowUnexported()))
+					t.Errorf("%s/%s: %s (-upstream +ours):\n%s", name, v.Name(), def.Name,
+						cmp.Diff(want.Atom, def.Atom, cmp.AllowUnexported()))
 				}
 			}
 		}
 	}
 }
 
-// sortFields brings the fields of objects into an order: they come out of Go maps.
+// sortFields sorts the fields of objects, because they come from Go maps.
 func sortFields(a *smdschema.Atom) *smdschema.Atom {
 	sorted := *a
 	if a.Map != nil {
-		m := smdschema.Map{ElementRelationship: a.Map.ElementRelationship, ElementType: sortRef(a.Map.ElementType), Unions: a.Map.Unions}
+		m := smdschema.Map{ElementRelationship: a.Map.ElementRelationship, ElementType: sortRef(a.Map.ElementType),
+			Unions: a.Map.Unions}
 		for _, f := range a.Map.Fields {
 			f.Type = sortRef(f.Type)
 			m.Fields = append(m.Fields, f)
@@ -104,7 +105,7 @@ func sortRef(r smdschema.TypeRef) smdschema.TypeRef {
 	return r
 }
 
-// TestTypeConverterAgainstUpstream tests that objects come out of typing, comparing and merging as they do upstream.
+// TestTypeConverterAgainstUpstream tests that typing, comparing and merging objects has the same results as upstream.
 func TestTypeConverterAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
@@ -145,7 +146,7 @@ func TestTypeConverterAgainstUpstream(t *testing.T) {
 	}
 }
 
-// typingResult is what managed fields do with two objects.
+// typingResult is the result of typing, comparing and merging two objects, as managed fields do.
 type typingResult struct {
 	Err                      string
 	Set                      string
@@ -156,7 +157,7 @@ type typingResult struct {
 func typing(converter managedfields.TypeConverter, obj, old *unstructured.Unstructured) (result typingResult) {
 	failed := func(err error) bool {
 		if err != nil {
-			result.Err = "not of the type" // of several wrong fields, a random one is told
+			result.Err = "not of the type" // the library reports a random one of several wrong fields
 		}
 		return err != nil
 	}
@@ -177,7 +178,8 @@ func typing(converter managedfields.TypeConverter, obj, old *unstructured.Unstru
 	if failed(err) {
 		return result
 	}
-	result.Added, result.Modified, result.Removed = comparison.Added.String(), comparison.Modified.String(), comparison.Removed.String()
+	result.Added, result.Modified, result.Removed = comparison.Added.String(), comparison.Modified.String(),
+		comparison.Removed.String()
 	merged, err := oldTyped.Merge(newTyped)
 	if failed(err) {
 		return result
@@ -213,15 +215,16 @@ func TestTypeConverterScale(t *testing.T) {
 	}
 }
 
-// TestFieldManagerDropsUnknownVersions tests that the managed fields of a version that the CRD no longer has do not
-// fail a write: the error for it is one that the library knows.
+// TestFieldManagerDropsUnknownVersions tests that managed fields of a version that the CRD no longer has do not fail a
+// write, because the library recognizes the error.
 func TestFieldManagerDropsUnknownVersions(t *testing.T) {
 	t.Parallel()
 	set := New(readCRD(t, "widgets"))
 	converter := set.TypeConverter()
 	v := set.Version("v1")
 	gvk := v.set.kind.WithVersion("v1")
-	manager, err := managedfields.NewDefaultCRDFieldManager(converter, renamer{}, noDefaults{}, creator{}, gvk, gvk.GroupVersion(), "", nil)
+	manager, err := managedfields.NewDefaultCRDFieldManager(converter, renamer{}, noDefaults{}, creator{}, gvk,
+		gvk.GroupVersion(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

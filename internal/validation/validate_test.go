@@ -33,7 +33,8 @@ func TestValidateCreate(t *testing.T) {
 			name: "kind and apiVersion",
 			spec: "color: red",
 			edit: func(obj map[string]any) { obj["kind"], obj["apiVersion"] = "Gadget", "example.com/v2" },
-			want: []string{`kind: Invalid value: "Gadget": must be Widget`, `apiVersion: Invalid value: "example.com/v2": must be example.com/v1`},
+			want: []string{`kind: Invalid value: "Gadget": must be Widget`,
+				`apiVersion: Invalid value: "example.com/v2": must be example.com/v1`},
 		},
 		{
 			name: "name",
@@ -134,7 +135,8 @@ func TestValidateUpdate(t *testing.T) {
 		old, new string
 		want     []string
 	}{
-		{name: "unchanged errors are dropped", old: "color: pink, tags: [a, a]", new: "color: pink, tags: [a, a], replicas: 3"},
+		{name: "unchanged errors are dropped", old: "color: pink, tags: [a, a]",
+			new: "color: pink, tags: [a, a], replicas: 3"},
 		{
 			name: "new errors are not",
 			old:  "color: red",
@@ -160,7 +162,8 @@ func TestValidateUpdate(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := texts(New(readCRD(t, "widgets")).Version("v1").ValidateUpdate(context.Background(), wrap(t, widget(tc.new)), wrap(t, widget(tc.old))))
+			got := texts(New(readCRD(t, "widgets")).Version("v1").ValidateUpdate(context.Background(),
+				wrap(t, widget(tc.new)), wrap(t, widget(tc.old))))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -168,7 +171,8 @@ func TestValidateUpdate(t *testing.T) {
 	}
 }
 
-// TestValidateStatusUpdate tests that the schema is held against the status only, and rules against everything.
+// TestValidateStatusUpdate tests that an update of the status is validated by the schema only in the status, and by the
+// rules everywhere.
 func TestValidateStatusUpdate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -187,15 +191,18 @@ func TestValidateStatusUpdate(t *testing.T) {
 				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
 			},
 		},
-		{name: "unchanged errors are dropped", spec: "color: red", old: "{phase: Lost}", new: "{phase: Lost, replicas: 1}"},
-		{name: "rules of the whole object", spec: "color: red", new: "{replicas: 101}", want: []string{`<nil>: Invalid value: too many replicas`}},
+		{name: "unchanged errors are dropped", spec: "color: red", old: "{phase: Lost}",
+			new: "{phase: Lost, replicas: 1}"},
+		{name: "rules of the whole object", spec: "color: red", new: "{replicas: 101}",
+			want: []string{`<nil>: Invalid value: too many replicas`}},
 		{
 			name: "list maps",
 			spec: "color: red",
 			new:  "{conditions: [{type: A}, {type: A}]}",
 			want: []string{`status.conditions[1]: Duplicate value: {"type":"A"}`},
 		},
-		{name: "scale of the status", spec: "color: red", new: "{replicas: -1}", want: []string{`.status.replicas: Invalid value: -1: should be a non-negative integer`}},
+		{name: "scale of the status", spec: "color: red", new: "{replicas: -1}",
+			want: []string{`.status.replicas: Invalid value: -1: should be a non-negative integer`}},
 		{name: "no status", spec: "color: red", old: "{phase: Lost}"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -217,8 +224,10 @@ func TestWithoutStructuralSchema(t *testing.T) {
 	t.Parallel()
 	set := New(readCRD(t, "relics"))
 	ctx := context.Background()
-	obj := wrap(t, "{apiVersion: example.com/v1, kind: Relic, metadata: {name: a, resourceVersion: '1'}, spec: {age: 1, other: 2}}")
-	old := wrap(t, "{apiVersion: example.com/v1, kind: Relic, metadata: {name: a, resourceVersion: '1'}, spec: {age: 200}}")
+	obj := wrap(t,
+		"{apiVersion: example.com/v1, kind: Relic, metadata: {name: a, resourceVersion: '1'}, spec: {age: 1, other: 2}}")
+	old := wrap(t,
+		"{apiVersion: example.com/v1, kind: Relic, metadata: {name: a, resourceVersion: '1'}, spec: {age: 200}}")
 	want := []string{`spec.age: Invalid value: 1: spec.age in body should be greater than or equal to 100`}
 	v1 := set.Version("v1")
 	if diff := cmp.Diff(want, texts(v1.ValidateCreate(ctx, obj))); diff != "" {
@@ -231,7 +240,8 @@ func TestWithoutStructuralSchema(t *testing.T) {
 		o["apiVersion"] = "example.com/v2"
 	}
 	v2 := set.Version("v2")
-	if errs := slices.Concat(v2.ValidateCreate(ctx, obj), v2.ValidateUpdate(ctx, obj, old), v2.ValidateStatusUpdate(ctx, obj, old)); len(errs) > 0 {
+	if errs := slices.Concat(v2.ValidateCreate(ctx, obj), v2.ValidateUpdate(ctx, obj, old),
+		v2.ValidateStatusUpdate(ctx, obj, old)); len(errs) > 0 {
 		t.Errorf("without a schema: %v", errs)
 	}
 }

@@ -23,7 +23,8 @@ func TestVersion(t *testing.T) {
 	}
 
 	columns := v2.Columns()
-	if len(columns) != 1 || columns[0].Name != "Age" || columns[0].JSONPath != ".metadata.creationTimestamp" || !strings.HasPrefix(columns[0].Description, "CreationTimestamp is a timestamp") {
+	if len(columns) != 1 || columns[0].Name != "Age" || columns[0].JSONPath != ".metadata.creationTimestamp" ||
+		!strings.HasPrefix(columns[0].Description, "CreationTimestamp is a timestamp") {
 		t.Errorf("default columns: %v", columns)
 	}
 	v1.spec.AdditionalPrinterColumns = []apiextensionsv1.CustomResourceColumnDefinition{{Name: "Color"}}
@@ -96,7 +97,8 @@ func TestSelectableFieldsThatCannotBeRead(t *testing.T) {
 
 func TestWarningsForFinalizers(t *testing.T) {
 	t.Parallel()
-	obj := wrap(t, "{metadata: {finalizers: [kubernetes, orphan, foregroundDeletion, plain, dotted.name, example.com/ok, 'bad name', old]}}")
+	obj := wrap(t,
+		"{metadata: {finalizers: [kubernetes, orphan, foregroundDeletion, plain, dotted.name, example.com/ok, 'bad name', old]}}")
 	old := wrap(t, "{metadata: {finalizers: [old]}}")
 	got := WarningsForFinalizers(obj, old)
 	want := []string{

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// gunzip returns what write has written to a member.
+// gunzip returns the text of the gzip member that write makes.
 func gunzip(t testing.TB, write func(*Gzip) error) []byte {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -24,7 +24,7 @@ func gunzip(t testing.TB, write func(*Gzip) error) []byte {
 	return unzipped(t, w.Body.Bytes())
 }
 
-// unzipped checks that compressed is one member and no more, its checksum and length included, and returns its text.
+// unzipped checks that compressed is exactly one gzip member with the right checksum and length, and returns its text.
 func unzipped(t testing.TB, compressed []byte) []byte {
 	t.Helper()
 	in := bytes.NewReader(compressed)
@@ -44,6 +44,7 @@ func unzipped(t testing.TB, compressed []byte) []byte {
 }
 
 func TestChecksumsJoin(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		text := make([]byte, random.IntN(1<<uint(random.IntN(18))))
@@ -56,7 +57,8 @@ func TestChecksumsJoin(t *testing.T) {
 			sum = sum.join(sumOf(rest[:n]))
 			rest = rest[n:]
 		}
-		if want := crc32.ChecksumIEEE(text); sum.crc != want || sum.length != uint32(len(text)) || sum.power != powerOf(len(text)) {
+		if want := crc32.ChecksumIEEE(text); sum.crc != want || sum.length != uint32(len(text)) ||
+			sum.power != powerOf(len(text)) {
 			t.Fatalf("%d bytes: %08x of %d, want %08x", len(text), sum.crc, sum.length, want)
 		}
 		if sum.join(emptyChecksum) != sum || emptyChecksum.join(sum) != sum {
@@ -65,8 +67,9 @@ func TestChecksumsJoin(t *testing.T) {
 	}
 }
 
-// TestLengthsWrap: gzip's length is modulo 2^32.
+// TestLengthsWrap checks that gzip's length is modulo 2^32.
 func TestLengthsWrap(t *testing.T) {
+	t.Parallel()
 	sum := checksum{crc: 1, length: 1 << 31, power: powerOf(1 << 31)}
 	if joined := sum.join(sum); joined.length != 0 || joined.power != powerOf(1<<32) {
 		t.Errorf("got %+v", joined)
@@ -74,6 +77,7 @@ func TestLengthsWrap(t *testing.T) {
 }
 
 func TestGzip(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("much text ", 100_000)
 	for name, texts := range map[string][]string{
 		"nothing":               {},
@@ -84,7 +88,7 @@ func TestGzip(t *testing.T) {
 		"at the limits":         {long[:storedText], long[:storedText+1], long[:deflatedText], long[:deflatedText+1]},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, before := range []bool{false, true} { // compressed before, or as they come
+			for _, before := range []bool{false, true} { // compressed in advance, or when they are written
 				got := gunzip(t, func(w *Gzip) error {
 					for _, text := range texts {
 						if before {
@@ -106,6 +110,7 @@ func TestGzip(t *testing.T) {
 }
 
 func TestGzipReportsErrors(t *testing.T) {
+	t.Parallel()
 	body := newGzip(failingWriter{})
 	defer body.release()
 	random := make([]byte, 1<<20)
@@ -124,7 +129,7 @@ type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// FuzzGzip cuts text into pieces as the second argument says, and joins them in the three ways there are.
+// FuzzGzip cuts text into pieces as the second argument says, and joins them in three ways.
 func FuzzGzip(f *testing.F) {
 	f.Add([]byte("some text, some more text"), []byte{3, 0, 200})
 	f.Add(bytes.Repeat([]byte("0123456789"), 1000), []byte{255, 128, 1, 90})

@@ -23,7 +23,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// split returns an object as a view has it: without its resourceVersion, and where that belongs.
+// split returns the JSON of an object as a view has it, without its resourceVersion, and the offset of the
+// resourceVersion.
 func split(t testing.TB, obj map[string]any, revision int64) Object {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: obj}
@@ -55,21 +56,26 @@ func gadget(name, text string) map[string]any {
 }
 
 var encoders = map[bool]runtime.Encoder{
-	false: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, nil, nil, jsonserializer.SerializerOptions{StreamingCollectionsEncoding: true}),
-	true:  jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, nil, nil, jsonserializer.SerializerOptions{Pretty: true}),
+	false: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, nil, nil,
+		jsonserializer.SerializerOptions{StreamingCollectionsEncoding: true}),
+	true: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, nil, nil,
+		jsonserializer.SerializerOptions{Pretty: true}),
 }
 
 func TestListEqualsRuntimeEncoder(t *testing.T) {
+	t.Parallel()
 	texts := []string{"plain", "<html> & \u2028 \"quoted\" \\ \x01 é 世界", strings.Repeat("x", 40_000)}
 	for _, count := range []int{0, 1, 3} {
 		for _, next := range []string{"", "token"} {
 			for _, pretty := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%d items, continue %q, pretty %t", count, next, pretty), func(t *testing.T) {
 					want := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{}}
-					want.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "GadgetList"})
+					want.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1",
+						Kind: "GadgetList"})
 					want.SetResourceVersion("77")
 					want.SetContinue(next)
-					list := List{APIVersion: "example.com/v1", Kind: "GadgetList", ResourceVersion: "77", Continue: next, Pretty: pretty}
+					list := List{APIVersion: "example.com/v1", Kind: "GadgetList", ResourceVersion: "77",
+						Continue: next, Pretty: pretty}
 					if next != "" {
 						list.RemainingItemCount = ptr.To[int64](12)
 						want.SetRemainingItemCount(list.RemainingItemCount)
@@ -88,6 +94,7 @@ func TestListEqualsRuntimeEncoder(t *testing.T) {
 }
 
 func TestTypedListEqualsRuntimeEncoder(t *testing.T) {
+	t.Parallel()
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON())
@@ -102,8 +109,9 @@ func TestTypedListEqualsRuntimeEncoder(t *testing.T) {
 				want := &apiextensions.CustomResourceDefinitionList{Items: []apiextensions.CustomResourceDefinition{}}
 				want.ResourceVersion = "9"
 				list := List{
-					APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList", ResourceVersion: "9", Pretty: pretty,
-					Typed: true, ItemKind: "CustomResourceDefinition",
+					APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList", ResourceVersion: "9",
+					Pretty: pretty,
+					Typed:  true, ItemKind: "CustomResourceDefinition",
 				}
 				var items []Object
 				for n := range count {
@@ -150,7 +158,7 @@ func compare(t *testing.T, list List, items []Object, want runtime.Object, encod
 	}
 }
 
-// compareRuns puts the list together from compressed runs, split everywhere.
+// compareRuns makes the list of one or two compressed runs, for every way to split the items.
 func compareRuns(t *testing.T, list List, items []Object, want []byte) {
 	t.Helper()
 	for at := 1; at <= len(items); at++ {
@@ -171,10 +179,12 @@ func compareRuns(t *testing.T, list List, items []Object, want []byte) {
 }
 
 func TestObjectEqualsRuntimeEncoder(t *testing.T) {
+	t.Parallel()
 	for _, pretty := range []bool{false, true} {
 		obj := gadget("g", "<&>")
 		object := split(t, obj, 12)
-		for _, stored := range []Object{object, {JSON: append(slices.Clone(object.JSON), '\n'), At: object.At, Revision: 12}} {
+		for _, stored := range []Object{object, {JSON: append(slices.Clone(object.JSON), '\n'), At: object.At,
+			Revision: 12}} {
 			got, err := stored.Encode([]byte("kept"), pretty)
 			if err != nil {
 				t.Fatal(err)
@@ -192,6 +202,7 @@ func TestObjectEqualsRuntimeEncoder(t *testing.T) {
 }
 
 func TestEventEqualsRuntimeEncoder(t *testing.T) {
+	t.Parallel()
 	obj := gadget("g", "<&>")
 	object := split(t, obj, 12)
 	raw, err := json.Marshal(obj)

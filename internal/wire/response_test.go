@@ -14,6 +14,7 @@ import (
 )
 
 func TestResponseCompression(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		accept     string
 		size       int
@@ -36,7 +37,8 @@ func TestResponseCompression(t *testing.T) {
 	}
 }
 
-func checkCompression(t *testing.T, accept string, body []byte, compressed bool, send func(http.ResponseWriter, *http.Request) error) {
+func checkCompression(t *testing.T, accept string, body []byte, compressed bool,
+	send func(http.ResponseWriter, *http.Request) error) {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "/", nil)
 	req.Header.Set("Accept-Encoding", accept)
@@ -63,8 +65,9 @@ func checkCompression(t *testing.T, accept string, body []byte, compressed bool,
 	}
 }
 
-// TestFailedBodyIsNotEnded: what could not be written as a whole must not be taken for it.
+// TestFailedBodyIsNotEnded checks that a client notices that a body is incomplete.
 func TestFailedBodyIsNotEnded(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("broken")
 	w := httptest.NewRecorder()
 	err := WriteGzip(w, http.StatusOK, JSON, func(body *Gzip) error {
@@ -73,7 +76,7 @@ func TestFailedBodyIsNotEnded(t *testing.T) {
 		}
 		return broken
 	})
-	if err != broken { //nolint:errorlint // as it is
+	if err != broken { //nolint:errorlint // not wrapped
 		t.Errorf("error %v", err)
 	}
 	if r, err := gzip.NewReader(w.Body); err == nil {
@@ -84,6 +87,7 @@ func TestFailedBodyIsNotEnded(t *testing.T) {
 }
 
 func TestReadBody(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		body    string
 		limit   int64
@@ -116,9 +120,10 @@ func TestReadBody(t *testing.T) {
 }
 
 func TestReadBodyReturnsReadErrors(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("broken")
 	req := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader("x"), failing{broken}))
-	if _, err := ReadBody(req, 10); err != broken { //nolint:errorlint // as it is
+	if _, err := ReadBody(req, 10); err != broken { //nolint:errorlint // not wrapped
 		t.Errorf("error %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: a.certificate.Raw})
 }
 
-// client issues a certificate that says who a client is.
+// client issues a client certificate for a user and groups.
 func (a *authority) client(t *testing.T, name string, groups ...string) issued {
 	return a.issue(t, name, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name, Organization: groups},

@@ -66,7 +66,8 @@ func startHost(t *testing.T, config hostConfig) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	extra := apiserver.ExtraConfig{ServiceResolver: h, ProxyClientCertFile: config.proxy.certFile, ProxyClientKeyFile: config.proxy.keyFile}
+	extra := apiserver.ExtraConfig{ServiceResolver: h, ProxyClientCertFile: config.proxy.certFile,
+		ProxyClientKeyFile: config.proxy.keyFile}
 	aggregator := apiserver.Config{GenericConfig: generic, ExtraConfig: extra}
 	server, err := aggregator.Complete().NewWithDelegate(behind{genericapiserver.NewEmptyDelegate(), config.behind})
 	if err != nil {
@@ -99,7 +100,8 @@ func (b behind) UnprotectedHandler() http.Handler { return b.handler }
 
 // genericConfig returns the configuration that k8s.io/kube-aggregator's command makes of its options, without a
 // Kubernetes cluster.
-func genericConfig(t *testing.T, config hostConfig, listener net.Listener) (*genericapiserver.RecommendedConfig, error) {
+func genericConfig(t *testing.T, config hostConfig, listener net.Listener) (*genericapiserver.RecommendedConfig,
+	error) {
 	o := aggregatoroptions.NewDefaultOptions(io.Discard, io.Discard)
 	recommended := o.RecommendedOptions
 	recommended.CoreAPI, recommended.Admission, recommended.Authorization = nil, nil, nil
@@ -110,7 +112,8 @@ func genericConfig(t *testing.T, config hostConfig, listener net.Listener) (*gen
 	recommended.Authentication.RemoteKubeConfigFileOptional = true
 	serving := config.serving.server(t, "host")
 	secure := recommended.SecureServing
-	secure.Listener, secure.BindPort, secure.BindAddress = listener, listener.Addr().(*net.TCPAddr).Port, net.IPv4(127, 0, 0, 1)
+	secure.Listener, secure.BindPort, secure.BindAddress = listener, listener.Addr().(*net.TCPAddr).Port,
+		net.IPv4(127, 0, 0, 1)
 	secure.ServerCert.CertKey.CertFile, secure.ServerCert.CertKey.KeyFile = serving.certFile, serving.keyFile
 
 	generic := genericapiserver.NewRecommendedConfig(aggregatorscheme.Codecs)

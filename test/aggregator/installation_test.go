@@ -43,12 +43,14 @@ type installation struct {
 func install(t *testing.T) *installation {
 	t.Helper()
 	i := &installation{
-		T: t, clients: newAuthority(t, "clients"), proxies: newAuthority(t, "proxies"), serving: newAuthority(t, "serving"),
+		T: t, clients: newAuthority(t, "clients"), proxies: newAuthority(t, "proxies"),
+		serving: newAuthority(t, "serving"),
 	}
 	i.core = newCore(i.clients, i.proxies)
 	etcd := cluster.Start(t, 1)
 	i.host = startHost(t, hostConfig{
-		etcd: etcd.Endpoints(), clients: i.clients, serving: i.serving, proxy: i.proxies.client(t, proxyName), behind: i.core,
+		etcd: etcd.Endpoints(), clients: i.clients, serving: i.serving, proxy: i.proxies.client(t, proxyName),
+		behind: i.core,
 	})
 	i.admin = clientset.NewForConfigOrDie(i.config(i.kubeconfig("admin", "system:masters")))
 	host := i.kubeconfig("crd-server", "system:masters")
@@ -105,7 +107,8 @@ func (i *installation) kubeconfig(user string, groups ...string) string {
 	certificate := i.clients.client(i.T, user, groups...)
 	content := clientcmdapi.NewConfig()
 	content.Clusters["host"] = &clientcmdapi.Cluster{Server: i.host.url, CertificateAuthorityData: i.serving.pem()}
-	content.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate.cert, ClientKeyData: certificate.key}
+	content.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate.cert,
+		ClientKeyData: certificate.key}
 	content.Contexts["host"] = &clientcmdapi.Context{Cluster: "host", AuthInfo: user}
 	content.CurrentContext = "host"
 	if err := clientcmd.WriteToFile(*content, file); err != nil {

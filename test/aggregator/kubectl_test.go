@@ -53,7 +53,7 @@ func (k kubectl) prints(command string, texts ...string) {
 	}
 }
 
-// fails runs a command that must fail, and say why.
+// fails runs a command that must fail with an error that contains text.
 func (k kubectl) fails(command, text string) {
 	k.Helper()
 	printed, err := k.command(k.Context(), strings.Fields(command)...).CombinedOutput()
@@ -72,10 +72,14 @@ func TestKubectl(t *testing.T) {
 	i.eventuallyDiscovered("stable.example.com", "data.example.com", "web.example.com")
 	editor := i.kubectl(i.kubeconfig("jane", "editors"))
 
-	editor.prints("api-resources --api-group=stable.example.com -o wide", "crontabs", "ct", "stable.example.com/v1", "true", "CronTab", "watch")
-	editor.prints("apply -f "+filepath.Join(samples, "objects", "crontabs.yaml"), "crontab.stable.example.com/report created")
-	editor.prints("apply -f "+filepath.Join(samples, "objects", "crontabs.yaml"), "crontab.stable.example.com/report unchanged")
-	editor.prints("apply --server-side --field-manager=me --force-conflicts -f "+filepath.Join(samples, "objects", "crontabs.yaml"),
+	editor.prints("api-resources --api-group=stable.example.com -o wide", "crontabs", "ct", "stable.example.com/v1",
+		"true", "CronTab", "watch")
+	editor.prints("apply -f "+filepath.Join(samples, "objects", "crontabs.yaml"),
+		"crontab.stable.example.com/report created")
+	editor.prints("apply -f "+filepath.Join(samples, "objects", "crontabs.yaml"),
+		"crontab.stable.example.com/report unchanged")
+	editor.prints("apply --server-side --field-manager=me --force-conflicts -f "+filepath.Join(samples, "objects",
+		"crontabs.yaml"),
 		"crontab.stable.example.com/report serverside-applied")
 	editor.prints("get crontabs", "NAME", "SCHEDULE", "REPLICAS", "report")
 	editor.prints("get ct report -o jsonpath={.spec.replicas}", "2")
@@ -107,11 +111,13 @@ func TestKubectl(t *testing.T) {
 	i.eventuallyExplained("stable.example.com/v1", "data.example.com/v1")
 	// kubectl sends the time of its cached index, in seconds, so an earlier command in the same second may have
 	// cached an index without ours.
-	editor.prints("explain ct.spec.cronSpec --cache-dir="+t.TempDir(), "CronTab", "When the job runs, in cron's notation", "<string>")
+	editor.prints("explain ct.spec.cronSpec --cache-dir="+t.TempDir(), "CronTab",
+		"When the job runs, in cron's notation", "<string>")
 
 	reader := i.kubectl(i.kubeconfig("joe", "readers"))
 	reader.prints("get ct", "report")
-	reader.fails("scale ct report --replicas=1", `"joe" cannot patch resource "crontabs/scale" in API group "stable.example.com" in the namespace "default"`)
+	reader.fails("scale ct report --replicas=1",
+		`"joe" cannot patch resource "crontabs/scale" in API group "stable.example.com" in the namespace "default"`)
 	reader.fails("delete ct report", `"joe" cannot delete resource "crontabs"`)
 	editor.prints("delete ct --all", "deleted")
 }

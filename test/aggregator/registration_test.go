@@ -25,10 +25,11 @@ const pollInterval = 50 * time.Millisecond
 func (i *installation) eventually(what string, holds func(context.Context) (missing string, err error)) {
 	i.Helper()
 	var missing string
-	err := wait.PollUntilContextTimeout(i.Context(), pollInterval, patience, true, func(ctx context.Context) (_ bool, err error) {
-		missing, err = holds(ctx)
-		return missing == "", err
-	})
+	err := wait.PollUntilContextTimeout(i.Context(), pollInterval, patience, true,
+		func(ctx context.Context) (_ bool, err error) {
+			missing, err = holds(ctx)
+			return missing == "", err
+		})
 	if err != nil {
 		i.Fatalf("%s: %v (%s)", what, err, missing)
 	}
@@ -96,7 +97,8 @@ func (i *installation) eventuallyDiscovered(groups ...string) {
 				return "", err
 			}
 			for _, found := range list.Items {
-				if found.Name == group && found.Versions[0].Freshness == apidiscovery.DiscoveryFreshnessCurrent && len(found.Versions[0].Resources) > 0 {
+				if found.Name == group && found.Versions[0].Freshness == apidiscovery.DiscoveryFreshnessCurrent &&
+					len(found.Versions[0].Resources) > 0 {
 					return "", nil
 				}
 			}
@@ -142,7 +144,8 @@ func TestRegistration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(found.Spec.CABundle) != string(i.serving.pem()) || found.Spec.Service.Name != serviceName || found.Spec.InsecureSkipTLSVerify {
+	if string(found.Spec.CABundle) != string(i.serving.pem()) || found.Spec.Service.Name != serviceName ||
+		found.Spec.InsecureSkipTLSVerify {
 		t.Errorf("APIService %s: %+v", found.Name, found.Spec)
 	}
 
@@ -155,11 +158,13 @@ func TestRegistration(t *testing.T) {
 		names = append(names, service.Name)
 	}
 	slices.Sort(names)
-	if want := []string{"v1.infra.example.com", "v1.stable.example.com", "v1.web.example.com", "v1beta1.web.example.com"}; !slices.Equal(names, want) {
+	if want := []string{"v1.infra.example.com", "v1.stable.example.com", "v1.web.example.com",
+		"v1beta1.web.example.com"}; !slices.Equal(names, want) {
 		t.Errorf("registered are %q, not %q", names, want)
 	}
 
-	direct.run("patch", "crd", "websites.web.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/1/served","value":false}]`)
+	direct.run("patch", "crd", "websites.web.example.com", "--type=json", "-p",
+		`[{"op":"replace","path":"/spec/versions/1/served","value":false}]`)
 	i.gone("v1beta1.web.example.com")
 	i.available("v1.web.example.com")
 
@@ -172,7 +177,7 @@ func TestRegistration(t *testing.T) {
 	i.gone("v1.stable.example.com")
 	kept, err := i.services().Get(t.Context(), foreign.Name, metav1.GetOptions{})
 	if err != nil || kept.UID != foreign.UID || kept.Spec.Service.Name != foreign.Spec.Service.Name {
-		t.Errorf("the APIService of somebody else is not as it was: %+v, %v", kept, err)
+		t.Errorf("the APIService of another owner has changed: %+v, %v", kept, err)
 	}
 }
 
@@ -196,7 +201,8 @@ func TestDocuments(t *testing.T) {
 	direct.run("apply", "-f", samples)
 	i.available("v1.stable.example.com", "v1.web.example.com", "v1beta1.web.example.com")
 	i.eventuallyDiscovered("apiregistration.k8s.io", "stable.example.com", "web.example.com")
-	i.eventuallyExplained("apiregistration.k8s.io/v1", "stable.example.com/v1", "web.example.com/v1", "web.example.com/v1beta1")
+	i.eventuallyExplained("apiregistration.k8s.io/v1", "stable.example.com/v1", "web.example.com/v1",
+		"web.example.com/v1beta1")
 
 	_, lists, err := i.admin.Discovery().ServerGroupsAndResources() // without a part that fails
 	if err != nil {
@@ -209,7 +215,8 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"apiregistration.k8s.io/v1/apiservices", "stable.example.com/v1/crontabs", "stable.example.com/v1/crontabs/scale",
+		"apiregistration.k8s.io/v1/apiservices", "stable.example.com/v1/crontabs",
+		"stable.example.com/v1/crontabs/scale",
 		"web.example.com/v1beta1/websites/status",
 	} {
 		if !slices.Contains(resources, want) {

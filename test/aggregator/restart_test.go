@@ -31,7 +31,8 @@ func TestRestart(t *testing.T) {
 	i := install(t)
 	i.kubectl(i.server.Kubeconfig).run("apply", "-f", samples)
 	i.available("v1.stable.example.com")
-	client := dynamic.NewForConfigOrDie(i.config(i.kubeconfig("jane", "editors"))).Resource(crontabs).Namespace("default")
+	client := dynamic.NewForConfigOrDie(i.config(i.kubeconfig("jane",
+		"editors"))).Resource(crontabs).Namespace("default")
 	created, err := client.Create(t.Context(), newCronTab("before"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,8 @@ func TestRestart(t *testing.T) {
 		t.Helper()
 		select {
 		case event := <-watching.ResultChan():
-			if object, ok := event.Object.(*unstructured.Unstructured); !ok || event.Type != kind || object.GetName() != name {
+			if object, ok := event.Object.(*unstructured.Unstructured); !ok || event.Type != kind ||
+				object.GetName() != name {
 				t.Fatalf("the watch says %v, not that %s is %s", event, name, kind)
 			}
 		case <-ctx.Done():

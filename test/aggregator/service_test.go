@@ -13,7 +13,8 @@ func service() []runtime.Object {
 	return []runtime.Object{
 		&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: serviceNamespace, Name: serviceName},
-			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Name: portName, Port: port}}},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP,
+				Ports: []corev1.ServicePort{{Name: portName, Port: port}}},
 		},
 		&discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{

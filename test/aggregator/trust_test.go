@@ -42,7 +42,8 @@ func TestTrust(t *testing.T) {
 	t.Parallel()
 	i := install(t)
 	certified := func(c issued) rest.TLSClientConfig { return rest.TLSClientConfig{CertData: c.cert, KeyData: c.key} }
-	forged := http.Header{"X-Remote-User": {"root"}, "X-Remote-Group": {"system:masters"}, "X-Remote-Uid": {"0"}, "X-Remote-Extra-Scopes": {"all"}}
+	forged := http.Header{"X-Remote-User": {"root"}, "X-Remote-Group": {"system:masters"}, "X-Remote-Uid": {"0"},
+		"X-Remote-Extra-Scopes": {"all"}}
 	nobody := rest.TLSClientConfig{}
 	jane := certified(i.clients.client(t, "jane", "editors"))
 	tests := []struct {
@@ -60,7 +61,8 @@ func TestTrust(t *testing.T) {
 		{name: "headers with a user's certificate", config: jane, header: forged, status: 404,
 			user: "jane", groups: []string{"editors", "system:authenticated"}},
 		{name: "headers with a certificate of the proxy's name, signed by the users' authority",
-			config: certified(i.clients.client(t, proxyName)), header: forged, status: 403, user: proxyName, groups: []string{"system:authenticated"}},
+			config: certified(i.clients.client(t, proxyName)), header: forged, status: 403, user: proxyName,
+			groups: []string{"system:authenticated"}},
 		{name: "headers with a certificate of another name, signed by the proxies' authority",
 			config: certified(i.proxies.client(t, "another-proxy")), header: forged, status: 401},
 		{name: "headers with a certificate that nobody knows",
@@ -80,7 +82,8 @@ func TestTrust(t *testing.T) {
 			status := i.ask(test.config, test.token, test.header, namespace)
 			review := i.core.reviewOf(namespace)
 			if status != test.status || review.User != test.user || !slices.Equal(review.Groups, test.groups) {
-				t.Errorf("got %d, %q of %q, want %d, %q of %q", status, review.User, review.Groups, test.status, test.user, test.groups)
+				t.Errorf("got %d, %q of %q, want %d, %q of %q", status, review.User, review.Groups, test.status,
+					test.user, test.groups)
 			}
 		})
 	}
@@ -94,7 +97,8 @@ func TestUserArrives(t *testing.T) {
 	i.kubectl(i.server.Kubeconfig).run("apply", "-f", samples)
 	i.available("v1.stable.example.com")
 	i.eventuallyDiscovered("stable.example.com")
-	i.kubectl(i.kubeconfig("jane", "editors", "night shift")).prints("get ct -n elsewhere", "No resources found in elsewhere namespace")
+	i.kubectl(i.kubeconfig("jane", "editors", "night shift")).prints("get ct -n elsewhere",
+		"No resources found in elsewhere namespace")
 
 	review := i.core.reviewOf("elsewhere")
 	if review.User != "jane" {
@@ -107,8 +111,10 @@ func TestUserArrives(t *testing.T) {
 		t.Errorf("jane's credential has no name: %v", review.Extra)
 	}
 	asked := review.ResourceAttributes
-	if asked.Group != "stable.example.com" || asked.Version != "v1" || asked.Resource != "crontabs" || asked.Namespace != "elsewhere" {
+	if asked.Group != "stable.example.com" || asked.Version != "v1" || asked.Resource != "crontabs" ||
+		asked.Namespace != "elsewhere" {
 		t.Errorf("what is asked: %+v", asked)
 	}
-	i.kubectl(i.kubeconfig("eve")).fails("get ct", `User "eve" cannot list resource "crontabs" in API group "stable.example.com" in the namespace "default"`)
+	i.kubectl(i.kubeconfig("eve")).fails("get ct",
+		`User "eve" cannot list resource "crontabs" in API group "stable.example.com" in the namespace "default"`)
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/crd-server/crd-server/test/process"
 )
 
-// attacker can reach the server and knows what everyone knows: its address and its certificate authority.
+// attacker is a client that knows only the address of the server and its certificate authority.
 type attacker struct {
 	*testing.T
 	server *process.Server
@@ -68,7 +68,8 @@ func TestTLS(t *testing.T) {
 	}
 	for _, suite := range tls.InsecureCipherSuites() {
 		config := a.stranger()
-		config.MinVersion, config.MaxVersion, config.CipherSuites = tls.VersionTLS10, tls.VersionTLS12, []uint16{suite.ID}
+		config.MinVersion, config.MaxVersion, config.CipherSuites = tls.VersionTLS10, tls.VersionTLS12,
+			[]uint16{suite.ID}
 		if a.handshake(config) == nil {
 			t.Errorf("%s is accepted", suite.Name)
 		}
@@ -105,15 +106,19 @@ func TestStranger(t *testing.T) {
 	}{
 		{"nothing", a.stranger(), nil},
 		{"a certificate of nobody", forged, nil},
-		{"headers of a proxy", a.stranger(), http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}},
-		{"impersonation", a.stranger(), http.Header{"Impersonate-User": {"admin"}, "Impersonate-Group": {"system:masters"}}},
+		{"headers of a proxy", a.stranger(), http.Header{"X-Remote-User": {"admin"},
+			"X-Remote-Group": {"system:masters"}}},
+		{"impersonation", a.stranger(), http.Header{"Impersonate-User": {"admin"},
+			"Impersonate-Group": {"system:masters"}}},
 		{"a token", a.stranger(), http.Header{"Authorization": {"Bearer guess"}}},
 		{"a password", a.stranger(), http.Header{"Authorization": {"Basic YWRtaW46YWRtaW4="}}},
 	}
 	paths := []string{
 		"/", "/api", "/apis", "/apis/stable.example.com/v1/crontabs", "/apis/stable.example.com/v1/crontabs?watch=true",
-		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/openapi/v2", "/openapi/v3", "/version", "/metrics", "/metrics/slis",
-		"/debug/pprof/", "/debug/pprof/heap", "/debug/flags/v", "/flagz", "/statusz", "/configz", "/healthz/etcd", "/nothing",
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/openapi/v2", "/openapi/v3", "/version", "/metrics",
+		"/metrics/slis",
+		"/debug/pprof/", "/debug/pprof/heap", "/debug/flags/v", "/flagz", "/statusz", "/configz", "/healthz/etcd",
+		"/nothing",
 	}
 	for _, c := range credentials {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: c.config, ForceAttemptHTTP2: true}}
@@ -182,7 +187,7 @@ func (a attacker) raw(text string) (codes []int, bodies string) {
 		if err != nil {
 			a.Fatal(err)
 		}
-		body, _ := io.ReadAll(resp.Body) // as much as there is
+		body, _ := io.ReadAll(resp.Body) // the part that was sent
 		codes, bodies = append(codes, resp.StatusCode), bodies+string(body)
 	}
 }
@@ -207,8 +212,10 @@ func TestSmuggling(t *testing.T) {
 		{"a list of lengths", post + "Content-Length: 2, 50\r\n\r\n{}" + hidden, 400},
 		{"a blank before the colon", post + "Content-Length : 2\r\n\r\n{}" + hidden, 400},
 		{"an unknown encoding", post + "Transfer-Encoding: xchunked\r\n\r\n" + hidden, 501},
-		{"two encodings", post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden, 501},
-		{"a chunk without a size", post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n" + hidden, 500}, // as upstream
+		{"two encodings", post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden,
+			501},
+		// as upstream
+		{"a chunk without a size", post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n" + hidden, 500},
 		{"two hosts", "GET /version HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + hidden, 400},
 		{"no host", "GET /version HTTP/1.1\r\n\r\n" + hidden, 400},
 		{"a line break in the path", "GET /version\rX: HTTP/1.1\r\nHost: crds\r\n\r\n" + hidden, 400},
@@ -246,15 +253,19 @@ func TestTraversal(t *testing.T) {
 	a := newAttacker(t, server)
 	const open = "/apis/stable.example.com/v1/namespaces/default/crontabs/"
 	for _, path := range []string{
-		open + "../../vault/crontabs/treasure", open + "..%2fvault%2ftreasure", open + "..%2Fvault%2Ftreasure", open + "%2e%2e/vault/treasure",
-		open + "..%5cvault%5ctreasure", open + "%00treasure", open + "treasure%00", open + "..;/vault/treasure", open + ".", open + "..",
+		open + "../../vault/crontabs/treasure", open + "..%2fvault%2ftreasure", open + "..%2Fvault%2Ftreasure", open +
+			"%2e%2e/vault/treasure",
+		open + "..%5cvault%5ctreasure", open + "%00treasure", open + "treasure%00", open + "..;/vault/treasure", open +
+			".", open + "..",
 		"/apis/stable.example.com/v1/namespaces/default%2f..%2fvault/crontabs/treasure",
 		"/apis/stable.example.com/v1/namespaces/..%2fcrontabs%2fvault/crontabs/treasure",
 		"/apis/stable.example.com/v1/namespaces/../crontabs/vault/treasure",
-		"/apis/..%2f..%2fetc%2fpasswd", "/../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "//etc/passwd", "/debug/pprof/../../etc/passwd",
+		"/apis/..%2f..%2fetc%2fpasswd", "/../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "//etc/passwd",
+		"/debug/pprof/../../etc/passwd",
 	} {
 		codes, bodies := a.raw("GET " + path + " HTTP/1.1\r\nHost: crds\r\nConnection: close\r\n\r\n")
-		if len(codes) != 1 || codes[0] < 300 || codes[0] >= 500 || strings.Contains(bodies, marker) || strings.Contains(bodies, "root:") {
+		if len(codes) != 1 || codes[0] < 300 || codes[0] >= 500 || strings.Contains(bodies, marker) ||
+			strings.Contains(bodies, "root:") {
 			t.Errorf("GET %s: %v\n%s", path, codes, bodies)
 		}
 	}
@@ -279,7 +290,8 @@ func TestOversized(t *testing.T) {
 		code          int
 	}{
 		{"header", "GET /version HTTP/1.1\r\nHost: crds\r\nX-Large: " + strings.Repeat("x", large) + "\r\n\r\n", 431},
-		{"number of headers", "GET /version HTTP/1.1\r\nHost: crds\r\n" + strings.Repeat("X-Many: y\r\n", large/11) + "\r\n", 431},
+		{"number of headers", "GET /version HTTP/1.1\r\nHost: crds\r\n" + strings.Repeat("X-Many: y\r\n", large/11) +
+			"\r\n", 431},
 		{"path", "GET /" + strings.Repeat("x", large) + " HTTP/1.1\r\nHost: crds\r\n\r\n", 431},
 		{"body", "POST /apis/stable.example.com/v1/namespaces/default/crontabs HTTP/1.1\r\nHost: crds\r\nConnection: close\r\nContent-Type: application/json\r\n" +
 			"Content-Length: " + strconv.Itoa(large) + "\r\n\r\n" + strings.Repeat(" ", large), 413},

@@ -33,7 +33,8 @@ func TestMistakes(t *testing.T) {
 		args []string
 		want []string // parts of the line
 	}{
-		{"port taken", []string{"--secure-port", strconv.Itoa(running.Port())}, []string{strconv.Itoa(running.Port()), "in use"}},
+		{"port taken", []string{"--secure-port", strconv.Itoa(running.Port())},
+			[]string{strconv.Itoa(running.Port()), "in use"}},
 		{"data directory in use", []string{"--data-dir", running.DataDir}, []string{running.DataDir}},
 		{"data directory is a file", []string{"--data-dir", file}, []string{file}},
 		{"data directory below a file", []string{"--data-dir", filepath.Join(file, "data")}, []string{file}},
@@ -42,7 +43,8 @@ func TestMistakes(t *testing.T) {
 		{"port out of range", []string{"--secure-port", "65536"}, []string{"secure-port"}},
 		{"argument too many", []string{"serve"}, []string{"serve"}},
 		{"etcd unreachable", []string{"--etcd-servers", "http://" + closedAddress(t)}, []string{"etcd"}},
-		{"certificate missing", []string{"--tls-cert-file", file + ".crt", "--tls-private-key-file", file + ".key"}, []string{file + ".crt"}},
+		{"certificate missing", []string{"--tls-cert-file", file + ".crt", "--tls-private-key-file", file + ".key"},
+			[]string{file + ".crt"}},
 		{"certificate that is none", []string{"--tls-cert-file", file, "--tls-private-key-file", file}, []string{file}},
 		{"file that has no CRD", []string{"--crds", file}, []string{file}},
 		{"file that is not there", []string{"--crds", file + ".yaml"}, []string{file + ".yaml"}},
@@ -53,7 +55,8 @@ func TestMistakes(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 			defer cancel()
-			command := exec.CommandContext(ctx, programs.Server(), append([]string{"--data-dir", dir, "--secure-port", "0"}, test.args...)...)
+			command := exec.CommandContext(ctx, programs.Server(),
+				append([]string{"--data-dir", dir, "--secure-port", "0"}, test.args...)...)
 			printed, err := command.CombinedOutput()
 			if code := command.ProcessState.ExitCode(); code != 1 {
 				t.Fatalf("exit code %d (%v)\n%s", code, err, printed)
@@ -92,14 +95,17 @@ func TestCredentials(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/healthz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusOK,
-		"/": http.StatusUnauthorized, "/version": http.StatusUnauthorized, "/apis": http.StatusUnauthorized, "/metrics": http.StatusUnauthorized,
-		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": http.StatusUnauthorized, "/openapi/v2": http.StatusUnauthorized, "/nothing": http.StatusUnauthorized,
+		"/": http.StatusUnauthorized, "/version": http.StatusUnauthorized, "/apis": http.StatusUnauthorized,
+		"/metrics": http.StatusUnauthorized,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": http.StatusUnauthorized,
+		"/openapi/v2": http.StatusUnauthorized, "/nothing": http.StatusUnauthorized,
 	} {
 		if got := statusOf(t, anonymous, server.URL+path); got != want {
 			t.Errorf("GET %s without a credential: %d, not %d", path, got, want)
 		}
 	}
-	stranger := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool(t, config.CAData, config.CAFile)}}}
+	stranger := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool(t, config.CAData,
+		config.CAFile)}}}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/apis", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +159,8 @@ func TestCRDsFlag(t *testing.T) {
 				t.Errorf("start %d: list %s: %v", i, resource.Resource, err)
 			}
 		}
-		definition, err := client.Resource(crdResource).Get(t.Context(), "crontabs.stable.example.com", metav1.GetOptions{})
+		definition, err := client.Resource(crdResource).Get(t.Context(), "crontabs.stable.example.com",
+			metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

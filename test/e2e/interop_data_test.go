@@ -29,7 +29,8 @@ func (i *interop) writeAll(client dynamic.Interface) {
 	createCRDs(i.T, client, definitions)
 	i.eventually(func(ctx context.Context) error {
 		old := parseManifests(i.T, "old", []byte(oldWebsite))[0]
-		_, err := client.Resource(gvr("web.example.com", "v1beta1", "websites")).Namespace("default").Create(ctx, old, metav1.CreateOptions{})
+		_, err := client.Resource(gvr("web.example.com", "v1beta1", "websites")).Namespace("default").Create(ctx, old,
+			metav1.CreateOptions{})
 		return err
 	})
 	websites, err := client.Resource(crdResource).Get(i.Context(), "websites.web.example.com", metav1.GetOptions{})
@@ -44,13 +45,15 @@ func (i *interop) writeAll(client dynamic.Interface) {
 		resource := resources[object.GetKind()]
 		resource.Version = object.GroupVersionKind().Version
 		i.eventually(func(ctx context.Context) error {
-			_, err := client.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})
+			_, err := client.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object,
+				metav1.CreateOptions{})
 			return err
 		})
 	}
 	crontabs := client.Resource(resources["CronTab"]).Namespace("default")
 	status := []byte(`{"status":{"replicas":1,"labelSelector":"a=b"}}`)
-	if _, err := crontabs.Patch(i.Context(), "report", types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := crontabs.Patch(i.Context(), "report", types.MergePatchType, status, metav1.PatchOptions{},
+		"status"); err != nil {
 		i.Fatal(err)
 	}
 	held := []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`)
@@ -75,19 +78,22 @@ func (i *interop) changeAll(client dynamic.Interface) {
 		for _, object := range list.Items {
 			within := client.Resource(resource).Namespace(object.GetNamespace())
 			patch := []byte(`{"metadata":{"annotations":{"changed":"yes"}}}`)
-			if _, err := within.Patch(i.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := within.Patch(i.Context(), object.GetName(), types.MergePatchType, patch,
+				metav1.PatchOptions{}); err != nil {
 				i.Fatal(err)
 			}
 		}
 	}
 	crontabs := client.Resource(resources["CronTab"]).Namespace("default")
 	released := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err := crontabs.Patch(i.Context(), "cleanup", types.MergePatchType, released, metav1.PatchOptions{}); err != nil {
+	if _, err := crontabs.Patch(i.Context(), "cleanup", types.MergePatchType, released,
+		metav1.PatchOptions{}); err != nil {
 		i.Fatal(err)
 	}
 	applied := []byte(`{"apiVersion":"infra.example.com/v1","kind":"Region","metadata":{"name":"applied"},"spec":{"location":"x","zones":["a"]}}`)
 	options := metav1.PatchOptions{FieldManager: "interop"}
-	if _, err := client.Resource(resources["Region"]).Patch(i.Context(), "applied", types.ApplyPatchType, applied, options); err != nil {
+	if _, err := client.Resource(resources["Region"]).Patch(i.Context(), "applied", types.ApplyPatchType, applied,
+		options); err != nil {
 		i.Fatal(err)
 	}
 }
@@ -96,7 +102,8 @@ func (i *interop) changeAll(client dynamic.Interface) {
 func (i *interop) everything(client dynamic.Interface) map[string]string {
 	i.Helper()
 	all := map[string]string{}
-	for _, resource := range append(slices.Collect(maps.Values(resources)), crdResource, gvr("web.example.com", "v1beta1", "websites")) {
+	for _, resource := range append(slices.Collect(maps.Values(resources)), crdResource,
+		gvr("web.example.com", "v1beta1", "websites")) {
 		i.eventually(func(ctx context.Context) error {
 			list, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
 			if err != nil {
@@ -107,7 +114,8 @@ func (i *interop) everything(client dynamic.Interface) map[string]string {
 				if err != nil {
 					return err
 				}
-				all[fmt.Sprint(resource.GroupVersion(), " ", object.GetKind(), " ", object.GetNamespace(), "/", object.GetName())] = string(encoded)
+				all[fmt.Sprint(resource.GroupVersion(), " ", object.GetKind(), " ", object.GetNamespace(), "/",
+					object.GetName())] = string(encoded)
 			}
 			return nil
 		})
@@ -119,12 +127,14 @@ func (i *interop) everything(client dynamic.Interface) map[string]string {
 func (i *interop) eventually(do func(context.Context) error) {
 	i.Helper()
 	var err error
-	waited := wait.PollUntilContextTimeout(i.Context(), pollInterval, patience, true, func(ctx context.Context) (bool, error) {
-		if err = do(ctx); apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
+	waited := wait.PollUntilContextTimeout(i.Context(), pollInterval, patience, true,
+		func(ctx context.Context) (bool, error) {
+			if err = do(ctx); apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) ||
+				apierrors.IsTooManyRequests(err) {
+				return false, nil
+			}
+			return err == nil, err
+		})
 	if waited != nil {
 		i.Fatal(waited, err)
 	}

@@ -44,9 +44,11 @@ func TestInterop(t *testing.T) {
 		byUpstream, byOurs string
 	}{
 		{name: "JSON", byUpstream: "{", byOurs: "{"},
-		{name: "CBOR", upstream: []string{"--feature-gates=CBORServingAndStorage=true"}, byUpstream: "\xd9\xd9\xf7", byOurs: "{"},
+		{name: "CBOR", upstream: []string{"--feature-gates=CBORServingAndStorage=true"}, byUpstream: "\xd9\xd9\xf7",
+			byOurs: "{"},
 		{
-			name: "encrypted", upstream: []string{"--encryption-provider-config", encryption}, ours: []string{"--encryption-provider-config", encryption},
+			name: "encrypted", upstream: []string{"--encryption-provider-config", encryption},
+			ours:       []string{"--encryption-provider-config", encryption},
 			byUpstream: "k8s:enc:aescbc:v1:first:", byOurs: "k8s:enc:aescbc:v1:first:",
 		},
 	}
@@ -128,7 +130,8 @@ func (i *interop) startUpstream() *process.Server {
 	ctx, cancel := context.WithTimeout(i.Context(), startTimeout)
 	defer cancel()
 	args := append([]string{"--etcd-servers", i.etcd.Endpoints()[0], "--"}, i.upstream...)
-	server, err := process.Start(ctx, process.Options{Binary: path, DataDir: filepath.Join(i.TempDir(), "data"), Args: args})
+	server, err := process.Start(ctx, process.Options{Binary: path, DataDir: filepath.Join(i.TempDir(), "data"),
+		Args: args})
 	if err != nil {
 		i.Fatal(err)
 	}
@@ -191,7 +194,8 @@ func (i *interop) expectStored(prefix string) {
 	}
 	count := 0
 	for _, kv := range found.Kvs {
-		if !strings.Contains(string(kv.Key), ".example.com/") || strings.Contains(string(kv.Key), "/apiextensions.k8s.io/") {
+		if !strings.Contains(string(kv.Key), ".example.com/") ||
+			strings.Contains(string(kv.Key), "/apiextensions.k8s.io/") {
 			continue
 		}
 		count++

@@ -24,7 +24,7 @@ func TestKubectl(t *testing.T) {
 	playScripts(t, path)
 }
 
-// TestSystemKubectl plays the scripts with the installed kubectl, of whatever version.
+// TestSystemKubectl plays the scripts with the installed kubectl, of any version.
 func TestSystemKubectl(t *testing.T) {
 	path, err := exec.LookPath("kubectl")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -66,7 +66,7 @@ func playScripts(t *testing.T, kubectl string) {
 			env.Setenv("SAMPLES", filepath.Join(programs.Root(), "config", "samples"))
 			return nil
 		},
-		// [minor:37] holds for kubectl 1.37 and newer.
+		// [minor:37] is true for kubectl 1.37 and newer.
 		Condition: func(condition string) (bool, error) {
 			var wanted int
 			if _, err := fmt.Sscanf(condition, "minor:%d", &wanted); err != nil {

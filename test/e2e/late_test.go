@@ -59,10 +59,12 @@ func TestLateCreate(t *testing.T) {
 	if err := client.Resource(crdResource).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		list, err := client.Resource(crdResource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-		return err == nil && len(list.Items) == 0, err
-	})
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			list, err := client.Resource(crdResource).List(ctx,
+				metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+			return err == nil && len(list.Items) == 0, err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,8 @@ func TestStalledWatch(t *testing.T) {
 	for n := range 40 {
 		object := region(fmt.Sprintf("r%d", n))
 		object.SetAnnotations(map[string]string{"padding": strings.Repeat("x", 200<<10)})
-		if _, err := client.Resource(resources["Region"]).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		if _, err := client.Resource(resources["Region"]).Create(t.Context(), object,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +105,8 @@ func TestStalledWatch(t *testing.T) {
 // stall begins a request over HTTP/1.1 and reads only its first line.
 func stall(t *testing.T, config *rest.Config, path string) {
 	t.Helper()
-	certificate, err := tls.X509KeyPair(pem(t, config.CertData, config.CertFile), pem(t, config.KeyData, config.KeyFile))
+	certificate, err := tls.X509KeyPair(pem(t, config.CertData, config.CertFile),
+		pem(t, config.KeyData, config.KeyFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +120,8 @@ func stall(t *testing.T, config *rest.Config, path string) {
 	}
 	t.Cleanup(func() { connection.Close() })
 	// The server certificate is not checked: this test is not about it.
-	secure := tls.Client(connection, &tls.Config{Certificates: []tls.Certificate{certificate}, InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	secure := tls.Client(connection, &tls.Config{Certificates: []tls.Certificate{certificate}, InsecureSkipVerify: true,
+		NextProtos: []string{"http/1.1"}})
 	if _, err := fmt.Fprintf(secure, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, address.Host); err != nil {
 		t.Fatal(err)
 	}

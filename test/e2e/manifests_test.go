@@ -24,7 +24,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // readManifests reads all documents of all files that match the pattern.
 func readManifests(t testing.TB, pattern string) []*unstructured.Unstructured {
@@ -68,7 +69,8 @@ func parseManifests(t testing.TB, name string, content []byte) []*unstructured.U
 func createCRDs(t testing.TB, client dynamic.Interface, definitions []*unstructured.Unstructured) {
 	t.Helper()
 	for _, definition := range definitions {
-		if _, err := client.Resource(crdResource).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := client.Resource(crdResource).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil &&
+			!apierrors.IsAlreadyExists(err) {
 			t.Fatalf("create CRD %s: %v", definition.GetName(), err)
 		}
 	}
@@ -83,10 +85,11 @@ func awaitEstablished(t testing.TB, client dynamic.Interface, name string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	lw := oneCRD(client, name)
-	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
-		object, ok := event.Object.(*unstructured.Unstructured)
-		return ok && conditionStatus(object, "Established") == "True", nil
-	})
+	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, nil,
+		func(event watch.Event) (bool, error) {
+			object, ok := event.Object.(*unstructured.Unstructured)
+			return ok && conditionStatus(object, "Established") == "True", nil
+		})
 	if err != nil {
 		t.Fatalf("CRD %s is not established: %v", name, err)
 	}
@@ -136,7 +139,8 @@ func installSamples(t testing.TB, server *process.Server) {
 	for _, object := range readManifests(t, samplesDir+"/objects/*.yaml") {
 		resource := resources[object.GetKind()]
 		resource.Version = object.GroupVersionKind().Version
-		if _, err := client.Resource(resource).Namespace(object.GetNamespace()).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		if _, err := client.Resource(resource).Namespace(object.GetNamespace()).Create(t.Context(), object,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatalf("create %s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	}

@@ -112,7 +112,8 @@ func TestControllerRuntime(t *testing.T) {
 	}
 	database := newObject(databaseKind, "default", "report")
 	mustGet(t, ctx, reader, database)
-	if owner := metav1.GetControllerOf(database); owner == nil || owner.UID != crontab.GetUID() || owner.Kind != "CronTab" {
+	if owner := metav1.GetControllerOf(database); owner == nil || owner.UID != crontab.GetUID() ||
+		owner.Kind != "CronTab" {
 		t.Errorf("the database's owner is %v", owner)
 	}
 
@@ -169,7 +170,8 @@ func startManager(t *testing.T, running *process.Server) ctrl.Manager {
 // await polls until the condition holds.
 func await(t *testing.T, ctx context.Context, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) { return condition(), nil })
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true,
+		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		t.Fatalf("never happened: %s", what)
 	}

@@ -32,7 +32,8 @@ func startReplicas(t *testing.T, count int) *replicas {
 	for i := range count {
 		options := process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{endpoints}}
 		if i > 0 {
-			if err := os.CopyFS(filepath.Join(options.DataDir, "pki"), os.DirFS(filepath.Join(r.options[0].DataDir, "pki"))); err != nil {
+			if err := os.CopyFS(filepath.Join(options.DataDir, "pki"),
+				os.DirFS(filepath.Join(r.options[0].DataDir, "pki"))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -95,7 +96,7 @@ func TestRollingRestart(t *testing.T) {
 			}
 		},
 		func() { r.restart(0) }, func() { r.restart(1) },
-		func() { // a leader that does not say that it goes
+		func() { // kills the leader, so that it cannot hand over
 			leader, err := r.etcd.Leader(t.Context())
 			if err != nil {
 				t.Fatal(err)

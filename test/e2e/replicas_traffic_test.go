@@ -42,8 +42,8 @@ type traffic struct {
 	mu sync.Mutex // guards the fields below
 	// acknowledged maps the revisions of acknowledged writes to what they wrote.
 	acknowledged map[string]string
-	// last is, by name, what was acknowledged last; "" for deleted ones. A name in unknown has had a write since that nobody
-	// knows the end of.
+	// last is, by name, what was acknowledged last; "" for deleted ones. A name in unknown has had a later write
+	// without a response.
 	last    map[string]string
 	unknown map[string]bool
 	// changed is closed and replaced when a write is acknowledged.
@@ -124,7 +124,8 @@ func (tr *traffic) write(regions dynamic.ResourceInterface, writer int) {
 
 // try sends a write once and records its result. It returns nil unless there is an object that can be changed
 // further.
-func (tr *traffic) try(name string, write func(context.Context) (*unstructured.Unstructured, error)) *unstructured.Unstructured {
+func (tr *traffic) try(name string, write func(context.Context) (*unstructured.Unstructured,
+	error)) *unstructured.Unstructured {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tr.ctx), requestPatience)
 	defer cancel()
 	object, err := write(ctx)
@@ -156,7 +157,8 @@ func (tr *traffic) readBack(regions dynamic.ResourceInterface, written *unstruct
 		return
 	}
 	if revisionOf(read) != revisionOf(written) {
-		tr.Errorf("%s was acknowledged at revision %s, and is read at %s", written.GetName(), written.GetResourceVersion(), read.GetResourceVersion())
+		tr.Errorf("%s was acknowledged at revision %s, and is read at %s", written.GetName(),
+			written.GetResourceVersion(), read.GetResourceVersion())
 	}
 }
 
@@ -186,8 +188,10 @@ func retriable(err error) (kind string, ok bool) {
 		return "503", true
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		return "504", true
-	case utilnet.IsConnectionReset(err), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE),
-		errors.Is(err, net.ErrClosed), utilnet.IsHTTP2ConnectionLost(err), strings.Contains(err.Error(), "server sent GOAWAY"):
+	case utilnet.IsConnectionReset(err), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.EPIPE),
+		errors.Is(err, net.ErrClosed), utilnet.IsHTTP2ConnectionLost(err),
+		strings.Contains(err.Error(), "server sent GOAWAY"):
 		return "connection lost", true
 	}
 	return err.Error(), false
@@ -229,7 +233,8 @@ func (tr *traffic) check() {
 		}
 	}
 	tr.informed.finish(revisions)
-	tr.Logf("%d acknowledged writes, %d events; failures: %v; watches began %d times", len(tr.acknowledged), len(tr.watches[0].events), tr.failed, tr.watches[0].begun)
+	tr.Logf("%d acknowledged writes, %d events; failures: %v; watches began %d times", len(tr.acknowledged),
+		len(tr.watches[0].events), tr.failed, tr.watches[0].begun)
 }
 
 // checkEvents checks that a watch has seen each acknowledged write once, in order.

@@ -38,7 +38,8 @@ type seen struct {
 
 // follow starts a watch after a revision. It ends with the event of the last region, or with the test.
 func follow(tr *traffic, revision string) *follower {
-	f := &follower{traffic: tr, regions: tr.client().Resource(resources["Region"]), ended: make(chan struct{}), revision: revision}
+	f := &follower{traffic: tr, regions: tr.client().Resource(resources["Region"]), ended: make(chan struct{}),
+		revision: revision}
 	ctx, cancel := context.WithCancel(tr.Context())
 	go func() { // ends with the context
 		defer close(f.ended)
@@ -109,7 +110,8 @@ func inform(tr *traffic) *informed {
 		defer i.mu.Unlock()
 		i.revisions[object.(*unstructured.Unstructured).GetResourceVersion()] = true
 	}
-	if _, err := i.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: told, UpdateFunc: func(_, object any) { told(object) }}); err != nil {
+	if _, err := i.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: told,
+		UpdateFunc: func(_, object any) { told(object) }}); err != nil {
 		tr.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -133,7 +135,8 @@ func (i *informed) missing() (missed []string) {
 	return missed
 }
 
-// finish waits until the informer has the regions, by name and revision, and no others, and was told of all that was acknowledged.
+// finish waits until the informer has the regions, by name and revision, and no others, and was told of all that was
+// acknowledged.
 func (i *informed) finish(revisions map[string]string) {
 	i.Helper()
 	same := func(context.Context) (bool, error) {
@@ -146,6 +149,7 @@ func (i *informed) finish(revisions map[string]string) {
 		return len(kept) == len(revisions) && len(i.missing()) == 0, nil
 	}
 	if err := wait.PollUntilContextTimeout(i.Context(), pollInterval, patience, true, same); err != nil {
-		i.Errorf("the informer keeps %d regions of %d, and was not told of %q", len(i.informer.GetStore().ListKeys()), len(revisions), i.missing())
+		i.Errorf("the informer keeps %d regions of %d, and was not told of %q", len(i.informer.GetStore().ListKeys()),
+			len(revisions), i.missing())
 	}
 }

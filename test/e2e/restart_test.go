@@ -119,7 +119,7 @@ func writeWhile(t *testing.T, client dynamic.Interface, l *ledger, round int, en
 	select {
 	case <-midway:
 	case <-ctx.Done():
-		t.Error("the server stopped writing by itself")
+		t.Error("the writers stopped before the server")
 	}
 	if err := end(); err != nil {
 		t.Errorf("end the server: %v", err)

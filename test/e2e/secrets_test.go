@@ -29,7 +29,8 @@ func carelessly(t *testing.T, args ...string) (server *process.Server, log strin
 	if err := os.WriteFile(script, []byte(content), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	server, err := process.Start(t.Context(), process.Options{Binary: script, DataDir: filepath.Join(t.TempDir(), "data"), Args: args})
+	server, err := process.Start(t.Context(), process.Options{Binary: script,
+		DataDir: filepath.Join(t.TempDir(), "data"), Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,8 @@ func TestListening(t *testing.T) {
 	}
 	for _, fields := range table(t, server, "unix") {
 		const accepts, flags, inode = 0x10000, 3, 6
-		if set, err := strconv.ParseUint(fields[flags], 16, 32); err == nil && set&accepts != 0 && sockets[fields[inode]] {
+		if set, err := strconv.ParseUint(fields[flags], 16, 32); err == nil && set&accepts != 0 &&
+			sockets[fields[inode]] {
 			listening = append(listening, "unix "+strings.Join(fields[inode+1:], " "))
 		}
 	}
@@ -165,13 +167,16 @@ func TestLogs(t *testing.T) {
 		t.Fatalf("the server has hardly logged anything:\n%s", logged)
 	}
 	secrets := map[string][]byte{
-		"a token": []byte(token), "a known token": []byte(known), "a password": []byte(password), "a private key": []byte("PRIVATE KEY"),
-		"the key of what is stored": []byte(encryptionKey),
-		"the admin's key":           config.KeyData, "the admin's key in the kubeconfig": base64.StdEncoding.AppendEncode(nil, config.KeyData),
+		"a token": []byte(token), "a known token": []byte(known), "a password": []byte(password),
+		"a private key":                     []byte("PRIVATE KEY"),
+		"the key of what is stored":         []byte(encryptionKey),
+		"the admin's key":                   config.KeyData,
+		"the admin's key in the kubeconfig": base64.StdEncoding.AppendEncode(nil, config.KeyData),
 	}
 	for name, secret := range secrets {
 		for line := range bytes.Lines(secret) {
-			if line = bytes.TrimSpace(line); len(line) > 10 && !bytes.HasPrefix(line, []byte("-----")) && bytes.Contains(logged, line) {
+			if line = bytes.TrimSpace(line); len(line) > 10 && !bytes.HasPrefix(line, []byte("-----")) &&
+				bytes.Contains(logged, line) {
 				t.Errorf("%s is logged: %s", name, line)
 			}
 		}
@@ -190,7 +195,8 @@ func ask(t *testing.T, server *process.Server, authorization string) {
 		t.Fatal(err)
 	}
 	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/apis/stable.example.com/v1/crontabs", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		server.URL+"/apis/stable.example.com/v1/crontabs", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,8 @@ func TestKubectlWatch(t *testing.T) {
 	printed.expect(t, "ADDED cleanup */15 * * * * 1")
 	printed.expect(t, "ADDED report 0 6 * * mon 2")
 
-	if _, err := crontabs.Patch(t.Context(), "report", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := crontabs.Patch(t.Context(), "report", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	printed.expect(t, "MODIFIED report 0 6 * * mon 3")

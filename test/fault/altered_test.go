@@ -36,7 +36,8 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 	}
 	replace := map[string]string{}
 	for _, file := range added {
-		replace[filepath.Join(programs.Root(), "cmd", "crd-server", "altered_"+filepath.Base(file))] = filepath.Join(programs.Root(), "test", "fault", file)
+		replace[filepath.Join(programs.Root(), "cmd", "crd-server",
+			"altered_"+filepath.Base(file))] = filepath.Join(programs.Root(), "test", "fault", file)
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -50,7 +51,8 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 	if builtWith("-pgo") != "" {
 		profile = "auto"
 	}
-	build := exec.Command("go", "build", "-pgo="+profile, "-tags="+builtWith("-tags"), fmt.Sprintf("-race=%t", raceDetector()),
+	build := exec.Command("go", "build", "-pgo="+profile, "-tags="+builtWith("-tags"),
+		fmt.Sprintf("-race=%t", raceDetector()),
 		fmt.Sprintf("-trimpath=%t", builtWith("-trimpath") == "true"), "-overlay", path+".json",
 		"-ldflags=-w", // or the linker takes twice as long
 		"-o", path, "./cmd/crd-server")

@@ -28,8 +28,8 @@ type task struct {
 	Seconds int
 }
 
-// kinds are the kinds of tasks. A task ends by itself or with its context, and returns a result that is encoded for
-// the test.
+// kinds are the kinds of tasks. A task ends when it is done or with its context, and returns a result that is encoded
+// for the test.
 var kinds = map[string]func(ctx context.Context, w task) (any, error){
 	"probe":        probe,
 	"lists":        loadWith((*load).lists),

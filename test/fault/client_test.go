@@ -71,7 +71,8 @@ func body(name, value string, revision int64) []byte {
 	if revision != 0 {
 		version = fmt.Sprintf(`,"resourceVersion":"%d"`, revision)
 	}
-	return fmt.Appendf(nil, `{"apiVersion":"%s/v1","kind":"Cell","metadata":{"name":"%s","namespace":"fault"%s},"spec":{"value":"%s"}}`,
+	return fmt.Appendf(nil,
+		`{"apiVersion":"%s/v1","kind":"Cell","metadata":{"name":"%s","namespace":"fault"%s},"spec":{"value":"%s"}}`,
 		group, name, version, value)
 }
 
@@ -107,7 +108,8 @@ func connectTo(url, kubeconfig string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{base: url, http: &http.Client{Transport: &http.Transport{TLSClientConfig: security, ForceAttemptHTTP2: true}}}, nil
+	return &client{base: url, http: &http.Client{Transport: &http.Transport{TLSClientConfig: security,
+		ForceAttemptHTTP2: true}}}, nil
 }
 
 // do sends a request and reads the response.
@@ -129,7 +131,8 @@ func (c *client) open(ctx context.Context, method, path, mediaType string, conte
 }
 
 // openAs is open as another user, unless user is "".
-func (c *client) openAs(ctx context.Context, user, method, path, mediaType string, content []byte) (*http.Response, error) {
+func (c *client) openAs(ctx context.Context, user, method, path, mediaType string, content []byte) (*http.Response,
+	error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(content))
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestClockJumps(t *testing.T) {
 		c.deleteHeldDefinition(t, n)
 		by := time.Duration(random.Int64N(int64(clockRange)))
 		if n%2 == 1 {
-			by = -by // to and fro
+			by = -by // forward, then back
 		}
 		clock.set(t, by)
 		revisions = append(revisions, c.writeAt(t, clock, fmt.Sprintf("cell-%d", n))...)
@@ -58,13 +58,14 @@ func TestClockJumps(t *testing.T) {
 	}
 	clock.set(t, -clockRange)
 	newClient(t, startServer(t, options)).readAt(t, jumps)
-	written.add(t, "%d jumps of the clock by up to %d days; %d writes, all of them watched", jumps, int(2*clockRange.Hours()/24), len(revisions))
+	written.add(t, "%d jumps of the clock by up to %d days; %d writes, all of them watched", jumps,
+		int(2*clockRange.Hours()/24), len(revisions))
 }
 
 // writeAt writes an object at the current offset of the clock and returns the revisions.
 func (c *client) writeAt(t *testing.T, clock *clock, name string) (revisions []int64) {
 	t.Helper()
-	began := clock.now().Truncate(time.Second) // as time stamps are
+	began := clock.now().Truncate(time.Second) // timestamps count seconds
 	wrote := func(code int, method, path, mediaType string, content []byte) {
 		t.Helper()
 		var o struct {
@@ -85,7 +86,8 @@ func (c *client) writeAt(t *testing.T, clock *clock, name string) (revisions []i
 	}
 	wrote(http.StatusCreated, http.MethodPost, cells, asJSON, body(name, "created", 0))
 	wrote(http.StatusOK, http.MethodPatch, cells+"/"+name, asMergePatch, []byte(`{"spec":{"value":"patched"}}`))
-	wrote(http.StatusOK, http.MethodPatch, cells+"/"+name+"?fieldManager=fault&force=true", asApply, body(name, "applied", 0))
+	wrote(http.StatusOK, http.MethodPatch, cells+"/"+name+"?fieldManager=fault&force=true", asApply,
+		body(name, "applied", 0))
 	return revisions
 }
 
@@ -94,7 +96,8 @@ func (c *client) readAt(t *testing.T, objects int) {
 	t.Helper()
 	waitFor(t, "the server is ready", func() bool { return c.isReady(t.Context()) })
 	var o object
-	if err := json.Unmarshal(c.must(t, http.StatusOK, http.MethodGet, fmt.Sprintf("%s/cell-%d", cells, objects-1), "", nil), &o); err != nil || o.Spec.Value != "applied" {
+	if err := json.Unmarshal(c.must(t, http.StatusOK, http.MethodGet, fmt.Sprintf("%s/cell-%d", cells, objects-1), "",
+		nil), &o); err != nil || o.Spec.Value != "applied" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	page := c.ask(t, http.MethodGet, cells+"?limit=1", nil)
@@ -106,7 +109,8 @@ func (c *client) readAt(t *testing.T, objects int) {
 		t.Errorf("%d of %d objects are listed", found, objects)
 	}
 	began := time.Now()
-	c.must(t, http.StatusOK, http.MethodGet, cells+"?watch=true&timeoutSeconds=1&resourceVersion="+page.Metadata.ResourceVersion, "", nil)
+	c.must(t, http.StatusOK, http.MethodGet,
+		cells+"?watch=true&timeoutSeconds=1&resourceVersion="+page.Metadata.ResourceVersion, "", nil)
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("a watch of a second took %s", took)
 	}
@@ -116,8 +120,10 @@ func (c *client) readAt(t *testing.T, objects int) {
 func (c *client) deleteHeldDefinition(t *testing.T, n int) {
 	t.Helper()
 	name := fmt.Sprintf("held%d", n)
-	held := strings.NewReplacer(`"metadata":{"name":"cells.`, `"metadata":{"finalizers":["fault.example.com/hold"],"name":"`+name+`.`,
-		`"plural":"cells"`, `"plural":"`+name+`"`, `"cell"`, `"`+name+`"`, `"Cell`, `"`+strings.ToUpper(name)).Replace(definition)
+	held := strings.NewReplacer(`"metadata":{"name":"cells.`,
+		`"metadata":{"finalizers":["fault.example.com/hold"],"name":"`+name+`.`,
+		`"plural":"cells"`, `"plural":"`+name+`"`, `"cell"`, `"`+name+`"`, `"Cell`,
+		`"`+strings.ToUpper(name)).Replace(definition)
 	c.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(held))
 	c.must(t, http.StatusOK, http.MethodDelete, definitions+"/"+name+"."+group, "", nil)
 }
@@ -127,10 +133,14 @@ func (c *client) letDefinitionGo(t *testing.T, n int) {
 	t.Helper()
 	path := fmt.Sprintf("%s/held%d.%s", definitions, n, group)
 	waitFor(t, "the CRD's objects are said to be gone", func() bool {
-		return !strings.Contains(string(c.must(t, http.StatusOK, http.MethodGet, path, "", nil)), "customresourcecleanup")
+		return !strings.Contains(string(c.must(t, http.StatusOK, http.MethodGet, path, "", nil)),
+			"customresourcecleanup")
 	})
 	c.must(t, http.StatusOK, http.MethodPatch, path, asMergePatch, []byte(`{"metadata":{"finalizers":null}}`))
-	waitFor(t, "the CRD is gone", func() bool { return c.ask(t, http.MethodGet, path, nil).code == http.StatusNotFound })
+	waitFor(t, "the CRD is gone", func() bool {
+		return c.ask(t, http.MethodGet, path,
+			nil).code == http.StatusNotFound
+	})
 }
 
 // watchRevisions watches until the test ends.

@@ -11,7 +11,7 @@ import (
 // members is the size of a cluster: one of them may fail.
 const members = 3
 
-// stopFor stops a process for a while; it notices nothing of it.
+// stopFor stops a process with SIGSTOP for a while.
 func stopFor(ctx context.Context, m *cluster.Member, d time.Duration) error {
 	if err := m.Signal(syscall.SIGSTOP); err != nil {
 		return err

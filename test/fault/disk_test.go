@@ -73,10 +73,12 @@ func limitedFiles(t *testing.T) *shortage {
 			if err := unix.Prlimit(server.Pid(), unix.RLIMIT_FSIZE, nil, &before); err != nil {
 				return ignoreEnded(err)
 			}
-			return ignoreEnded(unix.Prlimit(server.Pid(), unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: min(bytes, before.Max), Max: before.Max}, nil))
+			return ignoreEnded(unix.Prlimit(server.Pid(), unix.RLIMIT_FSIZE,
+				&unix.Rlimit{Cur: min(bytes, before.Max), Max: before.Max}, nil))
 		}
 	}
-	return &shortage{says: syscall.EFBIG.Error(), disk: t.TempDir(), begin: limit(32 << 20), end: limit(unix.RLIM_INFINITY)}
+	return &shortage{says: syscall.EFBIG.Error(), disk: t.TempDir(), begin: limit(32 << 20),
+		end: limit(unix.RLIM_INFINITY)}
 }
 
 // ignoreEnded ignores the error that a process has ended.
@@ -98,7 +100,7 @@ func (s *shortage) test(t *testing.T) {
 	names, refusal, noAnswer := c.fill(t, 1000)
 	ended := "the server went on"
 	if noAnswer != nil {
-		<-server.Done() // a client without an answer: there is no server any more
+		<-server.Done() // the client has no response because the server has ended
 		ended = "the server ended"
 		if !strings.Contains(server.Output(), s.says) {
 			t.Errorf("the server does not say why it ended:\n%.2000s", server.Output())
@@ -123,7 +125,8 @@ func (s *shortage) test(t *testing.T) {
 		}
 	}
 	c.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, large("later"))
-	written.add(t, "full after %d objects of 200 KiB: %s (%d %s); all are there when there is room again", len(names), ended, refusal.code, refusal.Reason)
+	written.add(t, "full after %d objects of 200 KiB: %s (%d %s); all are there when there is room again", len(names),
+		ended, refusal.code, refusal.Reason)
 }
 
 // fillDisk writes a file until the disk is full.
@@ -182,7 +185,7 @@ func writeUntil(t *testing.T, ctx context.Context, c *client, writers []*writer)
 			for ctx.Err() == nil {
 				began := time.Now()
 				if !w.write(t.Context(), c) {
-					t.Errorf("a write has failed after %s: %v", time.Since(began), w.err)
+					t.Errorf("write failed after %s: %v", time.Since(began), w.err)
 					return
 				}
 				slowest[i] = max(slowest[i], time.Since(began))

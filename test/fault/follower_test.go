@@ -74,7 +74,8 @@ func (f *follower) watch(ctx context.Context, c *client) {
 		}
 		switch event.Type {
 		case "ADDED", "MODIFIED":
-			f.note(o.revision(), change{key: o.Metadata.Name, revision: o.revision(), exists: true, value: o.Spec.Value})
+			f.note(o.revision(), change{key: o.Metadata.Name, revision: o.revision(), exists: true,
+				value: o.Spec.Value})
 		case "DELETED":
 			f.note(o.revision(), change{key: o.Metadata.Name, revision: o.revision()})
 		case "BOOKMARK":

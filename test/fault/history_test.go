@@ -20,7 +20,7 @@ const (
 	apply  action = "apply"  // makes what is missing
 	remove action = "delete"
 	get    action = "get"
-	list   action = "list" // in a history by key: what a list says of the key
+	list   action = "list" // in the history of a key: its state in the list
 )
 
 // operation is a request and its response.
@@ -44,7 +44,8 @@ type operation struct {
 
 func (o *operation) String() string {
 	return fmt.Sprintf("client %d: %s %s %q if %d: %d, revision %d, %s to %s",
-		o.client, o.action, o.key, o.value, o.condition, o.code, o.revision, time.Duration(o.begun), time.Duration(o.ended))
+		o.client, o.action, o.key, o.value, o.condition, o.code, o.revision, time.Duration(o.begun),
+		time.Duration(o.ended))
 }
 
 // doubtful returns whether the client does not know if the write was done.
@@ -146,11 +147,11 @@ func (l keyLog) steps(place int, o *operation) []int {
 type judgement struct {
 	operations []*operation
 	log        []change
-	// faults are what does not fit.
+	// faults describes the contradictions.
 	faults []string
 }
 
-// check returns everything that does not fit.
+// check returns all contradictions.
 func (j *judgement) check() []string {
 	j.settle()
 	j.checkLists()
@@ -262,7 +263,8 @@ func (j *judgement) checkLinear() {
 	byKey := map[string][]porcupine.Operation{}
 	for _, o := range j.operations {
 		if o.action != list {
-			byKey[o.key] = append(byKey[o.key], porcupine.Operation{ClientId: o.client, Input: o, Call: o.begun, Return: o.ended})
+			byKey[o.key] = append(byKey[o.key], porcupine.Operation{ClientId: o.client, Input: o, Call: o.begun,
+				Return: o.ended})
 		}
 	}
 	for _, o := range j.operations {
@@ -270,11 +272,13 @@ func (j *judgement) checkLinear() {
 			continue
 		}
 		for key := range byKey {
-			found := &operation{client: o.client, action: get, key: key, code: http.StatusNotFound, begun: o.begun, ended: o.ended}
+			found := &operation{client: o.client, action: get, key: key, code: http.StatusNotFound, begun: o.begun,
+				ended: o.ended}
 			if item, listed := o.items[key]; listed {
 				found.code, found.value, found.revision = http.StatusOK, item.Spec.Value, item.revision()
 			}
-			byKey[key] = append(byKey[key], porcupine.Operation{ClientId: o.client, Input: found, Call: o.begun, Return: o.ended})
+			byKey[key] = append(byKey[key], porcupine.Operation{ClientId: o.client, Input: found, Call: o.begun,
+				Return: o.ended})
 		}
 	}
 	logs := map[string]keyLog{}

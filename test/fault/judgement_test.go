@@ -6,23 +6,32 @@ import (
 	"testing"
 )
 
-// TestJudgement checks the checks: a right history has no faults, and each way to spoil it has.
+// TestJudgement checks the checks: a right history has no faults, and each altered one has some.
 func TestJudgement(t *testing.T) {
 	if faults := rightHistory().check(); len(faults) > 0 {
 		t.Fatalf("a right history has faults: %q", faults)
 	}
 	for name, spoil := range map[string]func(j *judgement){
-		"acknowledged write is lost":   func(j *judgement) { j.log = slices.Delete(j.log, 1, 2) },
-		"write is done twice":          func(j *judgement) { j.log = append(j.log, change{key: "a", revision: 9, exists: true, value: "2"}) },
-		"nobody has written it":        func(j *judgement) { j.log = append(j.log, change{key: "a", revision: 9, exists: true, value: "x"}) },
-		"nobody has deleted it":        func(j *judgement) { j.log = append(j.log, change{key: "b", revision: 9}) },
-		"acknowledged delete is lost":  func(j *judgement) { j.log = slices.Delete(j.log, 2, 3) },
-		"refused write was done":       func(j *judgement) { j.operations[1].code = http.StatusConflict },
-		"another revision":             func(j *judgement) { j.operations[1].revision = 7 },
-		"stale read":                   func(j *judgement) { j.operations[2].value, j.operations[2].revision = "1", 2 },
-		"read of what is deleted":      func(j *judgement) { j.operations[4].code = http.StatusOK },
-		"conflict where there is none": func(j *judgement) { j.operations[5].condition, j.operations[5].code = 5, http.StatusConflict },
-		"list without an object":       func(j *judgement) { delete(j.operations[6].items, "b") },
+		"acknowledged write is lost": func(j *judgement) { j.log = slices.Delete(j.log, 1, 2) },
+		"write is done twice": func(j *judgement) {
+			j.log = append(j.log,
+				change{key: "a", revision: 9, exists: true, value: "2"})
+		},
+		"nobody has written it": func(j *judgement) {
+			j.log = append(j.log,
+				change{key: "a", revision: 9, exists: true, value: "x"})
+		},
+		"nobody has deleted it":       func(j *judgement) { j.log = append(j.log, change{key: "b", revision: 9}) },
+		"acknowledged delete is lost": func(j *judgement) { j.log = slices.Delete(j.log, 2, 3) },
+		"refused write was done":      func(j *judgement) { j.operations[1].code = http.StatusConflict },
+		"another revision":            func(j *judgement) { j.operations[1].revision = 7 },
+		"stale read":                  func(j *judgement) { j.operations[2].value, j.operations[2].revision = "1", 2 },
+		"read of what is deleted":     func(j *judgement) { j.operations[4].code = http.StatusOK },
+		"conflict where there is none": func(j *judgement) {
+			j.operations[5].condition, j.operations[5].code = 5,
+				http.StatusConflict
+		},
+		"list without an object": func(j *judgement) { delete(j.operations[6].items, "b") },
 		"list of an older state": func(j *judgement) {
 			item := object{}
 			item.Metadata.Name, item.Metadata.ResourceVersion, item.Spec.Value = "a", "2", "1"

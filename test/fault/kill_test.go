@@ -50,9 +50,11 @@ func TestKill(t *testing.T) {
 		}
 	}
 	acknowledged, unknown := counted(writers)
-	written.add(t, "%d kills under %d writers: %d writes acknowledged, %d under way", kills, killWriters, acknowledged, unknown)
+	written.add(t, "%d kills under %d writers: %d writes acknowledged, %d under way", kills, killWriters, acknowledged,
+		unknown)
 	slices.Sort(starts)
-	written.add(t, "starts took %s in the median, %s at most", starts[len(starts)/2].Round(time.Millisecond), starts[len(starts)-1].Round(time.Millisecond))
+	written.add(t, "starts took %s in the median, %s at most", starts[len(starts)/2].Round(time.Millisecond),
+		starts[len(starts)-1].Round(time.Millisecond))
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -110,7 +112,7 @@ type writer struct {
 	number int
 	random *rand.Rand
 	slots  []slot
-	// doubtful is the slot of a request without a response, or nil; want is its state if the request was done.
+	// doubtful is the slot of a request without a response, or nil. want is its state if the server did the request.
 	doubtful *slot
 	want     slot
 	// writes counts all requests, so that every value differs.
@@ -159,7 +161,8 @@ func (w *writer) write(ctx context.Context, c *client) bool {
 	case action == 1:
 		code, answer, err = c.do(ctx, http.MethodPut, path, asJSON, body(w.name(number), w.want.value, s.revision))
 	default:
-		code, answer, err = c.do(ctx, http.MethodPatch, path, asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, w.want.value))
+		code, answer, err = c.do(ctx, http.MethodPatch, path, asMergePatch,
+			fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, w.want.value))
 	}
 	switch {
 	case err != nil || code >= 500:
@@ -215,9 +218,10 @@ func checkWriters(t *testing.T, c *client, writers []*writer) {
 				found.revision = item.revision()
 			}
 			if doubtful := w.doubtful == s; found != *s {
-				w.want.revision = found.revision // nobody was told
+				w.want.revision = found.revision // no client knows it
 				if !doubtful || found != w.want {
-					t.Errorf("%s is %+v; acknowledged was %+v; under way was %+v: %t", w.name(number), found, *s, w.want, doubtful)
+					t.Errorf("%s is %+v; acknowledged was %+v; under way was %+v: %t", w.name(number), found, *s,
+						w.want, doubtful)
 				}
 			}
 			if found.revision > newest {
@@ -228,6 +232,6 @@ func checkWriters(t *testing.T, c *client, writers []*writer) {
 		w.doubtful = nil
 	}
 	for name := range items {
-		t.Errorf("nobody has made %s", name)
+		t.Errorf("no client has created %s", name)
 	}
 }

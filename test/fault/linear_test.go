@@ -38,7 +38,8 @@ func TestLinearizable(t *testing.T) {
 	defer written.outcome(t, time.Now())
 	c := cluster.Start(t, members)
 	replicas := startReplicas(t, c)
-	newClient(t, replicas[0].server()).must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
+	newClient(t, replicas[0].server()).must(t, http.StatusCreated, http.MethodPost, definitions, asJSON,
+		[]byte(definition))
 	for _, r := range replicas {
 		r.waitServed(t)
 	}
@@ -99,8 +100,9 @@ func startReplicas(t *testing.T, c *cluster.Cluster) []*replica {
 			r.proxies, urls = append(r.proxies, p), append(urls, p.url())
 		}
 		// Compaction would remove the log that responses are compared with.
-		r.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), fmt.Sprintf("replica%d", i)),
-			Args: []string{"--etcd-servers", strings.Join(urls, ","), "--etcd-compaction-interval", "0"}}
+		r.options = process.Options{Binary: programs.Server(),
+			DataDir: filepath.Join(t.TempDir(), fmt.Sprintf("replica%d", i)),
+			Args:    []string{"--etcd-servers", strings.Join(urls, ","), "--etcd-compaction-interval", "0"}}
 		r.current.Store(startServer(t, r.options))
 		r.options.Port = r.server().Port()
 		all[i] = r
@@ -139,7 +141,8 @@ func changesIn(t *testing.T, c *cluster.Cluster, after, until int64) []change {
 	defer cancel()
 	folder := "/registry/" + group + "/" + plural + "/fault/"
 	var changes []change
-	events := c.Client.Watch(ctx, folder, clientv3.WithPrefix(), clientv3.WithRev(after+1), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
+	events := c.Client.Watch(ctx, folder, clientv3.WithPrefix(), clientv3.WithRev(after+1),
+		clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
 	for resp := range events {
 		if err := resp.Err(); err != nil {
 			t.Fatal(err)
@@ -155,7 +158,8 @@ func changesIn(t *testing.T, c *cluster.Cluster, after, until int64) []change {
 			}
 			changes = append(changes, made)
 		}
-		if resp.Header.Revision >= until && (resp.IsProgressNotify() || len(changes) > 0 && changes[len(changes)-1].revision >= until) {
+		if resp.Header.Revision >= until && (resp.IsProgressNotify() || len(changes) > 0 &&
+			changes[len(changes)-1].revision >= until) {
 			return changes
 		}
 		if err := c.Client.RequestProgress(ctx); err != nil {
@@ -215,7 +219,8 @@ func (d *disturber) disturb(ctx context.Context, t *testing.T, workDone <-chan s
 			return
 		case <-time.After(time.Duration(300+d.random.IntN(1200)) * time.Millisecond):
 		}
-		names := []string{"member killed", "member stopped", "leader moved", "connections cut", "connections refused", "replica killed"}
+		names := []string{"member killed", "member stopped", "leader moved", "connections cut", "connections refused",
+			"replica killed"}
 		name := names[d.random.IntN(len(names))]
 		if err := d.do(ctx, t, name); err != nil {
 			t.Logf("%s: %v", name, err)

@@ -49,7 +49,8 @@ func loadWith(work func(*load, context.Context) error) func(context.Context, tas
 		if err := work(l, ctx); err != nil {
 			return nil, err
 		}
-		return &loaded{Served: l.served.Load(), Refused: l.refused.Load(), Other: l.other.Load(), Unhinted: l.unhinted.Load(), Faults: l.faults}, nil
+		return &loaded{Served: l.served.Load(), Refused: l.refused.Load(), Other: l.other.Load(),
+			Unhinted: l.unhinted.Load(), Faults: l.faults}, nil
 	}
 }
 
@@ -110,22 +111,24 @@ func (l *load) repeat(ctx context.Context, method, path string, body []byte) err
 func (l *load) send(ctx context.Context, c *client, method, path string, body []byte) {
 	resp, err := c.openAs(ctx, greedy, method, path, asJSON, body)
 	if err != nil {
-		return // the time is over, or the connection was closed on a body that was refused
+		return // the time is over, or the server closed the connection of a refused body
 	}
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	l.count(resp)
 	if resp.StatusCode == http.StatusTooManyRequests {
-		pause(ctx, 50*time.Millisecond) // not what it was told, which is a second
+		pause(ctx, 50*time.Millisecond) // less than the second of Retry-After
 	}
 }
 
 // drips sends bodies byte by byte. The server must cut them off.
 func (l *load) drips(ctx context.Context) error {
 	return l.connections(ctx, func(c net.Conn) error {
-		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", cells, greedy, l.Seconds)
+		fmt.Fprintf(c,
+			"POST %s HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", cells, greedy, l.Seconds)
 		answered := make(chan error, 1)
-		go func() { _, err := http.ReadResponse(bufio.NewReader(c), nil); answered <- err }() // ends with the connection
+		// ends with the connection
+		go func() { _, err := http.ReadResponse(bufio.NewReader(c), nil); answered <- err }()
 		for range l.Seconds {
 			select {
 			case <-answered:
@@ -149,7 +152,7 @@ func (l *load) slowReaders(ctx context.Context) error {
 				return nil
 			}
 			if time.Since(began) > overloadLimit+time.Second {
-				return nil // what is left is in buffers of the kernel
+				return nil // the rest is in buffers of the kernel
 			}
 		}
 	})
@@ -182,8 +185,12 @@ func (l *load) connections(ctx context.Context, work func(net.Conn) error) error
 func (l *load) dial(ctx context.Context) (net.Conn, error) {
 	config := l.admin.http.Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.NextProtos = []string{"http/1.1"}
-	dialer := &tls.Dialer{Config: config, NetDialer: &net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
-		controlErr := raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
+	dialer := &tls.Dialer{Config: config, NetDialer: &net.Dialer{Control: func(_, _ string,
+		raw syscall.RawConn) (err error) {
+		controlErr := raw.Control(func(fd uintptr) {
+			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET,
+				syscall.SO_RCVBUF, 4<<10)
+		})
 		return errors.Join(controlErr, err)
 	}}}
 	return dialer.DialContext(ctx, "tcp", strings.TrimPrefix(l.URL, "https://"))

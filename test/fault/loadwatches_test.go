@@ -49,7 +49,7 @@ func (l *load) watches(ctx context.Context) error {
 		open.Add(1)
 		watching.Go(func() { l.watch(ctx, c, open.Done, &events) })
 		if n%100 == 99 {
-			open.Wait() // all at once would be another test
+			open.Wait() // open at most 100 at the same time
 		}
 	}
 	open.Wait()
@@ -67,7 +67,8 @@ func (l *load) watches(ctx context.Context) error {
 
 // watch counts events until the context ends. It calls open when the watch is open or has failed.
 func (l *load) watch(ctx context.Context, c *client, open func(), events *atomic.Int64) {
-	resp, err := c.openAs(ctx, greedy, http.MethodGet, cells+"?watch=1&fieldSelector=metadata.name%3D"+watchedCell, "", nil)
+	resp, err := c.openAs(ctx, greedy, http.MethodGet, cells+"?watch=1&fieldSelector=metadata.name%3D"+watchedCell, "",
+		nil)
 	open()
 	if err != nil {
 		l.fault("a watch: %v", err)
@@ -94,7 +95,8 @@ func (l *load) idleWatches(ctx context.Context, number int) (idle []net.Conn, er
 			return idle, err
 		}
 		idle = append(idle, c)
-		if _, err := fmt.Fprintf(c, "GET %s?watch=1 HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\n\r\n", cells, greedy); err != nil {
+		if _, err := fmt.Fprintf(c, "GET %s?watch=1 HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\n\r\n", cells,
+			greedy); err != nil {
 			return idle, err
 		}
 	}
@@ -104,7 +106,8 @@ func (l *load) idleWatches(ctx context.Context, number int) (idle []net.Conn, er
 // change changes the watched object.
 func (l *load) change(ctx context.Context) {
 	for n := range l.Changes {
-		code, _, err := l.admin.do(ctx, http.MethodPatch, cells+"/"+watchedCell, asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%d%s"}}`, n, strings.Repeat("y", 1000)))
+		code, _, err := l.admin.do(ctx, http.MethodPatch, cells+"/"+watchedCell, asMergePatch,
+			fmt.Appendf(nil, `{"spec":{"value":"%d%s"}}`, n, strings.Repeat("y", 1000)))
 		if err != nil || code != http.StatusOK {
 			l.fault("a write beside %d watches: %d %v", l.Number, code, err)
 		}

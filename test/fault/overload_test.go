@@ -23,8 +23,8 @@ const (
 	overloadLimit  = 5 * time.Second
 	// overloadObjects is the number of objects, of 1 KiB each, in a list.
 	overloadObjects = 1000
-	// background is the priority of overloading clients: the scenario is about what the server has accepted, not
-	// about the processors that clients leave to it.
+	// background is the priority of overloading clients: the scenario tests accepted requests, not
+	// the competition for processors.
 	background = 10
 	// everybody is the flag that authorizes all users.
 	everybody = "--authorization-mode=AlwaysAllow"
@@ -44,13 +44,16 @@ func TestOverload(t *testing.T) {
 	besideOthers(t)
 	defer written.outcome(t, time.Now())
 	needFiles(t, size[uint64](2000, 12000))
-	server := startServer(t, process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{everybody,
-		"--max-requests-inflight", strconv.Itoa(overloadReads), "--max-mutating-requests-inflight", strconv.Itoa(overloadWrites),
-		"--request-timeout", overloadLimit.String()}})
+	server := startServer(t, process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"),
+		Args: []string{everybody,
+			"--max-requests-inflight", strconv.Itoa(overloadReads), "--max-mutating-requests-inflight",
+			strconv.Itoa(overloadWrites),
+			"--request-timeout", overloadLimit.String()}})
 	c := newClient(t, server)
 	c.must(t, http.StatusCreated, http.MethodPost, definitions, asJSON, []byte(definition))
 	for n := range overloadObjects {
-		c.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, body(fmt.Sprintf("cell-%04d", n), strings.Repeat("x", 1000), 0))
+		c.must(t, http.StatusCreated, http.MethodPost, cells, asJSON,
+			body(fmt.Sprintf("cell-%04d", n), strings.Repeat("x", 1000), 0))
 	}
 	while := size(4, 30)
 	for _, w := range []task{
@@ -89,7 +92,8 @@ func overload(t *testing.T, server *process.Server, w task) {
 	for _, fault := range l.Faults {
 		t.Error(fault)
 	}
-	// On a busy machine the server may miss its own deadline and answer 504. The full form needs the machine for itself.
+	// On a busy machine the server may miss its own deadline and answer 504. The full form needs the machine for
+	// itself.
 	failed := func(a answers) bool { return a.Unanswered > 0 || a.Failed > 0 && *full }
 	if p.Health.Asked == 0 || failed(p.Health) || p.Health.Refused > 0 {
 		t.Errorf("health: %v", p.Health)
@@ -106,7 +110,8 @@ func overload(t *testing.T, server *process.Server, w task) {
 	if l.Unhinted > 0 {
 		t.Errorf("%d answers with 429 do not say when to try again", l.Unhinted)
 	}
-	written.add(t, "%d at a time, %s: %d served, %d refused with 429, %d other; health: %v; another user's reads: %v; writes: %v; at most %d MiB of memory (limit %d)",
+	written.add(t,
+		"%d at a time, %s: %d served, %d refused with 429, %d other; health: %v; another user's reads: %v; writes: %v; at most %d MiB of memory (limit %d)",
 		w.Number, took, l.Served, l.Refused, l.Other, p.Health, p.Reads, p.Writes, memory.bytes>>20, limit>>20)
 }
 

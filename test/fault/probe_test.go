@@ -27,7 +27,8 @@ type answers struct {
 }
 
 func (a answers) String() string {
-	return fmt.Sprintf("%d questions, %d refused, %d failed, %d not answered%s, slowest %s", a.Asked, a.Refused, a.Failed, a.Unanswered, a.Fault, a.Slowest.Round(time.Millisecond))
+	return fmt.Sprintf("%d questions, %d refused, %d failed, %d not answered%s, slowest %s", a.Asked, a.Refused,
+		a.Failed, a.Unanswered, a.Fault, a.Slowest.Round(time.Millisecond))
 }
 
 // polite is the polite user, politeCell its object.
@@ -63,7 +64,8 @@ func probe(ctx context.Context, w task) (any, error) {
 	})
 	asking.Go(func() {
 		p.Writes.ask(ctx, 500*time.Millisecond, func() (*http.Response, error) {
-			return user.openAs(ctx, polite, http.MethodPatch, politeCell, asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%d"}}`, p.Writes.Asked))
+			return user.openAs(ctx, polite, http.MethodPatch, politeCell, asMergePatch,
+				fmt.Appendf(nil, `{"spec":{"value":"%d"}}`, p.Writes.Asked))
 		})
 	})
 	asking.Wait()

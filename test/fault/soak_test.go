@@ -27,8 +27,8 @@ const (
 	quarters = 4
 )
 
-// TestSoak loads a server with all kinds of requests while CRDs are created and deleted. What the server holds must not grow.
-// It takes half an hour and runs with -full only.
+// TestSoak loads a server with all kinds of requests while CRDs are created and deleted, and checks that its heap,
+// goroutines, open files and etcd do not grow. It takes half an hour and runs with -full only.
 func TestSoak(t *testing.T) {
 	if !*full {
 		t.Skip("without -full")
@@ -102,9 +102,11 @@ func (s *soak) use(ctx context.Context, c *client, random *rand.Rand) {
 	case 0, 1:
 		s.request(ctx, c, http.MethodPost, cells, asJSON, body(name, value, 0))
 	case 2:
-		s.request(ctx, c, http.MethodPatch, cells+"/"+name, asMergePatch, fmt.Appendf(nil, `{"spec":{"value":%q}}`, value))
+		s.request(ctx, c, http.MethodPatch, cells+"/"+name, asMergePatch,
+			fmt.Appendf(nil, `{"spec":{"value":%q}}`, value))
 	case 3:
-		s.request(ctx, c, http.MethodPatch, cells+"/"+name+"?fieldManager=soak&force=true", asApply, body(name, value, 0))
+		s.request(ctx, c, http.MethodPatch, cells+"/"+name+"?fieldManager=soak&force=true", asApply,
+			body(name, value, 0))
 	case 4:
 		s.request(ctx, c, http.MethodDelete, cells+"/"+name, "", nil)
 	case 5:
@@ -124,11 +126,13 @@ func (s *soak) use(ctx context.Context, c *client, random *rand.Rand) {
 
 // churn creates a CRD, uses it and deletes it.
 func (s *soak) churn(ctx context.Context, c *client, name string) {
-	replaced := strings.NewReplacer(`"`+plural+".", `"`+name+".", `"cells"`, strconv.Quote(name), `"cell"`, strconv.Quote(name+"one"), `"Cell"`, strconv.Quote("K"+name), `"CellList"`, strconv.Quote("K"+name+"List"))
+	replaced := strings.NewReplacer(`"`+plural+".", `"`+name+".", `"cells"`, strconv.Quote(name), `"cell"`,
+		strconv.Quote(name+"one"), `"Cell"`, strconv.Quote("K"+name), `"CellList"`, strconv.Quote("K"+name+"List"))
 	at := strings.Replace(cells, plural, name, 1)
 	s.request(ctx, c, http.MethodPost, definitions, asJSON, []byte(replaced.Replace(definition)))
 	for n := range 3 {
-		s.request(ctx, c, http.MethodPost, at, asJSON, []byte(replaced.Replace(string(body(fmt.Sprintf("object-%d", n), "x", 0)))))
+		s.request(ctx, c, http.MethodPost, at, asJSON,
+			[]byte(replaced.Replace(string(body(fmt.Sprintf("object-%d", n), "x", 0)))))
 	}
 	s.request(ctx, c, http.MethodGet, at, "", nil)
 	s.request(ctx, c, http.MethodGet, "/openapi/v3/apis/"+group+"/v1", "", nil)
@@ -140,11 +144,12 @@ func (s *soak) churn(ctx context.Context, c *client, name string) {
 	s.churned.Add(1)
 }
 
-// holding is what a server holds.
+// holding is the resources that a server uses.
 type holding struct{ heap, goroutines, files, etcd float64 }
 
 func (h holding) String() string {
-	return fmt.Sprintf("heap %.1f MiB, %.0f goroutines, %.0f files, etcd %.1f MiB", h.heap/(1<<20), h.goroutines, h.files, h.etcd/(1<<20))
+	return fmt.Sprintf("heap %.1f MiB, %.0f goroutines, %.0f files, etcd %.1f MiB", h.heap/(1<<20), h.goroutines,
+		h.files, h.etcd/(1<<20))
 }
 
 // grownFrom names what has grown by more than the noise of measurements.
@@ -175,7 +180,8 @@ func (s *soak) measure() holding {
 		}
 		pause(s.t.Context(), 2*time.Second) // etcd is compacted meanwhile
 		now := s.look()
-		least = holding{min(least.heap, now.heap), min(least.goroutines, now.goroutines), min(least.files, now.files), min(least.etcd, now.etcd)}
+		least = holding{min(least.heap, now.heap), min(least.goroutines, now.goroutines), min(least.files, now.files),
+			min(least.etcd, now.etcd)}
 	}
 	return least
 }
@@ -184,7 +190,8 @@ func (s *soak) look() holding {
 	s.t.Helper()
 	s.must(s.t, http.StatusOK, http.MethodGet, "/debug/pprof/heap?gc=1", "", nil)
 	values := map[string]float64{}
-	lines := bufio.NewScanner(strings.NewReader(string(s.must(s.t, http.StatusOK, http.MethodGet, "/metrics", "", nil))))
+	lines := bufio.NewScanner(strings.NewReader(string(s.must(s.t, http.StatusOK, http.MethodGet, "/metrics", "",
+		nil))))
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), " ")
 		values[name], _ = strconv.ParseFloat(value, 64)
@@ -193,5 +200,6 @@ func (s *soak) look() holding {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return holding{heap: values["go_memstats_heap_alloc_bytes"], goroutines: values["go_goroutines"], files: values["process_open_fds"], etcd: float64(status.DbSizeInUse)}
+	return holding{heap: values["go_memstats_heap_alloc_bytes"], goroutines: values["go_goroutines"],
+		files: values["process_open_fds"], etcd: float64(status.DbSizeInUse)}
 }

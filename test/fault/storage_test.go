@@ -165,7 +165,8 @@ func TestQuota(t *testing.T) {
 	}
 	// etcd applies the write that exceeds the quota before it refuses it (quotaApplierV3), unless it knows already.
 	refused := fmt.Sprintf("large-%d", len(names))
-	if unrefused := slices.DeleteFunc(slices.Clone(listed), func(name string) bool { return name == refused }); !sameElements(unrefused, names) {
+	if unrefused := slices.DeleteFunc(slices.Clone(listed),
+		func(name string) bool { return name == refused }); !sameElements(unrefused, names) {
 		t.Errorf("listed are %q, not %q", listed, names)
 	}
 	if !f.isReady(t.Context()) {
@@ -212,7 +213,8 @@ func TestCompaction(t *testing.T) {
 	}
 	page := f.ask(t, http.MethodGet, cells+"?limit=4", nil)
 	for n := range 10 {
-		f.must(t, http.StatusOK, http.MethodPatch, fmt.Sprintf("%s/cell-%d", cells, n), asMergePatch, []byte(`{"spec":{"value":"second"}}`))
+		f.must(t, http.StatusOK, http.MethodPatch, fmt.Sprintf("%s/cell-%d", cells, n), asMergePatch,
+			[]byte(`{"spec":{"value":"second"}}`))
 	}
 	f.makeRoom()
 	f.restart()
@@ -224,11 +226,15 @@ func TestCompaction(t *testing.T) {
 	if rest.code != http.StatusOK || len(rest.Items) != 6 || rest.Items[0].Metadata.Name != "cell-4" {
 		t.Errorf("a list that goes on at another revision: %+v", rest)
 	}
-	if exact := f.ask(t, http.MethodGet, cells+"?resourceVersionMatch=Exact&resourceVersion="+page.Metadata.ResourceVersion, nil); exact.code != http.StatusGone {
+	if exact := f.ask(t, http.MethodGet,
+		cells+"?resourceVersionMatch=Exact&resourceVersion="+page.Metadata.ResourceVersion,
+		nil); exact.code != http.StatusGone {
 		t.Errorf("a list of what is gone: %+v", exact)
 	}
-	code, events, err := f.do(t.Context(), http.MethodGet, cells+"?watch=1&resourceVersion="+page.Metadata.ResourceVersion, "", nil)
-	if err != nil || code != http.StatusOK && code != http.StatusGone || !strings.Contains(string(events), `"code":410`) {
+	code, events, err := f.do(t.Context(), http.MethodGet,
+		cells+"?watch=1&resourceVersion="+page.Metadata.ResourceVersion, "", nil)
+	if err != nil || code != http.StatusOK && code != http.StatusGone ||
+		!strings.Contains(string(events), `"code":410`) {
 		t.Errorf("a watch from what is gone: %d %v %.300s", code, err, events)
 	}
 }
@@ -246,16 +252,22 @@ func TestCorruptedValue(t *testing.T) {
 	if _, err := f.etcd.Put(t.Context(), "/registry/"+group+"/"+plural+"/fault/bad", "\x00 no object"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the server has seen the value", func() bool { return f.ask(t, http.MethodGet, cells+"/bad", nil).code != http.StatusOK })
+	waitFor(t, "the server has seen the value", func() bool {
+		return f.ask(t, http.MethodGet, cells+"/bad",
+			nil).code != http.StatusOK
+	})
 	for _, when := range []string{"while it runs", "after a restart"} {
-		if list := f.ask(t, http.MethodGet, cells, nil); list.code != http.StatusInternalServerError || list.Reason != "StorageReadError" || !strings.Contains(list.Message, "bad") {
+		if list := f.ask(t, http.MethodGet, cells, nil); list.code != http.StatusInternalServerError ||
+			list.Reason != "StorageReadError" || !strings.Contains(list.Message, "bad") {
 			t.Errorf("%s, a list: %+v", when, list)
 		}
-		if bad := f.ask(t, http.MethodGet, cells+"/bad", nil); bad.code != http.StatusInternalServerError || !strings.Contains(bad.Message, "corrupt object") {
+		if bad := f.ask(t, http.MethodGet, cells+"/bad", nil); bad.code != http.StatusInternalServerError ||
+			!strings.Contains(bad.Message, "corrupt object") {
 			t.Errorf("%s, the object: %+v", when, bad)
 		}
 		f.must(t, http.StatusOK, http.MethodGet, cells+"/good", "", nil)
-		f.must(t, http.StatusOK, http.MethodPatch, cells+"/good", asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, when))
+		f.must(t, http.StatusOK, http.MethodPatch, cells+"/good", asMergePatch,
+			fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, when))
 		f.must(t, http.StatusOK, http.MethodGet, others, "", nil)
 		if !f.isReady(t.Context()) {
 			t.Error("not ready")
@@ -265,7 +277,8 @@ func TestCorruptedValue(t *testing.T) {
 	if refused := f.ask(t, http.MethodDelete, cells+"/bad", nil); refused.code != http.StatusInternalServerError {
 		t.Errorf("deleting it like any other: %+v", refused)
 	}
-	f.must(t, http.StatusOK, http.MethodDelete, cells+"/bad?ignoreStoreReadErrorWithClusterBreakingPotential=true", "", nil)
+	f.must(t, http.StatusOK, http.MethodDelete, cells+"/bad?ignoreStoreReadErrorWithClusterBreakingPotential=true", "",
+		nil)
 	if list := f.ask(t, http.MethodGet, cells, nil); list.code != http.StatusOK || len(list.Items) != 1 {
 		t.Errorf("a list without it: %+v", list)
 	}
@@ -302,5 +315,6 @@ func TestSlowEtcd(t *testing.T) {
 	waitFor(t, "the server is ready", func() bool { return f.isReady(t.Context()) })
 	f.must(t, http.StatusOK, http.MethodPatch, cells+"/cell", asMergePatch, []byte(`{"spec":{"value":"again"}}`))
 	f.must(t, http.StatusOK, http.MethodGet, cells, "", nil)
-	written.add(t, "without an answer of etcd a write gets %d, a list %d; ready %s after it is back", patched.code, listed.code, time.Since(back).Round(time.Millisecond))
+	written.add(t, "without an answer of etcd a write gets %d, a list %d; ready %s after it is back", patched.code,
+		listed.code, time.Since(back).Round(time.Millisecond))
 }

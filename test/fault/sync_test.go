@@ -17,7 +17,7 @@ const (
 )
 
 // TestSlowSync delays every sync of the log and the database of etcd. Writes must take as long, and fail with a
-// response when it takes too long; reads from the cache must work. The server must recover by itself, and
+// response when it takes too long; reads from the cache must work. The server must recover without a restart, and
 // acknowledged writes must survive a kill.
 func TestSlowSync(t *testing.T) {
 	besideOthers(t)
@@ -38,9 +38,9 @@ func TestSlowSync(t *testing.T) {
 		t.Errorf("no write took longer than %s, a sync takes %s", slowest, slowSync)
 	}
 
-	disk.tell(t, syncControl, int64(hungSync)) // whatever is answered now does not wait for it
+	disk.tell(t, syncControl, int64(hungSync)) // responses from now on do not wait for the sync
 	brief := c.ask(t, http.MethodPost, cells+"?timeout=3s", body("brief", "brief", 0))
-	patient := c.ask(t, http.MethodPost, cells, body("patient", "patient", 0)) // until etcd waits no longer
+	patient := c.ask(t, http.MethodPost, cells, body("patient", "patient", 0)) // until the timeout of etcd
 	if brief.code < http.StatusInternalServerError || patient.code < http.StatusInternalServerError {
 		t.Errorf("writes to a disk that hangs: %+v, %+v", brief, patient)
 	}
@@ -49,12 +49,14 @@ func TestSlowSync(t *testing.T) {
 	disk.tell(t, syncControl, 0)
 	well := time.Now()
 	waitFor(t, "objects can be written", func() bool {
-		code, _, err := c.do(t.Context(), http.MethodPatch, cells+"/after?fieldManager=fault", asApply, body("after", "after", 0))
+		code, _, err := c.do(t.Context(), http.MethodPatch, cells+"/after?fieldManager=fault", asApply,
+			body("after", "after", 0))
 		return err == nil && code < http.StatusMultipleChoices && c.isReady(t.Context())
 	})
 	back := time.Since(well)
-	for _, name := range []string{"after", "brief", "patient"} { // the writers know of their own objects only
-		if code, answer, err := c.do(t.Context(), http.MethodDelete, cells+"/"+name, "", nil); err != nil || code != http.StatusOK && (name == "after" || code != http.StatusNotFound) {
+	for _, name := range []string{"after", "brief", "patient"} { // checkWriters covers only the objects of the writers
+		if code, answer, err := c.do(t.Context(), http.MethodDelete, cells+"/"+name, "", nil); err != nil ||
+			code != http.StatusOK && (name == "after" || code != http.StatusNotFound) {
 			t.Errorf("deleting %s: %d %v %.300s", name, code, err, answer)
 		}
 	}
@@ -64,8 +66,10 @@ func TestSlowSync(t *testing.T) {
 	}
 	checkWriters(t, newClient(t, startServer(t, options)), writers)
 	acknowledged, _ := counted(writers)
-	written.add(t, "%d writes acknowledged; with %s for a sync the slowest took %s; while it hangs a write of 3s gets %d, one that waits %d %s; well again %s after the disk",
-		acknowledged, slowSync, slowest.Round(time.Millisecond), brief.code, patient.code, patient.Message, back.Round(time.Millisecond))
+	written.add(t,
+		"%d writes acknowledged; with %s for a sync the slowest took %s; while it hangs a write of 3s gets %d, one that waits %d %s; well again %s after the disk",
+		acknowledged, slowSync, slowest.Round(time.Millisecond), brief.code, patient.code, patient.Message,
+		back.Round(time.Millisecond))
 }
 
 // writeFor lets writers write for a while. All writes must succeed.

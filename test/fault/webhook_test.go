@@ -46,8 +46,10 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		object["apiVersion"] = review.Request.DesiredAPIVersion
 	}
 	w.Header().Set("Content-Type", asJSON)
-	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", "response": map[string]any{
-		"uid": review.Request.UID, "result": map[string]string{"status": "Success"}, "convertedObjects": review.Request.Objects}})
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1",
+		"response": map[string]any{
+			"uid": review.Request.UID, "result": map[string]string{"status": "Success"},
+			"convertedObjects": review.Request.Objects}})
 }
 
 const (
@@ -64,7 +66,7 @@ func TestConversionWebhook(t *testing.T) {
 	hook.mode.Store("works")
 	web := httptest.NewTLSServer(hook)
 	t.Cleanup(web.Close)
-	t.Cleanup(func() { hook.mode.Store("refuses") }) // nobody hangs while the server closes
+	t.Cleanup(func() { hook.mode.Store("refuses") }) // no request waits for the webhook while the server stops
 	server := startServer(t, process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data")})
 	c := newClient(t, server)
 	for _, mode := range []string{"refuses", "hangs", "down"} {
@@ -74,7 +76,8 @@ func TestConversionWebhook(t *testing.T) {
 			for n := range 5 {
 				c.must(t, http.StatusCreated, http.MethodPost, cells, asJSON, body(fmt.Sprintf("cell-%d", n), "x", 0))
 			}
-			c.must(t, http.StatusCreated, http.MethodPost, cellsV2, asJSON, []byte(strings.Replace(string(body("second", "x", 0)), "/v1", "/v2", 1)))
+			c.must(t, http.StatusCreated, http.MethodPost, cellsV2, asJSON,
+				[]byte(strings.Replace(string(body("second", "x", 0)), "/v1", "/v2", 1)))
 			if hook.mode.Store(mode); mode == "down" {
 				web.Close()
 			}
@@ -111,7 +114,8 @@ func (c *client) withoutWebhook(t *testing.T, hook *converter) {
 	}
 	crd := definitions + "/" + plural + "." + group
 	if hangs {
-		c.must(t, http.StatusOK, http.MethodDelete, crd, "", nil) // the webhook may still be asked for what was given up
+		// the webhook may still get requests that were abandoned
+		c.must(t, http.StatusOK, http.MethodDelete, crd, "", nil)
 	} else {
 		alone(http.MethodDelete, crd, "", nil)
 	}
@@ -149,9 +153,12 @@ func twoVersions(t *testing.T, web *httptest.Server) []byte {
 	}
 	spec := crd["spec"].(map[string]any)
 	versions := spec["versions"].([]any)
-	spec["versions"] = append(versions, map[string]any{"name": "v2", "served": true, "storage": false, "schema": versions[0].(map[string]any)["schema"]})
-	spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": []string{"v1"}, "clientConfig": map[string]any{
-		"url": web.URL, "caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})}}}
+	spec["versions"] = append(versions, map[string]any{"name": "v2", "served": true, "storage": false,
+		"schema": versions[0].(map[string]any)["schema"]})
+	spec["conversion"] = map[string]any{"strategy": "Webhook",
+		"webhook": map[string]any{"conversionReviewVersions": []string{"v1"}, "clientConfig": map[string]any{
+			"url": web.URL, "caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+				Bytes: web.Certificate().Raw})}}}
 	encoded, err := json.Marshal(crd)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func (w *worker) work(ctx context.Context, d time.Duration) {
 		if clients[server] == nil {
 			c, err := connect(server)
 			if err != nil {
-				continue // it is just being started
+				continue // it is starting
 			}
 			clients[server] = c
 		}
@@ -45,7 +45,8 @@ func (w *worker) work(ctx context.Context, d time.Duration) {
 // operate does one operation and adds it to the history.
 func (w *worker) operate(ctx context.Context, c *client) {
 	actions := []action{create, create, update, update, patch, patch, apply, remove, get, get, get, list}
-	o := &operation{client: w.number, action: actions[w.random.IntN(len(actions))], key: fmt.Sprintf("cell-%d", w.random.IntN(linearKeys))}
+	o := &operation{client: w.number, action: actions[w.random.IntN(len(actions))],
+		key: fmt.Sprintf("cell-%d", w.random.IntN(linearKeys))}
 	if o.action == update && w.seen[o.key] == 0 {
 		o.action = get
 	}
@@ -82,9 +83,11 @@ func (w *worker) send(ctx context.Context, c *client, o *operation) {
 		o.condition = w.seen[o.key]
 		code, answer, err = c.do(ctx, http.MethodPut, path, asJSON, body(o.key, o.value, o.condition))
 	case patch:
-		code, answer, err = c.do(ctx, http.MethodPatch, path, asMergePatch, fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, o.value))
+		code, answer, err = c.do(ctx, http.MethodPatch, path, asMergePatch,
+			fmt.Appendf(nil, `{"spec":{"value":"%s"}}`, o.value))
 	case apply:
-		code, answer, err = c.do(ctx, http.MethodPatch, path+"?fieldManager=fault&force=true", asApply, body(o.key, o.value, 0))
+		code, answer, err = c.do(ctx, http.MethodPatch, path+"?fieldManager=fault&force=true", asApply,
+			body(o.key, o.value, 0))
 	case remove:
 		code, answer, err = c.do(ctx, http.MethodDelete, path, "", nil)
 	case get:

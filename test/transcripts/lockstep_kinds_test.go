@@ -56,7 +56,8 @@ func readKinds(t testing.TB) []*kind {
 		if err := yaml.Unmarshal(content, &crd); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		k := &kind{yaml: string(content), plural: crd.Spec.Names.Plural, kind: crd.Spec.Names.Kind, namespaced: crd.Spec.Scope == "Namespaced"}
+		k := &kind{yaml: string(content), plural: crd.Spec.Names.Plural, kind: crd.Spec.Names.Kind,
+			namespaced: crd.Spec.Scope == "Namespaced"}
 		for _, version := range crd.Spec.Versions {
 			k.versions = append(k.versions, kindVersion{version.Name, version.Schema.OpenAPIV3Schema})
 		}

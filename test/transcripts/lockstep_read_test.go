@@ -16,7 +16,8 @@ func reading(kinds []*kind) script {
 		s.prologue = append(s.prologue, func(known *side) request { return populate(kinds, known, i) })
 	}
 	s.step = func(random *rand.Rand, known *side) request {
-		r := read{Rand: random, place: pick(random, kinds).in(random, known.space), known: known, query: url.Values{}, header: map[string]string{}}
+		r := read{Rand: random, place: pick(random, kinds).in(random, known.space), known: known, query: url.Values{},
+			header: map[string]string{}}
 		return r.request()
 	}
 	return s
@@ -28,17 +29,19 @@ func populate(kinds []*kind, known *side, i int) request {
 	random := rand.New(rand.NewPCG(1, uint64(i)))
 	p := k.in(random, known.space)
 	name := fmt.Sprintf("n%d-%s", i, known.space)
-	if i > 10 { // what was made earlier is changed
+	if i > 10 { // later writes change the objects of earlier ones
 		name = fmt.Sprintf("n%d-%s", i-9, known.space)
 		p = kinds[(i-9)%len(kinds)].in(random, known.space)
-		return request{method: "PATCH", path: p.collection() + "/" + name, header: map[string]string{"Content-Type": mediaTypes["merge"]},
-			body: encode(map[string]any{"metadata": map[string]any{"labels": map[string]any{"b": "changed"}}})}
+		return request{method: "PATCH", path: p.collection() + "/" + name,
+			header: map[string]string{"Content-Type": mediaTypes["merge"]},
+			body:   encode(map[string]any{"metadata": map[string]any{"labels": map[string]any{"b": "changed"}}})}
 	}
 	color := []string{"red", "green", "blue"}[i%3]
 	return request{method: "POST", path: p.collection(), header: map[string]string{"Content-Type": "application/json"},
 		body: encode(map[string]any{"apiVersion": lockstepGroup + "/" + p.name, "kind": p.kind.kind,
-			"metadata": map[string]any{"name": name, "labels": map[string]any{"space": known.space, "a": fmt.Sprint(i % 3)}},
-			"spec":     map[string]any{"color": color, "both": "x"}})}
+			"metadata": map[string]any{"name": name, "labels": map[string]any{"space": known.space,
+				"a": fmt.Sprint(i % 3)}},
+			"spec": map[string]any{"color": color, "both": "x"}})}
 }
 
 // read builds a read or a delete.
@@ -51,12 +54,18 @@ type read struct {
 }
 
 var accepts = []string{
-	"application/json", "application/json", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "*/*", "text/html", "",
-	"application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1beta1", "application/json;as=Table;g=meta.k8s.io;v=v2",
-	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-	"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-	"application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json", "application/json;as=Other;g=meta.k8s.io;v=v1",
-	"application/vnd.kubernetes.protobuf, application/json", "application/json;q=0.1, application/yaml;q=0.9", "application/cbor;as=Table;g=meta.k8s.io;v=v1, application/json", ";", "application/json;pretty=1",
+	"application/json", "application/json", "application/json", "application/yaml",
+	"application/vnd.kubernetes.protobuf", "*/*", "text/html", "",
+	"application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1beta1",
+	"application/json;as=Table;g=meta.k8s.io;v=v2",
+	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+	"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+	"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+	"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+	"application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json",
+	"application/json;as=Other;g=meta.k8s.io;v=v1",
+	"application/vnd.kubernetes.protobuf, application/json", "application/json;q=0.1, application/yaml;q=0.9",
+	"application/cbor;as=Table;g=meta.k8s.io;v=v1, application/json", ";", "application/json;pretty=1",
 }
 
 func (r *read) request() request {
@@ -123,7 +132,8 @@ func (r *read) versions() {
 
 func (r *read) selectors() {
 	// The space of the sequence separates cluster-scoped objects.
-	labels := pick(r.Rand, []string{"", "", ",a=1", ",a!=1", ",a in (0,2)", ",a notin (1)", ",b", ",!b", ",b=changed", ",a==0", ",a>1", ",a=x y", ",(", ",a in", ",=", ",a=1,a=2"})
+	labels := pick(r.Rand, []string{"", "", ",a=1", ",a!=1", ",a in (0,2)", ",a notin (1)", ",b", ",!b", ",b=changed",
+		",a==0", ",a>1", ",a=x y", ",(", ",a in", ",=", ",a=1,a=2"})
 	if r.namespaced && chance(r.Rand, 60) {
 		labels = strings.TrimPrefix(labels, ",")
 	} else {
@@ -132,8 +142,10 @@ func (r *read) selectors() {
 	if labels != "" {
 		r.query.Set("labelSelector", labels)
 	}
-	r.maybe(25, "fieldSelector", "metadata.name=n3-"+r.known.space, "metadata.name!=n3-"+r.known.space, "metadata.namespace="+r.known.space, "metadata.namespace=other",
-		"spec.color=red", "spec.color!=red", "spec.color=red,metadata.name!=n0-"+r.known.space, "spec.other=x", "x", "=", "metadata.name=n1-"+r.known.space+",metadata.name=n2-"+r.known.space, "", "metadata.uid=1")
+	r.maybe(25, "fieldSelector", "metadata.name=n3-"+r.known.space, "metadata.name!=n3-"+r.known.space,
+		"metadata.namespace="+r.known.space, "metadata.namespace=other",
+		"spec.color=red", "spec.color!=red", "spec.color=red,metadata.name!=n0-"+r.known.space, "spec.other=x", "x",
+		"=", "metadata.name=n1-"+r.known.space+",metadata.name=n2-"+r.known.space, "", "metadata.uid=1")
 }
 
 // watch opens a watch for a moment.
@@ -141,7 +153,8 @@ func (r *read) watch() request {
 	r.query.Set("watch", pick(r.Rand, []string{"true", "1", "true", "1", "0", "x"}))
 	r.selectors()
 	// Revisions older than upstream's cache are left out: upstream ends such a watch, and ours continues.
-	r.maybe(70, "resourceVersion", slices.DeleteFunc(r.revisions(), func(version string) bool { return version == "007" })...)
+	r.maybe(70, "resourceVersion", slices.DeleteFunc(r.revisions(),
+		func(version string) bool { return version == "007" })...)
 	if chance(r.Rand, 35) {
 		r.query.Set("sendInitialEvents", pick(r.Rand, []string{"true", "true", "false"}))
 		r.maybe(90, "resourceVersionMatch", "NotOlderThan", "NotOlderThan", "Exact", "x")
@@ -154,7 +167,7 @@ func (r *read) watch() request {
 	r.maybe(10, "timeoutSeconds", "1", "x", "0")
 	r.maybe(5, "limit", "1", "x")
 	if strings.Contains(r.header["Accept"], "PartialObjectMetadataList") {
-		delete(r.header, "Accept") // upstream breaks such a watch off
+		delete(r.header, "Accept") // upstream aborts such a watch
 	}
 	asked := r.ask("GET", r.collection())
 	asked.watched = watchTime
@@ -180,7 +193,8 @@ func (r *read) delete(path string) request {
 	set(15, "propagationPolicy", "Foreground", "Orphan", "Background", "x", 3)
 	set(15, "orphanDependents", true, false, "x")
 	set(15, "dryRun", []any{"All"}, []any{"x"}, []any{}, "All")
-	set(10, "preconditions", map[string]any{"uid": "x"}, map[string]any{"resourceVersion": "1"}, map[string]any{}, map[string]any{"uid": nil}, 3)
+	set(10, "preconditions", map[string]any{"uid": "x"}, map[string]any{"resourceVersion": "1"}, map[string]any{},
+		map[string]any{"uid": nil}, 3)
 	set(5, "kind", "DeleteOptions", "Other")
 	set(5, "apiVersion", "v1", "meta.k8s.io/v1", lockstepGroup+"/v1", "x/y/z")
 	set(3, "unknown", 1)
@@ -188,7 +202,8 @@ func (r *read) delete(path string) request {
 	asked := r.ask("DELETE", path)
 	if len(options) > 0 {
 		asked.body = encode(options)
-		asked.header["Content-Type"] = pick(r.Rand, []string{"application/json", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "text/plain", ""})
+		asked.header["Content-Type"] = pick(r.Rand, []string{"application/json", "application/json", "application/yaml",
+			"application/vnd.kubernetes.protobuf", "text/plain", ""})
 	}
 	return asked
 }

@@ -11,14 +11,16 @@ import (
 )
 
 // misfits are values that few schemas allow.
-var misfits = []any{nil, "misfit", 7, 1.5, true, []any{}, map[string]any{}, []any{nil}, []any{map[string]any{"a": 1}}, map[string]any{"a": nil}, json.Number("1e2")}
+var misfits = []any{nil, "misfit", 7, 1.5, true, []any{}, map[string]any{}, []any{nil}, []any{map[string]any{"a": 1}},
+	map[string]any{"a": nil}, json.Number("1e2")}
 
 var (
 	words    = []string{"", "a", "b", "c", "left", "ü\"<", "True", "1"}
 	mapKeys  = []string{"a", "b", "c", "x", "y", "k/ey", "k~ey", "f:a", "."}
 	numbers  = []any{0, 1, 2, 5, 8, 41, -1, 70, json.Number("3.0"), json.Number("12345678901"), json.Number("1e1")}
 	fraction = []any{0, 1, 1.5, -2.25, json.Number("2.0"), json.Number("1e3"), json.Number("0.1")}
-	free     = []any{"free", 3, 2.5, true, nil, []any{"q", 1, nil}, map[string]any{"p": map[string]any{"q": 1}}, map[string]any{}, []any{map[string]any{"name": "n"}}}
+	free     = []any{"free", 3, 2.5, true, nil, []any{"q", 1, nil}, map[string]any{"p": map[string]any{"q": 1}},
+		map[string]any{}, []any{map[string]any{"name": "n"}}}
 )
 
 // sample returns a random value of a schema, sometimes one that does not fit.
@@ -148,18 +150,26 @@ func alterMeta(random *rand.Rand, meta map[string]any) {
 	case 3, 4:
 		meta["annotations"] = sampleWords(random)
 	case 5:
-		meta["finalizers"] = pick(random, []any{[]any{"example.com/f"}, []any{}, nil, []any{"example.com/f", "example.com/g"}, []any{"example.com/f", "example.com/f"}, []any{"bad"}})
+		meta["finalizers"] = pick(random, []any{[]any{"example.com/f"}, []any{}, nil,
+			[]any{"example.com/f", "example.com/g"}, []any{"example.com/f", "example.com/f"}, []any{"bad"}})
 	case 6:
-		owner := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": pick(random, []string{"o", "p"}), "uid": pick(random, []string{"1", "2"})}
-		meta["ownerReferences"] = pick(random, []any{[]any{owner}, []any{}, []any{map[string]any{"name": "x"}}, []any{owner, owner}})
+		owner := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": pick(random, []string{"o", "p"}),
+			"uid": pick(random, []string{"1", "2"})}
+		meta["ownerReferences"] = pick(random, []any{[]any{owner}, []any{}, []any{map[string]any{"name": "x"}},
+			[]any{owner, owner}})
 	case 7:
-		meta["managedFields"] = pick(random, []any{[]any{}, []any{map[string]any{}}, nil, []any{map[string]any{"manager": "m", "operation": "Update", "apiVersion": lockstepGroup + "/v1", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:color": map[string]any{}}}}}, []any{map[string]any{"manager": "m", "operation": "Other"}}, "x"})
+		meta["managedFields"] = pick(random, []any{[]any{}, []any{map[string]any{}}, nil,
+			[]any{map[string]any{"manager": "m", "operation": "Update", "apiVersion": lockstepGroup + "/v1",
+				"fieldsType": "FieldsV1",
+				"fieldsV1":   map[string]any{"f:spec": map[string]any{"f:color": map[string]any{}}}}},
+			[]any{map[string]any{"manager": "m", "operation": "Other"}}, "x"})
 	case 8:
 		meta["generation"] = 77
 	case 9:
 		meta["creationTimestamp"] = pick(random, []any{nil, "2020-01-02T03:04:05Z", 3})
 	case 10:
-		meta[pick(random, []string{"selfLink", "generateName", "unknown", "deletionGracePeriodSeconds", "deletionTimestamp"})] = pick(random, []any{"x", nil, 5, "2020-01-02T03:04:05Z"})
+		meta[pick(random, []string{"selfLink", "generateName", "unknown", "deletionGracePeriodSeconds",
+			"deletionTimestamp"})] = pick(random, []any{"x", nil, 5, "2020-01-02T03:04:05Z"})
 	case 11:
 		meta["uid"] = pick(random, []any{"", nil, "11111111-1111-1111-1111-111111111111"})
 	case 12:
@@ -171,7 +181,8 @@ func alterMeta(random *rand.Rand, meta map[string]any) {
 
 func sampleWords(random *rand.Rand) any {
 	if chance(random, 8) {
-		return pick(random, []any{nil, map[string]any{}, map[string]any{"a": nil}, map[string]any{"a": 1}, map[string]any{"a b": "c"}, []any{}})
+		return pick(random, []any{nil, map[string]any{}, map[string]any{"a": nil}, map[string]any{"a": 1},
+			map[string]any{"a b": "c"}, []any{}})
 	}
 	object := map[string]any{}
 	for _, key := range some(random, 40, []string{"a", "b", "example.com/c"}) {

@@ -112,7 +112,7 @@ func (s *side) answer(response *http.Response, body []byte) string {
 	return preconditions.ReplaceAllString(shown, "$1{revision}")
 }
 
-// events shows the frames of a watch, except bookmarks that nobody asked for.
+// events shows the frames of a watch, except bookmarks that were not requested.
 func (s *side) events(body []byte, cut bool) []string {
 	var lines []string
 	decoder := json.NewDecoder(bytes.NewReader(body))

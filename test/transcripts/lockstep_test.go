@@ -178,6 +178,7 @@ func (l *lockstep) report(t *testing.T, s script, sequence []uint64, shortest *p
 			}
 		}
 	}
-	t.Errorf("%s: these %d steps end differently:\n%s%s", s.name, len(sequence), shortest.told.String(), shortest.difference)
+	t.Errorf("%s: these %d steps end differently:\n%s%s", s.name, len(sequence), shortest.told.String(),
+		shortest.difference)
 	return true
 }

@@ -87,7 +87,8 @@ func (w *write) parameters() {
 		w.query.Set("dryRun", "All")
 	}
 	if chance(w.Rand, 2) {
-		w.query.Set(pick(w.Rand, []string{"fieldValidation", "dryRun", "force", "pretty", "fieldManager"}), pick(w.Rand, []string{"x", "", "true", strings.Repeat("m", 130), "a\x07"}))
+		w.query.Set(pick(w.Rand, []string{"fieldValidation", "dryRun", "force", "pretty", "fieldManager"}),
+			pick(w.Rand, []string{"x", "", "true", strings.Repeat("m", 130), "a\x07"}))
 	}
 }
 
@@ -127,7 +128,8 @@ func (w *write) fresh() map[string]any {
 func (w *write) typed(object map[string]any) map[string]any {
 	object["apiVersion"], object["kind"] = lockstepGroup+"/"+w.name, w.kind.kind
 	if chance(w.Rand, 2) {
-		object[pick(w.Rand, []string{"apiVersion", "kind"})] = pick(w.Rand, []any{"", "Other", lockstepGroup + "/v2", lockstepGroup + "/v1beta1", nil})
+		object[pick(w.Rand, []string{"apiVersion", "kind"})] = pick(w.Rand,
+			[]any{"", "Other", lockstepGroup + "/v2", lockstepGroup + "/v1beta1", nil})
 	}
 	return object
 }
@@ -185,18 +187,22 @@ func (w *write) mergePatch() any {
 // jsonPatch returns a few operations on existing values.
 func (w *write) jsonPatch() any {
 	object := w.newest()
-	places := append(pointers(any(object), "", nil), "/spec/color", "/spec/set/-", "/spec/list/0", "/spec/none/below", "/metadata/labels/a", "/spec/map/k~1ey", "/status", "")
+	places := append(pointers(any(object), "", nil), "/spec/color", "/spec/set/-", "/spec/list/0", "/spec/none/below",
+		"/metadata/labels/a", "/spec/map/k~1ey", "/status", "")
 	// Messages may contain copied values, so these must not differ between servers.
 	sources := slices.DeleteFunc(slices.Clone(places), func(pointer string) bool {
-		return pointer == "" || strings.HasPrefix(pointer, "/metadata") && !strings.HasPrefix(pointer, "/metadata/labels")
+		return pointer == "" || strings.HasPrefix(pointer, "/metadata") &&
+			!strings.HasPrefix(pointer, "/metadata/labels")
 	})
 	var patch []any
 	for range 1 + w.IntN(3) {
 		at := pick(w.Rand, places)
-		operation := map[string]any{"op": pick(w.Rand, []string{"add", "replace", "remove", "test", "copy", "move"}), "path": at}
+		operation := map[string]any{"op": pick(w.Rand, []string{"add", "replace", "remove", "test", "copy", "move"}),
+			"path": at}
 		switch operation["op"] {
 		case "add", "replace":
-			operation["value"] = pick(w.Rand, append(slices.Clone(free), lookUp(object, pick(w.Rand, sources)), sample(w.Rand, w.schema)))
+			operation["value"] = pick(w.Rand, append(slices.Clone(free), lookUp(object, pick(w.Rand, sources)),
+				sample(w.Rand, w.schema)))
 		case "test":
 			operation["value"] = lookUp(object, at)
 			if chance(w.Rand, 20) {
@@ -242,8 +248,9 @@ func (w *write) applied() map[string]any {
 
 // scale reads or writes the scale subresource.
 func (w *write) scale(path string) request {
-	scale := map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": w.object, "namespace": w.space},
-		"spec": map[string]any{"replicas": pick(w.Rand, numbers)}}
+	scale := map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale",
+		"metadata": map[string]any{"name": w.object, "namespace": w.space},
+		"spec":     map[string]any{"replicas": pick(w.Rand, numbers)}}
 	switch w.IntN(6) {
 	case 0:
 		return request{method: "GET", path: path}
@@ -256,9 +263,13 @@ func (w *write) scale(path string) request {
 		}
 		return w.send("PUT", path, "application/json", encode(scale))
 	case 3:
-		return w.send("PATCH", path, mediaTypes["merge"], encode(map[string]any{"spec": map[string]any{"replicas": pick(w.Rand, append(slices.Clone(numbers), nil, "x"))}}))
+		return w.send("PATCH", path, mediaTypes["merge"],
+			encode(map[string]any{"spec": map[string]any{"replicas": pick(w.Rand,
+				append(slices.Clone(numbers), nil, "x"))}}))
 	case 4:
-		operation := map[string]any{"op": pick(w.Rand, []string{"replace", "add", "test", "remove"}), "path": pick(w.Rand, []string{"/spec/replicas", "/status/replicas", "/metadata/name", "/metadata/labels"}), "value": pick(w.Rand, numbers)}
+		operation := map[string]any{"op": pick(w.Rand, []string{"replace", "add", "test", "remove"}),
+			"path":  pick(w.Rand, []string{"/spec/replicas", "/status/replicas", "/metadata/name", "/metadata/labels"}),
+			"value": pick(w.Rand, numbers)}
 		return w.send("PATCH", path, mediaTypes["json"], encode([]any{operation}))
 	default:
 		w.query.Set("fieldManager", pick(w.Rand, []string{"alice", "bob", "carol"}))
@@ -281,7 +292,8 @@ func (w *write) remove(path string) request {
 		options["propagationPolicy"] = pick(w.Rand, []any{"Foreground", "Background", "Orphan", "Other", ""})
 	}
 	if chance(w.Rand, 20) {
-		options["preconditions"] = map[string]any{"resourceVersion": pick(w.Rand, append(slices.Clone(w.known.revisions), "1"))}
+		options["preconditions"] = map[string]any{"resourceVersion": pick(w.Rand,
+			append(slices.Clone(w.known.revisions), "1"))}
 	}
 	return w.send("DELETE", path, "application/json", encode(options))
 }

@@ -25,7 +25,8 @@ const (
 )
 
 // unremarkable headers are not shown: they are on every response, or say nothing about it.
-var unremarkable = []string{"Audit-Id", "Content-Length", "Content-Type", "Date", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"}
+var unremarkable = []string{"Audit-Id", "Content-Length", "Content-Type", "Date", "X-Kubernetes-Pf-Flowschema-Uid",
+	"X-Kubernetes-Pf-Prioritylevel-Uid"}
 
 // usualCacheControl is on every response, and only shown where it differs.
 const usualCacheControl = "no-cache, private"
@@ -205,25 +206,28 @@ func (p *player) serve(content string) {
 	if err := yaml.Unmarshal([]byte(content), &crd); err != nil {
 		p.t.Fatal(err)
 	}
-	create := append([]string{"POST " + definitions, "Content-Type: application/yaml", ""}, strings.Split(content, "\n")...)
+	create := append([]string{"POST " + definitions, "Content-Type: application/yaml", ""},
+		strings.Split(content, "\n")...)
 	if code, body := p.ask(exchange{request: create}); code != http.StatusCreated {
 		p.t.Fatalf("create CRD %s: %d %s", crd.Metadata.Name, code, body)
 	}
-	p.await("CRD "+crd.Metadata.Name+" is established", exchange{request: []string{"GET " + definitions + "/" + crd.Metadata.Name}}, func(_ int, body []byte) bool {
-		var status struct {
-			Status struct {
-				Conditions []struct{ Type, Status string }
+	p.await("CRD "+crd.Metadata.Name+" is established",
+		exchange{request: []string{"GET " + definitions + "/" + crd.Metadata.Name}}, func(_ int, body []byte) bool {
+			var status struct {
+				Status struct {
+					Conditions []struct{ Type, Status string }
+				}
 			}
-		}
-		_ = json.Unmarshal(body, &status)
-		return slices.Contains(status.Status.Conditions, struct{ Type, Status string }{"Established", "True"})
-	})
+			_ = json.Unmarshal(body, &status)
+			return slices.Contains(status.Status.Conditions, struct{ Type, Status string }{"Established", "True"})
+		})
 	for _, version := range crd.Spec.Versions {
 		if !version.Served {
 			continue
 		}
 		path := fmt.Sprintf("/apis/%s/%s/%s", crd.Spec.Group, version.Name, crd.Spec.Names.Plural)
-		p.await(path+" is served", exchange{request: []string{"GET " + path}}, func(code int, _ []byte) bool { return code == http.StatusOK })
+		p.await(path+" is served", exchange{request: []string{"GET " + path}},
+			func(code int, _ []byte) bool { return code == http.StatusOK })
 	}
 }
 

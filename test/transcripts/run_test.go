@@ -19,7 +19,8 @@ import (
 )
 
 var (
-	update   = flag.Bool("update", false, "write the responses received into the transcripts; with -upstream, upstream's")
+	update = flag.Bool("update", false,
+		"write the responses received into the transcripts; with -upstream, upstream's")
 	upstream = flag.Bool("upstream", false, "run TestDifferential, with upstream's server")
 )
 
@@ -170,7 +171,8 @@ func startTarget(t *testing.T, binary string, flags ...string) *target {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	server, err := process.Start(ctx, process.Options{Binary: binary, DataDir: filepath.Join(t.TempDir(), "data"), Args: flags})
+	server, err := process.Start(ctx, process.Options{Binary: binary, DataDir: filepath.Join(t.TempDir(), "data"),
+		Args: flags})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +192,8 @@ func startTarget(t *testing.T, binary string, flags ...string) *target {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	return &target{url: server.URL, client: clientFor(t, config), anonymous: clientFor(t, rest.AnonymousClientConfig(config))}
+	return &target{url: server.URL, client: clientFor(t, config),
+		anonymous: clientFor(t, rest.AnonymousClientConfig(config))}
 }
 
 // clientFor returns a client that neither follows redirects nor asks for compressed responses.

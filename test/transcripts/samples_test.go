@@ -39,7 +39,8 @@ func (p *player) installSamples() {
 		if object.Metadata.Namespace != "" {
 			path += "/namespaces/" + object.Metadata.Namespace
 		}
-		create := exchange{request: append([]string{"POST " + path + "/" + plurals[object.Kind], "Content-Type: application/yaml", ""}, strings.Split(content, "\n")...)}
+		create := exchange{request: append([]string{"POST " + path + "/" + plurals[object.Kind],
+			"Content-Type: application/yaml", ""}, strings.Split(content, "\n")...)}
 		if code, body := p.ask(create); code != http.StatusCreated {
 			p.t.Fatalf("create %s: %d %s", object.Kind, code, body)
 		}

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// symbols gives what differs from run to run a name that does not. Each value
-// keeps its name within a transcript, so that a reader sees which values are
-// the same:
+// symbols replaces values that differ from run to run by names. A value keeps
+// its name within a transcript, so that a reader sees which values are equal:
 //
 //	{uid1}       a UID
 //	{rv1}        the resourceVersion of an object
@@ -81,7 +80,7 @@ var (
 // closeToNow bounds the difference from now of times that are replaced.
 const closeToNow = time.Hour
 
-// inText replaces values that can stand anywhere in a text.
+// inText replaces values that may occur anywhere in a text.
 func (s *symbols) inText(text string) string {
 	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
 		return s.name("uid", uid)

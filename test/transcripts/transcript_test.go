@@ -15,7 +15,7 @@ import (
 // headers, an empty line, the body. Everything else is prose, and kept; prose
 // lines that begin with @ are directives to the exchange that follows:
 //
-//	@until TEXT      repeat the request until the response holds TEXT (for what upstream does some time later)
+//	@until TEXT      repeat the request until the response holds TEXT (for later effects of a request)
 //	@item NAME       of a list, show only the item, or API group, of that name
 //	@unordered       show the causes of a Status sorted, and not in its message: their order is random
 //	@raw             show the body byte by byte, not laid out
@@ -24,18 +24,18 @@ import (
 //	@anonymous       send no credential
 //	@protobuf        send the YAML body as protobuf
 //	@ours REASON     not sent to upstream, which cannot answer it
-//	@differs REASON  upstream answers something else, and that is wanted
+//	@differs REASON  the response of upstream differs, and this is intended
 //
-// Four requests are no HTTP methods. "CRD" creates the definition in the body
+// Four requests are not HTTP methods. "CRD" creates the definition in the body
 // and waits until it is served; it has no response. "SAMPLES" does that for the
 // CRDs in config/samples and creates their objects. "WATCH name path" opens a
 // watch that stays open, "FRAMES name n" shows the next n frames of it, and
 // "FRAMES name end" all frames until the server ends it, "FRAMES name bookmark"
 // those until a bookmark.
 //
-// What differs from run to run stands as a placeholder: see symbols. A numbered
-// one can be used in later requests, such as {rv1} or {uid2}. Requests are also
-// templates with the function repeat, for what is too long to write down.
+// Values that differ from run to run are replaced by placeholders: see symbols. A numbered
+// placeholder can be used in later requests, such as {rv1} or {uid2}. Requests are also
+// templates with the function repeat, for long texts.
 type transcript struct {
 	name      string
 	exchanges []exchange
@@ -124,7 +124,7 @@ func (e exchange) has(directive string) bool {
 	return found
 }
 
-// title says in a test's output which exchange is meant.
+// title names the exchange in the output of a test.
 func (e exchange) title() string {
 	for _, line := range e.prose {
 		if line != "" && !strings.HasPrefix(line, "@") && !strings.HasPrefix(line, "#") {

@@ -77,7 +77,7 @@ func (w *watch) read(ctx context.Context, body io.ReadCloser) error {
 }
 
 // frames shows the next frames of a watch; count is a number, "end" or "bookmark".
-// Bookmarks that are not asked for are left out: they come when they come.
+// It leaves out bookmarks that were not requested, because their times vary.
 func (p *player) frames(name, count string) []string {
 	p.t.Helper()
 	w := p.watches[name]

@@ -17,7 +17,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// scheme holds what the server sends or takes as protobuf.
+// scheme has the types that the server reads and writes as protobuf.
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
@@ -37,7 +37,7 @@ func isProtobuf(contentType string) bool {
 	return strings.HasPrefix(contentType, runtime.ContentTypeProtobuf)
 }
 
-// fromProtobuf is the JSON of an object, or says why there is none.
+// fromProtobuf returns the JSON of an object, or the error of decoding it.
 func fromProtobuf(data []byte) []byte {
 	object, _, err := protobufCodec.Decode(data, nil, nil)
 	if err != nil {

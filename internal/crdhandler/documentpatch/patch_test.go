@@ -15,6 +15,7 @@ import (
 )
 
 func TestApply(t *testing.T) {
+	t.Parallel()
 	const document = `{"a":1,"list":[1,2],"m":{"x":"y"}}`
 	operations := func(n int, operation string) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(operation+",", n), ",") + "]"
@@ -31,15 +32,19 @@ func TestApply(t *testing.T) {
 		reason    metav1.StatusReason
 		message   string
 	}{
-		{name: "operations", patchType: types.JSONPatchType, patch: `[{"op":"replace","path":"/a","value":2},{"op":"remove","path":"/m"}]`, want: `{"a":2,"list":[1,2]}`},
+		{name: "operations", patchType: types.JSONPatchType,
+			patch: `[{"op":"replace","path":"/a","value":2},{"op":"remove","path":"/m"}]`,
+			want:  `{"a":2,"list":[1,2]}`},
 		{name: "no operation", patchType: types.JSONPatchType, patch: `[]`, want: document},
 		{
-			name: "unknown member", patchType: types.JSONPatchType, patch: `[{"op":"replace","path":"/a","value":2,"foo":1}]`,
-			want: `{"a":2,"list":[1,2],"m":{"x":"y"}}`, wantFound: []string{`json patch unknown field "[0].foo"`},
+			name: "unknown member", patchType: types.JSONPatchType,
+			patch: `[{"op":"replace","path":"/a","value":2,"foo":1}]`,
+			want:  `{"a":2,"list":[1,2],"m":{"x":"y"}}`, wantFound: []string{`json patch unknown field "[0].foo"`},
 		},
 		{
-			name: "duplicate member", patchType: types.JSONPatchType, patch: `[{"op":"replace","path":"/a","path":"/a","value":2}]`,
-			want: `{"a":2,"list":[1,2],"m":{"x":"y"}}`, wantFound: []string{`json patch duplicate field "[0].path"`},
+			name: "duplicate member", patchType: types.JSONPatchType,
+			patch: `[{"op":"replace","path":"/a","path":"/a","value":2}]`,
+			want:  `{"a":2,"list":[1,2],"m":{"x":"y"}}`, wantFound: []string{`json patch duplicate field "[0].path"`},
 		},
 		{
 			name: "no list", patchType: types.JSONPatchType, patch: `{"a":1}`,
@@ -48,15 +53,18 @@ func TestApply(t *testing.T) {
 		},
 		{
 			name: "failing test", patchType: types.JSONPatchType, patch: `[{"op":"test","path":"/a","value":2}]`,
-			code: 422, reason: metav1.StatusReasonInvalid, message: "the server rejected our request due to an error in our request",
+			code: 422, reason: metav1.StatusReasonInvalid,
+			message: "the server rejected our request due to an error in our request",
 		},
 		{
 			name: "missing path", patchType: types.JSONPatchType, patch: `[{"op":"remove","path":"/b"}]`,
-			code: 422, reason: metav1.StatusReasonInvalid, message: "the server rejected our request due to an error in our request",
+			code: 422, reason: metav1.StatusReasonInvalid,
+			message: "the server rejected our request due to an error in our request",
 		},
 		{
-			name: "test of everything without a value", patchType: types.JSONPatchType, patch: `[{"op":"test","path":""}]`,
-			code: 422, reason: metav1.StatusReasonInvalid,
+			name: "test of everything without a value", patchType: types.JSONPatchType,
+			patch: `[{"op":"test","path":""}]`,
+			code:  422, reason: metav1.StatusReasonInvalid,
 		},
 		{
 			name: "as many operations as there may be", patchType: types.JSONPatchType, want: document,
@@ -71,10 +79,13 @@ func TestApply(t *testing.T) {
 		{
 			name: "too much copied", patchType: types.JSONPatchType, document: fmt.Sprintf(`{"a":%q}`, long),
 			patch: `[{"op":"copy","from":"/a","path":"/b"},{"op":"copy","from":"/a","path":"/c"},{"op":"copy","from":"/a","path":"/d"}]`,
-			code:  422, reason: metav1.StatusReasonInvalid, message: "the server rejected our request due to an error in our request",
+			code:  422, reason: metav1.StatusReasonInvalid,
+			message: "the server rejected our request due to an error in our request",
 		},
-		{name: "merge", patchType: types.MergePatchType, patch: `{"a":null,"m":{"z":1}}`, want: `{"list":[1,2],"m":{"x":"y","z":1}}`},
-		{name: "merge, duplicate", patchType: types.MergePatchType, patch: `{"a":3,"a":2}`, want: `{"a":2,"list":[1,2],"m":{"x":"y"}}`, wantFound: []string{`duplicate field "a"`}},
+		{name: "merge", patchType: types.MergePatchType, patch: `{"a":null,"m":{"z":1}}`,
+			want: `{"list":[1,2],"m":{"x":"y","z":1}}`},
+		{name: "merge, duplicate", patchType: types.MergePatchType, patch: `{"a":3,"a":2}`,
+			want: `{"a":2,"list":[1,2],"m":{"x":"y"}}`, wantFound: []string{`duplicate field "a"`}},
 		{
 			name: "merge, no object", patchType: types.MergePatchType, patch: `[1]`,
 			code: 400, reason: metav1.StatusReasonBadRequest,
@@ -87,7 +98,8 @@ func TestApply(t *testing.T) {
 			if before == "" {
 				before = document
 			}
-			got, found, err := Patch{Type: test.patchType, Body: []byte(test.patch), Strict: true}.Apply(t.Context(), []byte(before))
+			got, found, err := Patch{Type: test.patchType, Body: []byte(test.patch), Strict: true}.Apply(t.Context(),
+				[]byte(before))
 			if test.code != 0 {
 				wantStatus(t, err, test.code, test.reason, test.message)
 				return
@@ -105,8 +117,9 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestLongPatch checks that a long patch is applied in batches, and given up when the context ends.
+// TestLongPatch checks that a long patch is applied in batches, and that Apply stops when the context ends.
 func TestLongPatch(t *testing.T) {
+	t.Parallel()
 	items := make([]int, 10_000)
 	document, err := json.Marshal(map[string]any{"list": items})
 	if err != nil {
@@ -123,21 +136,24 @@ func TestLongPatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct{ List []int }
-	if err := json.Unmarshal(patched, &got); err != nil || len(got.List) != len(items)+maxOperations || got.List[maxOperations-1] != 1 || got.List[maxOperations] != 0 {
+	if err := json.Unmarshal(patched, &got); err != nil || len(got.List) != len(items)+maxOperations ||
+		got.List[maxOperations-1] != 1 || got.List[maxOperations] != 0 {
 		t.Errorf("%d items, %v", len(got.List), err)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if _, _, err := patch.Apply(gone, document); !errors.Is(err, context.Canceled) {
-		t.Errorf("nobody waits: %v", err)
+		t.Errorf("after the context has ended: %v", err)
 	}
 }
 
-// FuzzApply looks for patches that panic, or that produce a document that is not JSON.
+// FuzzApply checks that no patch makes Apply panic or return a document that is not JSON.
 func FuzzApply(f *testing.F) {
 	for _, patch := range []string{
-		`[{"op":"add","path":"/a/-","value":{"b":[]}}]`, `[{"op":"copy","from":"/m","path":"/m/x"}]`, `[{"op":"move","from":"/list/0","path":"/list/-1"}]`,
-		`[{"op":"test","path":"","value":null}]`, `[{"op":"replace","path":"","value":1}]`, `[null]`, `[{}]`, `[{"op":"remove","path":"/list/99999999999999999999"}]`,
+		`[{"op":"add","path":"/a/-","value":{"b":[]}}]`, `[{"op":"copy","from":"/m","path":"/m/x"}]`,
+		`[{"op":"move","from":"/list/0","path":"/list/-1"}]`,
+		`[{"op":"test","path":"","value":null}]`, `[{"op":"replace","path":"","value":1}]`, `[null]`, `[{}]`,
+		`[{"op":"remove","path":"/list/99999999999999999999"}]`,
 		`{"a":{"b":null},"list":null}`, `{"m":[{"x":null}]}`, `null`,
 	} {
 		f.Add(true, []byte(patch))
@@ -152,7 +168,8 @@ func FuzzApply(f *testing.F) {
 			return
 		}
 		for _, strict := range []bool{true, false} {
-			got, _, err := Patch{Type: patchType, Body: patch, Strict: strict}.Apply(t.Context(), []byte(`{"a":1,"list":[1,2],"m":{"x":"y"}}`))
+			got, _, err := Patch{Type: patchType, Body: patch, Strict: strict}.Apply(t.Context(),
+				[]byte(`{"a":1,"list":[1,2],"m":{"x":"y"}}`))
 			if err == nil && !json.Valid(got) {
 				t.Errorf("not JSON: %q", got)
 			}
@@ -160,7 +177,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// wantStatus checks an API error. The message of a patch that cannot be applied is the library's, and is not compared.
+// wantStatus checks an API error. It does not compare the library's message for a patch that cannot be applied.
 func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason, message string) {
 	t.Helper()
 	var status apierrors.APIStatus

@@ -19,7 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// shelf has objects in the order of their keys, as one version serves them.
+// shelf holds objects in the order of their keys, as one version serves them.
 type shelf struct {
 	revision int64
 	entries  []*dynamicstorage.Entry
@@ -35,7 +35,10 @@ func newShelf(objects, size int) *shelf {
 }
 
 func (s *shelf) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(s.entries, key, func(e *dynamicstorage.Entry, key string) int { return strings.Compare(e.Key, key) })
+	return slices.BinarySearchFunc(s.entries, key, func(e *dynamicstorage.Entry,
+		key string) int {
+		return strings.Compare(e.Key, key)
+	})
 }
 
 // put stores an object of about size bytes.
@@ -62,7 +65,7 @@ func (s *shelf) remove(key string) {
 	}
 }
 
-// page returns the objects for which selected is true, from one on, limit of them at most.
+// page returns up to limit objects that are selected, beginning with from.
 func (s *shelf) page(from, limit int, selected func(n int) bool) *Page {
 	p := &Page{Revision: s.revision}
 	for n := from; n < len(s.entries); n++ {
@@ -86,7 +89,7 @@ func (s *shelf) all() *Page { return s.page(0, len(s.entries), every) }
 // gadgets is the list of the tests.
 var gadgets = wire.List{APIVersion: "example.com/v1", Kind: "GadgetList", ItemKind: "Gadget"}
 
-// send returns a page as a client receives it with an Accept-Encoding.
+// send returns a page as a client with this Accept-Encoding receives it.
 func send(t testing.TB, chunks *Chunks, p *Page, encoding string) (body []byte, compressed bool) {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -132,8 +135,10 @@ func (c *Chunks) kept() map[*chunk]bool {
 	return all
 }
 
-// TestChangeCompressesOneChunk allows two chunks, because a change may move a boundary.
+// TestChangeCompressesOneChunk checks that few chunks are compressed again after a change. It allows two, because a
+// change may move a boundary.
 func TestChangeCompressesOneChunk(t *testing.T) {
+	t.Parallel()
 	s, chunks := newShelf(1000, 2000), &Chunks{}
 	sameCompressed(t, chunks, s.all())
 	before := chunks.kept()
@@ -165,6 +170,7 @@ func TestChangeCompressesOneChunk(t *testing.T) {
 
 // TestPagesAndSelections lists parts of the objects while chunks of other lists are kept.
 func TestPagesAndSelections(t *testing.T) {
+	t.Parallel()
 	s, chunks := newShelf(600, 2000), &Chunks{}
 	for range 2 {
 		for _, limit := range []int{70, 250, 600} {
@@ -179,6 +185,7 @@ func TestPagesAndSelections(t *testing.T) {
 }
 
 func TestChunksOfLargeObjects(t *testing.T) {
+	t.Parallel()
 	s, chunks := newShelf(5, 200<<10), &Chunks{}
 	sameCompressed(t, chunks, s.all())
 	if n := len(chunks.kept()); n != 5 {
@@ -208,6 +215,7 @@ func TestChunksKeepNothingAlive(t *testing.T) {
 }
 
 func TestChunksBudget(t *testing.T) {
+	t.Parallel()
 	s, chunks := newShelf(500, 2000), &Chunks{}
 	sameCompressed(t, chunks, s.all())
 	whole := chunks.size
@@ -230,6 +238,7 @@ func TestChunksBudget(t *testing.T) {
 
 // TestConcurrentListsCompressOnce checks that one of many concurrent lists compresses a chunk.
 func TestConcurrentListsCompressOnce(t *testing.T) {
+	t.Parallel()
 	s, chunks := newShelf(300, 2000), &Chunks{}
 	all := s.all()
 	first := chunks.add(all.Entries[:10])
@@ -268,7 +277,8 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// TestSlowReadersHoldLittle checks that a list in progress holds a buffer and its page, however long its text is.
+// TestSlowReadersHoldLittle checks that a list in progress uses the memory of one buffer and its page, for a response
+// of any length.
 func TestSlowReadersHoldLittle(t *testing.T) {
 	const readers, most = 50, 100 << 10
 	s, chunks := newShelf(2000, 2000), &Chunks{}
@@ -283,7 +293,7 @@ func TestSlowReadersHoldLittle(t *testing.T) {
 				req.Header.Set("Accept-Encoding", encoding)
 				w := &stuck{header: http.Header{}, reached: reached, done: done}
 				if err := s.all().Write(w, req, gadgets, chunks); err == nil {
-					t.Error("sent to nobody")
+					t.Error("sent to a client that has disconnected")
 				}
 			})
 		}
@@ -300,16 +310,16 @@ func TestSlowReadersHoldLittle(t *testing.T) {
 	}
 }
 
-// heap returns the bytes in use.
+// heap returns the bytes of live objects on the heap.
 func heap() int64 {
 	var stats runtime.MemStats
 	runtime.GC()
-	runtime.GC() // pools keep for one more
+	runtime.GC() // pools keep objects for one more collection
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
 }
 
-// FuzzChunks changes objects and lists parts of them, as its input says.
+// FuzzChunks changes objects and lists parts of them as its input says, and compares compressed with plain lists.
 func FuzzChunks(f *testing.F) {
 	f.Add(uint64(1), []byte{0, 1, 2, 3, 4, 5, 200, 130, 77})
 	f.Add(uint64(2), []byte("changes and lists by turns, and some more of them"))
@@ -328,7 +338,8 @@ func FuzzChunks(f *testing.F) {
 				sameCompressed(t, chunks, s.all())
 			case 4:
 				nth := 1 + random.IntN(3)
-				sameCompressed(t, chunks, s.page(random.IntN(120), 1+random.IntN(120), func(n int) bool { return n%nth == 0 }))
+				sameCompressed(t, chunks, s.page(random.IntN(120), 1+random.IntN(120),
+					func(n int) bool { return n%nth == 0 }))
 			}
 		}
 		sameCompressed(t, chunks, s.all())

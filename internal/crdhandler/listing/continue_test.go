@@ -9,6 +9,7 @@ import (
 )
 
 func TestContinueTokenEqualsUpstreams(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		key      string
 		revision int64
@@ -25,6 +26,7 @@ func TestContinueTokenEqualsUpstreams(t *testing.T) {
 }
 
 func TestDecodeContinueRefuses(t *testing.T) {
+	t.Parallel()
 	token := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	for _, value := range []string{
 		"!", token("x"), token("[]"), token(`{}`),
@@ -50,7 +52,8 @@ func checkDecodeContinue(t *testing.T, value string) {
 	switch {
 	case (err == nil) != (wantErr == nil):
 		t.Errorf("%q: error %v, want %v", value, err, wantErr)
-	case err != nil && strings.ReplaceAll(err.Error(), "listing.", "storage.") != wantErr.Error(): // errors of encoding/json name the type
+	case err != nil && strings.ReplaceAll(err.Error(), "listing.",
+		"storage.") != wantErr.Error(): // errors of encoding/json name the type
 		t.Errorf("%q: error %q, want %q", value, err, wantErr)
 	case err == nil && (got.Start != start || got.Revision != revision):
 		t.Errorf("%q: got %v, want %q at %d", value, got, start, revision)

@@ -12,7 +12,9 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
+// TestNewQuery checks the state, the limit and the first key that list options ask for.
 func TestNewQuery(t *testing.T) {
+	t.Parallel()
 	token := continueToken{Revision: 7, Start: "b\x00"}.encode()
 	latest := continueToken{Revision: latestRevision, Start: "b\x00"}.encode()
 	consistent := dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent}
@@ -25,21 +27,29 @@ func TestNewQuery(t *testing.T) {
 		start string
 		err   string
 	}{
-		"unset":                  {at: consistent},
-		"unset, limit":           {opts: metainternal.ListOptions{Limit: 5}, at: consistent, limit: 5},
-		"any, limit":             {opts: metainternal.ListOptions{ResourceVersion: "0", Limit: 5}, at: dynamicstorage.ReadAt{Mode: dynamicstorage.Any}},
-		"not older":              {opts: metainternal.ListOptions{ResourceVersion: "7"}, at: notOlder},
-		"not older, limit":       {opts: metainternal.ListOptions{ResourceVersion: "7", Limit: 2, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, at: notOlder, limit: 2},
-		"legacy exact":           {opts: metainternal.ListOptions{ResourceVersion: "7", Limit: 2}, at: exact, limit: 2},
-		"exact":                  {opts: metainternal.ListOptions{ResourceVersion: "7", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, at: exact},
-		"continued":              {opts: metainternal.ListOptions{Continue: token, Limit: 2}, at: exact, limit: 2, start: "ns/b\x00"},
-		"continued, latest":      {opts: metainternal.ListOptions{Continue: latest}, at: consistent, start: "ns/b\x00"},
-		"continued with version": {opts: metainternal.ListOptions{Continue: token, ResourceVersion: "7"}, err: "specifying resource version is not allowed when using continue"},
-		"bad token":              {opts: metainternal.ListOptions{Continue: "x"}, err: "invalid continue token: continue key is not valid"},
-		"bad version":            {opts: metainternal.ListOptions{ResourceVersion: "x"}, err: `invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax`},
+		"unset":        {at: consistent},
+		"unset, limit": {opts: metainternal.ListOptions{Limit: 5}, at: consistent, limit: 5},
+		"any, limit": {opts: metainternal.ListOptions{ResourceVersion: "0", Limit: 5},
+			at: dynamicstorage.ReadAt{Mode: dynamicstorage.Any}},
+		"not older": {opts: metainternal.ListOptions{ResourceVersion: "7"}, at: notOlder},
+		"not older, limit": {opts: metainternal.ListOptions{ResourceVersion: "7", Limit: 2,
+			ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, at: notOlder, limit: 2},
+		"legacy exact": {opts: metainternal.ListOptions{ResourceVersion: "7", Limit: 2}, at: exact, limit: 2},
+		"exact": {opts: metainternal.ListOptions{ResourceVersion: "7",
+			ResourceVersionMatch: metav1.ResourceVersionMatchExact}, at: exact},
+		"continued": {opts: metainternal.ListOptions{Continue: token, Limit: 2}, at: exact, limit: 2,
+			start: "ns/b\x00"},
+		"continued, latest": {opts: metainternal.ListOptions{Continue: latest}, at: consistent, start: "ns/b\x00"},
+		"continued with version": {opts: metainternal.ListOptions{Continue: token, ResourceVersion: "7"},
+			err: "specifying resource version is not allowed when using continue"},
+		"bad token": {opts: metainternal.ListOptions{Continue: "x"},
+			err: "invalid continue token: continue key is not valid"},
+		"bad version": {opts: metainternal.ListOptions{ResourceVersion: "x"},
+			err: `invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, err := NewQuery(selection.New(selection.Request{Namespaced: true, Namespace: "ns", Options: &tc.opts}, selection.Index{}), &tc.opts)
+			q, err := NewQuery(selection.New(selection.Request{Namespaced: true, Namespace: "ns", Options: &tc.opts},
+				selection.Index{}), &tc.opts)
 			if tc.err != "" {
 				if !apierrors.IsBadRequest(err) || !strings.HasPrefix(err.Error(), tc.err) {
 					t.Fatalf("error %v, want %s", err, tc.err)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestNew(t *testing.T) {
+	t.Parallel()
 	field := func(s string) *metainternal.ListOptions {
 		return &metainternal.ListOptions{FieldSelector: fields.ParseSelectorOrDie(s)}
 	}
@@ -20,19 +21,20 @@ func TestNew(t *testing.T) {
 		opts        *metainternal.ListOptions
 		prefix, key string
 	}{
-		"all":                  {opts: &metainternal.ListOptions{}},
-		"namespace":            {namespace: "ns", opts: &metainternal.ListOptions{}, prefix: "ns/"},
-		"one":                  {namespace: "ns", opts: field("metadata.name=a"), prefix: "ns/", key: "ns/a"},
-		"one, any namespace":   {opts: field("metadata.name=a")},
-		"namespace selected":   {opts: field("metadata.namespace=ns"), prefix: "ns/"},
-		"one selected":         {opts: field("metadata.namespace=ns,metadata.name=a"), prefix: "ns/", key: "ns/a"},
-		"bad namespace":        {opts: field("metadata.namespace=n/s")},
-		"bad name":             {namespace: "ns", opts: field("metadata.name=a/b"), prefix: "ns/"},
-		"not a name":           {namespace: "ns", opts: field("metadata.name!=a"), prefix: "ns/"},
-		"cluster":              {cluster: true, opts: &metainternal.ListOptions{}},
-		"cluster, one":         {cluster: true, opts: field("metadata.name=a"), key: "a"},
-		"cluster, namespace":   {cluster: true, opts: field("metadata.namespace=ns")},
-		"continued, not again": {opts: &metainternal.ListOptions{Continue: "x", FieldSelector: fields.ParseSelectorOrDie("metadata.namespace=ns,metadata.name=a")}},
+		"all":                {opts: &metainternal.ListOptions{}},
+		"namespace":          {namespace: "ns", opts: &metainternal.ListOptions{}, prefix: "ns/"},
+		"one":                {namespace: "ns", opts: field("metadata.name=a"), prefix: "ns/", key: "ns/a"},
+		"one, any namespace": {opts: field("metadata.name=a")},
+		"namespace selected": {opts: field("metadata.namespace=ns"), prefix: "ns/"},
+		"one selected":       {opts: field("metadata.namespace=ns,metadata.name=a"), prefix: "ns/", key: "ns/a"},
+		"bad namespace":      {opts: field("metadata.namespace=n/s")},
+		"bad name":           {namespace: "ns", opts: field("metadata.name=a/b"), prefix: "ns/"},
+		"not a name":         {namespace: "ns", opts: field("metadata.name!=a"), prefix: "ns/"},
+		"cluster":            {cluster: true, opts: &metainternal.ListOptions{}},
+		"cluster, one":       {cluster: true, opts: field("metadata.name=a"), key: "a"},
+		"cluster, namespace": {cluster: true, opts: field("metadata.namespace=ns")},
+		"continued, not again": {opts: &metainternal.ListOptions{Continue: "x",
+			FieldSelector: fields.ParseSelectorOrDie("metadata.namespace=ns,metadata.name=a")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sel := New(Request{Namespaced: !tc.cluster, Namespace: tc.namespace, Options: tc.opts}, Index{})
@@ -44,8 +46,10 @@ func TestNew(t *testing.T) {
 }
 
 func TestMatches(t *testing.T) {
+	t.Parallel()
 	view := &dynamicstorage.View{
-		Labels: dynamicstorage.PairsOf(map[string]string{"a": "b"}), Fields: dynamicstorage.PairsOf(map[string]string{"spec.color": "red"}),
+		Labels: dynamicstorage.PairsOf(map[string]string{"a": "b"}),
+		Fields: dynamicstorage.PairsOf(map[string]string{"spec.color": "red"}),
 	}
 	for _, tc := range []struct {
 		labels, fields string

@@ -48,7 +48,8 @@ func TestCorruptErrorsAPIError(t *testing.T) {
 		t.Fatal(err)
 	}
 	causes := status.Status().Details.Causes
-	if len(causes) != maxListedCorrupt+1 || causes[0].Field != "ns/g0" || causes[maxListedCorrupt].Type != metav1.CauseTypeTooMany {
+	if len(causes) != maxListedCorrupt+1 || causes[0].Field != "ns/g0" ||
+		causes[maxListedCorrupt].Type != metav1.CauseTypeTooMany {
 		t.Errorf("%d causes: %v", len(causes), causes)
 	}
 	if !strings.HasSuffix(err.Error(), "(and 99 more)") {

@@ -44,7 +44,8 @@ func bookmarkAt(revision int64) string {
 	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"%d"}}}`+"\n", revision)
 }
 
-// timedWatch is a watch of gadgets with bookmarks that ends after 90 seconds of a fake clock. It is the stream of its session.
+// timedWatch is a watch of gadgets with bookmarks that ends after 90 seconds of a fake clock. It is the stream of its
+// session.
 type timedWatch struct {
 	*testing.T
 	clock *testingclock.FakeClock
@@ -80,7 +81,8 @@ func newTimedWatch(t *testing.T) *timedWatch {
 // put stores a gadget, and returns its revision.
 func (w *timedWatch) put(name string) int64 {
 	w.Helper()
-	response, err := etcd.Client.Put(w.Context(), etcd.Prefix(w)+"/example.com/gadgets/ns/"+name, string(gadget(name, 0)))
+	response, err := etcd.Client.Put(w.Context(), etcd.Prefix(w)+"/example.com/gadgets/ns/"+name,
+		string(gadget(name, 0)))
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -22,12 +22,14 @@ import (
 
 // gadget returns the stored bytes of a gadget with a padding of size bytes.
 func gadget(name string, size int) []byte {
-	return fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"%s","namespace":"ns","uid":"uid"},"spec":{"padding":"%s"}}`,
+	return fmt.Appendf(nil,
+		`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"%s","namespace":"ns","uid":"uid"},"spec":{"padding":"%s"}}`,
 		name, strings.Repeat("x", size))
 }
 
 // viewer serves objects as they are stored.
-var viewer = dynamicstorage.NewViewer(func(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+var viewer = dynamicstorage.NewViewer(func(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View,
+	error) {
 	views := make([]*dynamicstorage.View, len(entries))
 	for n, entry := range entries {
 		const head = `"metadata":{`
@@ -37,7 +39,8 @@ var viewer = dynamicstorage.NewViewer(func(_ context.Context, entries []*dynamic
 })
 
 // newSession returns a session for the gadgets of a resource, in the format that req asks for. It has no stream.
-func newSession(t testing.TB, objects *dynamicstorage.Resource, req *http.Request, opts *metainternal.ListOptions) *session {
+func newSession(t testing.TB, objects *dynamicstorage.Resource, req *http.Request,
+	opts *metainternal.ListOptions) *session {
 	t.Helper()
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
 	endpoint := &printing.Endpoint{

@@ -206,7 +206,8 @@ func (a *adapter) Create(ctx context.Context, of string, obj, out runtime.Object
 	if err != nil {
 		return err
 	}
-	created, err := a.resource.Update(ctx, name, func(_ context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	created, err := a.resource.Update(ctx, name, func(_ context.Context,
+		cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if cur != nil {
 			return dynamicstorage.Change{}, storage.NewKeyExistsError(of, cur.Revision)
 		}
@@ -230,7 +231,8 @@ func (a *adapter) Delete(ctx context.Context, of string, out runtime.Object, pre
 	if err != nil {
 		return err
 	}
-	deleted, err := a.resource.Update(ctx, name, func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	deleted, err := a.resource.Update(ctx, name, func(ctx context.Context,
+		cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if cur == nil {
 			return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
 		}
@@ -265,7 +267,8 @@ func (a *adapter) GuaranteedUpdate(ctx context.Context, of string, out runtime.O
 	if err != nil {
 		return err
 	}
-	updated, err := a.resource.Update(ctx, name, func(ctx context.Context, cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	updated, err := a.resource.Update(ctx, name, func(ctx context.Context,
+		cur *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		pod, response := &example.Pod{}, storage.ResponseMeta{}
 		switch {
 		case cur == nil && !ignoreNotFound:

@@ -21,7 +21,7 @@ var notApplicable = map[string]string{
 	"RunTestGetListWithErrorAggregation": "the answer to a list with objects that cannot be read is crdhandler's (TestListOfCorruptObjects); " +
 		"dynamicstorage returns each with its error",
 	"RunTestWatchInitializationSignal": "the signal is for priority and fairness and given by crdhandler, when it has sent the initial objects",
-	"RunTestCompactRevision": "nobody asks for the compacted revision: what is in memory is served after a compaction too, " +
+	"RunTestCompactRevision": "no client needs the compacted revision: the contents of memory are served after a compaction, " +
 		"and etcd says of the rest that it is gone (RunTestListInconsistentContinuation, RunTestWatchFromZero)",
 }
 
@@ -65,7 +65,8 @@ func upstreamTests(t *testing.T) (names []string) {
 		}
 		for _, declared := range parse(t, file).Decls {
 			f, ok := declared.(*ast.FuncDecl)
-			if ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Run") && !strings.HasPrefix(f.Name.Name, "RunBenchmark") {
+			if ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Run") &&
+				!strings.HasPrefix(f.Name.Name, "RunBenchmark") {
 				names = append(names, f.Name.Name)
 			}
 		}

@@ -46,7 +46,8 @@ func (a *adapter) GetList(ctx context.Context, of string, opts storage.ListOptio
 }
 
 // listOne lists a single object.
-func (a *adapter) listOne(ctx context.Context, name string, at dynamicstorage.ReadAt, selected storage.SelectionPredicate, list *example.PodList) error {
+func (a *adapter) listOne(ctx context.Context, name string, at dynamicstorage.ReadAt,
+	selected storage.SelectionPredicate, list *example.PodList) error {
 	e, revision, err := a.resource.Get(ctx, name, at)
 	if errors.Is(err, dynamicstorage.ErrInvalidKey) { // the key of a namespace or of all objects
 		var s *dynamicstorage.Snapshot
@@ -65,7 +66,8 @@ func (a *adapter) listOne(ctx context.Context, name string, at dynamicstorage.Re
 }
 
 // add adds an entry to a list if it is selected.
-func (a *adapter) add(ctx context.Context, list *example.PodList, e *dynamicstorage.Entry, selected *storage.SelectionPredicate) (bool, error) {
+func (a *adapter) add(ctx context.Context, list *example.PodList, e *dynamicstorage.Entry,
+	selected *storage.SelectionPredicate) (bool, error) {
 	pod, err := a.object(ctx, e, e.Revision)
 	if err != nil {
 		return false, err
@@ -112,7 +114,8 @@ func (p *page) read(ctx context.Context, at dynamicstorage.ReadAt) error {
 	if err != nil {
 		return err
 	}
-	p.list.Continue, p.list.RemainingItemCount, err = storage.PrepareContinueToken(resourcePrefix+p.last, resourcePrefix+p.prefix,
+	p.list.Continue, p.list.RemainingItemCount, err = storage.PrepareContinueToken(resourcePrefix+p.last,
+		resourcePrefix+p.prefix,
 		s.Revision, remaining+selected.Limit, true, p.opts)
 	return err
 }

@@ -60,7 +60,8 @@ func newStore(t *testing.T, m mode, etcd *etcdtest.Etcd) *adapter {
 		options.Client = client
 		options.NewWatcher = func() clientv3.Watcher { return lateWatcher{clientv3.NewWatcher(client)} }
 	}
-	a := &adapter{cold: m.cold, viewer: dynamicstorage.NewViewer(views), transformer: &transformer{}, prefix: etcd.Prefix(t)}
+	a := &adapter{cold: m.cold, viewer: dynamicstorage.NewViewer(views), transformer: &transformer{},
+		prefix: etcd.Prefix(t)}
 	a.transformer.set(storagetesting.NewPrefixTransformer([]byte(stored), false))
 	options.Prefix, options.Transform = a.prefix, a.transformer
 	var err error
@@ -79,7 +80,8 @@ func newStore(t *testing.T, m mode, etcd *etcdtest.Etcd) *adapter {
 func header(value []byte) (dynamicstorage.Header, error) {
 	var read metav1.PartialObjectMetadata
 	err := json.Unmarshal(value, &read)
-	return dynamicstorage.Header{Labels: dynamicstorage.PairsOf(read.Labels), Deleting: read.DeletionTimestamp != nil}, err
+	return dynamicstorage.Header{Labels: dynamicstorage.PairsOf(read.Labels), Deleting: read.DeletionTimestamp != nil},
+		err
 }
 
 // transformer is a dynamicstorage.Transformer that may be changed.
@@ -147,7 +149,8 @@ func (a *adapter) makeFailing() (set func(bool)) {
 // wrapped in lateWatcher.
 func lateClient(t *testing.T, etcd *etcdtest.Etcd) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + etcd.Addr().String()}, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + etcd.Addr().String()},
+		Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +177,8 @@ type lateResponse struct {
 }
 
 func (w lateWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
-	in, under, out := w.Watcher.Watch(ctx, key, opts...), make(chan lateResponse, 1000), make(chan clientv3.WatchResponse)
+	in, under, out := w.Watcher.Watch(ctx, key, opts...), make(chan lateResponse, 1000),
+		make(chan clientv3.WatchResponse)
 	go func() { // ends with the watch
 		defer close(under)
 		for response := range in {

@@ -26,18 +26,28 @@ type fixture struct {
 func TestStorage(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			run, runAlone := on(t, m, func(*testing.T) *etcdtest.Etcd { return shared }), on(t, m, ownEtcd)
+			t.Parallel()
+			etcd := etcdtest.New(t) // a function may expect that nothing else advances the revision
+			run, runAlone := on(t, m, func(*testing.T) *etcdtest.Etcd { return etcd }), on(t, m, ownEtcd)
 			objects(run)
 			deletions(run)
 			updates(run)
 			lists(run, runAlone)
 			watches(run, runAlone)
-			watchLists(run, runAlone)
+			watchLists(run)
 		})
 	}
 }
 
-// TestStorageSlowly runs the functions that wait for seconds, in parallel.
+// TestStorageWithFeatureGates runs the functions that set feature gates. They are not parallel, because gates belong
+// to the process.
+func TestStorageWithFeatureGates(t *testing.T) {
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) { watchSemantics(on(t, m, ownEtcd)) })
+	}
+}
+
+// TestStorageSlowly runs the functions that wait for seconds.
 func TestStorageSlowly(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
@@ -52,7 +62,7 @@ func TestStorageSlowly(t *testing.T) {
 
 func ownEtcd(t *testing.T) *etcdtest.Etcd { return etcdtest.New(t) }
 
-// on returns what runs a test on an etcd.
+// on returns a runner of tests in a mode, with an etcd.
 func on(t *testing.T, m mode, etcd func(*testing.T) *etcdtest.Etcd) runner {
 	return func(name string, test func(context.Context, *testing.T, *fixture)) {
 		t.Run(name, func(t *testing.T) {
@@ -217,14 +227,18 @@ func watches(run, runAlone runner) {
 	})
 }
 
-func watchLists(run, runAlone runner) {
+func watchLists(run runner) {
 	run("ProgressNotify", func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunOptionalTestProgressNotify(ctx, t, f, f.increaseFed)
 	})
+}
+
+// watchSemantics are the functions that set feature gates, and one that needs their defaults.
+func watchSemantics(run runner) {
 	run("SendInitialEventsBackwardCompatibility", func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunSendInitialEventsBackwardCompatibility(ctx, t, f)
 	})
-	runAlone("WatchSemantics", func(ctx context.Context, t *testing.T, f *fixture) {
+	run("WatchSemantics", func(ctx context.Context, t *testing.T, f *fixture) {
 		featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.WatchList, true)
 		storagetesting.RunWatchSemantics(ctx, t, f)
 	})
@@ -248,10 +262,10 @@ func slowWatches(run runner) {
 	})
 }
 
-// uncounted is for the number of requests that upstream's storage makes of etcd, and its transformer sees.
+// uncounted accepts any number of requests: upstream's functions count those to etcd and to the transformer.
 func uncounted(*testing.T, uint64, uint64) {}
 
-// validate says that an object is stored as it should be.
+// validate checks the stored value of an object.
 func (f *fixture) validate(ctx context.Context, t *testing.T, of string) {
 	name, err := key(of, false)
 	if err != nil {
@@ -268,8 +282,8 @@ func (f *fixture) validate(ctx context.Context, t *testing.T, of string) {
 	}
 }
 
-// compactAndForget compacts as a kube-apiserver does, which makes a revision of it, and makes the resource cold: what
-// is in memory outlives a compaction.
+// compactAndForget compacts like a kube-apiserver, which writes a key before. It then makes the resource cold, because
+// the contents of memory are served even after a compaction.
 func (f *fixture) compactAndForget(ctx context.Context, t *testing.T, resourceVersion string) {
 	f.putAt(ctx, t, "compact_rev_key")
 	revision, err := versioner.ParseResourceVersion(resourceVersion)
@@ -282,13 +296,13 @@ func (f *fixture) compactAndForget(ctx context.Context, t *testing.T, resourceVe
 	f.resource.Release()
 }
 
-// settle is for tests that expect to find what they have written in whatever is at hand.
+// settle makes creations wait for their events, for tests that read any state afterwards.
 func (f *fixture) settle() *fixture {
 	f.settled = true
 	return f
 }
 
-// increaseRV increases the revision by a key outside of the prefix, of which the feed hears nothing.
+// increaseRV increases the revision by a key outside of the prefix, which the feed does not see.
 func (f *fixture) increaseRV(ctx context.Context, t *testing.T) int64 {
 	return f.putAt(ctx, t, "/increaseRV")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// bookmarkPeriod is how often a watch says how far it has come. Reading the past begins anew after it, and etcd
-// brings watches of the past up to date every 100 ms: with less, and the lateness, it might never end.
+// bookmarkPeriod is the interval of bookmarks. A watch of the past begins anew after it, and etcd brings such watches
+// up to date every 100 ms. With a shorter interval, a late watch might never end.
 const bookmarkPeriod = 200 * time.Millisecond
 
 // watching is a watch.Interface on a Watcher.
@@ -61,7 +61,7 @@ func (a *adapter) Watch(ctx context.Context, of string, opts storage.ListOptions
 	return w, nil
 }
 
-// open finds the state to begin with: that of the resourceVersion, or what there is.
+// open finds the initial state: that of the resourceVersion, or the present one.
 func (w *watching) open(ctx context.Context) error {
 	at, err := readAt(w.opts.ResourceVersion)
 	if err != nil {
@@ -107,14 +107,15 @@ func (w *watching) run(ctx context.Context) {
 	}
 }
 
-// status is what a client is told of an error.
+// status returns the Status that a client gets for an error.
 func status(err error) *metav1.Status {
 	var api apierrors.APIStatus
 	if err = failure(err, ""); errors.As(err, &api) {
 		s := api.Status()
 		return &s
 	}
-	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
+	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 }
 
 func (w *watching) covers(name string) bool {
@@ -146,7 +147,7 @@ func (w *watching) sendInitial(ctx context.Context) error {
 	return nil
 }
 
-// selected returns the object of an entry as of a revision, if the watch is about it.
+// selected returns the object of an entry at a revision, if the watch selects it.
 func (w *watching) selected(ctx context.Context, e *dynamicstorage.Entry, revision int64) (*example.Pod, error) {
 	if e == nil || !w.covers(e.Key) {
 		return nil, nil
@@ -163,7 +164,8 @@ func (w *watching) selected(ctx context.Context, e *dynamicstorage.Entry, revisi
 
 func (w *watching) sendChange(ctx context.Context, e *dynamicstorage.Event) error {
 	if e.Entry == nil && e.Prev.Err != nil && w.covers(e.Prev.Key) {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+			Code:   http.StatusInternalServerError,
 			Reason: metav1.StatusReasonStoreReadError, Message: "saw a DELETED event, but object data is corrupt"}}
 	}
 	pod, err := w.selected(ctx, e.Entry, e.Revision)
@@ -184,7 +186,8 @@ func (w *watching) sendChange(ctx context.Context, e *dynamicstorage.Event) erro
 	return w.send(ctx, watch.Event{Type: watch.Modified, Object: pod})
 }
 
-// sendBookmark says how far the watch has come, if that is news and wanted; or that the initial objects end.
+// sendBookmark sends a bookmark if the revision is new and bookmarks are requested, or if it marks the end of the
+// initial objects.
 func (w *watching) sendBookmark(ctx context.Context, revision int64, endsInitial bool) error {
 	wanted := w.opts.Predicate.AllowWatchBookmarks || w.opts.ProgressNotify
 	if !endsInitial && (!wanted || revision <= w.marked) {

@@ -13,18 +13,21 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/net/websocket"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// TestNothingIsLeftBehind checks for goroutines and watchers after clients have left watches of all kinds, and lists that they
-// have half read.
-func TestNothingIsLeftBehind(t *testing.T) {
+// TestDisconnectedClientsLeaveNothingBehind checks that no goroutine and no watcher is left after clients have
+// disconnected from watches of all kinds, and from lists that they have read in part.
+func TestDisconnectedClientsLeaveNothingBehind(t *testing.T) {
 	r := newReading(t)
 	for n := range 20 {
 		r.putRaw(fmt.Sprintf("ns/large-%d", n), largeGadget(fmt.Sprintf("large-%d", n), 500<<10))
 	}
 	transport := &http.Transport{}
 	client := &http.Client{Transport: transport}
-	if _, err := r.scope.config.Store.CurrentRevision(t.Context()); err != nil { // starts the goroutine that asks etcd
+	// starts the goroutine that requests the revision
+	if _, err := r.scope.config.Store.CurrentRevision(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	before := goleak.IgnoreCurrent()
@@ -64,7 +67,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		_ = ws.Close()
 	}
 	transport.CloseIdleConnections()
-	if err := goleak.Find(before); err != nil { // tries again for a while
+	if err := goleak.Find(before); err != nil { // retries for a while
 		t.Error(err)
 	}
 	if n := r.watchers(); n != 0 {
@@ -87,8 +90,8 @@ func largeGadget(name string, size int) string {
 		`"spec":{"color":"red","padding":"%s"}}`, name, strings.Repeat("x", size))
 }
 
-// TestStuckWatch checks that clients that read nothing cost no memory beside the ring and the system's buffers, do not delay
-// others, and get all events when they read again.
+// TestStuckWatch checks that clients that do not read use no memory besides the ring and the kernel's buffers, do not
+// delay other clients, and get all events when they read again.
 func TestStuckWatch(t *testing.T) {
 	const watches, events, size = 20, 80, 256 << 10 // 20 MB for each; the ring holds 4
 	r := newReading(t)
@@ -108,7 +111,7 @@ func TestStuckWatch(t *testing.T) {
 			t.Fatalf("got %v, want the event at %s", got.Type, revisions[len(revisions)-1])
 		}
 	}
-	if grown := liveHeap() - before; grown > 6*events*size { // etcd, in this process, keeps some too
+	if grown := liveHeap() - before; grown > 6*events*size { // includes the memory of etcd, which runs in this process
 		t.Errorf("the heap has grown by %d MB", grown>>20)
 	}
 	frames := json.NewDecoder(stuck)
@@ -119,15 +122,18 @@ func TestStuckWatch(t *testing.T) {
 				Metadata struct{ ResourceVersion string }
 			}
 		}
-		if err := frames.Decode(&frame); err != nil || frame.Type != "MODIFIED" || frame.Object.Metadata.ResourceVersion != revision {
-			t.Fatalf("got %s at %s, %v; want the event at %s", frame.Type, frame.Object.Metadata.ResourceVersion, err, revision)
+		if err := frames.Decode(&frame); err != nil || frame.Type != "MODIFIED" ||
+			frame.Object.Metadata.ResourceVersion != revision {
+			t.Fatalf("got %s at %s, %v; want the event at %s", frame.Type, frame.Object.Metadata.ResourceVersion, err,
+				revision)
 		}
 	}
 }
 
-// TestStuckWatchExpires compacts the events that a client has not read.
+// TestStuckWatchExpires checks that a watch ends with 410 if etcd has compacted events that its client has not read.
 func TestStuckWatchExpires(t *testing.T) {
-	r := newReading(t)
+	t.Parallel()
+	r := newReadingOn(t, etcdtest.New(t))
 	begin := r.put("ns/a", "red")
 	path := fmt.Sprintf("/gadgets?watch=true&resourceVersion=%d", begin)
 	stuck := r.stuckWatch(path)
@@ -156,7 +162,7 @@ func TestStuckWatchExpires(t *testing.T) {
 	}
 }
 
-// stuckWatch opens a watch. Nobody reads its events until the returned reader of the body is used.
+// stuckWatch opens a watch. Its events are not read until the returned reader of the body is used.
 func (r *reading) stuckWatch(path string) *chunked {
 	r.t.Helper()
 	base, err := url.Parse(r.url)
@@ -171,13 +177,14 @@ func (r *reading) stuckWatch(path string) *chunked {
 	if err := connection.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: %s\r\n\r\n", base.Path, path, base.Host); err != nil {
+	if _, err := fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: %s\r\n\r\n", base.Path, path,
+		base.Host); err != nil {
 		r.t.Fatal(err)
 	}
 	return &chunked{connection: connection}
 }
 
-// chunked reads a response, header and body, when it is first used.
+// chunked reads the header and the body of a response when it is first used.
 type chunked struct {
 	connection net.Conn
 	response   *http.Response

@@ -14,15 +14,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// TestChangeMemory sends the same writes to a server that remembers and to one that does not, because it has an admission:
-// their answers must be the same.
-func TestChangeMemory(t *testing.T) {
-	remembering, other := newWriting(t, nil), newWriting(t, admission.NewHandler())
+// TestNoOpCheck sends the same random writes to a server that skips applies that change nothing, and to one that does
+// not skip any because it has an admission plugin. It checks that the responses are equal.
+func TestNoOpCheck(t *testing.T) {
+	checking, other := newWriting(t, etcdtest.New(t), nil), newWriting(t, etcdtest.New(t), admission.NewHandler())
 	random := rand.New(rand.NewPCG(3, 4))
-	worked, spared := 0, 0
-	for _, scope := range []*requestScope{remembering.served.main, remembering.served.status} {
+	worked, skipped := 0, 0
+	for _, scope := range []*requestScope{checking.served.main, checking.served.status} {
 		scope.strategy = countingStrategy{scope.strategy, &worked}
 	}
 	for n := range 200 {
@@ -30,9 +32,9 @@ func TestChangeMemory(t *testing.T) {
 		for i := range bytes {
 			bytes[i] = byte(random.Uint32())
 		}
-		method, path, contentType, body := inventedWrite(&bytes)
+		method, path, contentType, body := randomWrite(&bytes)
 		if strings.Contains(body, "REVISION") {
-			read := remembering.send(http.MethodGet, "a", "", "").Body.String()
+			read := checking.send(http.MethodGet, "a", "", "").Body.String()
 			revision := regexp.MustCompile(`"resourceVersion":"(\d+)"`).FindStringSubmatch(read)
 			if revision == nil {
 				continue
@@ -41,27 +43,29 @@ func TestChangeMemory(t *testing.T) {
 		}
 		for range 3 {
 			earlyInSecond(t)
-			for _, w := range []*writing{remembering, other} {
-				w.send(http.MethodGet, "a", "", "") // waits for what was written: an attempt on an older state may warn in vain
+			for _, w := range []*writing{checking, other} {
+				// Wait for the last write: an attempt on an older state may add warnings.
+				w.send(http.MethodGet, "a", "", "")
 			}
 			before := worked
-			got, want := remembering.send(method, path, contentType, body), other.send(method, path, contentType, body)
-			if got.Code != want.Code || timeless(got) != timeless(want) || !reflect.DeepEqual(remembering.heard, other.heard) {
+			got, want := checking.send(method, path, contentType, body), other.send(method, path, contentType, body)
+			if got.Code != want.Code || comparableBytes(got) != comparableBytes(want) ||
+				!reflect.DeepEqual(checking.heard, other.heard) {
 				t.Fatalf("write %d: %s %s %s\ngot  %d %v %s\nwant %d %v %s", n, method, path, body,
-					got.Code, remembering.heard, got.Body, want.Code, other.heard, want.Body)
+					got.Code, checking.heard, got.Body, want.Code, other.heard, want.Body)
 			}
 			if got.Code == http.StatusOK && method == http.MethodPatch && worked == before {
-				spared++
+				skipped++
 			}
 		}
 	}
-	if spared < 20 {
-		t.Errorf("only %d of 600 writes were spared", spared)
+	if skipped < 20 {
+		t.Errorf("only %d of 600 writes were skipped", skipped)
 	}
-	t.Logf("%d of 600 writes were spared", spared)
+	t.Logf("%d of 600 writes were skipped", skipped)
 }
 
-// earlyInSecond waits for a moment when there is some time left in the present second: managed fields are ordered by seconds.
+// earlyInSecond waits until at least 300 ms of the current second are left: managed fields have times in seconds.
 func earlyInSecond(t *testing.T) {
 	now := time.Now()
 	if next := now.Truncate(time.Second).Add(time.Second); next.Sub(now) < 300*time.Millisecond {
@@ -76,10 +80,10 @@ func until(t *testing.T, at time.Time) {
 	}
 }
 
-// TestChangeMemoryAndTime: the entry of a manager moves behind those of others when it applies in a later second what seems to
-// change something, here a status that cannot be set like this. It must not be remembered that nothing changes.
-func TestChangeMemoryAndTime(t *testing.T) {
-	w := newWriting(t, nil)
+// TestNoOpCheckInLaterSecond applies a configuration that sets the status, which the server ignores. In a later second
+// this changes the order of the managed fields. The test checks that the server does not skip that write.
+func TestNoOpCheckInLaterSecond(t *testing.T) {
+	w := newWriting(t, etcd, nil)
 	body := strings.Replace(machine("a", 1), `"spec":{`, `"status":{"phase":"Running"},"spec":{`, 1)
 	apply := func(manager string) string {
 		answer := w.send(http.MethodPatch, "a?force=true&fieldManager="+manager, applyPatch, body)
@@ -91,21 +95,21 @@ func TestChangeMemoryAndTime(t *testing.T) {
 	revision := apply("two")
 	for range 2 {
 		if apply("one") != revision {
-			t.Fatal("in the same second it changes nothing")
+			t.Fatal("an apply in the same second changed the object")
 		}
 	}
 	until(t, start.Add(time.Second))
 	moved := apply("one")
 	if moved == revision {
-		t.Error("in a later second, the entry moves")
+		t.Error("an apply in a later second did not change the order of managed fields")
 	}
 	until(t, start.Add(2*time.Second))
 	if apply("one") != moved {
-		t.Error("once it is the last one, it stays")
+		t.Error("an apply of the last manager changed the object")
 	}
 }
 
-// countingStrategy counts the changes that are worked on.
+// countingStrategy counts the writes that are not skipped.
 type countingStrategy struct {
 	strategy
 	count *int
@@ -123,8 +127,8 @@ func (s countingStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime
 
 const applyPatch = "application/apply-patch+yaml"
 
-// inventedWrite returns some write of one of two objects.
-func inventedWrite(c *choices) (method, path, contentType, body string) {
+// randomWrite returns a random write of one of two objects.
+func randomWrite(c *choices) (method, path, contentType, body string) {
 	name := pick(c, "a", "a", "b")
 	configuration := func() string {
 		body := machine(name, 1+c.of(2))
@@ -140,15 +144,17 @@ func inventedWrite(c *choices) (method, path, contentType, body string) {
 		case 5:
 			return strings.Replace(body, `"spec":{`, `"status":{"phase":"Running"},"spec":{`, 1)
 		case 6:
-			return strings.Replace(body, `"spec":{`, `"spec":{"replicas":2000000000,`, 1) // the rule says no
+			return strings.Replace(body, `"spec":{`, `"spec":{"replicas":2000000000,`, 1) // violates the rule
 		}
 		return body
 	}
 	switch c.of(12) {
 	case 0:
-		return http.MethodPatch, name, "application/merge-patch+json", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+c.of(2))
+		return http.MethodPatch, name, "application/merge-patch+json",
+			fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+c.of(2))
 	case 1:
-		return http.MethodPatch, name + "/status", "application/merge-patch+json", fmt.Sprintf(`{"status":{"replicas":%d}}`, c.of(2))
+		return http.MethodPatch, name + "/status", "application/merge-patch+json",
+			fmt.Sprintf(`{"status":{"replicas":%d}}`, c.of(2))
 	case 2:
 		return http.MethodDelete, pick(c, name, "b"), "", ""
 	case 3:
@@ -163,15 +169,15 @@ func inventedWrite(c *choices) (method, path, contentType, body string) {
 
 var times = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"|"uid":"[^"]*"`)
 
-// timeless returns the letters of an answer without what differs from server to server, and in an order of their own: the
-// library lists conflicts in none, and managed fields by their times.
-func timeless(s sent) string {
+// comparableBytes returns the sorted bytes of a response, without times and UIDs. Their order differs: the library
+// lists conflicts in random order and managed fields by time.
+func comparableBytes(s sent) string {
 	letters := times.ReplaceAll(s.Body.Bytes(), []byte(`""`))
 	slices.Sort(letters)
 	return string(letters)
 }
 
-// choices are random bytes that decisions are made from. After the last one, every decision is for the first option.
+// choices is a source of decisions made from random bytes. At its end every decision is the first option.
 type choices []byte
 
 func (c *choices) of(n int) int {
