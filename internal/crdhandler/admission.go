@@ -32,15 +32,15 @@ type admitter struct {
 	validating admission.ValidationInterface
 }
 
-// target is the object that a request is about.
-type target struct {
+// admissionTarget is the object that a request is about, as admission sees it.
+type admissionTarget struct {
 	namespace, name string
 	dryRun          bool
 	terminating     bool
 }
 
 // admitter returns the admitter of a request.
-func (s *requestScope) admitter(ctx context.Context, t target) *admitter {
+func (s *requestScope) admitter(ctx context.Context, t admissionTarget) *admitter {
 	a := &admitter{scope: s, namespace: t.namespace, name: t.name, dryRun: t.dryRun, terminating: t.terminating}
 	a.user, _ = request.UserFrom(ctx)
 	if s.config.Admission != nil {

@@ -72,7 +72,7 @@ func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, term
 		creation: creation{
 			scope:     s,
 			options:   options,
-			admission: s.admitter(ctx, target{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun), terminating: terminating}),
+			admission: s.admitter(ctx, admissionTarget{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun), terminating: terminating}),
 		},
 		obj:     obj,
 		manager: managerName(options.FieldManager, req.UserAgent()),

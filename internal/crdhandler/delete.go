@@ -53,7 +53,7 @@ func (s *requestScope) decodeDelete(ctx context.Context, req *http.Request) (*de
 	if err != nil {
 		return nil, err
 	}
-	admission := s.admitter(ctx, target{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)})
+	admission := s.admitter(ctx, admissionTarget{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)})
 	return &deleteRequest{
 		deletion: &deletion{
 			scope: s, options: options, admit: admission.admitDelete, unconverted: s.deletesUnconverted(req, media),

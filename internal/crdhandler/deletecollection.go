@@ -65,7 +65,7 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 	if err != nil {
 		return media, nil, err
 	}
-	admitter := s.admitter(ctx, target{namespace: namespace, dryRun: isDryRun(options.DryRun)})
+	admitter := s.admitter(ctx, admissionTarget{namespace: namespace, dryRun: isDryRun(options.DryRun)})
 	err = s.deleteAll(ctx, found, deletion{scope: s, options: options, admit: admitter.admitDelete, unconverted: unconverted})
 	if !shown {
 		found = nil

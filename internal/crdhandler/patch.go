@@ -99,7 +99,7 @@ func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patch
 	}
 	p := &patchRequest{
 		scope: s,
-		admission: s.admitter(ctx, target{
+		admission: s.admitter(ctx, admissionTarget{
 			namespace: namespace, name: name, dryRun: isDryRun(options.DryRun), terminating: terminating,
 		}),
 		options:    options,

@@ -64,7 +64,7 @@ func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*up
 	}
 	u := &updateRequest{
 		scope:     s,
-		admission: s.admitter(ctx, target{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)}),
+		admission: s.admitter(ctx, admissionTarget{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)}),
 		options:   options,
 		payload:   payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)},
 		manager:   managerName(options.FieldManager, req.UserAgent()),
