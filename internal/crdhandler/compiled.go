@@ -63,9 +63,9 @@ func (c *compiled) version(name string) (*validation.Version, error) {
 	return v, nil
 }
 
-// table returns the convertor for the printer columns of a version. If the columns cannot be parsed, it returns the
-// default ones, as upstream does.
-func (c *compiled) table(name string) (printing.TableConvertor, error) {
+// columns returns the convertor for the printer columns of a version: the library's, which computes the cells. If the
+// columns cannot be parsed, it returns the default ones, as upstream does.
+func (c *compiled) columns(name string) (printing.TableConvertor, error) {
 	v, err := c.version(name)
 	if err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		objects:    customResourceInterfaces(info, record, kind),
 		storage:    storage,
 		strategy:   &customResourceStrategy{info: info, version: v.Name},
-		table:      func() (printing.TableConvertor, error) { return info.table(v.Name) },
+		columns:    func() (printing.TableConvertor, error) { return info.columns(v.Name) },
 		replaced:   info.replaced,
 	}
 	main.serializer, main.standardSerializers = newCustomResourceSerializer(info, main.objects.convertor)
@@ -94,7 +94,7 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	scale.serializer, scale.standardSerializers = scaleSerializer(), nil
 	scale.scale = &scaleConversion{info: info, version: version, hub: s.hub}
-	scale.table = sync.OnceValues(scaleTable)
+	scale.columns = sync.OnceValues(scaleTable)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return nil, nil })
 	return &scale
 }

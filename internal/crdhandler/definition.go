@@ -51,7 +51,7 @@ func newDefinitionScopes(config *Config) *definitionScopes {
 			codec:    codec,
 		},
 		strategy: rules,
-		table:    func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
+		columns:  func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
 		finalize: definitions.MarkForDeletion,
 		inEffect: config.ReconcileDefinition,
 		replaced: context.Background(),

@@ -164,13 +164,13 @@ func (i *crdInfo) version(name string) (*validation.Version, error) {
 	return compiled.version(name)
 }
 
-// table returns the convertor for the columns of a version.
-func (i *crdInfo) table(version string) (printing.TableConvertor, error) {
+// columns returns the convertor for the columns of a version.
+func (i *crdInfo) columns(version string) (printing.TableConvertor, error) {
 	compiled, err := i.compiled()
 	if err != nil {
 		return nil, err
 	}
-	return compiled.table(version)
+	return compiled.columns(version)
 }
 
 // retire ends the watches of the CRD, and releases its views and compiled schemas.

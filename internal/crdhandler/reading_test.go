@@ -96,7 +96,7 @@ func testScope(store *dynamicstorage.Store, replaced context.Context) *requestSc
 			viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
 			codec:    plainCodec{},
 		},
-		table:    func() (printing.TableConvertor, error) { return tableconvertor.New(nil) },
+		columns:  func() (printing.TableConvertor, error) { return tableconvertor.New(nil) },
 		replaced: replaced,
 	}
 }

@@ -123,7 +123,7 @@ func (s *requestScope) printing() *printing.Endpoint {
 		Kind:              s.kind,
 		Serializer:        s.serializer,
 		ObjectSerializers: s.standardSerializers,
-		Table:             s.table,
+		Table:             s.columns,
 		Convertor:         s.objects.convertor,
 	}
 }

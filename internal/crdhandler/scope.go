@@ -48,8 +48,8 @@ type requestScope struct {
 
 	// fieldManager returns the field manager, which is built on first use.
 	fieldManager func() (managedfields.Manager, error)
-	// table returns the convertor for printed columns, which is built on first use.
-	table func() (printing.TableConvertor, error)
+	// columns returns the convertor of objects into Tables of printed columns. It is built on first use.
+	columns func() (printing.TableConvertor, error)
 
 	// finalize, if set, may change the live object of a DELETE. If it returns true, the changed object is stored and
 	// answered instead of the generic deletion (C4).

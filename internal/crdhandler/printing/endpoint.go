@@ -37,7 +37,8 @@ type Endpoint struct {
 
 var _ negotiation.EndpointRestrictions = &Endpoint{}
 
-// TableConvertor is implemented by apiextensions-apiserver's tableconvertor and by its Table of CRDs.
+// TableConvertor computes the columns and cells of Tables. apiextensions-apiserver's tableconvertor implements it for
+// custom resources, and its registry for CRDs. crdhandler creates them.
 type TableConvertor interface {
 	ConvertToTable(ctx context.Context, object runtime.Object, tableOptions runtime.Object) (*metav1.Table, error)
 }
