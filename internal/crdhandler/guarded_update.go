@@ -10,8 +10,13 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// guardedUpdate changes one stored object. Every write but the creation by POST is one: PUT, PATCH, apply, DELETE. The
-// transaction that commits it is guarded by the revision of the object that the change was computed from.
+// guardedUpdate changes one stored object. Every write but the creation by POST is one: PUT, PATCH, apply, DELETE. It
+// drives a dynamicstorage.GuardedUpdate, whose transaction fails if the object no longer has the revision that the change
+// was computed from.
+//
+// run calls commit. For each attempt, commit calls computeIn (through attempt, the no-op cache, and compute, the fallback
+// for objects that cannot be converted), which decodes the object, asks the change for a proposal and encodes it. The
+// change is a replacement (replacement.go) or a deletion (delete.go).
 type guardedUpdate struct {
 	scope  *requestScope
 	key    string

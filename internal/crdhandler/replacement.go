@@ -30,7 +30,7 @@ type replacement struct {
 	creation *creation
 	// uid is the UID of the object that the client means; empty for any.
 	uid types.UID
-	// merged is that of the proposal.
+	// merged says that the builder merges, as an apply does; see proposal.merged.
 	merged bool
 	// dropManagedFields stores the object without them: it was too large with them (W3).
 	dropManagedFields bool

@@ -9,7 +9,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 )
 
-// watch answers with a stream of changes.
+// watch answers with a stream of changes. It shares listOrWatch (list.go) with list, whose query may ask for a watch.
 func (s *requestScope) watch(w http.ResponseWriter, req *http.Request) {
 	s.listOrWatch(w, req, true)
 }

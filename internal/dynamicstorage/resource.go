@@ -128,6 +128,7 @@ func (r *Resource) decodeAll(ctx context.Context, events []*clientv3.Event, writ
 	return changes
 }
 
+// applyLocked applies changes to the cache, adds their events to the ring, and queues the watchers of their keys.
 func (r *Resource) applyLocked(changes []change) {
 	for _, c := range changes {
 		if event, applied := r.cache.apply(c.key, c.entry, c.revision); applied {

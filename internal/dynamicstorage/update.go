@@ -67,9 +67,9 @@ func (r *Resource) Update(ctx context.Context, key string, mutate Mutate, option
 }
 
 // GuardedUpdate is an update of one key. Its writes are transactions that are guarded by the revision of the entry
-// that was read. The caller runs a loop: it reads the entry, computes a change, and commits it, or confirms that
-// there is reason not to. It starts again from Read while the error is ErrConflict. The loop ends with the context
-// only.
+// that was read. The caller runs a loop: it reads the entry, computes a change, and calls Commit. If it refuses to
+// change the entry, it calls Confirm instead, because the entry that it refused may be out of date. It starts again
+// from Read while the error is ErrConflict. The loop ends with the context only.
 //
 // The first Read may return an entry of the cache that is out of date. Commit and Confirm notice this, so the final
 // result is true of a state that etcd has had during the update.

@@ -32,7 +32,7 @@ import (
 type Config struct {
 	// Resource labels the metrics.
 	Resource schema.GroupVersionResource
-	// Objects has the objects, Selection says which of them are watched.
+	// Objects is the resource in the storage, Selection says which of its objects are watched.
 	Objects   *dynamicstorage.Resource
 	Selection selection.Selection
 	// Options are validated and defaulted.
@@ -118,7 +118,7 @@ type start struct {
 	// initial says that the watch begins with the objects of the state at, before their changes (H2).
 	initial bool
 	at      dynamicstorage.ReadAt
-	// endMark says that an annotated bookmark follows the initial objects.
+	// endMark says that a bookmark with the annotation k8s.io/initial-events-end follows the initial objects.
 	endMark bool
 	// after is the revision after which changes are sent; 0 without initial objects: the current one.
 	after int64
