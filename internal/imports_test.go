@@ -1,6 +1,6 @@
-// Package internal_test holds what is true of all packages below: who may
-// import whom (the table in docs/architecture.md), which of Kubernetes' own
-// packages nobody may import, and that each package says what it is for.
+// Package internal_test checks all packages of the server: that they import only what the table in docs/architecture.md
+// allows, that they do not import the packages that the server replaces, and that each has a package comment. It also
+// checks the documents.
 package internal_test
 
 import (
@@ -17,45 +17,45 @@ import (
 
 const module = "github.com/crd-server/crd-server/"
 
-// mayImport says which of our packages each may import. A package below one
-// of these belongs to it. The order is that of the layers: nothing imports
-// what stands further up.
-var mayImport = map[string][]string{
-	"cmd/crd-server": {"internal/server"},
-	"internal/server": {
-		"internal/access/admission", "internal/access/audit", "internal/access/authentication", "internal/access/authorization", "internal/access/reviews",
-		"internal/apiservices", "internal/conversion", "internal/crdhandler", "internal/discovery", "internal/controllers", "internal/encryption",
-		"internal/crds", "internal/validation", "internal/dynamicstorage", "internal/wire",
-	},
-	"internal/apiservices":    {},
-	"internal/crdhandler":     {"internal/managedfields", "internal/crds", "internal/validation", "internal/conversion", "internal/dynamicstorage", "internal/objectjson", "internal/wire"},
-	"internal/managedfields":  {"internal/crds", "internal/objectjson"},
-	"internal/conversion":     {"internal/boundedhttp", "internal/validation", "internal/wire"},
-	"internal/discovery":      {"internal/crds", "internal/objectjson", "internal/wire"},
-	"internal/controllers":    {"internal/crds", "internal/validation", "internal/dynamicstorage"},
-	"internal/crds":           {"internal/validation", "internal/dynamicstorage", "internal/objectjson"},
-	"internal/validation":     {},
-	"internal/dynamicstorage": {},
-	"internal/objectjson":     {},
-	"internal/wire":           {},
-	"internal/encryption":     {},
-	"internal/boundedhttp":    {},
-	"internal/etcdtest":       {},
-
-	"internal/access/admission":      {"internal/boundedhttp"},
-	"internal/access/audit":          {"internal/boundedhttp"},
-	"internal/access/authentication": {"internal/boundedhttp", "internal/access/hostcluster"},
-	"internal/access/authorization":  {"internal/boundedhttp", "internal/access/hostcluster"},
-	"internal/access/hostcluster":    {},
-	"internal/access/reviews":        {},
+// imports returns the table in docs/architecture.md: the packages of ours that each may import. A package below one of
+// these belongs to it.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	_, section, found := strings.Cut(read(t, filepath.Join(root, "docs/architecture.md")), "\n| package | one job | imports, of ours |\n")
+	if !found {
+		t.Fatal("docs/architecture.md has no table of imports")
+	}
+	rows, _, _ := strings.Cut(section, "\n\n")
+	table := map[string][]string{}
+	var everythingBelow string
+	for row := range strings.Lines(rows) {
+		columns := strings.Split(row, "|")
+		if len(columns) != 5 || strings.HasPrefix(columns[1], "-") {
+			continue
+		}
+		name, allowed := strings.TrimSpace(columns[1]), strings.TrimSpace(columns[3])
+		if everythingBelow != "" && !slices.Contains(forTests, name) {
+			table[everythingBelow] = append(table[everythingBelow], name)
+		}
+		table[name] = nil
+		switch allowed {
+		case "-":
+		case "everything below":
+			everythingBelow = name
+		default:
+			for _, to := range strings.Split(allowed, ", ") {
+				table[name] = append(table[name], "internal/"+to)
+			}
+		}
+	}
+	return table
 }
 
 // forTests are the packages that only tests may import.
 var forTests = []string{"internal/etcdtest"}
 
-// banned are the packages that crd-server is in the place of, and those that
-// would bring them in; with "/..." also everything below. Tests may use them
-// as a reference.
+// banned are the packages that crd-server replaces, and those that import them; with "/..." also everything below. Tests
+// may compare with them.
 var banned = []string{
 	"k8s.io/apiserver/pkg/server",
 	"k8s.io/apiserver/pkg/server/options",
@@ -113,9 +113,9 @@ func packages(t *testing.T) []listed {
 	}
 }
 
-// home is the entry of the table that a package of ours belongs to.
-func home(path string) (string, bool) {
-	for entry := range mayImport {
+// home returns the entry of the table that a package of ours belongs to.
+func home(table map[string][]string, path string) (string, bool) {
+	for entry := range table {
 		if path == module+entry || strings.HasPrefix(path, module+entry+"/") {
 			return entry, true
 		}
@@ -124,23 +124,24 @@ func home(path string) (string, bool) {
 }
 
 func TestImports(t *testing.T) {
+	table := imports(t)
 	for _, one := range packages(t) {
-		from, known := home(one.ImportPath)
+		from, known := home(table, one.ImportPath)
 		if !known {
-			t.Errorf("%s is not in the table: add it to docs/architecture.md and here", one.ImportPath)
+			t.Errorf("%s is not in the table of docs/architecture.md", one.ImportPath)
 			continue
 		}
 		for _, path := range one.Imports {
 			if isBanned(path) {
-				t.Errorf("%s imports %s, which crd-server is in the place of", one.ImportPath, path)
+				t.Errorf("%s imports %s, which crd-server replaces", one.ImportPath, path)
 			}
 			if !strings.HasPrefix(path, module) {
 				continue
 			}
-			to, _ := home(path)
+			to, _ := home(table, path)
 			if slices.Contains(forTests, to) {
 				t.Errorf("%s imports %s, which is for tests only", one.ImportPath, path)
-			} else if to != from && !slices.Contains(mayImport[from], to) {
+			} else if to != from && !slices.Contains(table[from], to) {
 				t.Errorf("%s imports %s, which the table does not allow", one.ImportPath, path)
 			}
 		}
@@ -154,19 +155,19 @@ func isBanned(path string) bool {
 	})
 }
 
-// TestTableHasNoCircles checks the table itself: what a package may import
-// leads nowhere back to it.
+// TestTableHasNoCircles checks that no package may import itself through others.
 func TestTableHasNoCircles(t *testing.T) {
+	table := imports(t)
 	var visit func(from string, path []string)
 	visit = func(from string, path []string) {
 		if slices.Contains(path, from) {
 			t.Fatalf("the table has a circle: %s", strings.Join(append(path, from), " -> "))
 		}
-		for _, to := range mayImport[from] {
+		for _, to := range table[from] {
 			visit(to, append(slices.Clone(path), from))
 		}
 	}
-	for entry := range mayImport {
+	for entry := range table {
 		visit(entry, nil)
 	}
 }
