@@ -1,7 +1,6 @@
 package crdhandler
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,79 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.opentelemetry.io/otel/trace/noop"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/client-go/rest"
-
-	"github.com/crd-server/crd-server/internal/controllers"
-	"github.com/crd-server/crd-server/internal/conversion"
-	"github.com/crd-server/crd-server/internal/crds"
-	"github.com/crd-server/crd-server/internal/discovery"
-	"github.com/crd-server/crd-server/internal/dynamicstorage"
-	"github.com/crd-server/crd-server/internal/etcdtest"
 )
-
-// newLink returns the handler of a server whose keys begin with prefix, and whose delegate is next.
-func newLink(t *testing.T, client *clientv3.Client, prefix string, next http.Handler) http.Handler {
-	t.Helper()
-	store, err := dynamicstorage.New(dynamicstorage.Options{Client: client, Prefix: prefix, Header: widgetHeader})
-	if err != nil {
-		t.Fatal(err)
-	}
-	informer := crds.NewInformer(store)
-	table := crds.NewTable(informer)
-	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
-		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, noop.NewTracerProvider()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	published := discovery.New(table, discovery.Options{Delegate: next})
-	var lifecycle *controllers.Lifecycle
-	handler, err := New(Config{
-		Store: store, Table: table, Converters: converters, Delegate: next,
-		GroupDiscovery: published.Group(), VersionDiscovery: published.Version(),
-		ReconcileDefinition:     func(ctx context.Context, name string) error { return lifecycle.Reconcile(ctx, name) },
-		DeleteCollectionWorkers: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lifecycle = controllers.NewLifecycle(controllers.Config{Store: store, Table: table,
-		DeleteInstances: handler.DeleteInstances})
-	etcdtest.Run(t, store.Run)
-	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
-	etcdtest.Run(t, func(ctx context.Context) error { lifecycle.Run(ctx); return nil })
-	<-table.Synced()
-	return handler
-}
-
-// withRequestInfo adds the RequestInfo and the user to the request, as the server does.
-func withRequestInfo(next http.Handler) http.Handler {
-	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
-		GrouplessAPIPrefixes: sets.NewString("api")}
-	return filters.WithWarningRecorder(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		info, err := resolver.NewRequestInfo(req)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		ctx := request.WithUser(request.WithRequestInfo(req.Context(), info), &user.DefaultInfo{Name: "somebody"})
-		next.ServeHTTP(w, req.WithContext(ctx))
-	}))
-}
-
-// definitionOf returns a CRD with one version whose objects have a default for spec.from.
-func definitionOf(group, plural, version, from string) string {
-	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[2]s.%[1]s"},
-"spec":{"group":"%[1]s","scope":"Namespaced","names":{"plural":"%[2]s","kind":"Kind%[2]s"},
-"versions":[{"name":"%[3]s","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
-"spec":{"type":"object","default":{},"properties":{"from":{"type":"string","default":"%[4]s"}}}}}}}]}}`, group, plural, version, from)
-}
 
 // TestDelegate chains two servers of custom resources and a third handler. It checks that each server answers the
 // requests for its own CRDs and passes on all other requests unchanged.
@@ -93,8 +21,8 @@ func TestDelegate(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 		fmt.Fprintf(w, "%s %s %s", info.Verb, req.URL, body)
 	})
-	back := newLink(t, etcd.Client, etcd.Prefix(t)+"/back", last)
-	front := newLink(t, etcd.Client, etcd.Prefix(t)+"/front", back)
+	back := newHandler(t, etcd.Client, etcd.Prefix(t)+"/back", last)
+	front := newHandler(t, etcd.Client, etcd.Prefix(t)+"/front", back)
 	ask := func(handler http.Handler, method, path, body string) (int, string) {
 		req := httptest.NewRequest(method, path, strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
