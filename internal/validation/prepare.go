@@ -2,6 +2,7 @@ package validation
 
 import (
 	"maps"
+	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,10 +58,49 @@ func moveManagedFields(to, from *unstructured.Unstructured) {
 	to.SetManagedFields(from.GetManagedFields())
 }
 
-// equalExceptMetadata reports whether two objects differ in metadata only.
 func equalExceptMetadata(a, b map[string]any) bool {
-	a, b = maps.Clone(a), maps.Clone(b)
-	delete(a, "metadata")
-	delete(b, "metadata")
+	if countExceptMetadata(a) != countExceptMetadata(b) {
+		return false
+	}
+	for key, value := range a {
+		if key == "metadata" {
+			continue
+		}
+		other, ok := b[key]
+		if !ok || !sameJSON(value, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameJSON is apiequality.Semantic.DeepEqual for JSON values, without reflection.
+func sameJSON(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for key, value := range a {
+			if other, ok := b[key]; !ok || !sameJSON(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, sameJSON)
+	case nil, string, bool, int64, float64:
+		return a == b
+	}
 	return apiequality.Semantic.DeepEqual(a, b)
+}
+
+// countExceptMetadata returns the number of fields other than metadata.
+func countExceptMetadata(obj map[string]any) int {
+	if _, ok := obj["metadata"]; ok {
+		return len(obj) - 1
+	}
+	return len(obj)
 }

@@ -20,7 +20,7 @@ func newRatchet(structural *structuralschema.Structural, obj, old *unstructured.
 	if structural == nil || !utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CRDValidationRatcheting) {
 		return nil
 	}
-	return &ratchet{correlated: common.NewCorrelatedObject(obj.Object, old.Object, &model.Structural{Structural: structural})}
+	return &ratchet{correlated: common.NewCorrelatedObject(obj.Object, old.Object, newCorrelatingSchema(structural))}
 }
 
 func (r *ratchet) schemaOptions() []apiservervalidation.ValidationOption {
@@ -42,4 +42,35 @@ func (r *ratchet) observe() {
 	if r != nil {
 		apiservervalidation.Metrics.ObserveRatchetingTime(*r.correlated.Duration)
 	}
+}
+
+// correlatingSchema is the schema of one correlation. The library's own converts all properties of an object whenever
+// one of them is read; this one does so once. See docs/upstream.md, "Schemas of CEL convert all properties on every
+// read".
+type correlatingSchema struct {
+	model.Structural
+	properties map[string]common.Schema
+}
+
+func newCorrelatingSchema(s *structuralschema.Structural) *correlatingSchema {
+	return &correlatingSchema{Structural: model.Structural{Structural: s}}
+}
+
+func (s *correlatingSchema) Properties() map[string]common.Schema {
+	declared := s.Structural.Structural.Properties
+	if s.properties == nil && declared != nil {
+		s.properties = make(map[string]common.Schema, len(declared))
+		for name := range declared {
+			property := declared[name]
+			s.properties[name] = newCorrelatingSchema(&property)
+		}
+	}
+	return s.properties
+}
+
+func (s *correlatingSchema) Items() common.Schema {
+	if s.Structural.Structural.Items == nil {
+		return nil
+	}
+	return newCorrelatingSchema(s.Structural.Structural.Items)
 }
