@@ -17,6 +17,12 @@ import (
 
 // patchAsJSON applies a JSON patch or a merge patch to the JSON of an object in the version of the endpoint.
 func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (runtime.Object, error) {
+	if obj, ok := p.mergePatched(ctx, live); ok {
+		return obj, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	s := p.scope
 	info, ok := runtime.SerializerInfoForMediaType(s.serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {

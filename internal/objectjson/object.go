@@ -1,6 +1,10 @@
 package objectjson
 
-import "errors"
+import (
+	"errors"
+
+	kjson "sigs.k8s.io/json"
+)
 
 // ErrNoMetadata says that an object has no metadata beside which a resourceVersion could stand.
 var ErrNoMetadata = errors.New("object has no metadata")
@@ -26,3 +30,9 @@ func MarshalObject(obj map[string]any) (value []byte, at int, err error) {
 
 // omitted says whether MarshalObject leaves out a member of the metadata.
 func omitted(name string) bool { return name == "selfLink" || name == "resourceVersion" }
+
+// UnmarshalStrict decodes an object. ok is false if text is not an object or has duplicate fields.
+func UnmarshalStrict(text []byte) (members map[string]any, ok bool) {
+	duplicates, err := kjson.UnmarshalStrict(text, &members)
+	return members, err == nil && len(duplicates) == 0 && members != nil
+}

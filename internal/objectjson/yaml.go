@@ -5,8 +5,6 @@ package objectjson
 import (
 	"unicode"
 	"unicode/utf8"
-
-	kjson "sigs.k8s.io/json"
 )
 
 // UnmarshalYAML decodes a YAML document that is a JSON object, if YAML and JSON agree on its meaning and it has no
@@ -18,8 +16,7 @@ func UnmarshalYAML(body []byte) (obj map[string]any, ok bool) {
 	if !agrees(body) {
 		return nil, false
 	}
-	duplicates, err := kjson.UnmarshalStrict(body, &obj)
-	return obj, err == nil && len(duplicates) == 0 && obj != nil
+	return UnmarshalStrict(body)
 }
 
 const (
