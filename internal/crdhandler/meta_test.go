@@ -157,15 +157,3 @@ func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason,
 		t.Errorf("got %d %s %q\nwant %d %s %q", got.Code, got.Reason, got.Message, code, reason, message)
 	}
 }
-
-// wantCode checks only the code and reason of an API error.
-func wantCode(t *testing.T, err error, code int32, reason metav1.StatusReason) {
-	t.Helper()
-	status, ok := err.(apierrors.APIStatus)
-	if !ok {
-		t.Fatalf("got %v, want a Status", err)
-	}
-	if got := status.Status(); got.Code != code || got.Reason != reason {
-		t.Errorf("got %d %s %q, want %d %s", got.Code, got.Reason, got.Message, code, reason)
-	}
-}

@@ -20,7 +20,8 @@ type countingCodec struct {
 	count *int
 }
 
-func (c countingCodec) encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+// Encode implements objectCodec.
+func (c countingCodec) Encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	*c.count++
 	return c.plainCodec.Encode(ctx, obj)
 }

@@ -5,11 +5,8 @@ import (
 	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 )
-
-func contains(s, part string) bool { return strings.Contains(s, part) }
 
 func requestWith(certificates ...*x509.Certificate) *http.Request {
 	req := httptest.NewRequest(http.MethodGet, "/apis", nil)

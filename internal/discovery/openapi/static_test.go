@@ -134,7 +134,8 @@ func staticV2(t *testing.T, services []*restful.WebService) map[string]any {
 	t.Helper()
 	document, err := openapibuilder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services), &common.Config{
 		ProtocolList: []string{"https"}, Info: &spec.Info{},
-		CommonResponses:       map[int]spec.Response{401: {ResponseProps: spec.ResponseProps{Description: unauthorized}}},
+		CommonResponses: map[int]spec.Response{401: {ResponseProps: spec.ResponseProps{Description: unauthorized}}},
+		//lint:ignore SA1019 upstream sets it too
 		GetOperationIDAndTags: openapi.GetOperationIDAndTags,
 		GetDefinitionName:     definitionNames(), GetDefinitions: generated,
 		SecurityDefinitions: &spec.SecurityDefinitions{"BearerToken": &bearerToken},
@@ -164,8 +165,9 @@ func staticV3(t *testing.T, services []*restful.WebService) map[string]any {
 	documents := map[string]any{}
 	for _, service := range services {
 		document, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), &common.OpenAPIV3Config{
-			Info:                  &spec.Info{},
-			CommonResponses:       map[int]*spec3.Response{401: {ResponseProps: spec3.ResponseProps{Description: unauthorized}}},
+			Info:            &spec.Info{},
+			CommonResponses: map[int]*spec3.Response{401: {ResponseProps: spec3.ResponseProps{Description: unauthorized}}},
+			//lint:ignore SA1019 upstream sets it too
 			GetOperationIDAndTags: openapi.GetOperationIDAndTags,
 			GetDefinitionName:     definitionNames(), GetDefinitions: generated,
 			SecuritySchemes: spec3.SecuritySchemes{"BearerToken": &spec3.SecurityScheme{
