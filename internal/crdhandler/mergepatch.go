@@ -13,10 +13,9 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// mergePatched applies a merge patch to a custom resource. Unlike patchAsJSON it does not encode and decode the members that the
-// patch does not name, which are most of the object. ok is false, and nothing has been done, if there is an error or a warning to
-// report.
-// See docs/upstream.md, "Merge patches need whole documents".
+// mergePatched applies a merge patch to a custom resource. Unlike patchAsJSON it does not encode and decode the members
+// that the patch does not name, which are most of the object. ok is false, and nothing has been done, if there is an
+// error or a warning to report. See docs/upstream.md, "Merge patches need whole documents".
 func (p *patchRequest) mergePatched(ctx context.Context, live runtime.Object) (obj runtime.Object, ok bool) {
 	u, ok := live.(*unstructured.Unstructured)
 	if !ok || p.patchType != types.MergePatchType {
@@ -34,8 +33,8 @@ func (p *patchRequest) mergePatched(ctx context.Context, live runtime.Object) (o
 	return obj, runtime.DecodeInto(decoder, nil, obj) == nil
 }
 
-// mergedMembers returns the members of an object after a merge patch. They share nothing with live. ok is false for patches that
-// are malformed, have duplicate fields, or change the kind of the object.
+// mergedMembers returns the members of an object after a merge patch. They share nothing with live. ok is false for
+// patches that are malformed, have duplicate fields, or change the kind of the object.
 func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merged map[string]any, ok bool) {
 	patch, ok := objectjson.UnmarshalStrict(body)
 	if !ok || ctx.Err() != nil {
@@ -60,8 +59,8 @@ func mergedMembers(ctx context.Context, live map[string]any, body []byte) (merge
 	return merged, copyUnnamed(merged, live, patch)
 }
 
-// namedMembers returns the members of an object that a patch names, recursively in objects that both have. The result shares them
-// with live.
+// namedMembers returns the members of an object that a patch names, recursively in objects that both have. The result
+// shares them with live.
 func namedMembers(live, patch map[string]any) map[string]any {
 	named := make(map[string]any, len(patch))
 	for name, change := range patch {
@@ -78,7 +77,8 @@ func namedMembers(live, patch map[string]any) map[string]any {
 	return named
 }
 
-// copyUnnamed adds copies of the members that namedMembers has left out to the patched members. ok is false if a parent of them is gone.
+// copyUnnamed adds copies of the members that namedMembers has left out to the patched members. ok is false if the patch
+// has removed a parent of them.
 func copyUnnamed(merged, live, patch map[string]any) (ok bool) {
 	for name, value := range live {
 		change, named := patch[name]
@@ -97,12 +97,6 @@ func copyUnnamed(merged, live, patch map[string]any) (ok bool) {
 		}
 	}
 	return true
-}
-
-// strictDecoder finds unknown and duplicate fields, and returns them as a strict decoding error beside the object.
-type strictDecoder interface {
-	runtime.Decoder
-	IsStrict() bool
 }
 
 // decodedJSON is the decoder of an object that is decoded already.

@@ -105,6 +105,12 @@ func (s *customResourceSerializer) DecoderToVersion(decoder runtime.Decoder, gv 
 		"customResources")
 }
 
+// strictDecoder finds unknown and duplicate fields, and returns them as a strict decoding error beside the object.
+type strictDecoder interface {
+	runtime.Decoder
+	IsStrict() bool
+}
+
 // coercingDecoder coerces the objects that its delegate decodes by the schema: metadata, pruning, nulls, embedded
 // objects. Then it applies the defaults. The error is errTooLarge if these are too large.
 type coercingDecoder struct {
