@@ -29,12 +29,12 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	basecompatibility "k8s.io/component-base/compatibility"
 
+	"github.com/crd-server/crd-server/internal/access/hostcluster"
 	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
@@ -71,7 +71,7 @@ func New(background context.Context, c Config) (*Admission, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := hostcluster.NewClientset(config)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func New(background context.Context, c Config) (*Admission, error) {
 		return nil, fmt.Errorf("--admission-control-config-file %s: %w", c.Options.ConfigFile, err)
 	}
 	a := &Admission{
-		informers: informers.NewSharedInformerFactory(client, 0),
+		informers: hostcluster.NewInformers(client),
 		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
 	}
 	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)

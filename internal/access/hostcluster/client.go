@@ -1,5 +1,5 @@
 // Package hostcluster makes clients of the Kubernetes cluster that this server belongs to, if there is one.
-// Authentication and authorization use the same timeouts and retries.
+// Authentication and authorization use the same timeouts and retries. Begin at client.go.
 package hostcluster
 
 import (
@@ -29,5 +29,5 @@ func NewClient(kubeconfig string) (kubernetes.Interface, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst, config.Timeout = qps, burst, ReviewTimeout
-	return kubernetes.NewForConfig(config)
+	return NewClientset(config)
 }
