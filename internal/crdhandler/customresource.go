@@ -92,7 +92,7 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale := *s
 	scale.subresource = "scale"
 	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
-	scale.serializer, scale.standardSerializers = scaleSerializer(), nil
+	scale.serializer = scaleSerializer() // protobuf is accepted, but as upstream not returned
 	scale.scale = &scaleConversion{info: info, version: version, hub: s.hub}
 	scale.columns = sync.OnceValues(scaleTable)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return nil, nil })

@@ -169,7 +169,8 @@ func splitPath(path string) []string {
 	return strings.Split(strings.TrimPrefix(path, "."), ".")
 }
 
-// scaleSerializer returns the serializer of autoscaling/v1 Scale for all CRDs: JSON, YAML and protobuf (S3).
+// scaleSerializer returns the serializer of autoscaling/v1 Scale for all CRDs: JSON, YAML, and protobuf for bodies of
+// requests (S3).
 var scaleSerializer = sync.OnceValue(func() runtime.NegotiatedSerializer {
 	options := []serializer.CodecFactoryOptionsMutator{
 		serializer.WithStreamingCollectionEncodingToJSON(),

@@ -13,11 +13,6 @@ type excuse struct {
 var excuses = []excuse{
 	{`in scheme \"pkg/runtime/scheme.go:111\"`, `"reason": "BadRequest"`,
 		"upstream's words on a Scale speak of an internal scheme"},
-	{"406 application/vnd.kubernetes.protobuf", `"Scale"`,
-		"a Scale is answered as protobuf when only that is accepted"},
-	{"406 application/vnd.kubernetes.protobuf", "the spec replicas field", "the same, of one that has no replicas"},
-	{"406 application/vnd.kubernetes.protobuf", "404 application/vnd.kubernetes.protobuf",
-		"the same, of an object that is not there"},
 	{"Code: 4, Key: /lockstep.example.com/", "Code: 4, Key: /registry/lockstep.example.com/",
 		"upstream names the key without its prefix in a dry run"},
 	{"INTERNAL_ERROR; received from peer", "", "upstream panics and breaks the stream"},
