@@ -103,11 +103,13 @@ func TestAggregatedContent(t *testing.T) {
 	}
 }
 
-func TestAggregatedCoreIsEmpty(t *testing.T) {
+// TestAggregatedCore checks that core/v1 is listed without resources: kubectl takes the kind List from every version.
+func TestAggregatedCore(t *testing.T) {
 	t.Parallel()
 	d, _ := newFixture(t, widgets)
 	got := get(t, handler(d), "/api", "Accept", kubectlWant).expect(t, http.StatusOK)
-	want := `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[]}` + "\n"
+	want := `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[` +
+		`{"metadata":{},"versions":[{"version":"v1","freshness":"Current"}]}]}` + "\n"
 	if string(got.body) != want {
 		t.Errorf("got %s", got.body)
 	}

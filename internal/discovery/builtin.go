@@ -60,5 +60,8 @@ func newDefinitionGroup() *group {
 }
 
 func newBuiltinGroup(gv schema.GroupVersion, resources ...*resource) *group {
+	if resources == nil {
+		resources = []*resource{} // nil is for groups of CRDs
+	}
 	return &group{name: gv.Group, versions: []string{gv.Version}, resources: resources}
 }

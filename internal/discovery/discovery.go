@@ -3,7 +3,10 @@ package discovery
 import (
 	"iter"
 	"net/http"
+	"sync"
 	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/crd-server/crd-server/internal/crds"
 )
@@ -30,6 +33,8 @@ type Options struct {
 	Version string
 	// Reviews lists the groups of SelfSubjectReview and SubjectAccessReview, which package reviews serves.
 	Reviews bool
+	// Core lists core/v1, without resources. kubectl takes the kind List from there.
+	Core bool
 	// MaxSections bounds the number of sections of OpenAPI documents that are kept, about 5 KB each. Zero: 16,384.
 	MaxSections int
 }
@@ -39,7 +44,9 @@ type Discovery struct {
 	table    Table
 	delegate http.Handler
 	builtin  []*group
-	version  string
+	// core is the groups at /api: core/v1, or none.
+	core    []*group
+	version string
 
 	// current is replaced, never changed: a reader that computes from older CRDs fills only the snapshot that it began with.
 	current atomic.Pointer[snapshot]
@@ -55,9 +62,13 @@ func New(table Table, options Options) *Discovery {
 	if d.delegate == nil {
 		d.delegate = http.HandlerFunc(notFound)
 	}
+	if options.Core {
+		d.core = []*group{newBuiltinGroup(corev1.SchemeGroupVersion)}
+	}
 	d.documents = newDocuments(d, options)
 	d.current.Store(d.newSnapshot())
-	d.api = aggregatedOr(http.HandlerFunc(serveAPIVersions), func() (*aggregatedList, error) { return newAggregatedList(nil) })
+	d.api = aggregatedOr(http.HandlerFunc(d.serveAPIVersions),
+		sync.OnceValues(func() (*aggregatedList, error) { return newAggregatedList(d.core) }))
 	d.apis = aggregatedOr(http.HandlerFunc(d.serveGroupList), func() (*aggregatedList, error) { return d.current.Load().aggregated() })
 	table.OnChange(d.forget)
 	return d
@@ -103,8 +114,11 @@ func (d *Discovery) builtinGroup(name string) *group {
 	return nil
 }
 
-// API returns the handler of /api. There are no core resources.
-func (d *Discovery) API() http.Handler { return d.api }
+// API returns the handler of /api.
+func (d *Discovery) API() http.Handler { return http.HandlerFunc(d.serveAPI) }
+
+// CoreVersion returns the handler of /api/v1.
+func (d *Discovery) CoreVersion() http.Handler { return http.HandlerFunc(d.serveCoreVersion) }
 
 // APIs returns the handler of /apis: the list of groups, or the aggregated list.
 func (d *Discovery) APIs() http.Handler { return d.synced(d.apis) }
@@ -124,6 +138,9 @@ func (d *Discovery) OpenAPIV3() http.Handler { return http.HandlerFunc(d.documen
 // Paths returns the paths of all groups and versions, for an index of the server.
 func (d *Discovery) Paths() []string {
 	var paths []string
+	for _, g := range d.core {
+		paths = append(paths, "/api/"+g.versions[0])
+	}
 	for _, g := range d.current.Load().groups() {
 		paths = append(paths, "/apis/"+g.name)
 		for _, version := range g.versions {

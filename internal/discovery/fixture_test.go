@@ -79,7 +79,7 @@ func (f *fakeTable) show(name string, record *crds.Record) {
 func newFixture(t testing.TB, texts ...string) (*Discovery, *fakeTable) {
 	t.Helper()
 	table := &fakeTable{records: map[string]*crds.Record{}}
-	d := New(table, Options{Version: "v1.37.2"})
+	d := New(table, Options{Version: "v1.37.2", Core: true})
 	for _, text := range texts {
 		r := recordOf(t, text)
 		table.show(r.Name, r)
@@ -126,10 +126,16 @@ type answer struct {
 	body []byte
 }
 
-// get sends a request to the handler. headers are names and values in turn.
+// get reads a path. headers are names and values in turn.
 func get(t testing.TB, h http.Handler, path string, headers ...string) answer {
 	t.Helper()
-	req := httptest.NewRequest(http.MethodGet, path, nil)
+	return send(t, h, http.MethodGet, path, headers...)
+}
+
+// send sends a request to the handler. headers are names and values in turn.
+func send(t testing.TB, h http.Handler, method, path string, headers ...string) answer {
+	t.Helper()
+	req := httptest.NewRequest(method, path, nil)
 	for n := 0; n < len(headers); n += 2 {
 		req.Header.Set(headers[n], headers[n+1])
 	}
@@ -155,6 +161,7 @@ func (a answer) expect(t testing.TB, code int) answer {
 func handler(d *Discovery) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/api", d.API())
+	mux.Handle("/api/v1", d.CoreVersion())
 	mux.Handle("/apis", d.APIs())
 	mux.Handle("/apis/{group}", d.Group())
 	mux.Handle("/apis/{group}/{version}", d.Version())

@@ -8,6 +8,7 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/crd-server/crd-server/internal/crds"
@@ -87,15 +88,20 @@ func (g *group) resourcesOf(version string) []*resource {
 func (g *group) legacy() *metav1.APIGroup {
 	out := &metav1.APIGroup{Name: g.name}
 	for _, v := range g.versions {
-		out.Versions = append(out.Versions, metav1.GroupVersionForDiscovery{GroupVersion: g.name + "/" + v, Version: v})
+		out.Versions = append(out.Versions, metav1.GroupVersionForDiscovery{GroupVersion: g.groupVersion(v), Version: v})
 	}
 	out.PreferredVersion = out.Versions[0]
 	return out
 }
 
+// groupVersion returns the group and a version as in an apiVersion.
+func (g *group) groupVersion(version string) string {
+	return schema.GroupVersion{Group: g.name, Version: version}.String()
+}
+
 // resourceList returns a version as /apis/{group}/{version} serves it.
 func (g *group) resourceList(version string) *metav1.APIResourceList {
-	list := &metav1.APIResourceList{GroupVersion: g.name + "/" + version}
+	list := &metav1.APIResourceList{GroupVersion: g.groupVersion(version), APIResources: []metav1.APIResource{}}
 	for _, r := range g.resourcesOf(version) {
 		list.APIResources = append(list.APIResources, r.legacy()...)
 	}

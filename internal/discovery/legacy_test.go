@@ -18,7 +18,8 @@ func TestLegacyAnswers(t *testing.T) {
 	d, _ := newFixture(t, widgets, gadgets, acmes)
 	h := handler(d)
 	for path, want := range map[string]string{
-		"/api": `{"kind":"APIVersions","versions":[],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":"example.com"}]}`,
+		"/api":    `{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":"example.com"}]}`,
+		"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[]}`,
 		"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[` +
 			`{"name":"apiextensions.k8s.io","versions":[{"groupVersion":"apiextensions.k8s.io/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apiextensions.k8s.io/v1","version":"v1"}},` +
 			`{"name":"acme.io","versions":[{"groupVersion":"acme.io/v2","version":"v2"}],"preferredVersion":{"groupVersion":"acme.io/v2","version":"v2"}},` +
@@ -128,6 +129,42 @@ func TestUnavailableUntilSynced(t *testing.T) {
 	}
 	table.waiting = false
 	get(t, h, "/apis").expect(t, http.StatusOK)
+}
+
+// TestMethodsOfDiscovery checks that the discovery of built-in groups can only be read. That of custom resources does
+// not check the method, like upstream's.
+func TestMethodsOfDiscovery(t *testing.T) {
+	t.Parallel()
+	d, _ := newFixture(t, widgets)
+	h := handler(d)
+	const refused = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
+		`"message":"the server does not allow this method on the requested resource","reason":"MethodNotAllowed",` +
+		`"details":{},"code":405}`
+	for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodPatch} {
+		for _, path := range []string{"/api", "/api/v1", "/apis/apiextensions.k8s.io", "/apis/apiextensions.k8s.io/v1"} {
+			got := send(t, h, method, path).expect(t, http.StatusMethodNotAllowed)
+			if diff := cmp.Diff(refused, strings.TrimSpace(string(got.body))); diff != "" {
+				t.Errorf("%s %s: -want +got\n%s", method, path, diff)
+			}
+		}
+		send(t, h, method, "/apis/stable.example.com").expect(t, http.StatusOK)
+		send(t, h, method, "/apis/stable.example.com/v1").expect(t, http.StatusOK)
+		send(t, h, method, "/apis/apiextensions.k8s.io/v1beta1").expect(t, http.StatusNotFound)
+	}
+}
+
+// TestWithoutCore checks that core/v1 is not listed where a host cluster serves it.
+func TestWithoutCore(t *testing.T) {
+	t.Parallel()
+	h := handler(New(&fakeTable{}, Options{}))
+	if got := string(get(t, h, "/api").expect(t, http.StatusOK).body); !strings.Contains(got, `"versions":[]`) {
+		t.Errorf("/api: %s", got)
+	}
+	aggregated := string(get(t, h, "/api", "Accept", asJSON).expect(t, http.StatusOK).body)
+	if !strings.Contains(aggregated, `"items":[]`) {
+		t.Errorf("/api, aggregated: %s", aggregated)
+	}
+	get(t, h, "/api/v1").expect(t, http.StatusNotFound)
 }
 
 func TestDelegate(t *testing.T) {

@@ -20,26 +20,23 @@ const retryAfterSeconds = 1
 
 // serveGroup serves /apis/{group}.
 func (d *Discovery) serveGroup(w http.ResponseWriter, req *http.Request) {
-	d.serveBelow(w, req, 2, func(g *group, _ []string) bool {
-		write(w, req, crds.Codecs, g.legacy())
-		return true
-	})
+	d.serveBelow(w, req, 2, func(g *group, _ []string) runtime.Object { return g.legacy() })
 }
 
 // serveVersion serves /apis/{group}/{version}.
 func (d *Discovery) serveVersion(w http.ResponseWriter, req *http.Request) {
-	d.serveBelow(w, req, 3, func(g *group, path []string) bool {
-		served := slices.Contains(g.versions, path[2])
-		if served {
-			write(w, req, crds.Codecs, g.resourceList(path[2]))
+	d.serveBelow(w, req, 3, func(g *group, path []string) runtime.Object {
+		if !slices.Contains(g.versions, path[2]) {
+			return nil
 		}
-		return served
+		return g.resourceList(path[2])
 	})
 }
 
-// serveBelow serves a path that has a number of segments and begins with a group. If the group is unknown or answer returns false,
-// the delegate serves it.
-func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segments int, answer func(g *group, path []string) bool) {
+// serveBelow serves a path that has a number of segments and begins with a group. If the group is unknown or describe
+// returns nil, the delegate serves it.
+func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segments int,
+	describe func(g *group, path []string) runtime.Object) {
 	path := split(req.URL.Path)
 	if len(path) != segments {
 		d.delegate.ServeHTTP(w, req)
@@ -49,10 +46,19 @@ func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segment
 		unavailable(w, req)
 		return
 	}
-	if g := d.group(path[1]); g != nil && answer(g, path) {
-		return
+	var described runtime.Object
+	g := d.group(path[1])
+	if g != nil {
+		described = describe(g, path)
 	}
-	d.delegate.ServeHTTP(w, req)
+	switch {
+	case described == nil:
+		d.delegate.ServeHTTP(w, req)
+	case g.resources != nil && req.Method != http.MethodGet: // upstream does not check the methods at custom resources (O1)
+		methodNotAllowed(w, req)
+	default:
+		write(w, req, crds.Codecs, described)
+	}
 }
 
 // serveGroupList serves /apis to clients that do not ask for the aggregated list.
@@ -60,16 +66,49 @@ func (d *Discovery) serveGroupList(w http.ResponseWriter, req *http.Request) {
 	write(w, req, crds.Codecs, d.current.Load().legacy())
 }
 
-// serveAPIVersions serves /api, which has no versions because there are no core resources.
-func serveAPIVersions(w http.ResponseWriter, req *http.Request) {
+// serveAPI serves /api in the form that the client asks for.
+func (d *Discovery) serveAPI(w http.ResponseWriter, req *http.Request) {
+	if req.Method != http.MethodGet {
+		methodNotAllowed(w, req)
+		return
+	}
+	d.api.ServeHTTP(w, req)
+}
+
+// serveAPIVersions serves /api to clients that do not ask for the aggregated list.
+func (d *Discovery) serveAPIVersions(w http.ResponseWriter, req *http.Request) {
+	versions := []string{}
+	for _, g := range d.core {
+		versions = append(versions, g.versions...)
+	}
 	write(w, req, verbatim{crds.Codecs}, &metav1.APIVersions{
 		// Since Kubernetes 1.1 this response has no apiVersion.
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
-		Versions: []string{},
+		Versions: versions,
 		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
 			{ClientCIDR: "0.0.0.0/0", ServerAddress: req.Host},
 		},
 	})
+}
+
+// serveCoreVersion serves /api/v1.
+func (d *Discovery) serveCoreVersion(w http.ResponseWriter, req *http.Request) {
+	if len(d.core) == 0 {
+		d.delegate.ServeHTTP(w, req)
+		return
+	}
+	if req.Method != http.MethodGet {
+		methodNotAllowed(w, req)
+		return
+	}
+	list := d.core[0].resourceList(d.core[0].versions[0])
+	list.Kind = "APIResourceList" // like that of /api, this response has no apiVersion
+	write(w, req, verbatim{crds.Codecs}, list)
+}
+
+func methodNotAllowed(w http.ResponseWriter, req *http.Request) {
+	fail(w, req, apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{},
+		"", "", 0, false))
 }
 
 // verbatim encodes objects with the kind and version they carry.

@@ -57,6 +57,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	published := discovery.New(table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
 		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster serves reviews itself
+		Core:    o.Aggregator.Kubeconfig == "",                                     // so does it core/v1
 	})
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(a.tracer)))
@@ -100,7 +101,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	})
 	return &parts{
 		routes: routes{
-			api: published.API(), groups: published.APIs(), resources: handler,
+			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
 			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
 			served: published.Paths,
 		},

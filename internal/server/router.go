@@ -29,8 +29,8 @@ const componentName = "crd-server"
 
 // routes has the handlers of all paths.
 type routes struct {
-	// api serves /api, groups serves /apis, and resources serves everything below /apis.
-	api, groups, resources, openAPIV2, openAPIV3 http.Handler
+	// api serves /api, core serves /api/v1, groups serves /apis, and resources serves everything below /apis.
+	api, core, groups, resources, openAPIV2, openAPIV3 http.Handler
 	// served returns the paths of the groups and versions of custom resources, for the index at /.
 	served func() []string
 	health *health
@@ -60,6 +60,8 @@ func newRouter(r *routes) (router http.Handler, paths []string) {
 
 	handle("/api", r.api)
 	mux.Handle("/api/", r.api)
+	mux.Handle("/api/v1", r.core)
+	mux.Handle("/api/v1/", r.core)
 	handle("/apis", r.groups)
 	mux.Handle("/apis/", r.groups)
 	handle("/openapi/v2", r.openAPIV2)

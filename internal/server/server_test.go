@@ -63,7 +63,7 @@ func fakeParts(resources http.Handler, synced chan struct{}) composer {
 		}
 		return &parts{
 			routes: routes{
-				api: text("api"), groups: text("groups"), resources: resources,
+				api: text("api"), core: text("core"), groups: text("groups"), resources: resources,
 				openAPIV2: text("openapi v2"), openAPIV3: text("openapi v3"),
 				served: func() []string { return []string{"/apis/example.com"} },
 			},
