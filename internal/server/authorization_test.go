@@ -176,12 +176,21 @@ func TestAnonymousSettings(t *testing.T) {
 	}
 }
 
-// TestAlwaysAllow checks that this mode allows authenticated users everything.
+// TestAlwaysAllow checks that this mode allows authenticated users everything, except to become a user who is
+// allowed more elsewhere.
 func TestAlwaysAllow(t *testing.T) {
 	t.Parallel()
 	s := startWhole(t, "--authorization-mode=AlwaysAllow")
-	s.person("jane").withTables().must(http.StatusCreated, "POST", tablesPath, table("a", 4))
+	jane := s.person("jane").withTables()
+	jane.must(http.StatusCreated, "POST", tablesPath, table("a", 4))
 	s.person("").must(http.StatusUnauthorized, "GET", tablesPath, "")
+
+	asMaster := []string{"Impersonate-User", "root", "Impersonate-Group", "system:masters"}
+	refused := jane.with(asMaster...).must(http.StatusForbidden, "GET", tablesPath, "")
+	if !strings.HasSuffix(refused.status(t).Message, "AlwaysAllow does not allow impersonation") {
+		t.Errorf("got %q", refused.status(t).Message)
+	}
+	s.root().with(asMaster...).must(http.StatusOK, "GET", tablesPath, "")
 }
 
 // TestAuthorizationIsReloaded checks that a webhook with conditions is read from a file, and read again when it

@@ -3,16 +3,12 @@ package authorization
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
-	"k8s.io/apiserver/pkg/authorization/path"
 	"k8s.io/apiserver/pkg/authorization/union"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
@@ -72,52 +68,12 @@ func (a *Authorizer) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// discoveryPaths are the paths that Kubernetes' ClusterRole system:discovery lets every authenticated user get.
-var discoveryPaths = []string{
-	"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/readyz", "/openapi", "/openapi/*", "/version", "/version/",
-}
-
-// selfReviews are the resources that Kubernetes' ClusterRole system:basic-user lets every authenticated user create.
-var selfReviews = []schema.GroupResource{
-	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
-}
-
-// builtIn returns the built-in rules.
-func (o *Options) builtIn() ([]union.NamedAuthorizer, error) {
-	open, err := path.NewAuthorizer(o.AlwaysAllowPaths)
-	if err != nil {
-		return nil, fmt.Errorf("--authorization-always-allow-paths: %w", err)
-	}
-	discovery, err := path.NewAuthorizer(discoveryPaths)
-	if err != nil {
-		return nil, err
-	}
-	forAuthenticated := authorizer.AuthorizerFunc(
-		func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-			switch asked := (schema.GroupResource{Group: a.GetAPIGroup(), Resource: a.GetResource()}); {
-			case a.GetUser() == nil || !slices.Contains(a.GetUser().GetGroups(), user.AllAuthenticated):
-			case a.GetVerb() == "get" && !a.IsResourceRequest():
-				return discovery.Authorize(ctx, a)
-			case a.GetVerb() == "create" && a.IsResourceRequest() && a.GetSubresource() == "" && slices.Contains(selfReviews, asked):
-				return authorizer.DecisionAllow, "", nil
-			}
-			return authorizer.DecisionNoOpinion, "", nil
-		})
-	return []union.NamedAuthorizer{
-		{AuthorizerName: "always-allow-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)},
-		{AuthorizerName: "always-allow-paths", Authorizer: open},
-		{AuthorizerName: "authenticated", Authorizer: forAuthenticated},
-	}, nil
-}
-
 // mode returns the authorizer of a mode.
 func (o *Options) mode(mode string) (union.NamedAuthorizer, error) {
 	named := union.NamedAuthorizer{AuthorizerName: mode}
 	switch mode {
 	case ModeAlwaysAllow:
-		named.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+		named.Authorizer = alwaysAllow
 	case ModeAlwaysDeny:
 		named.Authorizer = authorizerfactory.NewAlwaysDenyAuthorizer()
 	case ModeWebhook:

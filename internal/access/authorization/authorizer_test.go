@@ -19,6 +19,7 @@ import (
 var (
 	admin    = &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 	jane     = &user.DefaultInfo{Name: "jane", Groups: []string{user.AllAuthenticated}}
+	monitor  = &user.DefaultInfo{Name: "prometheus", Groups: []string{user.MonitoringGroup, user.AllAuthenticated}}
 	stranger = &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}
 )
 
@@ -73,6 +74,11 @@ func TestBuiltInRules(t *testing.T) {
 		"discovery by a stranger":      {get(stranger, "/apis"), false},
 		"OpenAPI":                      {get(jane, "/openapi/v3/apis/example.com/v1"), true},
 		"metrics":                      {get(jane, "/metrics"), false},
+		"metrics by a monitor":         {get(monitor, "/metrics"), true},
+		"one check by a monitor":       {get(monitor, "/readyz/etcd"), true},
+		"a write by a monitor":         {authorizer.AttributesRecord{User: monitor, Verb: "delete", Path: "/metrics"}, false},
+		"other paths by a monitor":     {get(monitor, "/debug/pprof/heap"), false},
+		"resources by a monitor":       {resource(monitor, "list", "example.com", "things"), false},
 		"a review of oneself":          {resource(jane, "create", "authorization.k8s.io", "selfsubjectaccessreviews"), true},
 		"who am I":                     {resource(jane, "create", "authentication.k8s.io", "selfsubjectreviews"), true},
 		"a review by a stranger":       {resource(stranger, "create", "authentication.k8s.io", "selfsubjectreviews"), false},
@@ -107,6 +113,41 @@ func TestModes(t *testing.T) {
 		}
 		if !allows(t, a, get(stranger, "/healthz")) {
 			t.Errorf("%v: health is refused", test.modes)
+		}
+	}
+}
+
+// TestAlwaysAllowWithoutImpersonation checks that a mode that allows everything does not let a user become another
+// one, who is allowed more elsewhere.
+func TestAlwaysAllowWithoutImpersonation(t *testing.T) {
+	t.Parallel()
+	kubeconfig := startWebhook(t)
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration",`+
+		`"authorizers":[{"type":"AlwaysAllow","name":"everything"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		change func(*Options)
+		jane   bool // may impersonate
+	}{
+		"mode": {change: func(o *Options) { o.Modes = []string{ModeAlwaysAllow} }},
+		"file": {change: func(o *Options) { o.ConfigFile = file }},
+		"a webhook that allows it": {jane: true, change: func(o *Options) {
+			o.Modes, o.WebhookConfigFile, o.WebhookVersion = []string{ModeAlwaysAllow, ModeWebhook}, kubeconfig, "v1"
+		}},
+	} {
+		a := newAuthorizer(t, test.change)
+		for _, verb := range []string{"impersonate", "impersonate:user-info", "impersonate-on:user-info:list"} {
+			if got := allows(t, a, resource(jane, verb, "", "groups")); got != test.jane {
+				t.Errorf("%s: jane may %s: %v", name, verb, got)
+			}
+			if !allows(t, a, resource(admin, verb, "", "groups")) {
+				t.Errorf("%s: the administrator may not %s", name, verb)
+			}
+		}
+		if !allows(t, a, resource(jane, "delete", "example.com", "things")) {
+			t.Errorf("%s: jane is refused", name)
 		}
 	}
 }
@@ -181,6 +222,18 @@ func TestRulesFor(t *testing.T) {
 	resources, paths, _, _ = a.RulesFor(t.Context(), stranger, "default")
 	if len(resources) != 0 || len(paths) != 1 {
 		t.Errorf("a stranger's rules are %v, %v", resources, paths)
+	}
+	resources, paths, _, _ = a.RulesFor(t.Context(), monitor, "default")
+	last := paths[len(paths)-1]
+	if len(resources) != len(selfReviews) || !slices.Equal(last.GetNonResourceURLs(), monitoringPaths) {
+		t.Errorf("a monitor's rules are %v, %v", resources, paths)
+	}
+	everything := newAuthorizer(t, func(o *Options) { o.Modes = []string{ModeAlwaysAllow} })
+	resources, _, _, _ = everything.RulesFor(t.Context(), jane, "default")
+	for _, rule := range resources {
+		if slices.ContainsFunc(rule.GetVerbs(), func(verb string) bool { return verb == "*" || impersonates(verb) }) {
+			t.Errorf("the rule %v allows impersonation", rule)
+		}
 	}
 	asking := newAuthorizer(t, func(o *Options) { o.Modes, o.WebhookConfigFile = []string{ModeWebhook}, startWebhook(t) })
 	if _, _, incomplete, _ := asking.RulesFor(t.Context(), jane, "default"); !incomplete {

@@ -52,7 +52,8 @@ func NewOptions() Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Modes, "authorization-mode", o.Modes,
 		"Ordered list of authorizers, comma separated: "+strings.Join(modes, ", ")+
-			". Without any, and without a host cluster, only "+user.SystemPrivilegedGroup+" may use more than discovery.")
+			". Without any, and without a host cluster, only "+user.SystemPrivilegedGroup+" may use more than discovery. "+
+			ModeAlwaysAllow+" allows authenticated users everything but impersonation.")
 	fs.StringVar(&o.ConfigFile, "authorization-config", o.ConfigFile,
 		"`File` with an AuthorizationConfiguration, instead of --authorization-mode. It is read again when it changes.")
 	fs.StringVar(&o.WebhookConfigFile, "authorization-webhook-config-file", o.WebhookConfigFile,

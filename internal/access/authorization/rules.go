@@ -15,7 +15,12 @@ var anything = []string{"*"}
 
 var (
 	everyResource = &authorizer.DefaultResourceRuleInfo{Verbs: anything, APIGroups: anything, Resources: anything}
-	everyPath     = &authorizer.DefaultNonResourceRuleInfo{Verbs: anything, NonResourceURLs: anything}
+	// everyVerbButImpersonate has the verbs of requests, because a rule cannot name those that it leaves out.
+	everyVerbButImpersonate = &authorizer.DefaultResourceRuleInfo{
+		Verbs:     []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+		APIGroups: anything, Resources: anything,
+	}
+	everyPath = &authorizer.DefaultNonResourceRuleInfo{Verbs: anything, NonResourceURLs: anything}
 )
 
 // RulesFor returns the rules for a user, which are the same in all namespaces. The list is incomplete with a webhook,
@@ -23,8 +28,11 @@ var (
 func (a *Authorizer) RulesFor(_ context.Context, caller user.Info, _ string) (
 	resources []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo, incomplete bool, err error) {
 	in := func(group string) bool { return slices.Contains(caller.GetGroups(), group) }
-	if slices.ContainsFunc(a.options.AlwaysAllowGroups, in) || slices.Contains(a.options.Modes, ModeAlwaysAllow) {
+	switch {
+	case slices.ContainsFunc(a.options.AlwaysAllowGroups, in):
 		resources, paths = append(resources, everyResource), append(paths, everyPath)
+	case slices.Contains(a.options.Modes, ModeAlwaysAllow):
+		resources, paths = append(resources, everyVerbButImpersonate), append(paths, everyPath)
 	}
 	if len(a.options.AlwaysAllowPaths) > 0 {
 		paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: anything, NonResourceURLs: a.options.AlwaysAllowPaths})
@@ -36,6 +44,9 @@ func (a *Authorizer) RulesFor(_ context.Context, caller user.Info, _ string) (
 			})
 		}
 		paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: []string{"get"}, NonResourceURLs: discoveryPaths})
+	}
+	if in(user.MonitoringGroup) {
+		paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: []string{"get"}, NonResourceURLs: monitoringPaths})
 	}
 	asked := a.options.ConfigFile != "" || a.options.Kubeconfig != "" || slices.Contains(a.options.Modes, ModeWebhook)
 	return resources, paths, asked, nil

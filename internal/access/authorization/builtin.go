@@ -1,0 +1,82 @@
+package authorization
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/path"
+	"k8s.io/apiserver/pkg/authorization/union"
+)
+
+// discoveryPaths are the paths that Kubernetes' ClusterRole system:discovery lets every authenticated user get.
+var discoveryPaths = []string{
+	"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/readyz", "/openapi", "/openapi/*",
+	"/version", "/version/",
+}
+
+// monitoringPaths are the paths that Kubernetes' ClusterRole system:monitoring lets the group of that name get.
+var monitoringPaths = []string{
+	"/metrics", "/metrics/slis", "/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*",
+}
+
+// selfReviews are the resources that Kubernetes' ClusterRole system:basic-user lets every authenticated user create.
+var selfReviews = []schema.GroupResource{
+	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
+}
+
+// builtIn returns the built-in rules.
+func (o *Options) builtIn() ([]union.NamedAuthorizer, error) {
+	open, err := path.NewAuthorizer(o.AlwaysAllowPaths)
+	if err != nil {
+		return nil, fmt.Errorf("--authorization-always-allow-paths: %w", err)
+	}
+	discovery, err := getPaths(user.AllAuthenticated, discoveryPaths)
+	if err != nil {
+		return nil, err
+	}
+	monitoring, err := getPaths(user.MonitoringGroup, monitoringPaths)
+	if err != nil {
+		return nil, err
+	}
+	return []union.NamedAuthorizer{
+		{AuthorizerName: "always-allow-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)},
+		{AuthorizerName: "always-allow-paths", Authorizer: open},
+		{AuthorizerName: "discovery", Authorizer: discovery},
+		{AuthorizerName: "self-reviews", Authorizer: authorizer.AuthorizerFunc(reviewSelf)},
+		{AuthorizerName: "monitoring", Authorizer: monitoring},
+	}, nil
+}
+
+// getPaths returns an authorizer that allows a group to get paths.
+func getPaths(group string, paths []string) (authorizer.Authorizer, error) {
+	named, err := path.NewAuthorizer(paths)
+	if err != nil {
+		return nil, err
+	}
+	return authorizer.AuthorizerFunc(
+		func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			if a.GetVerb() != "get" || a.IsResourceRequest() || !isIn(a.GetUser(), group) {
+				return authorizer.DecisionNoOpinion, "", nil
+			}
+			return named.Authorize(ctx, a)
+		}), nil
+}
+
+// reviewSelf allows authenticated users to create reviews of themselves.
+func reviewSelf(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	asked := schema.GroupResource{Group: a.GetAPIGroup(), Resource: a.GetResource()}
+	if a.GetVerb() == "create" && a.IsResourceRequest() && a.GetSubresource() == "" &&
+		slices.Contains(selfReviews, asked) && isIn(a.GetUser(), user.AllAuthenticated) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+func isIn(u user.Info, group string) bool { return u != nil && slices.Contains(u.GetGroups(), group) }
