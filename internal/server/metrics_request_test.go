@@ -17,6 +17,13 @@ func TestRequestMetrics(t *testing.T) {
 		`apiserver_request_sli_duration_seconds_count{`,
 		`apiserver_current_inflight_requests{request_kind="readOnly"}`, // is updated once a second
 		`apiserver_current_inflight_requests{request_kind="mutating"}`,
+		`kubernetes_build_info{build_date="`,
+		`,git_version="` + versionInfo().GitVersion + `",`,
+		`etcd_disk_wal_fsync_duration_seconds_count `, // of the embedded etcd
+		`etcd_disk_backend_commit_duration_seconds_count `,
+		`etcd_mvcc_db_total_size_in_bytes `,
+		`etcd_mvcc_db_total_size_in_use_in_bytes `,
+		`etcd_server_quota_backend_bytes `,
 	} {
 		waitUntil(t, "/metrics has "+series,
 			func() bool { return strings.Contains(root.send("GET", "/metrics", "").body, series) })

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/slis"
 
 	"github.com/crd-server/crd-server/internal/server/filters"
@@ -34,6 +34,8 @@ type routes struct {
 	// served returns the paths of the groups and versions of custom resources, for the index at /.
 	served func() []string
 	health *health
+	// etcdMetrics gathers the metrics of the embedded etcd; nil with an external one.
+	etcdMetrics prometheus.Gatherer
 	// flags are shown at /flagz.
 	flags cliflag.NamedFlagSets
 	// profiling serves /debug, and DELETE of /metrics.
@@ -69,12 +71,12 @@ func newRouter(r *routes) (router http.Handler, paths []string) {
 	mux.Handle("/openapi/v3/*", r.openAPIV3)
 
 	metrics.Register()
+	metrics.ShowBuild(versionInfo())
+	handle("/metrics", metrics.Handler(r.profiling, r.etcdMetrics))
 	if r.profiling {
-		handle("/metrics", legacyregistry.HandlerWithReset())
 		slis.SLIMetricsWithReset{}.Install(muxFunc(handle))
 		installProfiling(mux)
 	} else {
-		handle("/metrics", legacyregistry.Handler())
 		slis.SLIMetrics{}.Install(muxFunc(handle))
 	}
 	flagz.Install(muxFunc(handle), componentName, flagz.NamedFlagSetsReader{FlagSets: r.flags})

@@ -142,6 +142,7 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 		s.health.encryption = s.access.encryption.Checks()
 	}
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
+	s.parts.etcdMetrics = s.storage.Metrics
 	router, paths := newRouter(&s.parts.routes)
 	s.chain = newChain(s.options, s.access, s.parts, s.drain, paths)
 	s.handler = s.chain.Handler(router)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/prometheus/client_golang/prometheus"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
@@ -20,6 +21,8 @@ type Connection struct {
 	Client *clientv3.Client
 	// NewWatcher returns an etcd watcher with streams of its own; nil for an external etcd.
 	NewWatcher func() clientv3.Watcher
+	// Metrics gathers the metrics of the embedded etcd; nil for an external one, which has its own.
+	Metrics prometheus.Gatherer
 	// Failed receives the error when the embedded etcd gives up; nil for an external one.
 	Failed <-chan error
 	// Close closes the client, and stops the embedded etcd.
@@ -49,10 +52,13 @@ func StartEmbedded(ctx context.Context, dir string) (*Connection, error) {
 	newWatcher := func() clientv3.Watcher {
 		return clientv3.NewWatchFromWatchClient(adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server.Server)), client)
 	}
-	return &Connection{Client: client, NewWatcher: newWatcher, Failed: server.Err(), Close: func() {
-		_ = client.Close() // an in-process client has no connection whose closing could fail
-		server.Close()
-	}}, nil
+	return &Connection{
+		Client: client, NewWatcher: newWatcher, Metrics: embeddedMetrics, Failed: server.Err(),
+		Close: func() {
+			_ = client.Close() // an in-process client has no connection whose closing could fail
+			server.Close()
+		},
+	}, nil
 }
 
 func embeddedConfig(dir string) *embed.Config {
