@@ -203,7 +203,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	group.Go(func() error { s.recertify(working); return nil })
 	group.Go(func() error { return s.watchStorage(working) })
 	group.Go(func() error {
-		err := web.Serve(tls.NewListener(s.listener, s.tls.Config))
+		err := web.Serve(tls.NewListener(plainHTTPListener{s.listener}, s.tls.Config))
 		if errors.Is(err, http.ErrServerClosed) {
 			return nil
 		}

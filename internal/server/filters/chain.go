@@ -37,8 +37,10 @@ type Config struct {
 	ProbePaths []string
 
 	Authenticator *authentication.Authenticator
-	Authorizer    *authorization.Authorizer
-	Audit         *audit.Audit
+	// Unauthorized answers requests without a valid credential.
+	Unauthorized http.Handler
+	Authorizer   *authorization.Authorizer
+	Audit        *audit.Audit
 	// Tracer is nil if requests are not traced.
 	Tracer tracing.TracerProvider
 
@@ -149,7 +151,7 @@ func (c *Chain) access() []filter {
 
 // authenticate refuses requests that the authenticator rejects, and audits them.
 func (c *Chain) authenticate(next http.Handler) http.Handler {
-	refused := apifilters.WithFailedAuthenticationAudit(apifilters.Unauthorized(Codecs), c.Audit.Sink, c.Audit.Policy)
+	refused := apifilters.WithFailedAuthenticationAudit(c.Unauthorized, c.Audit.Sink, c.Audit.Policy)
 	known := c.Authenticator
 	return apifilters.WithAuthentication(next, known, refused, known.Audiences, known.RequestHeaders)
 }
