@@ -29,7 +29,7 @@ func command(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes
 	t.Helper()
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd = exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Env = append(os.Environ(), asCommand+"=1", "KUBECONFIG=")
 	cmd.Dir = t.TempDir()
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	return cmd, stdout, stderr

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -271,17 +270,7 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	}); err != nil {
 		return err
 	}
-	took := time.Since(s.options.Started).Round(time.Millisecond)
-	_, err := fmt.Fprintf(s.options.Out, "crd-server is ready after %v at %s; use it with: export KUBECONFIG=%s\n",
-		took, serverURL(s.listener), shellQuote(s.dir.Path(certs.KubeconfigFile)))
-	if err != nil {
-		return fmt.Errorf("report that the server is ready: %w", err)
-	}
-	// SdNotify does nothing unless systemd has started the process.
-	if _, err := daemon.SdNotify(true, daemon.SdNotifyReady); err != nil {
-		klog.ErrorS(err, "Failed to notify systemd that the server is ready")
-	}
-	return nil
+	return s.reportReady()
 }
 
 // stopServing drains the server: it becomes unready, then takes no new requests, and waits until those in flight have

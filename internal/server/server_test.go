@@ -245,10 +245,27 @@ func TestReadyLine(t *testing.T) {
 	if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
 		t.Errorf("not exactly one line: %q", line)
 	}
-	for _, part := range []string{"ready after ", s.admin().Host,
+	for _, part := range []string{"ready after ", s.admin().Host, "; data in " + s.options.DataDir + ";",
 		"export KUBECONFIG=" + s.options.DataDir + "/admin.kubeconfig"} {
 		if !strings.Contains(line, part) {
 			t.Errorf("ready line %q lacks %q", line, part)
+		}
+	}
+}
+
+func TestOtherDataDir(t *testing.T) {
+	t.Parallel()
+	own, other := newDataDir(t), newDataDir(t)
+	file := func(dir string) string { return filepath.Join(dir, certs.KubeconfigFile) }
+	for kubeconfig, want := range map[string]string{
+		"":                 "",
+		file(own.Path()):   "",
+		file(other.Path()): other.Path(),
+		file(t.TempDir()) + string(os.PathListSeparator) + file(other.Path()): other.Path(),
+		filepath.Join(other.Path(), "config"):                                 "",
+	} {
+		if got := otherDataDir(kubeconfig, own.Path()); got != want {
+			t.Errorf("%q: %q, want %q", kubeconfig, got, want)
 		}
 	}
 }

@@ -178,12 +178,30 @@ func TestCRDsFlag(t *testing.T) {
 func TestReadyLine(t *testing.T) {
 	t.Parallel()
 	server := run(t)
-	for _, part := range []string{server.URL, "export KUBECONFIG=" + server.Kubeconfig} {
+	for _, part := range []string{server.URL, "; data in " + server.DataDir + ";",
+		"export KUBECONFIG=" + server.Kubeconfig} {
 		if !strings.Contains(server.ReadyLine(), part) {
 			t.Errorf("%q does not say %q", server.ReadyLine(), part)
 		}
 	}
 	if strings.Count(server.Output(), "\n") != 1 {
 		t.Errorf("more than the ready line was printed:\n%s", server.Output())
+	}
+}
+
+// TestOtherDataDir starts servers while KUBECONFIG names the kubeconfig of another one. Only a server with a new data
+// directory warns.
+func TestOtherDataDir(t *testing.T) {
+	t.Parallel()
+	first := run(t)
+	options := process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Env: []string{"KUBECONFIG=" + first.Kubeconfig}}
+	for n, warns := range []bool{true, false} {
+		server := start(t, options)
+		if err := server.Stop(); err != nil {
+			t.Errorf("start %d: the server did not stop cleanly: %v", n, err)
+		}
+		if got := strings.Contains(server.Output(), `other="`+first.DataDir+`"`); got != warns {
+			t.Errorf("start %d: warned: %v\n%s", n, got, server.Output())
+		}
 	}
 }

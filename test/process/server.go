@@ -93,7 +93,8 @@ func launch(options Options) (*Server, error) {
 		output:     newOutput(readyMarker),
 		done:       make(chan struct{}),
 	}
-	s.command.Env = append(os.Environ(), options.Env...)
+	// The server warns if the user works with another server.
+	s.command.Env = append(append(os.Environ(), "KUBECONFIG="), options.Env...)
 	s.command.Stdout = s.output
 	s.command.Stderr = s.output
 	s.command.SysProcAttr = endWithParent()

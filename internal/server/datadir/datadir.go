@@ -15,12 +15,22 @@ import (
 
 // Dir is a directory that only this process writes to, until Close.
 type Dir struct {
-	path string // absolute
-	lock *fileutil.LockedFile
+	path  string // absolute
+	isNew bool
+	lock  *fileutil.LockedFile
 }
 
 // errLocked: another process uses the data directory.
 var errLocked = errors.New("is locked by another process")
+
+// lockFile is in every data directory from its first use.
+const lockFile = "lock"
+
+// Is reports whether a server has used a directory as its data directory.
+func Is(path string) bool {
+	_, err := os.Stat(filepath.Join(path, lockFile))
+	return err == nil
+}
 
 // Open creates the directory if it is missing, and locks it.
 func Open(path string) (*Dir, error) {
@@ -31,14 +41,15 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(absolute, 0o700); err != nil {
 		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
 	}
-	lock, err := fileutil.TryLockFile(filepath.Join(absolute, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	isNew := !Is(absolute)
+	lock, err := fileutil.TryLockFile(filepath.Join(absolute, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fileutil.ErrLocked) {
 		return nil, fmt.Errorf("data dir %s %w", path, errLocked)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
 	}
-	dir := &Dir{path: absolute, lock: lock}
+	dir := &Dir{path: absolute, isNew: isNew, lock: lock}
 	if err := dir.checkDatabase(); err != nil {
 		_ = dir.Close()
 		return nil, fmt.Errorf("data dir %s %w", path, err)
@@ -63,6 +74,9 @@ func (d *Dir) checkDatabase() error {
 	}
 	return db.Close()
 }
+
+// IsNew reports whether no server had used the directory before Open.
+func (d *Dir) IsNew() bool { return d.isNew }
 
 // Path returns the absolute path of a file in the directory.
 func (d *Dir) Path(names ...string) string {

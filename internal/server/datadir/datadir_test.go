@@ -40,6 +40,29 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	}
 }
 
+func TestIsNew(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() // exists, but no server has used it
+	if Is(path) {
+		t.Error("an empty directory is a data directory")
+	}
+	for _, want := range []bool{true, false} {
+		dir, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dir.IsNew() != want {
+			t.Errorf("new: %v, want %v", dir.IsNew(), want)
+		}
+		if err := dir.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !Is(path) {
+		t.Error("it is no data directory after its use")
+	}
+}
+
 func TestOpenRefusesLockedDirectories(t *testing.T) {
 	t.Parallel()
 	dir := open(t)

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/server/certs"
+	"github.com/crd-server/crd-server/internal/server/datadir"
+)
+
+// reportReady tells the user and systemd that the server is ready.
+func (s *server) reportReady() error {
+	embedded, kept := len(s.options.Etcd.Servers) == 0, "data"
+	if !embedded {
+		kept = "certificates"
+	}
+	_, err := fmt.Fprintf(s.options.Out,
+		"crd-server is ready after %v at %s; %s in %s; use it with: export KUBECONFIG=%s\n",
+		time.Since(s.options.Started).Round(time.Millisecond), serverURL(s.listener), kept, s.dir.Path(),
+		shellQuote(s.dir.Path(certs.KubeconfigFile)))
+	if err != nil {
+		return fmt.Errorf("report that the server is ready: %w", err)
+	}
+	if other := otherDataDir(os.Getenv("KUBECONFIG"), s.dir.Path()); other != "" && embedded && s.dir.IsNew() {
+		klog.ErrorS(nil, "The data directory is new and empty, but KUBECONFIG names a file in another one; "+
+			"to serve the objects there, restart with its --data-dir", "dataDir", s.dir.Path(), "other", other)
+	}
+	// SdNotify does nothing unless systemd has started the process.
+	if _, err := daemon.SdNotify(true, daemon.SdNotifyReady); err != nil {
+		klog.ErrorS(err, "Failed to notify systemd that the server is ready")
+	}
+	return nil
+}
+
+// otherDataDir returns the first data directory except own that has a file of a KUBECONFIG variable; "" if none has.
+func otherDataDir(kubeconfig, own string) string {
+	for _, file := range filepath.SplitList(kubeconfig) {
+		dir, err := filepath.Abs(filepath.Dir(file))
+		if err == nil && dir != own && filepath.Base(file) == certs.KubeconfigFile && datadir.Is(dir) {
+			return dir
+		}
+	}
+	return ""
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// shellQuote makes s one word for a shell.
+func shellQuote(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
