@@ -50,6 +50,9 @@ func TestReadManifests(t *testing.T) {
 		{name: "order of names", files: map[string]string{"2.yaml": crd("a"), "1.yaml": crd("b"), "README.md": "no"},
 			want: []string{"b.example.com", "a.example.com"}},
 		{name: "list", files: map[string]string{"a.json": list}, want: []string{"a.example.com"}},
+		{name: "list in YAML", files: map[string]string{"a.yaml": "apiVersion: v1\nkind: List\nitems:\n- " +
+			strings.ReplaceAll(strings.TrimSpace(crd("a")), "\n", "\n  ") + "\n- " +
+			strings.ReplaceAll(strings.TrimSpace(crd("b")), "\n", "\n  ")}, want: []string{"a.example.com", "b.example.com"}},
 		{name: "several JSON documents",
 			files: map[string]string{"a.json": list + "\n" + strings.ReplaceAll(list, "a.example", "b.example")},
 			want:  []string{"a.example.com", "b.example.com"}},
