@@ -96,23 +96,34 @@ func (p *progressRequester) answered() {
 func (f *feed) checkVersion(ctx context.Context) error {
 	client := f.store.client
 	for _, endpoint := range client.Endpoints() {
-		status, err := client.Status(ctx, endpoint)
+		version, err := versionOf(ctx, client, endpoint)
 		if err != nil {
 			continue // the feed will not watch an endpoint that is down
 		}
-		supported, err := supportsProgress(status.Version)
+		supported, err := supportsProgress(version)
 		if err != nil {
 			return err
 		}
 		if !supported {
 			klog.FromContext(ctx).Info("etcd is too old for progress requests, consistent reads go to etcd",
-				"endpoint", endpoint, "version", status.Version)
+				"endpoint", endpoint, "version", version)
 			f.noProgress = true
 			f.silent.Store(true)
 			return nil
 		}
 	}
 	return nil
+}
+
+// versionOf returns the version of a member. It waits no longer than askTimeout, because a member may be down.
+func versionOf(ctx context.Context, client *clientv3.Client, endpoint string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	status, err := client.Status(ctx, endpoint)
+	if err != nil {
+		return "", fmt.Errorf("asking %s for its version: %w", endpoint, err)
+	}
+	return status.Version, nil
 }
 
 // supportsProgress reports whether an etcd of a version reports the progress of watches correctly.

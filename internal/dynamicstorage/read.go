@@ -111,10 +111,17 @@ func (r *Resource) getExact(ctx context.Context, key string, at ReadAt) (*Entry,
 
 // getStored reads a key from etcd; revision 0 is the present one.
 func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*Entry, int64, error) {
+	ctx, done, err := r.store.reading(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading from etcd: %w", err)
+	}
+	defer done()
+	known := r.store.feed.current()
 	resp, err := r.store.client.Get(ctx, r.fullKey(key), clientv3.WithRev(revision))
 	if err != nil {
 		return nil, 0, etcdError(ctx, "reading from etcd", err)
 	}
+	r.store.examine(resp.Header, known)
 	if revision == 0 {
 		revision = resp.Header.Revision
 	}

@@ -291,29 +291,6 @@ func TestLostEvents(t *testing.T) {
 	}
 }
 
-// TestRestoredEtcd checks a store after the revision of etcd has decreased, as after a restore from a backup.
-func TestRestoredEtcd(t *testing.T) {
-	t.Parallel()
-	s := testStore(t)
-	r := s.Resource("g", "p")
-	put(t, r, "x", "1")
-	w := watch(t, r, snapshot(t, r, ReadAt{}).Revision)
-	known := s.feed.current()
-	s.feed.move(known + 1_000_000) // the revision of the feed before the restore
-	if err := s.feed.prepare(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Next(deadline(t)); !errors.Is(err, ErrCompacted) {
-		t.Errorf("%v", err)
-	}
-	if s.feed.current() < known || s.feed.current() > known+500_000 {
-		t.Errorf("the feed is at %d, was at %d", s.feed.current(), known)
-	}
-	if got := entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", ""); len(got) != 1 {
-		t.Errorf("%+v", got)
-	}
-}
-
 // TestSilentEtcd checks that consistent reads go to an etcd that does not report progress, and soon stop waiting for
 // it.
 func TestSilentEtcd(t *testing.T) {
