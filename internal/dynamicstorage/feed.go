@@ -192,7 +192,7 @@ func (f *feed) watch(ctx context.Context) error {
 	responses := watcher.Watch(ctx, f.store.prefix+"/", clientv3.WithPrefix(), clientv3.WithRev(first),
 		clientv3.WithCreatedNotify(), clientv3.WithProgressNotify(), clientv3.WithFragment())
 	late.Stop()
-	w.progress = newProgressRequester(f, watcher)
+	w.progress = newProgressRequester(w, watcher)
 	defer w.progress.timer.Stop()
 	for {
 		select {
@@ -224,7 +224,7 @@ func (f *feed) prepare(ctx context.Context) error {
 		return err
 	}
 	if f.current() != 0 {
-		return f.proveCompacted(ctx)
+		return f.proveByState(ctx)
 	}
 	if err := f.checkVersion(ctx); err != nil {
 		return err

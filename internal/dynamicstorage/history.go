@@ -62,7 +62,7 @@ func (f *feed) lastChange() *witness {
 // first returns the revision that a watch begins with: that of the witness, or the first that the feed has not seen.
 func (f *feed) first() int64 {
 	next := f.current() + 1
-	if w := f.lastChange(); w != nil && !w.compacted {
+	if w := f.lastChange(); w != nil && !w.compacted && !f.noProgress {
 		return min(next, w.kv.ModRevision)
 	}
 	return next
@@ -102,7 +102,7 @@ func (w *feedWatch) prove(resp *clientv3.WatchResponse) error {
 	last, known := w.feed.lastChange(), w.feed.current()
 	at := last.kv.ModRevision
 	if len(resp.Events) == 0 {
-		if resp.Header.Revision < at || w.feed.noProgress { // of a member that lags behind
+		if resp.Header.Revision < at { // of a member that lags behind
 			return nil
 		}
 		return fmt.Errorf("%w: it does not have the change of revision %d", errOtherHistory, at)
@@ -121,10 +121,11 @@ func (w *feedWatch) prove(resp *clientv3.WatchResponse) error {
 	return nil
 }
 
-// proveCompacted compares the witness with the present state, because etcd has compacted the change itself.
-func (f *feed) proveCompacted(ctx context.Context) error {
+// proveByState compares the witness with a state of etcd, if a watch cannot begin with it: because etcd has compacted the
+// change, or does not say when it has nothing to send.
+func (f *feed) proveByState(ctx context.Context) error {
 	w := f.lastChange()
-	if w == nil || !w.compacted {
+	if w == nil || !w.compacted && !f.noProgress {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, etcdTimeout, ErrUnavailable)
