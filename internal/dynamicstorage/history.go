@@ -157,10 +157,11 @@ func (f *feed) startOver(ctx context.Context, cause error) error {
 	f.mu.Lock()
 	f.witness = nil
 	f.mu.Unlock()
+	f.cluster.Store(header.ClusterId)
+	f.move(min(f.current(), header.Revision)) // what is loaded from now on must not get a revision of the lost history
 	for _, r := range f.store.all() {
 		r.loseEvents()
 	}
-	f.cluster.Store(header.ClusterId)
 	f.move(header.Revision)
 	return cause
 }

@@ -87,13 +87,12 @@ func (r *Resource) waitConsistent(ctx context.Context) (revision int64, reached 
 // cached returns the entry of a key in the cache. It reports false if the resource is cold.
 func (r *Resource) cached(key string) (*Entry, int64, bool) {
 	r.touch()
-	fed := r.store.feed.current()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.cache == nil {
 		return nil, 0, false
 	}
-	return r.cache.get(key), r.revisionLocked(fed), true
+	return r.cache.get(key), r.revisionLocked(), true
 }
 
 // getExact returns the entry of a key at a revision.
@@ -183,13 +182,12 @@ func (r *Resource) snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 
 // present returns the present state; nil if it is not in memory.
 func (r *Resource) present() *Snapshot {
-	fed := r.store.feed.current()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cache == nil {
 		return nil
 	}
-	s := &Snapshot{Revision: r.revisionLocked(fed), resource: r, since: r.cache.changed}
+	s := &Snapshot{Revision: r.revisionLocked(), resource: r, since: r.cache.changed}
 	s.entries, s.indexes = r.cache.snapshot()
 	return s
 }

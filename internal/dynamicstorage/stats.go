@@ -97,15 +97,15 @@ func (s *Store) Size(group, plural string) (objects int, bytes int64) {
 
 // stats reports false if the resource is not in memory.
 func (r *Resource) stats() (ResourceStats, bool) {
-	fed, c := r.store.feed.current(), &r.counts
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	c := &r.counts
 	if r.cache == nil {
 		return ResourceStats{}, false
 	}
 	return ResourceStats{
 		Resource:      r.name,
-		Revision:      r.revisionLocked(fed),
+		Revision:      r.revisionLocked(),
 		Entries:       r.cache.entries.Len(),
 		Bytes:         r.cache.bytes,
 		EventBytes:    r.ring.bytes,

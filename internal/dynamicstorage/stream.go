@@ -32,6 +32,7 @@ func (sharedWatcher) Close() error { return nil }
 
 // singleStream opens one stream. etcd's client would continue a watch on a new stream without saying so. But if etcd
 // was restored from a backup in between, the new stream continues another history.
+// See docs/upstream.md, "Watches continue on another history".
 type singleStream struct {
 	client pb.WatchClient
 	onEnd  func()
