@@ -88,7 +88,8 @@ func (r *Resource) compare(ctx context.Context, pause func(context.Context) erro
 	return c.checked, nil
 }
 
-// errReconnected: the connection to etcd was lost, so differences say nothing. If etcd was restored, the feed finds out.
+// errReconnected: the connection to etcd was lost, so differences say nothing. If etcd was restored, the feed finds
+// out.
 var errReconnected = errors.New("the connection to etcd was lost")
 
 // checkPage is the number of objects compared between two pauses.

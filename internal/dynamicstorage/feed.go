@@ -39,9 +39,11 @@ type feed struct {
 	suspected chan struct{}
 
 	// mu guards the fields below.
-	mu      sync.Mutex
-	moved   chan struct{} // closed and replaced when the revision advances, or the feed is in sync; unlike sync.Cond it works with contexts
-	waiting int           // readers that wait for moved
+	mu sync.Mutex
+	// moved is closed and replaced when the revision advances, and when the feed is in sync. Unlike sync.Cond it works
+	// with contexts. waiting is the number of readers that wait for it.
+	moved   chan struct{}
+	waiting int
 	lastErr error
 	witness *witness
 }

@@ -121,8 +121,8 @@ func (w *feedWatch) prove(resp *clientv3.WatchResponse) error {
 	return nil
 }
 
-// proveByState compares the witness with a state of etcd, if a watch cannot begin with it: because etcd has compacted the
-// change, or does not say when it has nothing to send.
+// proveByState compares the witness with a state of etcd, if a watch cannot begin with it: because etcd has compacted
+// the change, or does not say when it has nothing to send.
 func (f *feed) proveByState(ctx context.Context) error {
 	w := f.lastChange()
 	if w == nil || !w.compacted && !f.noProgress {
@@ -153,7 +153,8 @@ func (f *feed) startOver(ctx context.Context, cause error) error {
 	if err != nil {
 		return err // the next watch finds the same
 	}
-	klog.FromContext(ctx).Error(cause, "Dropping the cache, and ending all watches", "from", f.current(), "to", header.Revision)
+	klog.FromContext(ctx).Error(cause, "Dropping the cache, and ending all watches",
+		"from", f.current(), "to", header.Revision)
 	f.mu.Lock()
 	f.witness = nil
 	f.mu.Unlock()

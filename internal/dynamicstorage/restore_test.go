@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -169,24 +171,24 @@ func TestOutage(t *testing.T) {
 	defer stop()
 	proxy.cut(true)
 	<-learnt.Done() // without a request
+	get := func(r *Resource, at ReadAt) func(context.Context) error {
+		return func(ctx context.Context) error { _, _, err := r.Get(ctx, "x", at); return err }
+	}
+	list := func(r *Resource, at ReadAt) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := r.Snapshot(ctx, at); return err }
+	}
+	change := func(r *Resource, mutate Mutate, options UpdateOptions) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := r.Update(ctx, "x", mutate, options); return err }
+	}
 	for name, request := range map[string]func(context.Context) error{
-		"list":      func(ctx context.Context) error { _, err := r.Snapshot(ctx, ReadAt{}); return err },
-		"get":       func(ctx context.Context) error { _, _, err := r.Get(ctx, "x", ReadAt{}); return err },
-		"load":      func(ctx context.Context) error { _, err := cold.Snapshot(ctx, ReadAt{Mode: Any}); return err },
-		"get, cold": func(ctx context.Context) error { _, _, err := cold.Get(ctx, "x", ReadAt{Mode: Any}); return err },
-		"newer": func(ctx context.Context) error {
-			_, err := r.Snapshot(ctx, ReadAt{Mode: NotOlderThan, Revision: known + 1e6})
-			return err
-		},
-		"write": func(ctx context.Context) error {
-			_, err := r.Update(ctx, "x", putting("2"), UpdateOptions{})
-			return err
-		},
-		"creation": func(ctx context.Context) error {
-			_, err := cold.Update(ctx, "x", putting("2"), UpdateOptions{Absent: true})
-			return err
-		},
-		"confirmation": func(ctx context.Context) error { _, err := r.Update(ctx, "x", keeping, UpdateOptions{}); return err },
+		"get":          get(r, ReadAt{}),
+		"get, cold":    get(cold, ReadAt{Mode: Any}),
+		"list":         list(r, ReadAt{}),
+		"list, newer":  list(r, ReadAt{Mode: NotOlderThan, Revision: known + 1e6}),
+		"list, cold":   list(cold, ReadAt{Mode: Any}),
+		"write":        change(r, putting("2"), UpdateOptions{}),
+		"creation":     change(cold, putting("2"), UpdateOptions{Absent: true}),
+		"confirmation": change(r, keeping, UpdateOptions{}),
 		"ready":        s.Ready,
 	} {
 		if err := request(deadline(t)); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnconfirmed) {
@@ -237,4 +239,48 @@ func (l losingTxn) Commit() (*clientv3.TxnResponse, error) {
 		return nil, err
 	}
 	return nil, status.Error(codes.Unavailable, "error reading from server: EOF")
+}
+
+// TestReadsOutOfSync checks that a consistent read goes to etcd while the feed does not follow it, although the cache
+// has the revision of etcd, which may have been restored.
+func TestReadsOutOfSync(t *testing.T) {
+	t.Parallel()
+	e := ownEtcd(t)
+	var shut atomic.Bool
+	s := run(t, Options{Client: e.client, Prefix: "/x", WaitFor: 10 * time.Millisecond,
+		NewWatcher: func() clientv3.Watcher { return gatedWatcher{sharedWatcher{e.client.Watcher}, &shut} }})
+	r := s.Resource("g", "p")
+	if err := s.WaitForRevision(deadline(t), put(t, r, "x", "1").Revision); err != nil {
+		t.Fatal(err)
+	}
+	becomesReady(t, s)
+	if err := r.warm(deadline(t)); err != nil {
+		t.Fatal(err)
+	}
+	shut.Store(true)
+	s.feed.suspect()
+	if got := snapshot(t, r, ReadAt{}); got.entries != nil || len(entries(t, deadline(t), got, "", "")) != 1 {
+		t.Errorf("read from memory at %d", got.Revision)
+	}
+	shut.Store(false)
+	becomesReady(t, s)
+	if got := snapshot(t, r, ReadAt{}); got.entries == nil {
+		t.Errorf("read from etcd at %d although the feed is in sync", got.Revision)
+	}
+}
+
+// gatedWatcher begins no watch while it is shut.
+type gatedWatcher struct {
+	clientv3.Watcher
+	shut *atomic.Bool
+}
+
+func (w gatedWatcher) Watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
+	if !w.shut.Load() {
+		return w.Watcher.Watch(ctx, key, options...)
+	}
+	<-ctx.Done()
+	none := make(chan clientv3.WatchResponse)
+	close(none)
+	return none
 }
