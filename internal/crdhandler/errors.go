@@ -42,8 +42,10 @@ func (s *requestScope) storageError(err error, name string) error {
 	case errors.Is(err, dynamicstorage.ErrCondition):
 		// The CRD was deleted before anything was written. The answer is the one for a resource that is not served.
 		return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
+	case errors.Is(err, dynamicstorage.ErrUnconfirmed):
+		return apierrors.NewTimeoutError(err.Error(), 0)
 	case errors.Is(err, dynamicstorage.ErrUnavailable):
-		// A write may have happened. The answer does not tell the client to retry.
+		// The answer does not tell the client to retry: client-go would do so for minutes, in silence.
 		return apierrors.NewServiceUnavailable(err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return apierrors.NewTimeoutError("request did not complete within requested timeout - context deadline exceeded", 0)
@@ -51,19 +53,13 @@ func (s *requestScope) storageError(err error, name string) error {
 	return err
 }
 
-// readError is storageError for a list or watch. It tells the client when to retry, which is safe for a read.
+// readError is storageError for a list or watch.
 func (s *requestScope) readError(err error) error {
 	if corrupt, ok := errors.AsType[stored.CorruptErrors](err); ok {
 		return corrupt.APIError(s.resource.GroupResource())
 	}
-	if errors.Is(err, dynamicstorage.ErrUnavailable) {
-		return apierrors.NewTooManyRequests("storage is (re)initializing", retryUnavailable)
-	}
 	return s.storageError(err, "")
 }
-
-// retryUnavailable is the number of seconds after which a client may retry a read when etcd is unavailable.
-const retryUnavailable = 1
 
 const listExpired = "The resourceVersion for the provided list is too old."
 

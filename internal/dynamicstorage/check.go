@@ -55,7 +55,7 @@ func (r *Resource) Check(ctx context.Context, pause func(context.Context) error)
 }
 
 func (r *Resource) compare(ctx context.Context, pause func(context.Context) error) (*Checked, error) {
-	s := r.present()
+	watch, s := r.store.feed.inSync.Load(), r.present()
 	if s == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNotLoaded, r.name)
 	}
@@ -73,14 +73,24 @@ func (r *Resource) compare(ctx context.Context, pause func(context.Context) erro
 		c.compare(ctx, kv)
 		return true
 	})
-	if err = errors.Join(c.err, err); err != nil {
+	if errors.Is(err, ErrFutureRevision) {
+		c.differs("etcd has gone back behind revision %d", s.Revision)
+		defer r.store.feed.suspect()
+	} else if err = errors.Join(c.err, err); err != nil {
 		return nil, fmt.Errorf("comparing %s with etcd: %w", r.name, err)
 	}
 	for ; c.entry != nil; c.advance() {
 		c.differs("%s@%d is in the cache only", c.entry.Key, c.entry.Revision)
 	}
+	if len(c.checked.Differences) > 0 && (watch == nil || watch.ended.Load()) {
+		return nil, fmt.Errorf("comparing %s with etcd: %w", r.name, errReconnected)
+	}
 	return c.checked, nil
 }
+
+// errReconnected: the connection to etcd was lost, so differences say nothing. If etcd was restored, the feed finds
+// out.
+var errReconnected = errors.New("the connection to etcd was lost")
 
 // checkPage is the number of objects compared between two pauses.
 const checkPage = 500

@@ -65,7 +65,7 @@ func (c *compactor) tick(ctx context.Context) error {
 		return nil
 	}
 	c.version++
-	if revision == 0 { // first tick
+	if revision == 0 || revision > c.revision { // first tick, or etcd was restored
 		return nil
 	}
 	if _, err = c.client.Compact(ctx, revision); err != nil {

@@ -5,14 +5,15 @@
 // Begin with store.go: a Store is a prefix in etcd, and a Resource (resource.go) a folder below it. Then follow an
 // event:
 //
-//   - feed.go watches the whole prefix, with one watch, and hands events to their resources; progress.go asks etcd
-//     how far that watch is.
+//   - feed.go watches the whole prefix, with one watch (feedwatch.go) on a stream of its own (stream.go), and hands
+//     events to their resources (distribute.go). progress.go asks etcd how far that watch is. history.go finds out
+//     whether etcd was restored from a backup, and outage.go knows whether it answers.
 //   - resource.go applies them to the ordered entries of cache.go and to the recent events of ring.go.
 //   - scope.go finds the watchers that watch the key: of all objects, of a namespace, of an object.
 //   - delivery.go wakes them, at a limited rate under load.
 //   - watcher.go reads the ring, each watcher at its own pace. A watcher is active, idle, queued, or ready.
 //   - load.go fills the cache at the first read, and drops it after etcd has compacted events that the feed had not
-//     received. replay.go reads events from etcd that are older than the ring.
+//     received, or was restored. replay.go reads events from etcd that are older than the ring.
 //
 // Reads (read.go) wait until the cache is new enough (revision.go). They return the present state, or a snapshot.go
 // of an older one from memory or etcd. select.go reads the objects with a label or field through an index.go, which

@@ -28,6 +28,9 @@ var (
 	ErrInvalidKey = errors.New("invalid key")
 	// ErrConflict: the key was changed after the entry was read. Nothing was written.
 	ErrConflict = errors.New("key has been changed")
+	// ErrUnconfirmed: the connection to etcd was lost, or etcd gave up, while the write was under way. It may have
+	// been carried out.
+	ErrUnconfirmed = errors.New("the write may have been carried out")
 )
 
 // Checks.
@@ -42,7 +45,7 @@ var (
 var (
 	// ErrClosed: the resource was released, or the store has stopped.
 	ErrClosed = errors.New("closed")
-	// ErrUnavailable: etcd did not answer in time. A write may have succeeded all the same.
+	// ErrUnavailable: etcd did not answer in time. Unless the error is also an ErrUnconfirmed, nothing was written.
 	ErrUnavailable = errors.New("etcd is unavailable")
 )
 
@@ -72,6 +75,14 @@ func etcdError(ctx context.Context, doing string, err error) error {
 		return fmt.Errorf("%s: %w: %w", doing, kind, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// unconfirmed returns the error of a transaction that has failed with err.
+func unconfirmed(err error) error {
+	if errors.Is(err, ErrUnavailable) {
+		return fmt.Errorf("%w: %w", err, ErrUnconfirmed)
+	}
+	return err
 }
 
 // Errors of raft that etcd returns without a code, when a member transfers its leadership and when it stops.

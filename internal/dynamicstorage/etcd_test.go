@@ -13,6 +13,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
@@ -68,9 +70,11 @@ func (p *proxy) dial(t testing.TB) *clientv3.Client {
 }
 
 func dial(path string) *clientv3.Client {
+	soon := backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1, MaxDelay: 5 * time.Millisecond}
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix:" + path}, Logger: zap.NewNop(),
 		DialTimeout:        10 * time.Second,
-		BackoffWaitBetween: 5 * time.Millisecond})
+		BackoffWaitBetween: 5 * time.Millisecond,
+		DialOptions:        []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: soon})}})
 	must(err)
 	return c
 }
@@ -83,13 +87,14 @@ func must(err error) {
 
 // proxy forwards connections to a socket. While it is shut, it has no connections and accepts none.
 type proxy struct {
-	path, target string
-	listener     net.Listener
-	running      sync.WaitGroup
+	path     string
+	listener net.Listener
+	running  sync.WaitGroup
 
-	mu    sync.Mutex // guards the fields below
-	conns map[net.Conn]bool
-	shut  bool
+	mu     sync.Mutex // guards the fields below
+	target string
+	conns  map[net.Conn]bool
+	shut   bool
 }
 
 func startProxy(path, target string) *proxy {
@@ -106,7 +111,7 @@ func (p *proxy) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("unix", p.target)
+		server, err := net.Dial("unix", p.currentTarget())
 		if err != nil || !p.add(conn, server) {
 			_ = conn.Close()
 			continue
@@ -148,6 +153,19 @@ func (p *proxy) cut(shut bool) {
 	for c := range p.conns {
 		_ = c.Close()
 	}
+}
+
+func (p *proxy) currentTarget() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.target
+}
+
+// redirect makes new connections go to another target.
+func (p *proxy) redirect(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
 }
 
 func (p *proxy) open() {

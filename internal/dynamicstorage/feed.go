@@ -26,30 +26,50 @@ type feed struct {
 	silent atomic.Bool
 	// noProgress: this version of etcd must not be sent progress requests. Used by the feed's goroutine only.
 	noProgress bool
-	// connected: a watch is established.
-	connected atomic.Bool
+	// inSync is the watch that the feed follows etcd by, once it is certain that it continues the history in memory.
+	// Without one, the cache may differ from etcd although it has etcd's revision.
+	inSync atomic.Pointer[feedWatch]
+	// cluster is the ID of the etcd cluster; 0 until it is known.
+	cluster atomic.Uint64
 	// started is closed when the feed has its first revision.
 	started chan struct{}
 	// wanted has an element when a reader waits for a revision that the feed has not reached.
 	wanted chan struct{}
+	// suspected has an element when the feed should give up its watch, and find out what has become of etcd.
+	suspected chan struct{}
 
 	// mu guards the fields below.
-	mu      sync.Mutex
-	moved   chan struct{} // closed and replaced when the revision advances; unlike sync.Cond it works with contexts
-	waiting int           // readers that wait for moved
+	mu sync.Mutex
+	// moved is closed and replaced when the revision advances, and when the feed is in sync. Unlike sync.Cond it works
+	// with contexts. waiting is the number of readers that wait for it.
+	moved   chan struct{}
+	waiting int
 	lastErr error
+	witness *witness
 }
 
 func newFeed(s *Store) *feed {
-	return &feed{store: s, started: make(chan struct{}), wanted: make(chan struct{}, 1), moved: make(chan struct{})}
+	return &feed{
+		store:     s,
+		started:   make(chan struct{}),
+		wanted:    make(chan struct{}, 1),
+		suspected: make(chan struct{}, 1),
+		moved:     make(chan struct{}),
+	}
 }
 
 func (f *feed) current() int64 { return f.revision.Load() }
 
 func (f *feed) reached(revision int64) bool { return f.revision.Load() >= revision }
 
+// follows reports whether the cache has everything up to a revision that etcd had before the call.
+func (f *feed) follows(revision int64) bool { return f.inSync.Load() != nil && f.reached(revision) }
+
 func (f *feed) ready() error {
-	if f.connected.Load() {
+	if err := f.store.outage.err(); err != nil {
+		return err
+	}
+	if f.inSync.Load() != nil {
 		return nil
 	}
 	f.mu.Lock()
@@ -60,9 +80,9 @@ func (f *feed) ready() error {
 	return fmt.Errorf("%w: the watch on etcd has not started", ErrUnavailable)
 }
 
-// wait waits until the feed has reached a revision.
-func (f *feed) wait(ctx context.Context, revision int64) error {
-	if f.reached(revision) {
+// wait waits until a condition holds that can change when the feed moves: reached or follows.
+func (f *feed) wait(ctx context.Context, holds func() bool) error {
+	if holds() {
 		return nil
 	}
 	f.addWaiting(1)
@@ -75,7 +95,7 @@ func (f *feed) wait(ctx context.Context, revision int64) error {
 		f.mu.Lock()
 		moved := f.moved
 		f.mu.Unlock()
-		if f.reached(revision) {
+		if holds() {
 			return nil
 		}
 		select {
@@ -111,10 +131,19 @@ func (f *feed) move(revision int64) {
 	}
 }
 
+// suspect makes the feed find out what has become of etcd.
+func (f *feed) suspect() {
+	f.inSync.Store(nil)
+	select {
+	case f.suspected <- struct{}{}:
+	default:
+	}
+}
+
 // Backoff between attempts to establish the watch.
 const (
 	minBackoff = 50 * time.Millisecond
-	maxBackoff = 2 * time.Second
+	maxBackoff = 500 * time.Millisecond
 )
 
 // run keeps a watch going until ctx is done.
@@ -123,7 +152,9 @@ func (f *feed) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := f.current()
 		err := f.watch(ctx)
-		f.connected.Store(false)
+		if errors.Is(err, errOtherHistory) || errors.Is(err, ErrCompacted) {
+			err = f.startOver(ctx, err)
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -142,134 +173,66 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-var errWatchEnded = errors.New("watch ended")
+var (
+	errWatchEnded = errors.New("watch ended")
+	errSuspected  = errors.New("etcd does not answer, or has changed")
+)
 
 // watch handles the responses of one watch until it ends.
 func (f *feed) watch(ctx context.Context) error {
 	if err := f.prepare(ctx); err != nil {
 		return err
 	}
-	watcher := f.store.options.NewWatcher()
+	first := f.first()
+	w := &feedWatch{feed: f, unproven: first <= f.current()}
+	defer w.end()
+	watcher := f.store.newWatcher(w.end)
 	defer func() { _ = watcher.Close() }()
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	responses := watcher.Watch(ctx, f.store.prefix+"/", clientv3.WithPrefix(), clientv3.WithRev(f.current()+1),
+	late := time.AfterFunc(askTimeout, cancel) // Watch returns when etcd has created the watch
+	responses := watcher.Watch(ctx, f.store.prefix+"/", clientv3.WithPrefix(), clientv3.WithRev(first),
 		clientv3.WithCreatedNotify(), clientv3.WithProgressNotify(), clientv3.WithFragment())
-	p := newProgressRequester(f, watcher)
-	defer p.timer.Stop()
+	late.Stop()
+	w.progress = newProgressRequester(w, watcher)
+	defer w.progress.timer.Stop()
 	for {
 		select {
 		case resp, open := <-responses:
 			if !open {
 				return errWatchEnded
 			}
-			if err := resp.Err(); err != nil {
-				return f.failed(ctx, &resp, err)
+			if err := w.handle(ctx, &resp); err != nil {
+				return err
 			}
-			f.handle(ctx, &resp, p)
 		case <-f.wanted:
-			p.wanted()
-		case <-p.timer.C():
-			p.request(ctx)
+			w.progress.wanted()
+		case <-w.progress.timer.C():
+			w.progress.request(ctx)
+		case <-f.suspected:
+			return errSuspected
 		}
 	}
 }
 
-// prepare determines the revision to watch from. After a failed watch that is the revision it had reached, unless
-// etcd has gone back behind it: then etcd was restored from a backup, and nothing in memory is valid any more.
+// prepare waits until etcd answers. The first time, it determines the revision to watch from.
 func (f *feed) prepare(ctx context.Context) error {
-	revision, err := f.store.askRevision(ctx)
+	select {
+	case <-f.suspected: // the reason is found out now
+	default:
+	}
+	header, err := f.store.ask(ctx)
 	if err != nil {
 		return err
 	}
-	known := f.current()
-	switch {
-	case known == 0:
-		if err := f.checkVersion(ctx); err != nil {
-			return err
-		}
-		f.move(revision)
-		close(f.started)
-	case revision < known:
-		klog.FromContext(ctx).Error(nil, "Revision of etcd has gone back, dropping the cache", "from", known, "to", revision)
-		for _, r := range f.store.all() {
-			r.reset(ErrCompacted)
-		}
-		f.move(revision)
+	if f.current() != 0 {
+		return f.proveByState(ctx)
 	}
-	return nil
-}
-
-// failed handles an error of the watch. After a compaction the watch cannot continue where it was: the resources in
-// memory are dropped, and the feed continues from a revision that is older than that of any later load.
-func (f *feed) failed(ctx context.Context, resp *clientv3.WatchResponse, err error) error {
-	err = etcdError(ctx, "watching etcd", err)
-	if !errors.Is(err, ErrCompacted) {
+	if err := f.checkVersion(ctx); err != nil {
 		return err
 	}
-	revision, askErr := f.store.askRevision(ctx)
-	if askErr != nil {
-		return askErr // the next watch finds it compacted again
-	}
-	klog.FromContext(ctx).Info("Events were compacted before the watch had received them, dropping the cache",
-		"revision", f.current(), "compacted", resp.CompactRevision)
-	for _, r := range f.store.all() {
-		r.loseEvents()
-	}
-	f.move(revision)
-	return err
-}
-
-// handle handles a response of the watch.
-func (f *feed) handle(ctx context.Context, resp *clientv3.WatchResponse, p *progressRequester) {
-	switch {
-	case resp.Created:
-		f.connected.Store(true)
-	case resp.IsProgressNotify():
-		p.answered()
-		if resp.Header.Revision > f.current() {
-			f.move(resp.Header.Revision)
-		}
-	case len(resp.Events) > 0:
-		changed := f.distribute(ctx, resp.Events)
-		// The revision in the header is that of etcd. It may be newer than the events of this response.
-		if last := resp.Events[len(resp.Events)-1].Kv.ModRevision; last > f.current() {
-			f.move(last)
-		}
-		for _, r := range changed {
-			r.deliver()
-		}
-	}
-}
-
-// distribute hands the events of a response to their resources, to each all of its events at once. It returns the
-// resources in memory that had events.
-func (f *feed) distribute(ctx context.Context, events []*clientv3.Event) (changed []*Resource) {
-	known := f.current()
-	var resources []*Resource
-	byResource := map[*Resource][]*clientv3.Event{}
-	for _, event := range events {
-		if event.Kv.ModRevision <= known { // received before
-			continue
-		}
-		r := f.store.find(event.Kv.Key)
-		if r == nil {
-			f.ignored.Add(1)
-			continue
-		}
-		if byResource[r] == nil {
-			resources = append(resources, r)
-		}
-		byResource[r] = append(byResource[r], event)
-	}
-	for _, r := range resources {
-		n := int64(len(byResource[r]))
-		if !r.receive(ctx, byResource[r]) {
-			f.ignored.Add(n)
-			continue
-		}
-		r.counts.received.Add(n)
-		changed = append(changed, r)
-	}
-	return changed
+	f.cluster.Store(header.ClusterId)
+	f.move(header.Revision)
+	close(f.started)
+	return nil
 }

@@ -83,14 +83,14 @@ func (r *Resource) startLoadLocked() *load {
 	return l
 }
 
-// loseEvents drops the state because the feed has lost events. Watchers end with ErrCompacted, as upstream's do, and
-// the next reader loads the resource again. A load that runs starts again.
+// loseEvents drops the state because the feed has lost events, or etcd was restored. Watchers end with ErrCompacted, as
+// upstream's do, and the next reader loads the resource again. A load that runs starts again.
 func (r *Resource) loseEvents() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.load != nil:
-		r.load.restart, r.load.buffered = true, nil
+		r.load.restart, r.load.buffered, r.pending = true, nil, nil
 	case r.cache != nil:
 		r.counts.reloads.Add(1)
 		r.resetLocked(ErrCompacted)
@@ -132,12 +132,18 @@ func (r *Resource) tryLoad(ctx context.Context, l *load) (finished bool, err err
 	r.mu.Lock()
 	l.restart = false
 	r.mu.Unlock()
-	entries := newTree()
-	revision, err := r.readAll(ctx, func(kv *mvccpb.KeyValue) { entries.Set(r.entry(ctx, kv)) })
+	breaks, newest, entries := r.store.feed.breaks.Load(), (*mvccpb.KeyValue)(nil), newTree()
+	revision, err := r.readAll(ctx, func(kv *mvccpb.KeyValue) {
+		if newest == nil || newest.ModRevision < kv.ModRevision {
+			newest = kv
+		}
+		entries.Set(r.entry(ctx, kv))
+	})
 	if err != nil {
 		r.counts.failedLoads.Add(1)
 		return false, err
 	}
+	r.store.feed.loaded(newest, breaks)
 	fresh := &loaded{cache: newCache(entries, revision), ring: newRing(r.store.options.RingEvents, r.store.options.RingBytes, revision)}
 	for {
 		finished, buffered := r.install(l, fresh)

@@ -2,6 +2,7 @@ package dynamicstorage
 
 import (
 	"context"
+	"fmt"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -32,13 +33,20 @@ func (r *Resource) readAll(ctx context.Context, f func(*mvccpb.KeyValue)) (int64
 // readPages calls f for the keys of a range in etcd, page by page, all at the same revision, until it returns false.
 // It skips keys that do not belong to objects. It returns the revision.
 func (r *Resource) readPages(ctx context.Context, k keyRange, f func(*mvccpb.KeyValue) bool) (int64, error) {
+	ctx, done, err := r.store.reading(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("reading from etcd: %w", err)
+	}
+	defer done()
 	limit := int64(firstPage)
 	for {
+		known := r.store.feed.current()
 		resp, err := r.store.client.Get(ctx, k.from, clientv3.WithRange(k.to), clientv3.WithRev(k.revision),
 			clientv3.WithLimit(limit))
 		if err != nil {
 			return 0, etcdError(ctx, "reading from etcd", err)
 		}
+		r.store.examine(resp.Header, known)
 		if k.revision == 0 {
 			k.revision = resp.Header.Revision
 		}

@@ -77,11 +77,10 @@ func (r *Resource) dropPendingLocked(w *pendingWrite) {
 
 // committed records what a write has stored. The write stays pending unless the feed has already passed its revision.
 func (r *Resource) committed(w *pendingWrite, e *Entry) {
-	fed := r.store.feed.current()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.revision, w.entry = e.Revision, e
-	if r.load == nil && (r.cache == nil || r.revisionLocked(fed) >= e.Revision) {
+	if r.load == nil && (r.cache == nil || r.revisionLocked() >= e.Revision) {
 		r.dropPendingLocked(w)
 	}
 }

@@ -21,10 +21,11 @@ const (
 	silentAfter = time.Second
 )
 
-// progressRequester asks etcd for the progress of the feed's watch while readers wait for it. It belongs to the
-// feed's goroutine.
+// progressRequester asks etcd for the progress of the feed's watch while readers wait for it, or the watch is unproven.
+// It belongs to the feed's goroutine.
 type progressRequester struct {
 	feed     *feed
+	watch    *feedWatch
 	watcher  clientv3.Watcher
 	timer    clock.Timer
 	interval time.Duration // until the next request; 0 while no reader waits
@@ -32,13 +33,16 @@ type progressRequester struct {
 	unanswered time.Time
 }
 
-func newProgressRequester(f *feed, watcher clientv3.Watcher) *progressRequester {
-	p := &progressRequester{feed: f, watcher: watcher, timer: f.store.options.Clock.NewTimer(idleInterval)}
-	if f.hasWaiting() {
+func newProgressRequester(w *feedWatch, watcher clientv3.Watcher) *progressRequester {
+	p := &progressRequester{feed: w.feed, watch: w, watcher: watcher}
+	p.timer = w.feed.store.options.Clock.NewTimer(idleInterval)
+	if p.isWanted() {
 		p.wanted()
 	}
 	return p
 }
+
+func (p *progressRequester) isWanted() bool { return p.watch.unproven || p.feed.hasWaiting() }
 
 // wanted schedules a request because a reader waits for a revision.
 func (p *progressRequester) wanted() {
@@ -54,9 +58,9 @@ func (p *progressRequester) wanted() {
 	p.timer.Reset(firstRequest)
 }
 
-// request sends a request if a reader still waits, or if there was none for idleInterval.
+// request sends a request if one is still wanted, or if there was none for idleInterval.
 func (p *progressRequester) request(ctx context.Context) {
-	waiting := p.feed.hasWaiting()
+	waiting := p.isWanted()
 	if p.feed.noProgress || !waiting && p.interval != 0 {
 		p.interval = 0
 		p.timer.Reset(idleInterval)
@@ -96,23 +100,34 @@ func (p *progressRequester) answered() {
 func (f *feed) checkVersion(ctx context.Context) error {
 	client := f.store.client
 	for _, endpoint := range client.Endpoints() {
-		status, err := client.Status(ctx, endpoint)
+		version, err := versionOf(ctx, client, endpoint)
 		if err != nil {
 			continue // the feed will not watch an endpoint that is down
 		}
-		supported, err := supportsProgress(status.Version)
+		supported, err := supportsProgress(version)
 		if err != nil {
 			return err
 		}
 		if !supported {
 			klog.FromContext(ctx).Info("etcd is too old for progress requests, consistent reads go to etcd",
-				"endpoint", endpoint, "version", status.Version)
+				"endpoint", endpoint, "version", version)
 			f.noProgress = true
 			f.silent.Store(true)
 			return nil
 		}
 	}
 	return nil
+}
+
+// versionOf returns the version of a member. It waits no longer than askTimeout, because a member may be down.
+func versionOf(ctx context.Context, client *clientv3.Client, endpoint string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	status, err := client.Status(ctx, endpoint)
+	if err != nil {
+		return "", fmt.Errorf("asking %s for its version: %w", endpoint, err)
+	}
+	return status.Version, nil
 }
 
 // supportsProgress reports whether an etcd of a version reports the progress of watches correctly.

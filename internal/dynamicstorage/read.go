@@ -87,13 +87,12 @@ func (r *Resource) waitConsistent(ctx context.Context) (revision int64, reached 
 // cached returns the entry of a key in the cache. It reports false if the resource is cold.
 func (r *Resource) cached(key string) (*Entry, int64, bool) {
 	r.touch()
-	fed := r.store.feed.current()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.cache == nil {
 		return nil, 0, false
 	}
-	return r.cache.get(key), r.revisionLocked(fed), true
+	return r.cache.get(key), r.revisionLocked(), true
 }
 
 // getExact returns the entry of a key at a revision.
@@ -111,10 +110,17 @@ func (r *Resource) getExact(ctx context.Context, key string, at ReadAt) (*Entry,
 
 // getStored reads a key from etcd; revision 0 is the present one.
 func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*Entry, int64, error) {
+	ctx, done, err := r.store.reading(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading from etcd: %w", err)
+	}
+	defer done()
+	known := r.store.feed.current()
 	resp, err := r.store.client.Get(ctx, r.fullKey(key), clientv3.WithRev(revision))
 	if err != nil {
 		return nil, 0, etcdError(ctx, "reading from etcd", err)
 	}
+	r.store.examine(resp.Header, known)
 	if revision == 0 {
 		revision = resp.Header.Revision
 	}
@@ -176,13 +182,12 @@ func (r *Resource) snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 
 // present returns the present state; nil if it is not in memory.
 func (r *Resource) present() *Snapshot {
-	fed := r.store.feed.current()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cache == nil {
 		return nil
 	}
-	s := &Snapshot{Revision: r.revisionLocked(fed), resource: r, since: r.cache.changed}
+	s := &Snapshot{Revision: r.revisionLocked(), resource: r, since: r.cache.changed}
 	s.entries, s.indexes = r.cache.snapshot()
 	return s
 }

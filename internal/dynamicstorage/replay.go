@@ -26,10 +26,24 @@ func (w *Watcher) catchUp(ctx context.Context) ([]Event, error) {
 		return nil, err
 	}
 	part, err := r.replay(ctx, after, floor)
+	if errors.Is(err, errStreamEnded) || errors.Is(err, errWatchEnded) {
+		return nil, w.waitToReplay(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return w.prepend(part, floor)
+}
+
+// waitToReplay waits a little after etcd has ended a replay. The feed may find out meanwhile that etcd was restored.
+func (w *Watcher) waitToReplay(ctx context.Context) error {
+	select {
+	case <-w.resource.store.options.Clock.After(replayInterval):
+	case <-w.wake: // perhaps closed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // missing returns the range of revisions between the watcher and the ring; it is empty if the watcher can read the
@@ -97,7 +111,7 @@ func (r *Resource) replay(ctx context.Context, after, upTo int64) (*replayPart, 
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	defer context.AfterFunc(store.background, cancel)()
-	watcher := store.options.NewWatcher()
+	watcher := store.newWatcher(func() {})
 	defer func() { _ = watcher.Close() }()
 	responses := watcher.Watch(ctx, r.prefix, clientv3.WithPrefix(), clientv3.WithRev(after+1),
 		clientv3.WithPrevKV(), clientv3.WithCreatedNotify(), clientv3.WithFragment())

@@ -69,9 +69,10 @@ func (r *Resource) touch() {
 	}
 }
 
-// revisionLocked returns the revision of the cache. fed is one that the feed had reached before the lock was taken.
-func (r *Resource) revisionLocked(fed int64) int64 {
-	return max(fed, r.cache.changed)
+// revisionLocked returns the revision of the cache. The feed goes back before it resets the resource, so the lock must
+// be held already when its revision is read.
+func (r *Resource) revisionLocked() int64 {
+	return max(r.store.feed.current(), r.cache.changed)
 }
 
 // change is a decoded event of the feed.

@@ -1,12 +1,14 @@
 package dynamicstorage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -30,6 +32,9 @@ type revisionRequest struct {
 
 // CurrentRevision returns the revision that etcd had at some moment during the call.
 func (s *Store) CurrentRevision(ctx context.Context) (int64, error) {
+	if err := s.outage.err(); err != nil {
+		return 0, err
+	}
 	request := s.revisions.join(s)
 	select {
 	case <-request.done:
@@ -74,40 +79,93 @@ func (b *revisionBatcher) take() *revisionRequest {
 // etcdTimeout bounds requests that have no caller with a deadline.
 const etcdTimeout = 10 * time.Second
 
-// askRevision makes the cheapest linearizable read: the count of a key that cannot exist.
+const (
+	// askTimeout bounds one attempt to get etcd's revision. The next attempt goes to another member.
+	askTimeout = time.Second
+	// askAttempts is the number of attempts before etcd counts as unavailable.
+	askAttempts = 3
+)
+
+var errNoAnswer = fmt.Errorf("no answer within %v", askAttempts*askTimeout)
+
+// askRevision returns the revision of etcd. During an outage it leaves asking to the feed.
 func (s *Store) askRevision(ctx context.Context) (int64, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, etcdTimeout, ErrUnavailable)
-	defer cancel()
-	resp, err := s.client.Get(ctx, s.prefix+"/", clientv3.WithCountOnly())
-	if err != nil {
-		return 0, etcdError(ctx, "asking etcd for its revision", err)
+	if err := s.outage.err(); err != nil {
+		return 0, err
 	}
-	return resp.Header.Revision, nil
+	known := s.feed.current()
+	header, err := s.ask(ctx)
+	if err != nil {
+		if errors.Is(err, ErrUnavailable) {
+			s.feed.suspect()
+		}
+		return 0, err
+	}
+	s.examine(header, known)
+	return header.Revision, nil
+}
+
+// examine makes the feed suspicious if a response shows that etcd was replaced or has gone back.
+func (s *Store) examine(header *pb.ResponseHeader, known int64) {
+	if s.feed.examine(header, known) != nil {
+		s.feed.suspect()
+	}
+}
+
+// ask makes the cheapest linearizable read: the count of a key that cannot exist. An outage begins if etcd does not
+// answer, and is over if it does.
+func (s *Store) ask(ctx context.Context) (*pb.ResponseHeader, error) {
+	var err error
+	for range askAttempts {
+		var resp *clientv3.GetResponse
+		if resp, err = s.askOnce(ctx); err == nil {
+			s.outage.over(ctx)
+			return resp.Header, nil
+		}
+		if ctx.Err() != nil || !errors.Is(err, ErrUnavailable) {
+			return nil, err
+		}
+	}
+	s.outage.begin(ctx, err)
+	return nil, err
+}
+
+func (s *Store) askOnce(ctx context.Context) (*clientv3.GetResponse, error) {
+	brief, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	resp, err := s.client.Get(brief, s.prefix+"/", clientv3.WithCountOnly())
+	if err != nil && ctx.Err() == nil && brief.Err() != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errNoAnswer)
+	}
+	return resp, etcdError(ctx, "asking etcd for its revision", err)
 }
 
 // WaitForRevision waits until the cache has everything up to a revision.
 func (s *Store) WaitForRevision(ctx context.Context, revision int64) error {
-	return s.feed.wait(ctx, revision)
+	return s.feed.wait(ctx, func() bool { return s.feed.reached(revision) })
 }
 
 // errWaitTimeout ends a wait for a revision that takes longer than Options.WaitFor.
 var errWaitTimeout = errors.New("timed out waiting for the revision")
 
-// waitBriefly waits for a revision no longer than Options.WaitFor.
-func (s *Store) waitBriefly(ctx context.Context, revision int64) error {
-	if s.feed.reached(revision) {
-		return nil
-	}
+// waitBriefly waits until a condition of the feed holds, no longer than Options.WaitFor.
+func (s *Store) waitBriefly(ctx context.Context, holds func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.options.WaitFor, errWaitTimeout)
 	defer cancel()
-	return s.feed.wait(ctx, revision)
+	return s.feed.wait(ctx, holds)
 }
 
 // waitNotOlderThan waits for a revision that a client has asked for.
 func (s *Store) waitNotOlderThan(ctx context.Context, revision int64) error {
-	err := s.waitBriefly(ctx, revision)
+	if s.feed.reached(revision) {
+		return nil
+	}
+	if err := s.outage.err(); err != nil {
+		return err
+	}
+	err := s.waitBriefly(ctx, func() bool { return s.feed.reached(revision) })
 	if errors.Is(err, errWaitTimeout) {
-		return &FutureRevisionError{Requested: revision, Current: s.feed.current()}
+		return cmp.Or(s.outage.err(), error(&FutureRevisionError{Requested: revision, Current: s.feed.current()}))
 	}
 	return err
 }
@@ -118,13 +176,13 @@ func (s *Store) waitConsistent(ctx context.Context) (revision int64, reached boo
 	if revision, err = s.CurrentRevision(ctx); err != nil {
 		return 0, false, err
 	}
-	if s.feed.reached(revision) {
+	if s.feed.follows(revision) {
 		return revision, true, nil
 	}
 	if s.feed.silent.Load() {
 		return revision, false, nil
 	}
-	err = s.waitBriefly(ctx, revision)
+	err = s.waitFollowing(ctx, revision)
 	if errors.Is(err, errWaitTimeout) {
 		return revision, false, nil
 	}
@@ -132,4 +190,9 @@ func (s *Store) waitConsistent(ctx context.Context) (revision int64, reached boo
 		return 0, false, fmt.Errorf("waiting for revision %d: %w", revision, err)
 	}
 	return revision, true, nil
+}
+
+// waitFollowing waits until the cache has everything up to a revision that etcd had before the call.
+func (s *Store) waitFollowing(ctx context.Context, revision int64) error {
+	return s.waitBriefly(ctx, func() bool { return s.feed.follows(revision) })
 }

@@ -2,6 +2,7 @@ package dynamicstorage
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -55,6 +56,11 @@ func (s *Snapshot) Count(ctx context.Context, prefix, after string) (int64, erro
 		return int64(count(s.entries, prefix, from)), nil
 	}
 	r := s.resource
+	ctx, done, err := r.store.reading(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("counting in etcd: %w", err)
+	}
+	defer done()
 	resp, err := r.store.client.Get(ctx, r.fullKey(from), clientv3.WithRange(prefixEnd(r.fullKey(prefix))),
 		clientv3.WithRev(s.Revision), clientv3.WithCountOnly())
 	if err != nil {

@@ -18,7 +18,7 @@ var madeViews atomic.Int64
 type Stats struct {
 	// Revision is that of the feed.
 	Revision int64
-	// Connected reports whether the feed has a watch. Breaks counts the watches that it has lost.
+	// Connected reports whether the feed follows etcd. Breaks counts the watches that it has lost.
 	Connected bool
 	Breaks    int64
 	// UnreadEvents counts the events of resources that were not in memory.
@@ -64,7 +64,7 @@ type ResourceStats struct {
 func (s *Store) Stats() Stats {
 	stats := Stats{
 		Revision:     s.feed.current(),
-		Connected:    s.feed.connected.Load(),
+		Connected:    s.feed.inSync.Load() != nil,
 		Breaks:       s.feed.breaks.Load(),
 		UnreadEvents: s.feed.ignored.Load(),
 		Compactions:  s.compactions.Load(),
@@ -97,15 +97,15 @@ func (s *Store) Size(group, plural string) (objects int, bytes int64) {
 
 // stats reports false if the resource is not in memory.
 func (r *Resource) stats() (ResourceStats, bool) {
-	fed, c := r.store.feed.current(), &r.counts
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	c := &r.counts
 	if r.cache == nil {
 		return ResourceStats{}, false
 	}
 	return ResourceStats{
 		Resource:      r.name,
-		Revision:      r.revisionLocked(fed),
+		Revision:      r.revisionLocked(),
 		Entries:       r.cache.entries.Len(),
 		Bytes:         r.cache.bytes,
 		EventBytes:    r.ring.bytes,

@@ -16,7 +16,7 @@ type Options struct {
 	Client *clientv3.Client
 	// NewWatcher returns an etcd watcher with gRPC streams of its own, which the store closes. Streams must not be
 	// shared: etcd reports the progress of all watches of a stream only when all of them are up to date. Default:
-	// clientv3.NewWatcher(Client), or the shared Client.Watcher if Client is in-process and has no connection.
+	// watchers over the connection of Client, or the shared Client.Watcher if Client is in-process and has none.
 	// See docs/upstream.md, "Watch streams shared by metadata".
 	NewWatcher func() clientv3.Watcher
 	// Prefix is the common prefix of all keys, for example "/registry".
@@ -55,22 +55,7 @@ func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.NewWatcher == nil {
-		o.NewWatcher = func() clientv3.Watcher { return newWatcher(o.Client) }
-	}
 }
-
-func newWatcher(client *clientv3.Client) clientv3.Watcher {
-	if client.ActiveConnection() == nil {
-		return sharedWatcher{client.Watcher}
-	}
-	return clientv3.NewWatcher(client)
-}
-
-// sharedWatcher is not closed by its users.
-type sharedWatcher struct{ clientv3.Watcher }
-
-func (sharedWatcher) Close() error { return nil }
 
 func setDefault[T comparable](option *T, value T) {
 	var zero T
@@ -89,6 +74,7 @@ type Store struct {
 	prefix    string // without a trailing slash
 	feed      *feed
 	revisions revisionBatcher
+	outage    *outage
 	// compactions counts the compactions of etcd by this store.
 	compactions atomic.Int64
 	// loads holds a token for each load that reads from etcd.
@@ -115,6 +101,7 @@ func New(options Options) (*Store, error) {
 		options:   options,
 		client:    options.Client,
 		prefix:    cleanPrefix(options.Prefix),
+		outage:    newOutage(),
 		loads:     make(chan struct{}, maxLoads),
 		resources: map[string]*Resource{},
 	}
@@ -206,7 +193,7 @@ func (s *Store) all() []*Resource {
 	return resources
 }
 
-// Ready returns nil if etcd answers and the feed has a watch.
+// Ready returns nil if etcd answers and the feed follows it.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.feed.ready(); err != nil {
 		return err

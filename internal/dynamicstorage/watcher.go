@@ -107,7 +107,6 @@ var errBehind = errors.New("watcher is behind the ring")
 // poll returns events of the ring, or reports that the caller has to wait for them.
 func (w *Watcher) poll() (events []Event, wait bool, err error) {
 	r := w.resource
-	fed := r.store.feed.current()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := w.endedLocked(); err != nil {
@@ -116,7 +115,7 @@ func (w *Watcher) poll() (events []Event, wait bool, err error) {
 	if w.state == idle || w.state == queued {
 		return nil, true, nil
 	}
-	w.advanceLocked(fed)
+	w.advanceLocked()
 	switch {
 	case w.revision >= w.scope.last:
 		w.state = idle
@@ -130,7 +129,7 @@ func (w *Watcher) poll() (events []Event, wait bool, err error) {
 	var reached int64
 	events, reached = r.ring.read(w.revision, w.scope.keys, maxBatch)
 	w.state, w.revision = active, max(w.revision, reached)
-	w.advanceLocked(fed)
+	w.advanceLocked()
 	return events, false, nil
 }
 
@@ -146,9 +145,9 @@ func (w *Watcher) endedLocked() error {
 }
 
 // advanceLocked moves the revision of a watcher that has no new events to that of the resource.
-func (w *Watcher) advanceLocked(fed int64) {
+func (w *Watcher) advanceLocked() {
 	if w.revision >= w.scope.last {
-		w.revision = max(w.revision, w.resource.revisionLocked(fed))
+		w.revision = max(w.revision, w.resource.revisionLocked())
 	}
 }
 
@@ -156,11 +155,10 @@ func (w *Watcher) advanceLocked(fed int64) {
 // when there are no events.
 func (w *Watcher) Revision() int64 {
 	r := w.resource
-	fed := r.store.feed.current()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w.endedLocked() == nil {
-		w.advanceLocked(fed)
+		w.advanceLocked()
 	}
 	return w.revision
 }

@@ -59,10 +59,15 @@ func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op) (int64, er
 	for _, condition := range u.options.If {
 		compares = append(compares, condition.compare)
 	}
+	answered, err := u.resource.store.requesting()
+	if err != nil {
+		return 0, fmt.Errorf("writing to etcd: %w", err)
+	}
+	defer answered()
 	resp, err := u.resource.store.client.Txn(ctx).If(compares...).Then(op).Else(clientv3.OpGet(full)).Commit()
 	switch {
 	case err != nil:
-		return 0, etcdError(ctx, "writing to etcd", err)
+		return 0, unconfirmed(etcdError(ctx, "writing to etcd", err))
 	case resp.Succeeded:
 		return resp.Header.Revision, nil
 	}

@@ -23,6 +23,7 @@ import (
 // trouble is a server on its own etcd, behind a proxy.
 type trouble struct {
 	t       *testing.T
+	cluster *cluster.Cluster
 	member  *cluster.Member
 	etcd    *clientv3.Client
 	proxy   *proxy
@@ -36,9 +37,8 @@ func newTrouble(t *testing.T, etcdArgs ...string) *trouble {
 	t.Helper()
 	began := time.Now()
 	t.Cleanup(func() { written.outcome(t, began) })
-	f := &trouble{t: t}
-	alone := cluster.Start(t, 1, etcdArgs...)
-	f.member, f.etcd = alone.Members[0], alone.Client
+	f := &trouble{t: t, cluster: cluster.Start(t, 1, etcdArgs...)}
+	f.member, f.etcd = f.cluster.Members[0], f.cluster.Client
 	f.proxy = startProxy(t, f.member.URL)
 	f.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "server"),
 		Args: []string{"--etcd-servers", f.proxy.url(), "--etcd-compaction-interval", "0"}}

@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/status"
 	"k8s.io/client-go/util/cert"
 )
@@ -22,14 +23,26 @@ import (
 const (
 	// startTimeout bounds how long the server waits at start for an etcd that does not answer.
 	startTimeout = 5 * time.Second
-	// These are the values of kube-apiserver.
-	dialTimeout      = 20 * time.Second
-	keepAlive        = 30 * time.Second
-	keepAliveTimeout = 10 * time.Second
+	// dialTimeout is the value of kube-apiserver.
+	dialTimeout = 20 * time.Second
+	// A connection without an answer for this long is closed, and tried again. keepAlive is the shortest time that gRPC
+	// and etcd allow.
+	keepAlive        = 10 * time.Second
+	keepAliveTimeout = 5 * time.Second
+	// connectTimeout bounds one attempt to connect, to a host that does not answer.
+	connectTimeout = 3 * time.Second
 	// window is the size of gRPC's receive windows. With fixed windows gRPC does not send pings to measure the
 	// bandwidth. See docs/upstream.md, "A ping for each request".
 	window = 8 << 20
 )
+
+// reconnecting makes the client try again soon after an attempt to connect has failed. By default, gRPC waits up to two
+// minutes after some attempts, and 20 seconds for a host that does not answer.
+func reconnecting() grpc.DialOption {
+	patience := backoff.DefaultConfig
+	patience.BaseDelay, patience.MaxDelay = 100*time.Millisecond, time.Second
+	return grpc.WithConnectParams(grpc.ConnectParams{Backoff: patience, MinConnectTimeout: connectTimeout})
+}
 
 // Connect connects to an external cluster, and waits until it answers.
 func Connect(ctx context.Context, o *Options) (*Connection, error) {
@@ -43,8 +56,10 @@ func Connect(ctx context.Context, o *Options) (*Connection, error) {
 		DialKeepAliveTime:    keepAlive,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		TLS:                  security,
-		DialOptions:          []grpc.DialOption{grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window)},
-		Logger:               zap.NewNop(), // it would only repeat the errors that calls return
+		DialOptions: []grpc.DialOption{
+			grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), reconnecting(),
+		},
+		Logger: zap.NewNop(), // it would only repeat the errors that calls return
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--etcd-servers %s: %w", strings.Join(o.Servers, ","), err)

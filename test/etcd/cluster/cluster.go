@@ -52,10 +52,11 @@ func (c *Cluster) start(dir string, size int, args []string) error {
 		if err != nil {
 			return err
 		}
-		m := &Member{Name: fmt.Sprintf("m%d", i), URL: "http://" + client, binary: binary}
-		m.args = append([]string{"-data-dir", filepath.Join(dir, m.Name), "-name", m.Name, "-client-url", m.URL, "-peer-url", "http://" + peer}, args...)
+		m := &Member{Name: fmt.Sprintf("m%d", i), URL: "http://" + client, peer: "http://" + peer, binary: binary}
+		m.dir = filepath.Join(dir, m.Name)
+		m.args = append([]string{"-data-dir", m.dir, "-name", m.Name, "-client-url", m.URL, "-peer-url", m.peer}, args...)
 		c.Members = append(c.Members, m)
-		peers = append(peers, m.Name+"=http://"+peer)
+		peers = append(peers, m.Name+"="+m.peer)
 	}
 	started := make(chan error, size)
 	for _, m := range c.Members {

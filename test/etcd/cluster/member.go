@@ -15,6 +15,8 @@ type Member struct {
 	// URL is where it serves clients.
 	URL string
 
+	dir     string // of its data
+	peer    string // where it serves other members
 	binary  string
 	args    []string
 	command *exec.Cmd
