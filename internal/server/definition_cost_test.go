@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// A definition may take costPerByte times its size when all of it has been used, and costOfUse in any case: what the
-// first version, rule and column take does not depend on the size.
+// A definition may take costPerByte times its size when all of it has been used, and 32 MiB in any case (C10). The
+// definitions of the test reach half of each limit at most, and one limit at a time, so that they may take costOfUse.
 const (
 	costPerByte = 64
-	costOfUse   = 16 << 20
+	costOfUse   = 8 << 20
 )
 
 // costlyDefinition is a CRD that takes much memory for its size.
@@ -72,7 +72,7 @@ func costlyDefinitions() []costlyDefinition {
 			repeated(`{"name":"c#","type":"string","jsonPath":"`+strings.Repeat(".a", 500)+`"}`, 100)+`]`), text, `"a"`},
 		{"schemas", "", one, `{"type":"object","properties":{` + repeated(`"p#":{"type":"string"}`, 4000) + `}}`,
 			`{` + repeated(`"p#":"a"`, 4000) + `}`},
-		{"deep schemas", "", one, strings.Repeat(`{"type":"object","default":{},"properties":{"a":`, 30) + text + strings.Repeat(`}}`, 30), `{}`},
+		{"deep schemas", "", one, strings.Repeat(`{"type":"object","default":{},"properties":{"a":`, 20) + text + strings.Repeat(`}}`, 20), `{}`},
 		{"branches", "", one, `{"type":"string","anyOf":[` + repeated(`{}`, 5000) + `]}`, `"a"`},
 		{"rules", "", one, `{"type":"integer","x-kubernetes-validations":[` + repeated(`{"rule":"self!=#"}`, 500) + `]}`, `-1`},
 		{"scattered rules", "", one, `{"type":"object","properties":{` +
@@ -81,8 +81,8 @@ func costlyDefinitions() []costlyDefinition {
 		{"long rules", "", one, `{"type":"integer","x-kubernetes-validations":[` +
 			repeated(`{"rule":"`+strings.Repeat("self>0||", 1000)+`self!=#"}`, 5) + `]}`, `-1`},
 		{"enumerations", "", one, `{"x-kubernetes-preserve-unknown-fields":true,"type":"object","enum":[` + repeated(`{}`, 5000) + `]}`, `{}`},
-		{"patterns", "", one, `{"type":"object","properties":{` + repeated(`"p#":{"type":"string","pattern":"a{#}"}`, 400) + `}}`,
-			`{` + repeated(`"p#":"a"`, 400) + `}`},
+		{"patterns", "", one, `{"type":"object","properties":{` + repeated(`"p#":{"type":"string","pattern":"a{#}"}`, 250) + `}}`,
+			`{` + repeated(`"p#":"a"`, 250) + `}`},
 	}
 }
 

@@ -1,56 +1,19 @@
 package definitions
 
 import (
-	"regexp/syntax"
 	"strings"
 
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/crd-server/crd-server/internal/validation"
 )
 
 // MaxInstructions bounds the programs of all patterns of a CRD, in all versions together (C10). An instruction takes 40
 // bytes, and a repetition repeats those of its operand: "(a{100}){10}" has a thousand. See docs/upstream.md, "Compiled
 // patterns are kept for ever".
-const MaxInstructions = 100_000
-
-// maxPatternLength is the length of patterns that are parsed. A longer pattern counts as too large.
-const maxPatternLength = 32 << 10
-
-// patternSize returns approximately the number of instructions of a pattern, 0 for one that cannot be compiled.
-func patternSize(pattern string) int {
-	if pattern == "" {
-		return 0
-	}
-	if len(pattern) > maxPatternLength {
-		return MaxInstructions + 1
-	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return 0
-	}
-	return instructions(parsed)
-}
-
-// runesPerInstruction is the number of the runes of a character class that take as much memory as an instruction.
-const runesPerInstruction = 10
-
-func instructions(re *syntax.Regexp) int {
-	n := 0
-	for _, sub := range re.Sub {
-		n += instructions(sub)
-	}
-	switch re.Op {
-	case syntax.OpLiteral:
-		return len(re.Rune)
-	case syntax.OpRepeat:
-		if re.Max < 0 { // there is no maximum
-			return (re.Min + 1) * n
-		}
-		return re.Max * n
-	}
-	return 1 + n + len(re.Rune)/runesPerInstruction
-}
+const MaxInstructions = 50_000
 
 // regexFunctions are the functions of CEL whose constant patterns are compiled together with their rule.
 var regexFunctions = []string{"matches", "find", "findAll"}
@@ -87,7 +50,7 @@ func callPatterns(e celast.Expr) int {
 				continue
 			}
 			if pattern, ok := argument.AsLiteral().(types.String); ok {
-				n += patternSize(string(pattern))
+				n += validation.PatternSize(string(pattern))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/validation"
 )
 
 // The limits of the schemas of a CRD, of all its versions together (C10).
@@ -23,7 +25,7 @@ const (
 	MaxRuleText = 256 << 10
 	// MaxNesting bounds how deep schemas with rules are nested in each other, and schemas with defaults. The libraries
 	// compile everything below such a schema for it once more.
-	MaxNesting = 32
+	MaxNesting = 24
 	// MaxFieldPathWork bounds the schemas below each rule with a fieldPath, which are converted to look up the path.
 	MaxFieldPathWork = 1_000_000
 	// MaxListMapKeys bounds x-kubernetes-list-map-keys.
@@ -48,12 +50,12 @@ type nesting struct{ all, rules, defaults int }
 type schemaLimits struct{ size schemaSize }
 
 // check adds the schema of some versions, and returns the limits that are exceeded then.
-func (l *schemaLimits) check(validation *apiextensions.CustomResourceValidation, versions int, path *field.Path) field.ErrorList {
-	if validation == nil || validation.OpenAPIV3Schema == nil {
+func (l *schemaLimits) check(schema *apiextensions.CustomResourceValidation, versions int, path *field.Path) field.ErrorList {
+	if schema == nil || schema.OpenAPIV3Schema == nil {
 		return nil
 	}
 	var one schemaSize
-	one.add(*validation.OpenAPIV3Schema, nesting{})
+	one.add(*schema.OpenAPIV3Schema, nesting{})
 	l.size.addTimes(one, versions)
 	return l.size.errors(path.Child("openAPIV3Schema"))
 }
@@ -114,7 +116,7 @@ func (s *schemaSize) add(props apiextensions.JSONSchemaProps, around nesting) (b
 	s.schemas++
 	s.enum += len(props.Enum)
 	s.listMapKeys = max(s.listMapKeys, len(props.XListMapKeys))
-	s.instructions += patternSize(props.Pattern)
+	s.instructions += validation.PatternSize(props.Pattern)
 	if around.all <= MaxDepth {
 		below = s.addValues(&props, around) + s.addBranches(&props, around)
 	}
