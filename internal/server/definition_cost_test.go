@@ -35,10 +35,13 @@ func (d *costlyDefinition) group() string {
 func (d *costlyDefinition) json() string {
 	versions := make([]string, len(d.versions))
 	for n, version := range d.versions {
-		versions[n] = `{` + version + `,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.a","statusReplicasPath":".status.a"}},` +
-			`"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer"},"field":` + d.field + `}}}}}}`
+		versions[n] = `{` + version +
+			`,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.a","statusReplicasPath":".status.a"}},` +
+			`"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{` +
+			`"a":{"type":"integer"},"field":` + d.field + `}}}}}}`
 	}
-	return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.` + d.group() + `"},` +
+	return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
+		`"metadata":{"name":"things.` + d.group() + `"},` +
 		`"spec":{"group":"` + d.group() + `","scope":"Namespaced","names":{"plural":"things","kind":"Thing"` + d.names + `},` +
 		`"versions":[` + strings.Join(versions, ",") + `]}}`
 }
@@ -72,7 +75,8 @@ func costlyDefinitions() []costlyDefinition {
 			repeated(`{"name":"c#","type":"string","jsonPath":"`+strings.Repeat(".a", 500)+`"}`, 100)+`]`), text, `"a"`},
 		{"schemas", "", one, `{"type":"object","properties":{` + repeated(`"p#":{"type":"string"}`, 4000) + `}}`,
 			`{` + repeated(`"p#":"a"`, 4000) + `}`},
-		{"deep schemas", "", one, strings.Repeat(`{"type":"object","default":{},"properties":{"a":`, 20) + text + strings.Repeat(`}}`, 20), `{}`},
+		{"deep schemas", "", one,
+			strings.Repeat(`{"type":"object","default":{},"properties":{"a":`, 20) + text + strings.Repeat(`}}`, 20), `{}`},
 		{"branches", "", one, `{"type":"string","anyOf":[` + repeated(`{}`, 5000) + `]}`, `"a"`},
 		{"rules", "", one, `{"type":"integer","x-kubernetes-validations":[` + repeated(`{"rule":"self!=#"}`, 500) + `]}`, `-1`},
 		{"scattered rules", "", one, `{"type":"object","properties":{` +
@@ -80,7 +84,8 @@ func costlyDefinitions() []costlyDefinition {
 			`{` + repeated(`"p#":"a"`, 200) + `}`},
 		{"long rules", "", one, `{"type":"integer","x-kubernetes-validations":[` +
 			repeated(`{"rule":"`+strings.Repeat("self>0||", 1000)+`self!=#"}`, 5) + `]}`, `-1`},
-		{"enumerations", "", one, `{"x-kubernetes-preserve-unknown-fields":true,"type":"object","enum":[` + repeated(`{}`, 5000) + `]}`, `{}`},
+		{"enumerations", "", one,
+			`{"x-kubernetes-preserve-unknown-fields":true,"type":"object","enum":[` + repeated(`{}`, 5000) + `]}`, `{}`},
 		{"patterns", "", one, `{"type":"object","properties":{` + repeated(`"p#":{"type":"string","pattern":"a{#}"}`, 250) + `}}`,
 			`{` + repeated(`"p#":"a"`, 250) + `}`},
 	}
@@ -121,7 +126,8 @@ func (d *costlyDefinition) use(t *testing.T, handler http.Handler) {
 	for n := range d.versions {
 		gv := fmt.Sprintf("%s/v%d", d.group(), n+1)
 		path := "/apis/" + gv + "/namespaces/default/things"
-		obj := fmt.Sprintf(`{"apiVersion":"%s","kind":"Thing","metadata":{"name":"thing%d"},"spec":{"a":1,"field":%s}}`, gv, n, d.value)
+		obj := fmt.Sprintf(`{"apiVersion":"%s","kind":"Thing","metadata":{"name":"thing%d"},"spec":{"a":1,"field":%s}}`,
+			gv, n, d.value)
 		d.send(t, handler, "POST", path, "application/json", "", obj)
 		named := fmt.Sprintf("%s/thing%d", path, n)
 		d.send(t, handler, "GET", path, "", "application/json;as=Table;v=v1;g=meta.k8s.io", "")

@@ -32,11 +32,13 @@ func nested(before, after string, n int) string {
 func definitionOf(t *testing.T, names, schema string, versions ...string) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	for n, more := range versions {
-		versions[n] = fmt.Sprintf(`{"name":"v%d","served":true,"storage":%t%s,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":%s}}}}`,
-			n+1, n == 0, more, schema)
+		versions[n] = fmt.Sprintf(`{"name":"v%d","served":true,"storage":%t%s,
+"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":%s}}}}`, n+1, n == 0, more, schema)
 	}
-	text := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.example.com","resourceVersion":"1"},
-"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"things","kind":"Thing"` + names + `},"versions":[` + strings.Join(versions, ",") + `]},
+	text := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+"metadata":{"name":"things.example.com","resourceVersion":"1"},
+"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"things","kind":"Thing"` + names + `},
+"versions":[` + strings.Join(versions, ",") + `]},
 "status":{"storedVersions":["v1"]}}`
 	served := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DecodeInto(crds.Codecs.UniversalDeserializer(), []byte(text), served); err != nil {
@@ -80,7 +82,8 @@ func TestLimits(t *testing.T) {
 			return definitionOf(t, `,"categories":[`+repeated(`"c#"`, n)+`]`, text, "")
 		}, MaxNames, "spec.names.categories: Too many: 101: must have at most 100 items"},
 		"columns": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
-			return definitionOf(t, "", text, `,"additionalPrinterColumns":[`+repeated(`{"name":"c#","type":"string","jsonPath":".spec"}`, n)+`]`)
+			return definitionOf(t, "", text, `,"additionalPrinterColumns":[`+
+				repeated(`{"name":"c#","type":"string","jsonPath":".spec"}`, n)+`]`)
 		}, MaxColumns, "spec.additionalPrinterColumns: Too many: 101: must have at most 100 items"},
 		"long paths": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", text, column("."+strings.Repeat("a", n-1)))
@@ -113,7 +116,8 @@ func TestLimits(t *testing.T) {
 			return definitionOf(t, "", nested(`{"type":"array","items":`, `}`, n-2), "")
 		}, MaxDepth, "must nest at most 100 schemas"},
 		"nested rules": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
-			return definitionOf(t, "", nested(`{"type":"object","x-kubernetes-validations":[{"rule":"true"}],"properties":{"a":`, `}}`, n), "")
+			const begin = `{"type":"object","x-kubernetes-validations":[{"rule":"true"}],"properties":{"a":`
+			return definitionOf(t, "", nested(begin, `}}`, n), "")
 		}, MaxNesting, "must nest at most 24 schemas with x-kubernetes-validations"},
 		"nested defaults": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", nested(`{"type":"object","default":{},"properties":{"a":`, `}}`, n), "")
@@ -151,7 +155,8 @@ func TestLimits(t *testing.T) {
 // TestExceededLimits checks that a CRD which exceeds a limit already may be changed: another server has written it.
 func TestExceededLimits(t *testing.T) {
 	t.Parallel()
-	few, many := definitionOf(t, "", `{"type":"string"}`, ""), definitionOf(t, "", `{"type":"string"}`, make([]string, MaxVersions+1)...)
+	const text = `{"type":"string"}`
+	few, many := definitionOf(t, "", text, ""), definitionOf(t, "", text, make([]string, MaxVersions+1)...)
 	rules, status := NewStrategy(), NewStatusStrategy()
 	if errs := rules.ValidateUpdate(t.Context(), many, few); len(errs) != 1 || errs[0].Type != field.ErrorTypeTooMany {
 		t.Errorf("got %v", errs)
