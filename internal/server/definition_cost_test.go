@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A definition may take costPerByte times its size when all of it has been used, and 32 MiB in any case (C10). The
+// A definition may take costPerByte times its size when all of it has been used, and 64 MiB in any case (C10). The
 // definitions of the test reach half of each limit at most, and one limit at a time, so that they may take costOfUse.
 const (
 	costPerByte = 64
