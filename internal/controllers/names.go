@@ -9,6 +9,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crd-server/crd-server/internal/crds"
 )
@@ -106,9 +107,10 @@ func (c *claims) grant(requested *apiextensionsv1.CustomResourceDefinitionNames,
 
 // freeShortNames returns an error unless all requested short names are free: they are granted together or not at all.
 func (c *claims) freeShortNames(requested, accepted []string) error {
+	held := sets.New(accepted...)
 	var errs []error
 	for _, name := range requested {
-		if !slices.Contains(accepted, name) {
+		if !held.Has(name) {
 			errs = append(errs, free(name, "", c.resources))
 		}
 	}

@@ -43,7 +43,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		namespaced: record.Namespaced,
 		hub:        gv,
 		patchTypes: customResourcePatchTypes(),
-		objects:    customResourceInterfaces(info, record, kind),
+		objects:    customResourceInterfaces(info, kind),
 		storage:    storage,
 		strategy:   &customResourceStrategy{info: info, version: v.Name},
 		columns:    func() (printing.TableConvertor, error) { return info.columns(v.Name) },
@@ -83,7 +83,7 @@ func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope 
 	status := *s
 	status.subresource = "status"
 	status.strategy = &statusStrategy{customResourceStrategy{info: info, version: version}}
-	status.fieldManager = status.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return statusResetFields(info) })
+	status.fieldManager = status.lazyFieldManager(info, info.statusResetFields)
 	return &status
 }
 
@@ -97,25 +97,6 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale.columns = sync.OnceValues(scaleTable)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return nil, nil })
 	return &scale
-}
-
-// statusResetFields returns the reset fields of all versions that have a status subresource. Managed fields of any of
-// them may be found in an object.
-func statusResetFields(info *crdInfo) (managedfields.ResetFields, error) {
-	joined := managedfields.ResetFields{}
-	for name, served := range info.versions {
-		if served.status == nil {
-			continue
-		}
-		version, err := info.version(name)
-		if err != nil {
-			return nil, err
-		}
-		for apiVersion, set := range version.StatusResetFields() {
-			joined[apiVersion] = set
-		}
-	}
-	return joined, nil
 }
 
 // lazyFieldManager returns a function that builds the field manager of the scope on first use.
@@ -142,13 +123,13 @@ func (s *requestScope) fieldManagerConfig() managedfields.Config {
 }
 
 // customResourceInterfaces are the object interfaces of a version; the defaulter and convertor compile on first use.
-func customResourceInterfaces(info *crdInfo, record *crds.Record, kind schema.GroupVersionKind) objectInterfaces {
+func customResourceInterfaces(info *crdInfo, kind schema.GroupVersionKind) objectInterfaces {
 	return objectInterfaces{
 		creater:     unstructuredCreater{},
 		typer:       unstructuredTyper{parameters()},
 		defaulter:   unstructuredDefaulter{info: info, groupKind: kind.GroupKind(), delegate: parameters()},
 		convertor:   lazyConvertor{info},
-		equivalents: equivalentResources(record),
+		equivalents: info.equivalents,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
@@ -12,6 +13,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/managedfields"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
@@ -102,6 +104,11 @@ type crdInfo struct {
 	resource       *dynamicstorage.Resource
 	versions       map[string]*servedVersion
 
+	// equivalents and statusResetFields describe all versions. The versions share them: a copy for each version would
+	// make the memory of a CRD quadratic in the number of its versions.
+	equivalents       runtime.EquivalentResourceMapper
+	statusResetFields func() (managedfields.ResetFields, error)
+
 	// schemas holds the compiled schemas of the CRD while the cache keeps them.
 	schemas *cachedSchemas
 	// replaced ends when retire calls replace.
@@ -134,7 +141,9 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record) (*crdIn
 		storageVersion: record.StorageVersion(),
 		resource:       config.Store.Resource(record.Group, record.AcceptedNames.Plural),
 		versions:       map[string]*servedVersion{},
+		equivalents:    equivalentResources(record),
 	}
+	info.statusResetFields = sync.OnceValues(info.computeStatusResetFields)
 	info.replaced, info.replace = context.WithCancel(context.Background())
 	info.schemas = cache.add(func() (*compiled, error) { return compile(config, record) })
 	for n := range record.Versions {
@@ -162,6 +171,16 @@ func (i *crdInfo) version(name string) (*validation.Version, error) {
 		return nil, err
 	}
 	return compiled.version(name)
+}
+
+// computeStatusResetFields returns the fields that a write of the status does not own, in all versions that have the
+// subresource: managed fields of any of them may be found in an object.
+func (i *crdInfo) computeStatusResetFields() (managedfields.ResetFields, error) {
+	compiled, err := i.compiled()
+	if err != nil {
+		return nil, err
+	}
+	return compiled.schemas.StatusResetFields(), nil
 }
 
 // columns returns the convertor for the columns of a version.

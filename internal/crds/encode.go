@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"weak"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -55,7 +56,7 @@ func (p *Parts) Stored() ([]byte, error) {
 		spec:       value[specAt:statusAt],
 		statusAt:   statusAt,
 		outline:    outline,
-		definition: p.whole,
+		definition: weak.Make(p.whole),
 	})
 	return value, nil
 }

@@ -2,6 +2,7 @@ package crds
 
 import (
 	"time"
+	"weak"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,8 +15,9 @@ type known struct {
 	spec     []byte
 	statusAt int
 	outline  *apiextensionsv1.CustomResourceDefinition
-	// definition is nil if only the status was written.
-	definition *apiextensions.CustomResourceDefinition
+	// definition is the CRD as long as the request that wrote it uses it. It is weak because a decoded CRD takes a hundred
+	// times the memory of its value.
+	definition weak.Pointer[apiextensions.CustomResourceDefinition]
 }
 
 // recent has the values that this process wrote last, so that it need not decode them when it computes their

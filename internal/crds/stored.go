@@ -42,7 +42,7 @@ func Open(entry *dynamicstorage.Entry) (*Stored, error) {
 
 // Definition returns the whole CRD, perhaps without the resourceVersion. It may be shared and must not be modified.
 func (s *Stored) Definition() (*apiextensions.CustomResourceDefinition, error) {
-	if crd := s.known.definition; crd != nil {
+	if crd := s.known.definition.Value(); crd != nil {
 		return crd, nil
 	}
 	return DecodeDefinition(s.entry.Value, s.entry.Revision)

@@ -21,21 +21,15 @@ type group struct {
 	// records are the CRDs that have a served version, by plural. A built-in group has resources instead.
 	records   []*crds.Record
 	resources []*resource
+	// served has the CRDs that are served in each version, by plural. It is nil for a built-in group.
+	served map[string][]*crds.Record
 }
 
 // newGroup returns the group of some CRDs. It returns nil if none of them is served.
 func newGroup(name string, all iter.Seq[*crds.Record]) *group {
-	g := &group{name: name}
-	served := map[string]bool{}
+	g := &group{name: name, served: map[string][]*crds.Record{}}
 	for record := range all {
-		if !record.Established {
-			continue
-		}
-		versions := servedVersions(record)
-		for _, version := range versions {
-			served[version] = true
-		}
-		if len(versions) > 0 {
+		if record.Established && slices.ContainsFunc(record.Versions, func(v crds.Version) bool { return v.Served }) {
 			g.records = append(g.records, record)
 		}
 	}
@@ -45,7 +39,12 @@ func newGroup(name string, all iter.Seq[*crds.Record]) *group {
 	slices.SortFunc(g.records, func(a, b *crds.Record) int {
 		return strings.Compare(a.AcceptedNames.Plural, b.AcceptedNames.Plural)
 	})
-	g.versions = slices.SortedFunc(maps.Keys(served), func(a, b string) int {
+	for _, record := range g.records {
+		for _, version := range servedVersions(record) {
+			g.served[version] = append(g.served[version], record)
+		}
+	}
+	g.versions = slices.SortedFunc(maps.Keys(g.served), func(a, b string) int {
 		return -version.CompareKubeAwareVersionStrings(a, b)
 	})
 	return g
@@ -61,24 +60,13 @@ func servedVersions(record *crds.Record) []string {
 	return versions
 }
 
-// servedIn returns the CRDs that are served in a version.
-func (g *group) servedIn(version string) []*crds.Record {
-	var records []*crds.Record
-	for _, record := range g.records {
-		if v := record.Version(version); v != nil && v.Served {
-			records = append(records, record)
-		}
-	}
-	return records
-}
-
 // resourcesOf returns the resources of a version, by plural.
 func (g *group) resourcesOf(version string) []*resource {
 	if g.resources != nil {
 		return g.resources
 	}
 	var resources []*resource
-	for _, record := range g.servedIn(version) {
+	for _, record := range g.served[version] {
 		resources = append(resources, newResource(record, version))
 	}
 	return resources

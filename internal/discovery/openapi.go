@@ -124,7 +124,7 @@ func (h contentHash) String() string { return fmt.Sprintf("%X", h.hash.Sum(nil))
 func (h contentHash) addVersion(g *group, version string) {
 	h.add(g.name)
 	h.add(version)
-	for _, record := range g.servedIn(version) {
+	for _, record := range g.served[version] {
 		h.add(record.Name)
 		h.add(record.SpecHash)
 	}

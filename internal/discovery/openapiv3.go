@@ -78,7 +78,7 @@ func (d *documents) find(path string) (*document, string, error) {
 	if g == nil || !slices.Contains(g.versions, version) {
 		return nil, "", nil
 	}
-	doc := &document{version: version, records: g.servedIn(version)}
+	doc := &document{version: version, records: g.served[version]}
 	doc.frame, err = d.static.V3(slices.ContainsFunc(doc.records, func(r *crds.Record) bool { return r.Version(version).Scale }))
 	return doc, d.hash(g, version), err
 }

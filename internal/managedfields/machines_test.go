@@ -72,7 +72,7 @@ func configOf(t testing.TB, version, subresource string) Config {
 	types := schemas.TypeConverter()
 	reset := schemas.Version(version).ResetFields()
 	if subresource == "status" {
-		reset = schemas.Version(version).StatusResetFields()
+		reset = schemas.StatusResetFields()
 	}
 	gv := schema.GroupVersion{Group: crd.Spec.Group, Version: version}
 	return Config{

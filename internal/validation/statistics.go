@@ -6,8 +6,12 @@ import (
 
 // schemaStatistics describes the nodes of a structural schema.
 type schemaStatistics struct {
-	// nodes counts all nodes, status those of the status; rules counts the CEL rules.
-	nodes, status, rules int64
+	// nodes counts all nodes, status those of the status, and branches those in allOf, anyOf, oneOf and not.
+	nodes, status, branches int64
+	// rules counts the CEL rules, ruleText their bytes, and ruleNodes the nodes below each node that has rules.
+	rules, ruleText, ruleNodes int64
+	// enum counts the values of enumerations, instructions those of patterns.
+	enum, instructions int64
 	// embedded means that there are embedded resources.
 	embedded bool
 	// unknownTypes means that a type is not one of OpenAPI.
@@ -33,23 +37,64 @@ func (v *Version) statistics() schemaStatistics {
 	return stats
 }
 
-// add counts a node and all nodes below it. It takes a value because a pointer would move every property to the heap.
-func (c *schemaStatistics) add(s structuralschema.Structural) {
+// add counts a node and all nodes below it, and returns their number. It takes a value because a pointer would move
+// every property to the heap.
+func (c *schemaStatistics) add(s structuralschema.Structural) (nodes int64) {
 	c.nodes++
-	c.rules += int64(len(s.XValidations))
 	c.embedded = c.embedded || s.XEmbeddedResource
 	switch s.Type {
 	case "", "array", "boolean", "integer", "number", "object", "string":
 	default:
 		c.unknownTypes = true
 	}
+	c.addValues(s.ValueValidation)
+	nodes = 1
 	if s.Items != nil {
-		c.add(*s.Items)
+		nodes += c.add(*s.Items)
 	}
 	for name := range s.Properties {
-		c.add(s.Properties[name])
+		nodes += c.add(s.Properties[name])
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
-		c.add(*s.AdditionalProperties.Structural)
+		nodes += c.add(*s.AdditionalProperties.Structural)
+	}
+	for n := range s.XValidations {
+		c.ruleText += int64(len(s.XValidations[n].Rule) + len(s.XValidations[n].MessageExpression))
+	}
+	if len(s.XValidations) > 0 {
+		c.rules += int64(len(s.XValidations))
+		c.ruleNodes += nodes
+	}
+	return nodes
+}
+
+// addValues counts enumerations, patterns and branches.
+func (c *schemaStatistics) addValues(values *structuralschema.ValueValidation) {
+	if values == nil {
+		return
+	}
+	c.enum += int64(len(values.Enum))
+	c.instructions += int64(PatternSize(values.Pattern))
+	for _, branches := range [][]structuralschema.NestedValueValidation{values.AllOf, values.AnyOf, values.OneOf} {
+		for n := range branches {
+			c.addBranch(branches[n])
+		}
+	}
+	if values.Not != nil {
+		c.addBranch(*values.Not)
+	}
+}
+
+func (c *schemaStatistics) addBranch(branch structuralschema.NestedValueValidation) {
+	c.branches++
+	c.addValues(&branch.ValueValidation)
+	if branch.Items != nil {
+		c.addBranch(*branch.Items)
+	}
+	for name := range branch.Properties {
+		c.addBranch(branch.Properties[name])
+	}
+	if branch.AdditionalProperties != nil {
+		c.addBranch(*branch.AdditionalProperties)
 	}
 }

@@ -80,14 +80,12 @@ func (v *Version) ResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 
 // StatusResetFields returns the fields that a write of the status does not own: metadata and spec. It returns them for
 // every version of the CRD that has the subresource, since managed fields may be recorded in any of them.
-func (v *Version) StatusResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+func (s *Set) StatusResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := map[fieldpath.APIVersion]*fieldpath.Set{}
-	for _, other := range v.set.versions {
-		if other.used() && other.HasStatus() {
-			fields[other.apiVersion()] = fieldpath.NewSet(
-				fieldpath.MakePathOrDie("metadata"),
-				fieldpath.MakePathOrDie("spec"),
-			)
+	notStatus := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("spec"))
+	for _, v := range s.versions {
+		if v.used() && v.HasStatus() {
+			fields[v.apiVersion()] = notStatus
 		}
 	}
 	return fields

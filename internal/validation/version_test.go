@@ -33,7 +33,7 @@ func TestVersion(t *testing.T) {
 	}
 
 	// v3 is neither served nor stored, v2 has no status.
-	reset := v2.StatusResetFields()
+	reset := set.StatusResetFields()
 	if len(reset) != 1 || reset["example.com/v1"] == nil || reset["example.com/v1"].String() != ".metadata\n.spec" {
 		t.Errorf("status reset fields: %v", reset)
 	}

@@ -27,8 +27,9 @@ type rules interface {
 	GetResetFields() managedfields.ResetFields
 }
 
-// Strategy is upstream's strategy for CRDs (C1-C3). It refuses selectable fields of schemas that are not structural,
-// on which upstream's panics. See docs/upstream.md, "Panic on selectableFields without a structural schema".
+// Strategy is upstream's strategy for CRDs (C1-C3). It refuses CRDs that exceed a limit, before upstream's strategy
+// works on them, and selectable fields of schemas that are not structural, on which upstream's panics. See
+// docs/upstream.md, "Panic on selectableFields without a structural schema".
 type Strategy struct{ rules }
 
 // NewStrategy returns the strategy of the main resource.
@@ -36,12 +37,20 @@ func NewStrategy() Strategy { return Strategy{customresourcedefinition.NewStrate
 
 // Validate validates a new CRD.
 func (s Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	if errs := limitErrors(obj.(*apiextensions.CustomResourceDefinition)); len(errs) > 0 {
+		return errs
+	}
 	crd, errs := withoutUnfoundedFields(obj.(*apiextensions.CustomResourceDefinition))
 	return append(errs, s.rules.Validate(ctx, crd)...)
 }
 
-// ValidateUpdate validates an update of a CRD.
+// ValidateUpdate validates an update of a CRD. A CRD that exceeds a limit already, because another server has written
+// it, may be changed.
 func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	errs := limitErrors(obj.(*apiextensions.CustomResourceDefinition))
+	if len(errs) > 0 && len(limitErrors(old.(*apiextensions.CustomResourceDefinition))) == 0 {
+		return errs
+	}
 	crd, errs := withoutUnfoundedFields(obj.(*apiextensions.CustomResourceDefinition))
 	return append(errs, s.rules.ValidateUpdate(ctx, crd, old)...)
 }
@@ -75,6 +84,10 @@ func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 
 // ValidateUpdate validates an update of the status.
 func (s StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	errs := statusErrors(obj.(*apiextensions.CustomResourceDefinition))
+	if len(errs) > 0 && len(statusErrors(old.(*apiextensions.CustomResourceDefinition))) == 0 {
+		return errs
+	}
 	return s.status.ValidateUpdate(ctx, obj, old)
 }
 
