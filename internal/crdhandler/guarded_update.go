@@ -44,7 +44,8 @@ type proposal struct {
 	remove bool
 	// created says that there was no object before.
 	created bool
-	// merged says that obj was merged instead of decoded. It may hold what no decoding leaves, such as empty labels.
+	// merged says that obj was merged, by an apply or with a Scale, instead of decoded. It may hold what no decoding
+	// leaves, such as empty labels, and lack defaults.
 	merged bool
 }
 

@@ -36,6 +36,8 @@ type objectCodec interface {
 	EncodeStored(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
 	// AsStored returns the object as a read returns it after it was stored. It may modify obj.
 	AsStored(ctx context.Context, obj runtime.Object) (runtime.Object, error)
+	// HasVersion reports whether an entry is stored in the version of the endpoint. It may report false for one that is.
+	HasVersion(entry *dynamicstorage.Entry) bool
 	// IsStorageVersion reports whether objects are stored in the version of the endpoint.
 	IsStorageVersion() bool
 	// KeepsLabels reports whether views have the labels of the stored objects, whichever version they are in.
@@ -65,6 +67,9 @@ func (s *storage) encode(ctx context.Context, p proposal, current *dynamicstorag
 	}
 	if current != nil && string(value) == string(current.Value) {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+	}
+	if current != nil && !s.codec.HasVersion(current) {
+		view = nil // obj may lack defaults of the version in what an update keeps
 	}
 	if view != nil && p.merged {
 		if view, err = s.viewAsStored(ctx, p.obj, f.encode); err != nil {
