@@ -147,7 +147,7 @@ func (u *guardedUpdate) computeIn(ctx context.Context, current *dynamicstorage.E
 	case p.remove:
 		return p, dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
 	case u.dryRun:
-		p.obj, err = u.scope.storage.codec.AsStored(ctx, p.obj)
+		p.obj, err = u.scope.storage.dryRun(ctx, p.obj)
 	default:
 		change, err = u.scope.storage.encode(ctx, p, current, f)
 	}

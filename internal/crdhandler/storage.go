@@ -3,11 +3,14 @@ package crdhandler
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // storage stores the objects of a resource as one version serves them. It translates between objects and the bytes of
@@ -81,6 +84,21 @@ func (s *storage) encode(ctx context.Context, p proposal, current *dynamicstorag
 		change.Attach = func(e *dynamicstorage.Entry) { s.viewer.Attach(e, view) }
 	}
 	return change, nil
+}
+
+// dryRun returns an object as a read would return it if it was stored, with the numbers that JSON has. It may modify obj.
+func (s *storage) dryRun(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	obj, err := s.codec.AsStored(ctx, obj)
+	u, ok := obj.(*unstructured.Unstructured)
+	if err != nil || !ok {
+		return obj, err
+	}
+	text, err := objectjson.Marshal(u.Object)
+	if err != nil {
+		return nil, err
+	}
+	read := &unstructured.Unstructured{}
+	return read, utiljson.Unmarshal(text, &read.Object)
 }
 
 // viewAsStored returns the view of an object that reads differently from what is stored.
