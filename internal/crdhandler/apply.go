@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/crd-server/crd-server/internal/objectjson"
+	"github.com/crd-server/crd-server/internal/validation"
 )
 
 // applyTo merges the applied configuration into the live object, by the fields that its manager owns (W7). Without a
@@ -38,7 +39,7 @@ func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtim
 	}
 	obj, err := p.fields.Apply(ctx, live, applied, p.options.FieldManager, p.forced())
 	if err == nil {
-		err = p.complete(obj)
+		err = p.complete(live, obj)
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -50,14 +51,16 @@ func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtim
 }
 
 // complete returns an error if the merged object lacks defaults because they were too large. The merge itself cannot
-// return it.
-func (p *patchRequest) complete(obj runtime.Object) error {
-	u, isUnstructured := obj.(*unstructured.Unstructured)
+// return it. A merge that changes nothing sets no defaults: an object that is stored in another version may lack those
+// of this one.
+func (p *patchRequest) complete(live, obj runtime.Object) error {
+	merged, isUnstructured := obj.(*unstructured.Unstructured)
+	before, isUnstructured2 := live.(*unstructured.Unstructured)
 	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)
-	if !isUnstructured || !isOurs {
+	if !isUnstructured || !isUnstructured2 || !isOurs || validation.SameExceptManagedFields(merged.Object, before.Object) {
 		return nil
 	}
-	return defaulter.complete(u)
+	return defaulter.complete(merged)
 }
 
 // checkDuplicates looks for duplicate fields in an applied configuration.

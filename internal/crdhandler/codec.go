@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,6 +49,7 @@ func (c *customResourceCodec) Decode(view *dynamicstorage.View, revision int64) 
 // Encode implements objectCodec. It converts the object to the storage version.
 func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	u := obj.(*unstructured.Unstructured)
+	known := c.canonical && c.gv == c.storage
 	if u.GroupVersionKind().GroupVersion() != c.storage {
 		compiled, err := c.info.compiled()
 		if err != nil {
@@ -57,15 +59,15 @@ func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([
 		if err != nil {
 			return nil, nil, err
 		}
-		u = converted[0]
+		u, known = converted[0], false
 	}
 	value, at, err := objectjson.MarshalObject(u.Object)
 	if err != nil {
 		return nil, nil, err
 	}
 	var view *dynamicstorage.View
-	if c.canonical && c.gv == c.storage {
-		if view, err = c.view(u, value, at); err != nil {
+	if known {
+		if view, err = c.writtenView(u, value, at); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -73,6 +75,45 @@ func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([
 		value, err = encodeCBOR(u)
 	}
 	return value, view, err
+}
+
+// writtenView returns the view of an object that is stored as value. It is nil if a read will find more in value than
+// the object has: the defaults of fields that were removed, as the status of a new object is, or other numbers.
+func (c *customResourceCodec) writtenView(obj *unstructured.Unstructured, value []byte, at int) (*dynamicstorage.View, error) {
+	version, err := c.info.version(c.gv.Version)
+	if err != nil {
+		return nil, err
+	}
+	complete, err := version.HasDefaulted(obj.Object)
+	if err != nil || !complete || hasNegativeZero(value) {
+		return nil, err
+	}
+	return c.view(obj, value, at)
+}
+
+// hasNegativeZero reports whether JSON may have the number -0, which is read as 0.
+func hasNegativeZero(value []byte) bool {
+	const number = "-0"
+	for {
+		at := bytes.Index(value, []byte(number))
+		if at < 0 {
+			return false
+		}
+		rest := value[at+len(number):]
+		if at > 0 && len(rest) > 0 && strings.IndexByte(":,[", value[at-1]) >= 0 && strings.IndexByte(",]}", rest[0]) >= 0 {
+			return true
+		}
+		value = rest
+	}
+}
+
+// HasVersion implements objectCodec. Stored values begin with their version, unless the CRD declares a field that sorts
+// before apiVersion.
+func (c *customResourceCodec) HasVersion(entry *dynamicstorage.Entry) bool {
+	rest, ok := bytes.CutPrefix(entry.Value, []byte(`{"apiVersion":"`))
+	group, rest, ok2 := bytes.Cut(rest, []byte("/"))
+	version, _, ok3 := bytes.Cut(rest, []byte(`"`))
+	return ok && ok2 && ok3 && string(group) == c.gv.Group && string(version) == c.gv.Version
 }
 
 // KeepsLabels implements objectCodec: only a conversion webhook can change labels.

@@ -104,7 +104,7 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (result, 
 		return result{}, s.writeError(err, name)
 	}
 	if c.admission.dryRun {
-		obj, err = s.storage.codec.AsStored(ctx, obj)
+		obj, err = s.storage.dryRun(ctx, obj)
 		return result{obj: obj}, err
 	}
 	s.waitInEffect(ctx, name)

@@ -44,7 +44,8 @@ type proposal struct {
 	remove bool
 	// created says that there was no object before.
 	created bool
-	// merged says that obj was merged instead of decoded. It may hold what no decoding leaves, such as empty labels.
+	// merged says that obj was merged, by an apply or with a Scale, instead of decoded. It may hold what no decoding
+	// leaves, such as empty labels, and lack defaults.
 	merged bool
 }
 
@@ -146,7 +147,7 @@ func (u *guardedUpdate) computeIn(ctx context.Context, current *dynamicstorage.E
 	case p.remove:
 		return p, dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
 	case u.dryRun:
-		p.obj, err = u.scope.storage.codec.AsStored(ctx, p.obj)
+		p.obj, err = u.scope.storage.dryRun(ctx, p.obj)
 	default:
 		change, err = u.scope.storage.encode(ctx, p, current, f)
 	}

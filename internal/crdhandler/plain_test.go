@@ -58,8 +58,9 @@ func (plainCodec) AsStored(_ context.Context, obj runtime.Object) (runtime.Objec
 	return obj, nil
 }
 
-func (plainCodec) KeepsLabels() bool      { return true }
-func (plainCodec) IsStorageVersion() bool { return true }
+func (plainCodec) KeepsLabels() bool                     { return true }
+func (plainCodec) IsStorageVersion() bool                { return true }
+func (plainCodec) HasVersion(*dynamicstorage.Entry) bool { return true }
 
 func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	views := make([]*dynamicstorage.View, len(entries))

@@ -54,12 +54,26 @@ func (r *replacement) run(ctx context.Context, noOp *noOpCheck) (updateResult, e
 	}
 	update := guardedUpdate{scope: s, key: key, change: r, dryRun: a.dryRun, noOp: noOp}
 	res, err := update.run(ctx)
-	if err == nil && res.entry == nil && s.scale != nil {
-		if res.obj, err = s.scale.read(res.obj); err != nil {
-			return updateResult{}, apierrors.NewBadRequest(err.Error())
-		}
+	if err == nil && s.scale != nil {
+		res.result, err = r.writtenScale(ctx, res.result)
 	}
 	return res, err
+}
+
+// writtenScale returns the Scale of a custom resource after a write. Its replicas are zero if the schema does not know
+// their field, so that a read does not find them.
+func (r *replacement) writtenScale(ctx context.Context, written result) (result, error) {
+	obj, err := written.obj, error(nil)
+	if written.entry != nil {
+		if obj, err = r.scope.storage.object(ctx, written.entry); err != nil {
+			return result{}, r.scope.storageError(err, r.admission.name)
+		}
+	}
+	scale, err := r.scope.scale.shown(obj)
+	if err != nil {
+		return result{}, apierrors.NewBadRequest(err.Error())
+	}
+	return result{obj: scale}, nil
 }
 
 // propose implements objectChange.
@@ -115,7 +129,7 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (prop
 	if err := a.validateUpdate(ctx, obj, existing, r.options); err != nil {
 		return proposal{}, err
 	}
-	return proposal{obj: obj, remove: finalized(obj, existing), merged: r.merged}, nil
+	return proposal{obj: obj, remove: finalized(obj, existing), merged: r.merged || s.scale != nil}, nil
 }
 
 // buildFrom returns the new object, admitted. At the scale endpoint builder and admission see Scales.

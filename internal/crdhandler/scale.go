@@ -69,7 +69,8 @@ func (c *scaleConversion) read(parent runtime.Object) (runtime.Object, error) {
 	return scale, nil
 }
 
-// shown returns the Scale of a custom resource for admission, with zero replicas if the object does not have the field.
+// shown returns the Scale of a custom resource for admission, and after a write. It has zero replicas if the object does
+// not have the field.
 func (c *scaleConversion) shown(parent runtime.Object) (runtime.Object, error) {
 	paths, err := c.paths()
 	if err != nil {

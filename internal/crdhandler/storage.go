@@ -3,11 +3,14 @@ package crdhandler
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // storage stores the objects of a resource as one version serves them. It translates between objects and the bytes of
@@ -36,6 +39,8 @@ type objectCodec interface {
 	EncodeStored(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
 	// AsStored returns the object as a read returns it after it was stored. It may modify obj.
 	AsStored(ctx context.Context, obj runtime.Object) (runtime.Object, error)
+	// HasVersion reports whether an entry is stored in the version of the endpoint. It may report false for one that is.
+	HasVersion(entry *dynamicstorage.Entry) bool
 	// IsStorageVersion reports whether objects are stored in the version of the endpoint.
 	IsStorageVersion() bool
 	// KeepsLabels reports whether views have the labels of the stored objects, whichever version they are in.
@@ -66,6 +71,9 @@ func (s *storage) encode(ctx context.Context, p proposal, current *dynamicstorag
 	if current != nil && string(value) == string(current.Value) {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
+	if current != nil && !s.codec.HasVersion(current) {
+		view = nil // obj may lack defaults of the version in what an update keeps
+	}
 	if view != nil && p.merged {
 		if view, err = s.viewAsStored(ctx, p.obj, f.encode); err != nil {
 			return dynamicstorage.Change{}, err
@@ -76,6 +84,21 @@ func (s *storage) encode(ctx context.Context, p proposal, current *dynamicstorag
 		change.Attach = func(e *dynamicstorage.Entry) { s.viewer.Attach(e, view) }
 	}
 	return change, nil
+}
+
+// dryRun returns an object as a read would return it if it was stored, with the numbers that JSON has. It may modify obj.
+func (s *storage) dryRun(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	obj, err := s.codec.AsStored(ctx, obj)
+	u, ok := obj.(*unstructured.Unstructured)
+	if err != nil || !ok {
+		return obj, err
+	}
+	text, err := objectjson.Marshal(u.Object)
+	if err != nil {
+		return nil, err
+	}
+	read := &unstructured.Unstructured{}
+	return read, utiljson.Unmarshal(text, &read.Object)
 }
 
 // viewAsStored returns the view of an object that reads differently from what is stored.

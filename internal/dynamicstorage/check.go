@@ -35,8 +35,15 @@ func (c *Checked) Err() error {
 	return fmt.Errorf("%w: %s at revision %d: %v", ErrInconsistent, c.Resource, c.Revision, c.Differences)
 }
 
-// Check compares the cache with etcd at one revision: keys, revisions, and values byte for byte. It holds no lock. It
-// calls pause every checkPage objects, if pause is not nil; an error of pause ends the check.
+func (c *Checked) differs(format string, args ...any) {
+	if len(c.Differences) < maxDifferences {
+		c.Differences = append(c.Differences, fmt.Sprintf(format, args...))
+	}
+}
+
+// Check compares the cache with etcd at one revision: keys, revisions, values byte for byte, and with
+// Options.CheckViews the views that writes have attached. It holds no lock. It calls pause every checkPage objects, if
+// pause is not nil; an error of pause ends the check.
 //
 // An error means that there was no comparison. It is ErrNotLoaded if the resource is not in memory, and ErrCompacted
 // if etcd has compacted the revision meanwhile.
@@ -80,7 +87,7 @@ func (r *Resource) compare(ctx context.Context, pause func(context.Context) erro
 		return nil, fmt.Errorf("comparing %s with etcd: %w", r.name, err)
 	}
 	for ; c.entry != nil; c.advance() {
-		c.differs("%s@%d is in the cache only", c.entry.Key, c.entry.Revision)
+		c.checked.differs("%s@%d is in the cache only", c.entry.Key, c.entry.Revision)
 	}
 	if len(c.checked.Differences) > 0 && (watch == nil || watch.ended.Load()) {
 		return nil, fmt.Errorf("comparing %s with etcd: %w", r.name, errReconnected)
@@ -106,29 +113,25 @@ type comparison struct {
 
 func (c *comparison) advance() { c.entry, _, _ = c.cached() }
 
-func (c *comparison) differs(format string, args ...any) {
-	if len(c.checked.Differences) < maxDifferences {
-		c.checked.Differences = append(c.checked.Differences, fmt.Sprintf(format, args...))
-	}
-}
-
 // compare compares the next key of etcd.
 func (c *comparison) compare(ctx context.Context, kv *mvccpb.KeyValue) {
 	c.checked.Entries++
 	stored := c.resource.decode(ctx, kv)
 	for ; c.entry != nil && c.entry.Key < stored.Key; c.advance() {
-		c.differs("%s@%d is in the cache only", c.entry.Key, c.entry.Revision)
+		c.checked.differs("%s@%d is in the cache only", c.entry.Key, c.entry.Revision)
 	}
 	if c.entry == nil || c.entry.Key > stored.Key {
-		c.differs("%s@%d is in etcd only", stored.Key, stored.Revision)
+		c.checked.differs("%s@%d is in etcd only", stored.Key, stored.Revision)
 		return
 	}
 	if c.entry.Revision != stored.Revision || c.entry.created != stored.created {
-		c.differs("%s@%d created at %d is @%d created at %d in etcd",
+		c.checked.differs("%s@%d created at %d is @%d created at %d in etcd",
 			c.entry.Key, c.entry.Revision, c.entry.created, stored.Revision, stored.created)
 	} else if !bytes.Equal(c.entry.Value, stored.Value) || (c.entry.Err == nil) != (stored.Err == nil) {
-		c.differs("%s@%d: its %d bytes differ from the %d bytes in etcd",
+		c.checked.differs("%s@%d: its %d bytes differ from the %d bytes in etcd",
 			c.entry.Key, c.entry.Revision, len(c.entry.Value), len(stored.Value))
+	} else if c.resource.store.options.CheckViews {
+		c.checked.compareViews(ctx, c.entry, stored)
 	}
 	c.advance()
 }
@@ -155,8 +158,7 @@ func (s *Store) CheckEvery(ctx context.Context, interval time.Duration) {
 				case err != nil:
 					klog.FromContext(ctx).V(1).Info("Comparing the cache with etcd failed", "resource", r.name, "err", err)
 				case checked.Err() != nil:
-					klog.FromContext(ctx).Error(checked.Err(), "Cache inconsistent with etcd",
-						"resource", r.name, "revision", checked.Revision)
+					checked.log(ctx)
 				}
 			}
 		}

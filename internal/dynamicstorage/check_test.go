@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,4 +116,58 @@ func TestCheckEvery(t *testing.T) {
 	if stats := s.Stats(); len(stats.Resources) != 1 || stats.Resources[0].Different != 0 {
 		t.Errorf("%+v", stats)
 	}
+}
+
+// TestCheckViews checks that a view which a write attaches is compared with the one that a read makes, right after the
+// write and by Check, which leaves out views that no write has attached.
+func TestCheckViews(t *testing.T) {
+	t.Parallel()
+	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), CheckViews: true})
+	r := s.Resource("g", "p")
+	snapshot(t, r, ReadAt{})
+	right := View{JSON: []byte(`{"metadata":{}}`), At: 13, Labels: PairsOf(map[string]string{"a": "b"}),
+		Fields: PairsOf(map[string]string{"c": "d"})}
+	viewer := NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
+		if string(entries[0].Value) == "unknown" {
+			return nil, errors.New("no webhook")
+		}
+		made := right
+		return []*View{&made}, nil
+	})
+	for n, test := range []struct {
+		value  string
+		change func(v *View)
+		want   string
+	}{
+		{"right", func(*View) {}, ""},
+		{"unknown", func(v *View) { v.At = 1 }, ""},
+		{"JSON", func(v *View) { v.JSON = []byte(`{"metadata":{"name":"x"}}`) }, "at byte 13"},
+		{"offset", func(v *View) { v.At = 1 }, "at 1 instead of 13"},
+		{"labels", func(v *View) { v.Labels = Pairs{} }, "labels"},
+		{"fields", func(v *View) { v.Fields = Pairs{} }, "fields"},
+		{"error", func(v *View) { v.Err = ErrNotFound }, "error"},
+	} {
+		written := right
+		test.change(&written)
+		change := Change{Op: Put, Value: []byte(test.value), Attach: func(e *Entry) { viewer.Attach(e, &written) }}
+		before := r.counts.different.Load()
+		mutate := func(context.Context, *Entry) (Change, error) { return change, nil }
+		if _, err := r.Update(deadline(t), fmt.Sprint(n), mutate, UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if found := r.counts.different.Load() > before; found != (test.want != "") {
+			t.Errorf("%s: a difference was found: %t", test.value, found)
+		}
+	}
+	snapshot(t, r, ReadAt{})
+	checked, err := r.Check(deadline(t), nil)
+	if err != nil || len(checked.Differences) != 5 {
+		t.Fatalf("%+v, %v", checked, err)
+	}
+	for n, want := range []string{"at byte 13", "at 1 instead of 13", "labels", "fields", "error"} {
+		if !strings.Contains(checked.Differences[n], want) {
+			t.Errorf("%s does not contain %q", checked.Differences[n], want)
+		}
+	}
+	r.Release() // the end of the test compares again
 }

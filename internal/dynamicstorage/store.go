@@ -34,6 +34,9 @@ type Options struct {
 	IdleFor time.Duration
 	// WaitFor is how long a read waits for a revision (3 s).
 	WaitFor time.Duration
+	// CheckViews compares every view that a write attaches with one that is made of the stored value, and Check the
+	// views of the entries in the cache. It doubles the work of writes.
+	CheckViews bool
 	// Clock is the real clock by default.
 	Clock clock.WithTicker
 }

@@ -40,8 +40,10 @@ var closedViewers atomic.Int64
 type cachedView struct {
 	viewer *Viewer
 	view   View
-	next   *cachedView
-	noOps  noOps
+	// attached says that a write has attached the view, which the viewer has not made.
+	attached bool
+	next     *cachedView
+	noOps    noOps
 }
 
 // NewViewer returns a viewer. It calls make with entries that have no view yet, as many as a caller of Views passes.
@@ -136,7 +138,7 @@ func (v *Viewer) makeClaimed(ctx context.Context, claimed, entries []*Entry, vie
 	next := 0
 	for i, e := range entries {
 		if next < len(claimed) && views[i] == nil && e == claimed[next] {
-			views[i] = v.Attach(e, made[next])
+			views[i] = v.cache(e, made[next], false)
 			next++
 		}
 	}
@@ -152,15 +154,19 @@ func (v *Viewer) unclaim(claimed []*Entry) {
 	}
 }
 
-// Attach caches a view. It returns the cached one: a copy of view, or the view that was attached first. A closed
-// viewer caches nothing and returns view.
-func (v *Viewer) Attach(e *Entry, view *View) *View {
+// Attach caches a view that the caller knows without reading the entry, because it has written the entry. The view
+// must be the one that the viewer would make; see Options.CheckViews.
+func (v *Viewer) Attach(e *Entry, view *View) { v.cache(e, view, true) }
+
+// cache caches a view. It returns the cached one: a copy of view, or the view that was cached first. A closed viewer
+// caches nothing and returns view.
+func (v *Viewer) cache(e *Entry, view *View, attached bool) *View {
 	for !v.closed.Load() {
 		old := e.views.Load()
 		if first := find(old, v); first != nil {
 			return &first.view
 		}
-		c := &cachedView{viewer: v, view: *view, next: pruned(old)}
+		c := &cachedView{viewer: v, view: *view, attached: attached, next: pruned(old)}
 		if c.view.Labels == e.Header.Labels {
 			c.view.Labels = e.Header.Labels // share the memory
 		}
@@ -206,7 +212,7 @@ func pruned(c *cachedView) *cachedView {
 	case c.viewer.closed.Load():
 		return next
 	case next != c.next:
-		return &cachedView{viewer: c.viewer, view: c.view, next: next}
+		return &cachedView{viewer: c.viewer, view: c.view, attached: c.attached, next: next}
 	}
 	return c
 }

@@ -33,6 +33,9 @@ func (u *GuardedUpdate) put(ctx context.Context, change Change) (*Entry, error) 
 	}
 	e := w.entryAt(revision, created)
 	r.committed(w, e)
+	if options.CheckViews {
+		r.checkWritten(ctx, e)
+	}
 	return e, nil
 }
 

@@ -18,10 +18,13 @@ import (
 
 // assembled returns the handler of a whole server and the certificates of the administrator. The parts of the server
 // run until the test ends. It serves no connections.
-func assembled(t testing.TB) (http.Handler, []*x509.Certificate) {
+func assembled(t testing.TB, configure ...func(*Options)) (http.Handler, []*x509.Certificate) {
 	t.Helper()
 	o := NewOptions()
 	o.Out = io.Discard
+	for _, c := range configure {
+		c(o)
+	}
 	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatal(err)

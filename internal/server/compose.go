@@ -41,7 +41,8 @@ func newChain(o *Options, a *access, p *parts, drain *filters.Drain, paths []str
 // of served resources, and the table feeds everything else.
 func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	client := storage.Client
-	storing := dynamicstorage.Options{Client: client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader}
+	storing := dynamicstorage.Options{Client: client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader,
+		CheckViews: o.Etcd.CheckViews}
 	if a.encryption != nil {
 		storing.Transform = a.encryption
 	}

@@ -13,20 +13,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/klog/v2"
 )
 
 // The fuzz targets of this file send their input through the whole server with all filters. No request may panic or
 // get a response with 500.
 
-// hostile sends requests to a whole server.
+// hostile sends requests to a whole server, which compares what it serves of an object with what it has stored.
 type hostile struct{ handler http.Handler }
 
 func newHostile(f *testing.F) hostile {
-	handler, _ := assembled(f)
+	handler, _ := assembled(f, func(o *Options) { o.Etcd.CheckViews = true })
 	served(f, handler, "POST", definitionsPath, fuzzDefinition)
 	return hostile{handler}
 }
@@ -56,6 +59,7 @@ func (h hostile) send(t testing.TB, c call) *httptest.ResponseRecorder {
 	if !c.anonymous {
 		ctx = asOwnRequest(ctx)
 	}
+	ctx = klog.NewContext(ctx, inconsistencies(t))
 	c.method = cmp.Or(c.method, http.MethodGet)
 	req, err := http.NewRequestWithContext(ctx, c.method, "https://localhost/", bytes.NewReader(c.body))
 	if err != nil {
@@ -85,6 +89,15 @@ func (h hostile) send(t testing.TB, c call) *httptest.ResponseRecorder {
 		t.Errorf("%s %s: %d %.2000s", c.method, req.RequestURI, w.Code, w.Body)
 	}
 	return w
+}
+
+// inconsistencies returns a logger that fails the test for a message about a view that differs from its stored value.
+func inconsistencies(t testing.TB) logr.Logger {
+	return funcr.New(func(_, message string) {
+		if strings.Contains(message, "Cache inconsistent with etcd") {
+			t.Error(message)
+		}
+	}, funcr.Options{})
 }
 
 // watcher is a recorder with the methods that handlers of watches need.

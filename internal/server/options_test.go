@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 		--tls-cert-file c --tls-private-key-file k --tls-san x,y --tls-san z --client-ca-file ca --anonymous-auth=false
 		--etcd-servers https://a:1,https://b:2 --etcd-cafile eca --etcd-certfile ec --etcd-keyfile ek --etcd-prefix p --etcd-compaction-interval 7m
 		--request-timeout 5s --min-request-timeout 7 --max-requests-inflight 8 --max-mutating-requests-inflight 9
-		--http2-max-streams-per-connection 10 --cache-consistency-check-interval 13s --shutdown-delay-duration 11s --delete-collection-workers 12 --schema-cache-size 100Mi
+		--http2-max-streams-per-connection 10 --cache-consistency-check-interval 13s --cache-consistency-check-views --shutdown-delay-duration 11s --delete-collection-workers 12 --schema-cache-size 100Mi
 		--enable-garbage-collector --goaway-chance 0.01 --cors-allowed-origins //a,//b
 		--strict-transport-security-directives max-age=1,preload --profiling=false --feature-gates A=true,B=false -v 4`))
 	if err != nil {
@@ -40,6 +40,7 @@ func TestParse(t *testing.T) {
 		{"etcd-prefix", o.Etcd.Root() == "/p"},
 		{"etcd-compaction-interval", o.Etcd.CompactionInterval == 7*time.Minute},
 		{"cache-consistency-check-interval", o.Etcd.CheckInterval == 13*time.Second},
+		{"cache-consistency-check-views", o.Etcd.CheckViews},
 		{"request-timeout", o.Requests.Timeout == 5*time.Second},
 		{"min-request-timeout", o.Requests.MinTimeout == 7},
 		{"inflight", o.Requests.MaxInFlight == 8 && o.Requests.MaxMutatingInFlight == 9},

@@ -37,3 +37,17 @@ func (s *Set) Default(obj map[string]any, limit int) error {
 	}
 	return schema.setDefaults(obj, limit)
 }
+
+// HasDefaulted reports whether an object has all top-level fields with a default. The object may lack others unless its
+// defaults have been set, and only top-level fields were removed since then.
+func (v *Version) HasDefaulted(obj map[string]any) (bool, error) {
+	if _, err := v.Structural(); err != nil {
+		return false, err
+	}
+	for _, name := range v.statistics().defaulted {
+		if _, ok := obj[name]; !ok {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -26,7 +26,7 @@ func (v *Version) PrepareForUpdate(obj, old *unstructured.Unstructured) {
 			delete(obj.Object, "status")
 		}
 	}
-	if !equalExceptMetadata(obj.Object, old.Object) {
+	if !equalExcept("metadata", obj.Object, old.Object) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 }
@@ -58,12 +58,20 @@ func moveManagedFields(to, from *unstructured.Unstructured) {
 	to.SetManagedFields(from.GetManagedFields())
 }
 
-func equalExceptMetadata(a, b map[string]any) bool {
-	if countExceptMetadata(a) != countExceptMetadata(b) {
+// SameExceptManagedFields reports whether two objects are the same except for their managed fields.
+func SameExceptManagedFields(a, b map[string]any) bool {
+	inA, ok := a["metadata"].(map[string]any)
+	inB, ok2 := b["metadata"].(map[string]any)
+	return ok && ok2 && equalExcept("managedFields", inA, inB) && equalExcept("metadata", a, b)
+}
+
+// equalExcept compares the fields of two objects except for one.
+func equalExcept(field string, a, b map[string]any) bool {
+	if countExcept(field, a) != countExcept(field, b) {
 		return false
 	}
 	for key, value := range a {
-		if key == "metadata" {
+		if key == field {
 			continue
 		}
 		other, ok := b[key]
@@ -97,9 +105,9 @@ func sameJSON(a, b any) bool {
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// countExceptMetadata returns the number of fields other than metadata.
-func countExceptMetadata(obj map[string]any) int {
-	if _, ok := obj["metadata"]; ok {
+// countExcept returns the number of fields other than one.
+func countExcept(field string, obj map[string]any) int {
+	if _, ok := obj[field]; ok {
 		return len(obj) - 1
 	}
 	return len(obj)

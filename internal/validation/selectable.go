@@ -3,7 +3,9 @@ package validation
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -31,13 +33,18 @@ func (v *Version) SelectableFields(obj map[string]any) (map[string]string, error
 	return values, nil
 }
 
-// text returns a value in the form that selectors compare.
+// text returns a value in the form that selectors compare. A float that JSON has no sign of is an integer once it was
+// stored and read.
 func text(value any) string {
 	switch value := value.(type) {
 	case nil:
 		return ""
 	case string:
 		return value
+	case float64:
+		if value == math.Trunc(value) && value >= math.MinInt64 && value < -math.MinInt64 {
+			return strconv.FormatInt(int64(value), 10)
+		}
 	}
 	return fmt.Sprint(value)
 }

@@ -62,6 +62,7 @@ func TestSelectableFields(t *testing.T) {
 		{"color: red, replicas: 3, free: {deep: {er: true}}, maybe: x", [4]string{"red", "3", "true", "x"}},
 		{"color: null, free: {deep: 1}, maybe: null", [4]string{}},
 		{"replicas: 1.5, free: [1]", [4]string{"", "1.5", "", ""}},
+		{"replicas: 1e6, free: {deep: {er: 1e21}}", [4]string{"", "1000000", "1e+21", ""}},
 	} {
 		got, err := v.SelectableFields(object(t, widget(tc.spec)))
 		if err != nil {

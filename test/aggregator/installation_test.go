@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,15 +56,14 @@ func install(t *testing.T) *installation {
 	i.admin = clientset.NewForConfigOrDie(i.config(i.kubeconfig("admin", "system:masters")))
 	host := i.kubeconfig("crd-server", "system:masters")
 	certificate := i.serving.server(t, serviceName+"."+serviceNamespace+".svc")
-	i.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{
-		process.CheckCache,
+	i.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: slices.Concat(process.CheckCache, []string{
 		"--tls-cert-file", certificate.certFile, "--tls-private-key-file", certificate.keyFile,
 		"--authentication-kubeconfig", host,
 		"--authorization-kubeconfig", host,
 		"--aggregator-kubeconfig", host,
 		"--aggregator-service", serviceNamespace + "/" + serviceName,
 		"--aggregator-ca-file", i.serving.file,
-	}}
+	})}
 	i.start()
 	return i
 }

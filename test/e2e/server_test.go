@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func start(t testing.TB, options process.Options) *process.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	options.Binary, options.Args = programs.Server(), append([]string{process.CheckCache}, options.Args...)
+	options.Binary, options.Args = programs.Server(), slices.Concat(process.CheckCache, options.Args)
 	server, err := process.Start(ctx, options)
 	if err != nil {
 		t.Fatal(err)

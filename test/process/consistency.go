@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// CheckCache is an argument that makes crd-server compare its cache with etcd every second; see CacheError.
-const CheckCache = "--cache-consistency-check-interval=1s"
+// CheckCache are the arguments that make crd-server compare its cache with etcd every second, and what it serves of an
+// object with what it stores after every write; see CacheError.
+var CheckCache = []string{"--cache-consistency-check-interval=1s", "--cache-consistency-check-views"}
 
 // inconsistentMarker is in the log of a server that has found a difference.
 const inconsistentMarker = "Cache inconsistent with etcd"

@@ -11,7 +11,9 @@
 //	go test . -run Differential -upstream -update  # and write upstream's responses into the files
 //
 // The last two also play random sequences on both servers in lockstep; -seed repeats a run, -steps sets its length. Read
-// lockstep_test.go.
+// lockstep_test.go. TestWritten (written_test.go) plays random writes against crd-server alone:
+//
+//	go test . -run Written -definitions DIR        # for the CRDs in a folder
 //
 // Upstream is k8s.io/apiextensions-apiserver, built from the command in ../upstream; the tests do not import it. The
 // expectations in the files are upstream's responses, except for the exchanges marked @ours or @differs, which

@@ -2,8 +2,6 @@ package transcripts
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -14,10 +12,10 @@ import (
 type kind struct {
 	// yaml is its CRD.
 	yaml string
-	// plural and kind are its names.
-	plural, kind string
-	namespaced   bool
-	versions     []kindVersion
+	// group, plural and kind are its names.
+	group, plural, kind string
+	namespaced          bool
+	versions            []kindVersion
 }
 
 // kindVersion is a served version of a kind.
@@ -25,45 +23,52 @@ type kindVersion struct {
 	name string
 	// schema is its openAPIV3Schema.
 	schema map[string]any
+	// scales says that it has the scale subresource.
+	scales bool
 }
 
-// lockstepGroup is the API group of all kinds.
+// lockstepGroup is the API group of the kinds in testdata/lockstep.
 const lockstepGroup = "lockstep.example.com"
 
-// readKinds reads testdata/lockstep.
-func readKinds(t testing.TB) []*kind {
+// readKinds returns the kinds of lockstep, kindsIn those of the CRDs in a folder.
+func readKinds(t testing.TB) []*kind { return kindsIn(t, "testdata/lockstep") }
+
+func kindsIn(t testing.TB, folder string) (kinds []*kind) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/lockstep/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no kinds: %v", err)
-	}
-	var kinds []*kind
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var crd struct {
-			Spec struct {
-				Scope    string
-				Names    struct{ Plural, Kind string }
-				Versions []struct {
-					Name   string
-					Schema struct{ OpenAPIV3Schema map[string]any }
-				}
-			}
-		}
-		if err := yaml.Unmarshal(content, &crd); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		k := &kind{yaml: string(content), plural: crd.Spec.Names.Plural, kind: crd.Spec.Names.Kind,
-			namespaced: crd.Spec.Scope == "Namespaced"}
-		for _, version := range crd.Spec.Versions {
-			k.versions = append(k.versions, kindVersion{version.Name, version.Schema.OpenAPIV3Schema})
-		}
-		kinds = append(kinds, k)
+	for _, content := range documents(t, folder) {
+		kinds = append(kinds, newKind(t, content))
 	}
 	return kinds
+}
+
+// newKind returns the kind of a CRD.
+func newKind(t testing.TB, content string) *kind {
+	t.Helper()
+	var crd struct {
+		Spec struct {
+			Group, Scope string
+			Names        struct{ Plural, Kind string }
+			Versions     []struct {
+				Name         string
+				Served       bool
+				Schema       struct{ OpenAPIV3Schema map[string]any }
+				Subresources struct{ Scale map[string]any }
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(content), &crd); err != nil {
+		t.Fatalf("%v: %s", err, content)
+	}
+	names := crd.Spec.Names
+	k := &kind{yaml: content, group: crd.Spec.Group, plural: names.Plural, kind: names.Kind,
+		namespaced: crd.Spec.Scope == "Namespaced"}
+	for _, version := range crd.Spec.Versions {
+		if version.Served {
+			k.versions = append(k.versions, kindVersion{name: version.Name, schema: version.Schema.OpenAPIV3Schema,
+				scales: version.Subresources.Scale != nil})
+		}
+	}
+	return k
 }
 
 // place is a version of a kind in a namespace of the sequence.
@@ -80,7 +85,7 @@ func (k *kind) in(random *rand.Rand, space string) place {
 
 // collection is the path of the objects.
 func (p place) collection() string {
-	path := "/apis/" + lockstepGroup + "/" + p.name + "/"
+	path := "/apis/" + p.group + "/" + p.name + "/"
 	if p.namespaced {
 		path += "namespaces/" + p.space + "/"
 	}

@@ -154,7 +154,7 @@ type target struct {
 }
 
 // ourFlags enable what is default upstream, and the comparison of the cache with etcd.
-var ourFlags = []string{"--enable-garbage-collector", process.CheckCache}
+var ourFlags = append([]string{"--enable-garbage-collector"}, process.CheckCache...)
 
 // startUpstream starts upstream's server, which is stopped when the test ends.
 func startUpstream(t *testing.T) *target {

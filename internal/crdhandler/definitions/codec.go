@@ -64,6 +64,9 @@ func (Codec) AsStored(_ context.Context, obj runtime.Object) (runtime.Object, er
 // KeepsLabels returns true: no webhook converts CRDs.
 func (Codec) KeepsLabels() bool { return true }
 
+// HasVersion returns true: a CRD is read alike from each version that it is stored in.
+func (Codec) HasVersion(*dynamicstorage.Entry) bool { return true }
+
 // IsStorageVersion returns true: no view of a CRD has to be converted by a webhook.
 func (Codec) IsStorageVersion() bool { return true }
 

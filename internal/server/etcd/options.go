@@ -25,6 +25,8 @@ type Options struct {
 	CompactionInterval time.Duration
 	// CheckInterval is how often the cache is compared with etcd; 0: never.
 	CheckInterval time.Duration
+	// CheckViews also compares what is served of objects, and does so after every write.
+	CheckViews bool
 }
 
 // NewOptions returns the defaults.
@@ -44,6 +46,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"`Interval` of compactions of the external etcd; 0 disables them. The etcd in this process compacts itself.")
 	fs.DurationVar(&o.CheckInterval, "cache-consistency-check-interval", o.CheckInterval,
 		"`Interval` at which the cache is compared with etcd. Differences are logged as errors and counted. 0: never.")
+	fs.BoolVar(&o.CheckViews, "cache-consistency-check-views", o.CheckViews,
+		"Compare what is served of written objects with what is read of their stored values, then and after each write.")
 }
 
 // Validate returns every mistake.
