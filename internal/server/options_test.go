@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 	_, err := o.Parse(strings.Fields(`--data-dir /d --crds a.yaml --crds b,c.yaml --bind-address ::1 --secure-port 1
 		--tls-cert-file c --tls-private-key-file k --tls-san x,y --tls-san z --client-ca-file ca --anonymous-auth=false
 		--etcd-servers https://a:1,https://b:2 --etcd-cafile eca --etcd-certfile ec --etcd-keyfile ek --etcd-prefix p --etcd-compaction-interval 7m
-		--request-timeout 5s --min-request-timeout 7 --max-requests-inflight 8 --max-mutating-requests-inflight 9
+		--request-timeout 5s --min-request-timeout 7 --max-request-memory 700Mi --max-requests-inflight 8 --max-mutating-requests-inflight 9
 		--http2-max-streams-per-connection 10 --cache-consistency-check-interval 13s --shutdown-delay-duration 11s --delete-collection-workers 12 --schema-cache-size 100Mi
 		--enable-garbage-collector --goaway-chance 0.01 --cors-allowed-origins //a,//b
 		--strict-transport-security-directives max-age=1,preload --profiling=false --feature-gates A=true,B=false -v 4`))
@@ -45,6 +45,7 @@ func TestParse(t *testing.T) {
 		{"inflight", o.Requests.MaxInFlight == 8 && o.Requests.MaxMutatingInFlight == 9},
 		{"http2", o.Serving.HTTP2MaxStreams == 10},
 		{"shutdown-delay-duration", o.Requests.ShutdownDelay == 11*time.Second},
+		{"max-request-memory", o.Requests.MaxMemory.Value() == 700<<20},
 		{"schema-cache-size", o.Resources.SchemaCache.Value() == 100<<20},
 		{"delete-collection-workers", o.Resources.DeleteCollectionWorkers == 12},
 		{"enable-garbage-collector", o.Resources.GarbageCollection},
@@ -104,6 +105,7 @@ func TestValidate(t *testing.T) {
 		"--max-requests-inflight -1":                         "--max-requests-inflight must not be negative, not -1",
 		"--max-mutating-requests-inflight -1":                "--max-mutating-requests-inflight must not be negative, not -1",
 		"--shutdown-delay-duration -1s":                      "--shutdown-delay-duration must not be negative, not -1s",
+		"--max-request-memory=-1":                            "--max-request-memory must not be negative, not -1",
 		"--schema-cache-size 0":                              "--schema-cache-size must be more than 0, not 0",
 		"--delete-collection-workers 0":                      "--delete-collection-workers must be at least 1, not 0",
 		"--feature-gates Nonsense=true":                      `--feature-gates: unknown feature "Nonsense"`,
