@@ -1,11 +1,13 @@
 package crdhandler
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,13 +18,44 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/budget"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// readBody returns the body of a write. The error is a 413 when it is larger than the limit (W12).
+// readBody returns the body of a write, and reserves the memory to work on it. The error is a 413 when the body is larger
+// than the limit (W12).
 func (s *requestScope) readBody(req *http.Request) ([]byte, error) {
-	return wire.ReadBody(req, s.config.MaxRequestBodyBytes)
+	body, err := wire.ReadBody(req, s.config.MaxRequestBodyBytes)
+	if err != nil {
+		return nil, err
+	}
+	size := max(len(body), s.storedSize(req))
+	if mayExpand(req, body) {
+		size = max(size, budget.SmallSize+1)
+	}
+	return body, budget.Reserve(req.Context(), size)
+}
+
+// storedSize returns the size of the stored object that a write changes; 0 if it is not in the cache.
+func (s *requestScope) storedSize(req *http.Request) int {
+	info, ok := request.RequestInfoFrom(req.Context())
+	if !ok || info.Name == "" {
+		return 0
+	}
+	key, err := stored.Key(s.namespaced, info.Namespace, info.Name)
+	if err != nil {
+		return 0 // the verb refuses the request
+	}
+	return s.storage.resource.CachedSize(key)
+}
+
+// mayExpand reports whether a body may have more nodes than bytes: YAML with aliases.
+func mayExpand(req *http.Request, body []byte) bool {
+	return strings.Contains(req.Header.Get("Content-Type"), "yaml") &&
+		bytes.IndexByte(body, '&') >= 0 && bytes.IndexByte(body, '*') >= 0
 }
 
 // queryOptions reads the options of a request from its query.

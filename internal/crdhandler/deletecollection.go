@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -65,12 +66,29 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 	if err != nil {
 		return media, nil, err
 	}
+	if err := s.reserveForAll(ctx, media, found); err != nil {
+		return media, nil, err
+	}
 	admitter := s.admitter(ctx, admissionTarget{namespace: namespace, dryRun: isDryRun(options.DryRun)})
 	err = s.deleteAll(ctx, found, deletion{scope: s, options: options, admit: admitter.admitDelete, unconverted: unconverted})
 	if !shown {
 		found = nil
 	}
 	return media, found, finished(ctx, err)
+}
+
+// reserveForAll reserves the memory to delete the objects of a page, as many at a time as there are workers, and to
+// answer with them: afterwards it is too late to refuse the request.
+func (s *requestScope) reserveForAll(ctx context.Context, media negotiation.MediaTypeOptions, found *listing.Page) error {
+	size := 0
+	for _, entry := range found.Entries {
+		size = max(size, len(entry.Value))
+	}
+	size *= max(s.config.DeleteCollectionWorkers, 1)
+	if !s.copies(ctx, media) {
+		size = max(size, found.Size())
+	}
+	return budget.Reserve(ctx, size)
 }
 
 // deleteAll deletes the objects of a page, a few at a time, each as the template says. After a failure it begins no

@@ -42,6 +42,12 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		s.err(s.storageError(err, name), w, req)
 		return
 	}
+	if !s.copies(req.Context(), mediaType) || mediaType.Pretty {
+		if err := reserveFor(req.Context(), entry); err != nil {
+			s.err(err, w, req)
+			return
+		}
+	}
 	s.respond(w, req, http.StatusOK, mediaType, result{entry: entry})
 }
 

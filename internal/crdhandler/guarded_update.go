@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -81,6 +82,9 @@ func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
 		if err != nil {
 			return updateResult{}, err
 		}
+		if err := reserveFor(ctx, current); err != nil {
+			return updateResult{}, err
+		}
 		p, change, err := u.attempt(ctx, current)
 		var entry *dynamicstorage.Entry
 		if err == nil && !u.dryRun {
@@ -93,6 +97,14 @@ func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
 		}
 		return p.result(entry), err
 	}
+}
+
+// reserveFor reserves the memory to work on an entry. A request for an object in the cache has done so before.
+func reserveFor(ctx context.Context, entry *dynamicstorage.Entry) error {
+	if entry == nil {
+		return nil
+	}
+	return budget.Reserve(ctx, len(entry.Value))
 }
 
 // result returns the state of the object after the update: the entry that was stored, or the object of a proposal

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
@@ -37,6 +38,9 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := budget.Reserve(ctx, len(after)); err != nil { // a small patch may copy much
 		return nil, err
 	}
 	obj, err := s.newObject()

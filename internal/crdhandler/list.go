@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 	"github.com/crd-server/crd-server/internal/crdhandler/selection"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
@@ -41,6 +42,9 @@ func (s *requestScope) listOrWatch(w http.ResponseWriter, req *http.Request, wat
 	}
 	namespace, _ := s.target(req)
 	page, err := s.readPage(req.Context(), namespace, opts, s.viewsFor(mediaType))
+	if err == nil && !s.copies(req.Context(), mediaType) {
+		err = budget.Reserve(req.Context(), page.Size())
+	}
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -77,7 +81,7 @@ func (s *requestScope) readPage(ctx context.Context, namespace string, opts *met
 
 // respondList answers with a page. JSON is written item by item from the views.
 func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, mediaType negotiation.MediaTypeOptions, page *listing.Page) {
-	if s.fromBytes(mediaType) && !logsResponseObject(req.Context()) {
+	if s.copies(req.Context(), mediaType) {
 		list := wire.List{
 			APIVersion: s.listKind.GroupVersion().String(),
 			Kind:       s.listKind.Kind,

@@ -31,7 +31,7 @@ type result struct {
 // respond answers a request with one object. JSON of stored objects is copied from their view. All other formats are
 // encoded from the decoded object.
 func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, res result) {
-	if res.entry != nil && s.fromBytes(mediaType) && !logsResponseObject(req.Context()) {
+	if res.entry != nil && s.copies(req.Context(), mediaType) {
 		s.respondBytes(w, req, code, mediaType.Pretty, res.entry)
 		return
 	}
@@ -72,6 +72,10 @@ func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, co
 		return
 	}
 	object := stored.Object(view, entry.Revision)
+	if len(object.JSON) > maxPooledObject && !pretty {
+		logUnsent(req.Context(), wire.WriteObject(w, req, code, object))
+		return
+	}
 	buffer := objectBuffers.Get().(*[]byte)
 	defer objectBuffers.Put(buffer)
 	body, err := object.Encode((*buffer)[:0], pretty)
@@ -82,8 +86,13 @@ func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, co
 	if cap(body) <= maxPooledObject {
 		*buffer = body
 	}
-	if err := wire.WriteBody(w, req, code, wire.JSON, body); err != nil {
-		klog.FromContext(req.Context()).V(4).Info("Client went away during a response", "err", err)
+	logUnsent(req.Context(), wire.WriteBody(w, req, code, wire.JSON, body))
+}
+
+// logUnsent logs the error of a response that could not be sent as a whole.
+func logUnsent(ctx context.Context, err error) {
+	if err != nil {
+		klog.FromContext(ctx).V(4).Info("Client went away during a response", "err", err)
 	}
 }
 
@@ -131,6 +140,11 @@ func (s *requestScope) printing() *printing.Endpoint {
 // fromBytes reports whether a response in this format consists of the bytes of views.
 func (s *requestScope) fromBytes(mediaType negotiation.MediaTypeOptions) bool {
 	return mediaType.Accepted.MediaType == runtime.ContentTypeJSON && mediaType.Convert == nil && s.scale == nil
+}
+
+// copies reports whether a response is copied from the bytes of views, so that it takes no memory of its own.
+func (s *requestScope) copies(ctx context.Context, mediaType negotiation.MediaTypeOptions) bool {
+	return s.fromBytes(mediaType) && !logsResponseObject(ctx)
 }
 
 // logsResponseObject reports whether the audit policy logs the answer as an object.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
@@ -93,6 +94,7 @@ func (o objectInterfaces) GetEquivalentResourceMapper() runtime.EquivalentResour
 
 // err answers the request with err as a Status, in a format that the client accepts.
 func (s *requestScope) err(err error, w http.ResponseWriter, req *http.Request) {
+	budget.Report(req.Context(), err)
 	responsewriters.ErrorNegotiated(err, s.serializer, s.kind.GroupVersion(), w, req)
 }
 

@@ -95,6 +95,15 @@ func (r *Resource) cached(key string) (*Entry, int64, bool) {
 	return r.cache.get(key), r.revisionLocked(), true
 }
 
+// CachedSize returns the size in bytes of the entry of a key in the cache. It is 0 if there is none, or if the resource
+// is cold.
+func (r *Resource) CachedSize(key string) int {
+	if e, _, ok := r.cached(key); ok && e != nil {
+		return len(e.Value)
+	}
+	return 0
+}
+
 // getExact returns the entry of a key at a revision.
 func (r *Resource) getExact(ctx context.Context, key string, at ReadAt) (*Entry, int64, error) {
 	s, err := r.Snapshot(ctx, at)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crd-server/crd-server/internal/access/reviews"
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
@@ -28,6 +29,7 @@ func newChain(o *Options, a *access, p *parts, drain *filters.Drain, paths []str
 	return filters.New(&filters.Config{
 		CORSOrigins: o.Serving.CORSOrigins, HSTSDirectives: o.Serving.HSTSDirectives, GoawayChance: o.Serving.GoawayChance,
 		Timeout: o.Requests.Timeout, MaxInFlight: o.Requests.MaxInFlight, MaxMutatingInFlight: o.Requests.MaxMutatingInFlight,
+		Memory:        budget.NewGovernor(o.Requests.memory()),
 		ProbePaths:    healthPaths,
 		Authenticator: a.authenticator, Unauthorized: unauthorized(filters.Codecs),
 		Authorizer: a.authorizer, Audit: a.audit, Tracer: a.tracer,

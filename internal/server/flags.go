@@ -66,6 +66,8 @@ func (o *RequestOptions) addFlags(fs *pflag.FlagSet) {
 		"Maximum number of reads in flight; large lists count as several, and one user gets at most two thirds. Excess requests get 429. 0 for no limit.")
 	fs.IntVar(&o.MaxMutatingInFlight, "max-mutating-requests-inflight", o.MaxMutatingInFlight,
 		"Maximum number of writes in flight; large bodies count as several, and one user gets at most two thirds. Excess requests get 429. 0 for no limit.")
+	fs.Var(&o.MaxMemory, "max-request-memory",
+		"Memory that large requests may take together while they are worked on, such as 512Mi; at most half of a memory limit. Excess requests wait, then get 429. 0 for no limit.")
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay,
 		"Time for which a stopping server still serves requests while /readyz fails, so that load balancers notice.")
 }

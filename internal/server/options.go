@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -83,6 +84,8 @@ type RequestOptions struct {
 	MinTimeout int
 	// MaxInFlight and MaxMutatingInFlight bound the reads and writes that are served at the same time; 0: no limit.
 	MaxInFlight, MaxMutatingInFlight int
+	// MaxMemory bounds the memory of large requests that are served at the same time, in bytes; 0: no limit.
+	MaxMemory resource.QuantityValue
 	// ShutdownDelay is how long a stopping server still serves requests while it is unready.
 	ShutdownDelay time.Duration
 }
@@ -118,6 +121,7 @@ func NewOptions() *Options {
 			MinTimeout:          1800,
 			MaxInFlight:         400,
 			MaxMutatingInFlight: 200,
+			MaxMemory:           resource.QuantityValue{Quantity: resource.MustParse("512Mi")},
 		},
 		Resources:    ResourceOptions{DeleteCollectionWorkers: 1, SchemaCache: resource.QuantityValue{Quantity: resource.MustParse("256Mi")}},
 		Logs:         LogOptions{logsapi.NewLoggingConfiguration()},
@@ -134,4 +138,9 @@ func (o *Options) certificates() *certs.Config {
 		BindAddress: o.Serving.BindAddress, SANs: o.Serving.SANs,
 		CertFile: o.Serving.CertFile, KeyFile: o.Serving.KeyFile, ClientCAFile: o.Authentication.ClientCAFile,
 	}
+}
+
+// memory returns the memory for large requests in bytes: MaxMemory, but at most half of the memory limit.
+func (o *RequestOptions) memory() int64 {
+	return min(o.MaxMemory.Value(), debug.SetMemoryLimit(-1)/2) // a negative limit changes nothing
 }

@@ -9,19 +9,21 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
 )
 
 // gcPercent is how much the heap may grow before a collection, unless GOGC says otherwise. Most of the heap is the
 // JSON of objects, which is not scanned: collections are cheap, and Go's default of 100 would only take more memory.
 const gcPercent = 60
 
-// Apply sets what concerns the whole process: feature gates, logging and the target of the garbage collector. The
-// command calls it once, before anything else runs.
+// Apply sets what concerns the whole process: feature gates, logging, the target of the garbage collector and its memory
+// limit. The command calls it once, before anything else runs.
 func (o *Options) Apply() error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -36,8 +38,22 @@ func (o *Options) Apply() error {
 	if o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
 		out = &quietLog{out: out}
 	}
-	return logsapi.ValidateAndApplyWithOptions(o.Logs.LoggingConfiguration,
+	err := logsapi.ValidateAndApplyWithOptions(o.Logs.LoggingConfiguration,
 		&logsapi.LoggingOptions{ErrorStream: out, InfoStream: out}, nil)
+	if err != nil {
+		return err
+	}
+	limitMemory()
+	return nil
+}
+
+// limitMemory gives Go's runtime nine tenths of the memory limit of the container as its own limit, so that garbage is
+// collected before the kernel ends the process. The library leaves a GOMEMLIMIT that the user has set as it is.
+func limitMemory() {
+	_, err := memlimit.Set()
+	if err != nil && !errors.Is(err, memlimit.ErrNoCgroup) && !errors.Is(err, memlimit.ErrCgroupsNotSupported) {
+		klog.V(1).InfoS("Memory limit of the container is not known", "err", err)
+	}
 }
 
 // emulate sets the Kubernetes release that the libraries emulate. It must be called before any gate is set.

@@ -101,6 +101,9 @@ func (o *RequestOptions) validate() (errs []error) {
 	if o.MaxMutatingInFlight < 0 {
 		errs = append(errs, fmt.Errorf("--max-mutating-requests-inflight must not be negative, not %d", o.MaxMutatingInFlight))
 	}
+	if o.MaxMemory.Sign() < 0 {
+		errs = append(errs, fmt.Errorf("--max-request-memory must not be negative, not %s", o.MaxMemory.String()))
+	}
 	if o.ShutdownDelay < 0 {
 		errs = append(errs, fmt.Errorf("--shutdown-delay-duration must not be negative, not %v", o.ShutdownDelay))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -19,14 +20,14 @@ type Deflated struct {
 
 // Deflate compresses text fast, for texts that are sent once or a few times. It does not keep text.
 func Deflate(text []byte) Deflated {
-	d := deflaters.Get().(*deflater)
+	d := takeDeflater(deflaters)
 	defer d.giveBack()
 	return d.deflate(text)
 }
 
 // DeflateWell takes longer for fewer bytes, for texts that are cached.
 func DeflateWell(text []byte) Deflated {
-	d := thoroughDeflaters.Get().(*deflater)
+	d := takeDeflater(thoroughDeflaters)
 	defer d.giveBack()
 	return d.deflate(text)
 }
@@ -63,6 +64,17 @@ type deflater struct {
 // fifth off the size for two to three times the work.
 var deflaters, thoroughDeflaters = newDeflaters(flate.BestSpeed), newDeflaters(5)
 
+// compressing has an item for each compressor in use. More than one for a processor would only take memory, and make
+// all other requests wait longer for a processor.
+var compressing = make(chan struct{}, runtime.GOMAXPROCS(0))
+
+// takeDeflater returns a compressor, when fewer than all processors compress. The caller must give it back, and must not
+// wait for anything before.
+func takeDeflater(pool *sync.Pool) *deflater {
+	compressing <- struct{}{}
+	return pool.Get().(*deflater)
+}
+
 func newDeflaters(level int) *sync.Pool {
 	pool := &sync.Pool{}
 	pool.New = func() any {
@@ -96,4 +108,5 @@ func (d *deflater) giveBack() {
 		d.out = bytes.Buffer{}
 	}
 	d.pool.Put(d)
+	<-compressing
 }

@@ -95,7 +95,7 @@ func (a *allowance) Write(p []byte) (int, error) {
 
 // Deflate compresses items as the list has them, with commas between them. The list must not be Pretty.
 func (l List) Deflate(items iter.Seq[Object]) Deflated {
-	d := deflaters.Get().(*deflater)
+	d := takeDeflater(deflaters)
 	defer d.giveBack()
 	cut := l.cut()
 	for item := range items {

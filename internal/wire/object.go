@@ -37,6 +37,12 @@ func (o Object) appendWithout(dst, cut []byte) []byte {
 	return append(dst, tail...)
 }
 
+// texts returns the complete JSON of the object, with a newline, in pieces that are not copied.
+func (o Object) texts() [][]byte {
+	revision := fmt.Appendf(nil, "%s%d%s", revisionOpen, o.Revision, revisionClose)
+	return [][]byte{o.JSON[:o.At], revision, bytes.TrimSuffix(o.JSON[o.At:], newline), newline}
+}
+
 // Encode appends the response body that has this object alone: with a newline, or indented and without one, as
 // runtime's JSON encoders write it.
 func (o Object) Encode(dst []byte, pretty bool) ([]byte, error) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"io"
 	"net/http"
 
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
@@ -31,6 +32,29 @@ func WriteGzip(w http.ResponseWriter, code int, contentType string, write func(*
 	w.Header().Add("Vary", "Accept-Encoding")
 	WriteHeader(w, code, contentType)
 	return Compress(w, write)
+}
+
+// WriteObject sends a response with an object, as WriteBody does with its Encode, but without a copy of the object. It is
+// for large ones: slow readers would hold the copies.
+func WriteObject(w http.ResponseWriter, req *http.Request, code int, o Object) error {
+	texts, size := o.texts(), 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	if size > GzipThreshold && AcceptsGzip(req) {
+		return WriteGzip(w, code, JSON, func(compressed *Gzip) error { return writeAll(compressed, texts) })
+	}
+	WriteHeader(w, code, JSON)
+	return writeAll(w, texts)
+}
+
+func writeAll(w io.Writer, texts [][]byte) error {
+	for _, text := range texts {
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteBody sends a response with a body.

@@ -37,6 +37,24 @@ func TestResponseCompression(t *testing.T) {
 	}
 }
 
+func TestLargeObjects(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{10, GzipThreshold - 40, GzipThreshold - 39, 10 * GzipThreshold} {
+		head := `{"metadata":{`
+		o := Object{JSON: []byte(head + `"uid":"1"},"spec":"` + strings.Repeat("x", size) + `"}`), At: len(head), Revision: 7}
+		body, err := o.Encode(nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, accept := range []string{"", "gzip"} {
+			compressed := accept != "" && len(body) > GzipThreshold
+			checkCompression(t, accept, body, compressed, func(w http.ResponseWriter, req *http.Request) error {
+				return WriteObject(w, req, http.StatusOK, o)
+			})
+		}
+	}
+}
+
 func checkCompression(t *testing.T, accept string, body []byte, compressed bool,
 	send func(http.ResponseWriter, *http.Request) error) {
 	t.Helper()

@@ -34,6 +34,7 @@ var kinds = map[string]func(ctx context.Context, w task) (any, error){
 	"probe":        probe,
 	"lists":        loadWith((*load).lists),
 	"bodies":       loadWith((*load).bodies),
+	"mix":          loadWith((*load).mix),
 	"drips":        loadWith((*load).drips),
 	"slow readers": loadWith((*load).slowReaders),
 	"watches":      loadWith((*load).watches),

@@ -130,9 +130,9 @@ func (c *client) open(ctx context.Context, method, path, mediaType string, conte
 	return c.openAs(ctx, "", method, path, mediaType, content)
 }
 
-// openAs is open as another user, unless user is "".
-func (c *client) openAs(ctx context.Context, user, method, path, mediaType string, content []byte) (*http.Response,
-	error) {
+// openAs is open as another user, unless user is "". headers are names and values in turn.
+func (c *client) openAs(ctx context.Context, user, method, path, mediaType string, content []byte,
+	headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(content))
 	if err != nil {
 		return nil, err
@@ -142,6 +142,9 @@ func (c *client) openAs(ctx context.Context, user, method, path, mediaType strin
 	}
 	if user != "" {
 		req.Header.Set("Impersonate-User", user)
+	}
+	for n := 0; n < len(headers); n += 2 {
+		req.Header.Set(headers[n], headers[n+1])
 	}
 	return c.http.Do(req)
 }

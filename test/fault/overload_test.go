@@ -69,6 +69,11 @@ func TestOverload(t *testing.T) {
 
 // overload runs a task while it probes the server.
 func overload(t *testing.T, server *process.Server, w task) {
+	overloadWithin(t, server, w, memoryLimit(w.Number))
+}
+
+// overloadWithin is overload with another limit of the server's memory, in bytes.
+func overloadWithin(t *testing.T, server *process.Server, w task, limit int64) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	memory := &peak{pid: server.Pid()}
@@ -103,7 +108,6 @@ func overload(t *testing.T, server *process.Server, w task) {
 			t.Errorf("another user: %v", asked)
 		}
 	}
-	limit := memoryLimit(w.Number)
 	if memory.bytes > limit && !raceDetector() {
 		t.Errorf("%d MiB of memory, more than %d", memory.bytes>>20, limit>>20)
 	}

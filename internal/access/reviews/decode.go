@@ -16,6 +16,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/crd-server/crd-server/internal/budget"
 )
 
 var scheme = func() *runtime.Scheme {
@@ -46,6 +48,9 @@ func decode(w http.ResponseWriter, req *http.Request, into runtime.Object) (runt
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 	case err != nil:
 		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if err := budget.Reserve(req.Context(), len(body)); err != nil {
+		return nil, err
 	}
 	kinds, _, err := scheme.ObjectKinds(into)
 	if err != nil {

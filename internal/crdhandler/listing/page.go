@@ -26,6 +26,15 @@ type Page struct {
 // ResourceVersion is the page's revision as clients see it.
 func (p *Page) ResourceVersion() string { return strconv.FormatInt(p.Revision, 10) }
 
+// Size returns the number of bytes of the page's objects.
+func (p *Page) Size() int {
+	size := 0
+	for _, view := range p.Views {
+		size += len(view.JSON)
+	}
+	return size
+}
+
 // SetListMeta sets the metadata of a list of the page's objects.
 func (p *Page) SetListMeta(m metav1.ListInterface) {
 	m.SetResourceVersion(p.ResourceVersion())

@@ -20,6 +20,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -99,7 +100,16 @@ func (e *encoder) object(dst []byte, eventType watch.EventType, view *dynamicsto
 	if e.json && target == nil {
 		return wire.AppendEvent(dst, string(eventType), stored.Object(view, revision)), nil
 	}
-	if target != nil && target.Kind == "PartialObjectMetadata" {
+	err := budget.While(e.ctx, len(view.JSON), func() (err error) {
+		dst, err = e.transformed(dst, eventType, view, revision)
+		return err
+	})
+	return dst, err
+}
+
+// transformed appends the frame of an event about a stored object that is not sent as its bytes.
+func (e *encoder) transformed(dst []byte, eventType watch.EventType, view *dynamicstorage.View, revision int64) ([]byte, error) {
+	if target := e.printer.Target(); target != nil && target.Kind == "PartialObjectMetadata" {
 		partial, err := e.printer.Metadata(view, revision)
 		if err != nil {
 			return nil, err

@@ -11,12 +11,14 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/budget"
 )
 
 // begin puts into the request's context what is known at the start: the time of arrival, the request info, the audit
-// ID and the latency trackers. It does the work of four filters of kube-apiserver, because each of those copies the
-// request. See docs/upstream.md, "Many contexts for one request".
-func begin(next http.Handler) http.Handler {
+// ID and the latency trackers, and what it reserves of the governor's memory. It does the work of four filters of
+// kube-apiserver, because each of those copies the request. See docs/upstream.md, "Many contexts for one request".
+func begin(next http.Handler, memory *budget.Governor) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx := audit.WithAuditContext(request.WithReceivedTimestamp(req.Context(), time.Now()))
 		id := req.Header.Get(auditapi.HeaderAuditID)
@@ -36,6 +38,8 @@ func begin(next http.Handler) http.Handler {
 		if info.Verb != "watch" && info.Verb != "watchlist" {
 			ctx = request.WithLatencyTrackers(ctx)
 		}
+		ctx, reservation := memory.Begin(ctx)
+		defer reservation.End()
 		next.ServeHTTP(w, req.WithContext(ctx))
 	})
 }

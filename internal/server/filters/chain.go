@@ -22,6 +22,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/audit"
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
+	"github.com/crd-server/crd-server/internal/budget"
 )
 
 // Config is what the filters need.
@@ -33,6 +34,8 @@ type Config struct {
 	Timeout time.Duration
 	// MaxInFlight and MaxMutatingInFlight bound the reads and writes that are served at the same time; 0: no limit.
 	MaxInFlight, MaxMutatingInFlight int
+	// Memory bounds the memory of large requests that are served at the same time; nil: no limit.
+	Memory *budget.Governor
 	// ProbePaths are the health checks, which are never refused.
 	ProbePaths []string
 
@@ -86,7 +89,7 @@ var longRunning = serverfilters.BasicLongRunningRequestCheck(
 // comes before 429, and 429 before 403.
 func (c *Chain) Handler(handler http.Handler) http.Handler {
 	filters := []filter{
-		begin,
+		func(h http.Handler) http.Handler { return begin(h, c.Memory) },
 		func(h http.Handler) http.Handler { return serverfilters.WithPanicRecovery(h, c.Labels) },
 		func(h http.Handler) http.Handler { return apifilters.WithMuxAndDiscoveryComplete(h, c.Synced) },
 		serverfilters.WithHTTPLogging,

@@ -20,7 +20,7 @@ func TestRefusedBodyThatDrips(t *testing.T) {
 	labels := &MetricLabels{Serves: func(*request.RequestInfo) bool { return false }}
 	refusing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
 	server := httptest.NewServer(begin(apifilters.WithRequestDeadline(labels.enforceDeadline(refusing), nil, nil,
-		longRunning, Codecs, 200*time.Millisecond)))
+		longRunning, Codecs, 200*time.Millisecond), nil))
 	t.Cleanup(server.Close)
 	for _, path := range []string{"/apis/example.com/v1/things", "/version"} {
 		connection, err := net.Dial("tcp", server.Listener.Addr().String())

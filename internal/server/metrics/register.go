@@ -1,5 +1,5 @@
-// Package metrics registers what /metrics shows: the metrics of apiserver's libraries, of requests to etcd, and of
-// the storage. Begin at Register.
+// Package metrics registers what /metrics shows: the metrics of apiserver's libraries, of requests to etcd, of the
+// storage and of budgets. Begin at Register.
 package metrics
 
 import (
@@ -7,6 +7,7 @@ import (
 	requestmetrics "k8s.io/apiserver/pkg/endpoints/metrics"
 	flowcontrolmetrics "k8s.io/apiserver/pkg/util/flowcontrol/metrics"
 
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/server/etcd"
 )
 
@@ -16,5 +17,6 @@ func Register() {
 	handlersmetrics.Register()
 	flowcontrolmetrics.Register()
 	registerStorage()
+	budget.RegisterMetrics()
 	etcd.RegisterMetrics()
 }

@@ -1,0 +1,12 @@
+// Package budget bounds what requests cost.
+//
+// Each request may take so much memory as Of says for its size. The parts of the server that decode, merge and encode
+// keep to that. If a request needs more, or more of anything else, they refuse it with a Status 413 or an ExceededError.
+// The responder calls Report with it: one log line, and one metric.
+//
+// All requests together are bounded by a Governor. A request whose body, stored object or response is large calls
+// Reserve before it is worked on. Reserve takes what the request may cost from the memory of the Governor, and waits
+// until enough is free. Small requests reserve nothing: the in-flight limits bound them (internal/server/filters).
+//
+// Begin at governor.go.
+package budget
