@@ -1,0 +1,68 @@
+package crdhandler
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
+)
+
+// maxMetadataEntries is how many labels, annotations, finalizers, owner references and entries of managed fields an
+// object may have of each. Validation makes several errors, of some hundred bytes, for each of them.
+const maxMetadataEntries = 10_000
+
+// checkBody refuses a body that would take too much memory when it is decoded. checkObject has to follow.
+func checkBody(body []byte, mediaType string) error {
+	switch mediaType {
+	case runtime.ContentTypeJSON:
+		return tooLarge(objectjson.CheckJSON(body))
+	case runtime.ContentTypeYAML:
+		return tooLarge(objectjson.CheckYAML(body))
+	}
+	return nil
+}
+
+// checkObject refuses a decoded object that exceeds the limits of its body, unless that was JSON.
+func checkObject(obj runtime.Object, mediaType string) error {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok || mediaType == runtime.ContentTypeJSON {
+		return nil
+	}
+	return tooLarge(objectjson.CheckValue(u.Object))
+}
+
+// checkMetadata refuses an object with too many entries in its metadata.
+func checkMetadata(obj map[string]any) error {
+	metadata, _ := obj["metadata"].(map[string]any)
+	for _, name := range [...]string{"labels", "annotations", "finalizers", "ownerReferences", "managedFields"} {
+		entries := 0
+		switch value := metadata[name].(type) {
+		case map[string]any:
+			entries = len(value)
+		case []any:
+			entries = len(value)
+		}
+		if entries > maxMetadataEntries {
+			return tooLarge(fmt.Errorf("metadata.%s has %d entries, at most %d are allowed", name, entries, maxMetadataEntries))
+		}
+	}
+	return nil
+}
+
+// tooLarge returns the answer to a request that exceeds a limit, nil if err is nil.
+func tooLarge(err error) error {
+	if err == nil {
+		return nil
+	}
+	return apierrors.NewRequestEntityTooLargeError(err.Error())
+}
+
+// isAnswer reports whether the error of a decoder is an answer, which does not become a part of another one.
+func isAnswer(err error) bool {
+	_, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok || errors.Is(err, errTooLarge)
+}
