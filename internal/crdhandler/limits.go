@@ -15,6 +15,10 @@ import (
 // object may have of each. Validation makes several errors, of some hundred bytes, for each of them.
 const maxMetadataEntries = 10_000
 
+// maxControllers is how many owner references may say that they are the controller. Only one is valid, and the error of
+// each further one contains all owner references.
+const maxControllers = 10
+
 // checkBody refuses a body that would take too much memory when it is decoded. checkObject has to follow.
 func checkBody(body []byte, mediaType string) error {
 	switch mediaType {
@@ -49,6 +53,20 @@ func checkMetadata(obj map[string]any) error {
 		if entries > maxMetadataEntries {
 			return tooLarge(fmt.Errorf("metadata.%s has %d entries, at most %d are allowed", name, entries, maxMetadataEntries))
 		}
+	}
+	owners, _ := metadata["ownerReferences"].([]any)
+	return checkControllers(owners)
+}
+
+func checkControllers(owners []any) error {
+	controllers := 0
+	for _, owner := range owners {
+		if members, _ := owner.(map[string]any); members["controller"] == true {
+			controllers++
+		}
+	}
+	if controllers > maxControllers {
+		return tooLarge(fmt.Errorf("metadata.ownerReferences has %d controllers, only one is allowed", controllers))
 	}
 	return nil
 }

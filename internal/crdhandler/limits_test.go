@@ -70,6 +70,8 @@ func TestLimits(t *testing.T) {
 		{"owners in operations", "PATCH", operations,
 			`[{"op":"add","path":"/metadata/ownerReferences","value":[` + copies(10_001, "{}") + `]}]`,
 			"metadata.ownerReferences has 10001 entries, at most 10000 are allowed"},
+		{"controllers", "POST", "application/json", thing(`,"ownerReferences":[`+copies(11, `{"controller":true}`)+`]`, ""),
+			"metadata.ownerReferences has 11 controllers, only one is allowed"},
 		{"managed fields", "PUT", "application/json", thing(`,"managedFields":[`+copies(10_001, "{}")+`]`, ""),
 			"metadata.managedFields has 10001 entries, at most 10000 are allowed"},
 	} {

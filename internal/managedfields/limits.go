@@ -53,13 +53,15 @@ func (w *libraryWork) exceeded() error {
 	case w.steps > maxSteps:
 		return tooMuchWork("the paths of all fields have more than %d elements", maxSteps)
 	case w.managers*w.steps > maxManagerSteps:
-		return tooMuchWork("the number of managers times the elements of the paths of all fields is more than %d", maxManagerSteps)
+		return tooMuchWork("the number of managers times the elements of the paths of all fields is more than %d",
+			maxManagerSteps)
 	}
 	return nil
 }
 
 func tooMuchWork(format string, limit int) error {
-	return apierrors.NewRequestEntityTooLargeError("the managed fields of this object take too long: " + fmt.Sprintf(format, limit))
+	return apierrors.NewRequestEntityTooLargeError(
+		"the managed fields of this object take too long: " + fmt.Sprintf(format, limit))
 }
 
 // addObject adds an object and its managed fields.
@@ -74,7 +76,7 @@ func (w *libraryWork) addObject(obj map[string]any) {
 	}
 }
 
-// addValue adds the value at the end of a path of the given length, and the values inside it that have their own owners.
+// addValue adds the value at the end of a path of the given length, and the values inside it that have owners.
 func (w *libraryWork) addValue(ref smdschema.TypeRef, value any, length int) {
 	atom, ok := w.schema.Resolve(ref)
 	if w.steps += length; !ok || w.steps > maxSteps || !w.visit() {

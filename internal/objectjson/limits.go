@@ -12,6 +12,8 @@ const (
 	maxDepth = 1000
 	// maxObjects is how many JSON objects a document may contain.
 	maxObjects = 100_000
+	// maxLists is how many lists a document may contain.
+	maxLists = 250_000
 	// maxYAMLMarks is how many marks a YAML document may have that begin or end a node.
 	maxYAMLMarks = 200_000
 )
@@ -19,51 +21,59 @@ const (
 var (
 	errTooDeep        = fmt.Errorf("objects and lists may be nested %d levels deep", maxDepth)
 	errTooManyObjects = fmt.Errorf("at most %d JSON objects are allowed in one object", maxObjects)
+	errTooManyLists   = fmt.Errorf("at most %d lists are allowed in one object", maxLists)
 	errTooMuchYAML    = fmt.Errorf("YAML may have %d lines, colons, commas, dashes and brackets; use JSON for more", maxYAMLMarks)
 )
 
-// CheckJSON returns an error that names the limit if a JSON document is nested too deep, or contains too many objects.
-// The document need not be well-formed.
-func CheckJSON(document []byte) error {
-	objects := bytes.Count(document, []byte("{"))
-	if objects <= maxObjects && objects+bytes.Count(document, []byte("[")) <= maxDepth {
-		return nil // whatever is in its strings
-	}
-	s := scan(document)
-	return exceeded(s.depth, s.objects)
+// Shape describes a JSON document.
+type Shape struct {
+	// Depth is how deep objects and lists are nested.
+	Depth int
+	// Objects and Lists are how many there are, Commas how many separate their members and items.
+	Objects, Lists, Commas int
 }
 
-func exceeded(depth, objects int) error {
+// exceeded returns an error that names the limit that a shape exceeds.
+func (s Shape) exceeded() error {
 	switch {
-	case depth > maxDepth:
+	case s.Depth > maxDepth:
 		return errTooDeep
-	case objects > maxObjects:
+	case s.Objects > maxObjects:
 		return errTooManyObjects
+	case s.Lists > maxLists:
+		return errTooManyLists
 	}
 	return nil
 }
 
-// Depth returns how deep objects and lists are nested in a JSON document.
-func Depth(document []byte) int { return scan(document).depth }
+// CheckJSON returns an error that names the limit if a JSON document is nested too deep, or contains too many objects or
+// lists. The document need not be well-formed.
+func CheckJSON(document []byte) error {
+	if bytes.Count(document, []byte("{"))+bytes.Count(document, []byte("[")) <= maxDepth {
+		return nil // whatever is in its strings
+	}
+	return ShapeOf(document).exceeded()
+}
 
-// shape describes a JSON document.
-type shape struct{ depth, objects int }
-
-func scan(document []byte) (s shape) {
+// ShapeOf returns the shape of a JSON document.
+func ShapeOf(document []byte) (s Shape) {
 	depth := 0
 	for i := 0; i < len(document); i++ {
 		switch document[i] {
 		case '"':
 			i = stringEnd(document, i+1)
 		case '{':
-			s.objects++
+			s.Objects++
 			depth++
 		case '[':
+			s.Lists++
 			depth++
 		case '}', ']':
 			depth--
+		case ',':
+			s.Commas++
 		}
-		s.depth = max(s.depth, depth)
+		s.Depth = max(s.Depth, depth)
 	}
 	return s
 }
@@ -93,31 +103,28 @@ func CheckYAML(document []byte) error {
 
 // CheckValue is CheckJSON for a decoded document.
 func CheckValue(value any) error {
-	depth, objects := measure(value, 0)
-	return exceeded(depth, objects)
+	var s Shape
+	s.add(value, 0)
+	return s.exceeded()
 }
 
-// measure returns the depth of a value that is nested in others, and how many objects it contains. It stops at values
-// that are too deep.
-func measure(value any, outside int) (depth, objects int) {
-	if depth = outside; depth > maxDepth {
-		return depth, 0
-	}
-	add := func(inner any) {
-		innerDepth, innerObjects := measure(inner, outside+1)
-		depth, objects = max(depth, innerDepth), objects+innerObjects
+// add adds a value at a depth, and the values inside it unless they are too deep.
+func (s *Shape) add(value any, depth int) {
+	if s.Depth = max(s.Depth, depth); depth > maxDepth {
+		return
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		depth, objects = outside+1, 1
+		s.Objects++
+		s.Depth = max(s.Depth, depth+1)
 		for _, member := range value {
-			add(member)
+			s.add(member, depth+1)
 		}
 	case []any:
-		depth = outside + 1
+		s.Lists++
+		s.Depth = max(s.Depth, depth+1)
 		for _, item := range value {
-			add(item)
+			s.add(item, depth+1)
 		}
 	}
-	return depth, objects
 }

@@ -21,6 +21,7 @@ func TestLimits(t *testing.T) {
 		{"lists that are too deep", strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1), errTooDeep},
 		{"many objects beside each other", "[" + strings.Repeat("{},", maxObjects-1) + "{}]", nil},
 		{"too many objects", "[" + strings.Repeat("{},", maxObjects) + "{}]", errTooManyObjects},
+		{"too many lists", "[" + strings.Repeat("[],", maxLists) + "[]]", errTooManyLists},
 		{"brackets in strings", `["` + strings.Repeat(`[{\"`, maxObjects+1) + `","\\"]`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -59,9 +60,11 @@ func FuzzLimits(f *testing.F) {
 		if kjson.UnmarshalCaseSensitivePreserveInts(document, &value) != nil {
 			return
 		}
-		depth, objects := measure(value, 0)
-		if s := scan(document); s.depth < depth || s.objects < objects { // decoding drops duplicate members
-			t.Errorf("scanned %+v, decoded %d levels and %d objects", s, depth, objects)
+		var decoded Shape
+		decoded.add(value, 0)
+		// Decoding drops duplicate members.
+		if s := ShapeOf(document); s.Depth < min(decoded.Depth, maxDepth) || s.Objects < decoded.Objects || s.Lists < decoded.Lists {
+			t.Errorf("scanned %+v, decoded %+v", s, decoded)
 		}
 	})
 }

@@ -28,6 +28,8 @@ const (
 	// maxDescent is the product of the levels that a patch goes down and the bytes of document and patch: the library
 	// copies the rest of the document at each level. See docs/upstream.md, "A copy of the rest at each level".
 	maxDescent = 32 << 20
+	// maxValues is how many members and items a merge patch may have: the library makes a node of 100 bytes for each.
+	maxValues = 400_000
 	// maxGrowth is how many times larger a text may become by the library's escapes.
 	maxGrowth = 6
 )
@@ -83,6 +85,9 @@ func (p Patch) Apply(ctx context.Context, document []byte) (patched []byte, foun
 	}
 	if err := checkDescent(depth(p.Body, len(document)), len(document)+len(p.Body)); err != nil {
 		return nil, nil, err
+	}
+	if values := bytes.Count(p.Body, []byte(",")); values > maxValues && objectjson.ShapeOf(p.Body).Commas > maxValues {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a merge patch may have %d values", maxValues))
 	}
 	patched, err = jsonpatch.MergePatch(document, p.Body)
 	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
@@ -146,7 +151,7 @@ func depth(patch []byte, size int) int {
 	if brackets := bytes.Count(patch, []byte("{")) + bytes.Count(patch, []byte("[")); brackets*(size+len(patch)) <= maxDescent {
 		return 0
 	}
-	return objectjson.Depth(patch)
+	return objectjson.ShapeOf(patch).Depth
 }
 
 // levels returns how many levels the longest path of operations goes down.

@@ -170,6 +170,8 @@ func TestDescent(t *testing.T) {
 			true},
 		{"operation at the top", nested(large), `[{"op":"remove","path":"/a"}]`, types.JSONPatchType, false},
 		{"merge at the top", nested(large), `{"a":null}`, types.MergePatchType, false},
+		{"many values", "{}", `{"a":[` + strings.Repeat("1,", maxValues) + "1,1]}", types.MergePatchType, true},
+		{"many commas in a text", "{}", `{"a":"` + strings.Repeat("1,", maxValues+1) + `"}`, types.MergePatchType, false},
 		{"many members", nested(large), `{` + strings.Repeat(`"b":{},`, 1000) + `"b":{}}`, types.MergePatchType, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
