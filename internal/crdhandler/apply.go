@@ -68,13 +68,16 @@ func (p *patchRequest) configuration() (applied *unstructured.Unstructured, plai
 	return applied, plain, checkMetadata(applied.Object)
 }
 
-// complete returns an error if the merged object lacks defaults because they were too large. The merge itself cannot
-// return it.
+// complete returns an error if the merged object has too many entries in its metadata, or lacks defaults because they
+// were too large. The merge itself cannot return it.
 func (p *patchRequest) complete(obj runtime.Object) error {
 	u, isUnstructured := obj.(*unstructured.Unstructured)
 	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)
 	if !isUnstructured || !isOurs {
 		return nil
+	}
+	if err := checkMetadata(u.Object); err != nil {
+		return err
 	}
 	return defaulter.complete(u)
 }

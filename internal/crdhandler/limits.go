@@ -17,15 +17,17 @@ const maxMetadataEntries = 10_000
 
 // maxControllers is how many owner references may say that they are the controller. Only one is valid, and the error of
 // each further one contains all owner references.
+// See docs/upstream.md, "An error for each controller with all owners".
 const maxControllers = 10
 
-// checkBody refuses a body that would take too much memory when it is decoded. checkObject has to follow.
+// checkBody refuses a body that would take too much memory when it is decoded, as the decoders refuse what is nested too
+// deep for them. checkObject has to follow.
 func checkBody(body []byte, mediaType string) error {
 	switch mediaType {
 	case runtime.ContentTypeJSON:
-		return tooLarge(objectjson.CheckJSON(body))
+		return badDocument(objectjson.CheckJSON(body))
 	case runtime.ContentTypeYAML:
-		return tooLarge(objectjson.CheckYAML(body))
+		return badDocument(objectjson.CheckYAML(body))
 	}
 	return nil
 }
@@ -36,7 +38,7 @@ func checkObject(obj runtime.Object, mediaType string) error {
 	if !ok || mediaType == runtime.ContentTypeJSON {
 		return nil
 	}
-	return tooLarge(objectjson.CheckValue(u.Object))
+	return badDocument(objectjson.CheckValue(u.Object))
 }
 
 // checkMetadata refuses an object with too many entries in its metadata.
@@ -51,7 +53,7 @@ func checkMetadata(obj map[string]any) error {
 			entries = len(value)
 		}
 		if entries > maxMetadataEntries {
-			return tooLarge(fmt.Errorf("metadata.%s has %d entries, at most %d are allowed", name, entries, maxMetadataEntries))
+			return tooLarge("metadata.%s has %d entries, at most %d are allowed", name, entries, maxMetadataEntries)
 		}
 	}
 	owners, _ := metadata["ownerReferences"].([]any)
@@ -66,17 +68,22 @@ func checkControllers(owners []any) error {
 		}
 	}
 	if controllers > maxControllers {
-		return tooLarge(fmt.Errorf("metadata.ownerReferences has %d controllers, only one is allowed", controllers))
+		return tooLarge("metadata.ownerReferences has %d controllers, only one is allowed", controllers)
 	}
 	return nil
 }
 
-// tooLarge returns the answer to a request that exceeds a limit, nil if err is nil.
-func tooLarge(err error) error {
+// badDocument returns the answer to a document that exceeds a limit, nil if err is nil.
+func badDocument(err error) error {
 	if err == nil {
 		return nil
 	}
-	return apierrors.NewRequestEntityTooLargeError(err.Error())
+	return apierrors.NewBadRequest(err.Error())
+}
+
+// tooLarge returns the answer to metadata that exceeds a limit.
+func tooLarge(format string, args ...any) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
 }
 
 // isAnswer reports whether the error of a decoder is an answer, which does not become a part of another one.

@@ -10,6 +10,8 @@ import (
 const (
 	// maxDepth is how deep objects and lists may be nested.
 	maxDepth = 1000
+	// parserDepth is how deep the parsers of JSON and YAML go. They refuse more, with messages of their own.
+	parserDepth = 10_000
 	// maxObjects is how many JSON objects a document may contain.
 	maxObjects = 100_000
 	// maxLists is how many lists a document may contain.
@@ -22,7 +24,8 @@ var (
 	errTooDeep        = fmt.Errorf("objects and lists may be nested %d levels deep", maxDepth)
 	errTooManyObjects = fmt.Errorf("at most %d JSON objects are allowed in one object", maxObjects)
 	errTooManyLists   = fmt.Errorf("at most %d lists are allowed in one object", maxLists)
-	errTooMuchYAML    = fmt.Errorf("YAML may have %d lines, colons, commas, dashes and brackets; use JSON for more", maxYAMLMarks)
+	errTooMuchYAML    = fmt.Errorf(
+		"YAML may have %d lines, colons, commas, dashes and brackets; use JSON for more", maxYAMLMarks)
 )
 
 // Shape describes a JSON document.
@@ -36,6 +39,8 @@ type Shape struct {
 // exceeded returns an error that names the limit that a shape exceeds.
 func (s Shape) exceeded() error {
 	switch {
+	case s.Depth > parserDepth:
+		return nil
 	case s.Depth > maxDepth:
 		return errTooDeep
 	case s.Objects > maxObjects:
@@ -46,8 +51,8 @@ func (s Shape) exceeded() error {
 	return nil
 }
 
-// CheckJSON returns an error that names the limit if a JSON document is nested too deep, or contains too many objects or
-// lists. The document need not be well-formed.
+// CheckJSON returns an error that names the limit if a JSON document is nested too deep, or contains too many objects
+// or lists. It leaves documents that are malformed, or deeper than parsers go, to the parser.
 func CheckJSON(document []byte) error {
 	if bytes.Count(document, []byte("{"))+bytes.Count(document, []byte("[")) <= maxDepth {
 		return nil // whatever is in its strings

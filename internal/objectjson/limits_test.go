@@ -19,6 +19,7 @@ func TestLimits(t *testing.T) {
 		{"as deep as allowed", nested(maxDepth), nil},
 		{"too deep", nested(maxDepth + 1), errTooDeep},
 		{"lists that are too deep", strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1), errTooDeep},
+		{"as deep as parsers go", nested(parserDepth), errTooDeep},
 		{"many objects beside each other", "[" + strings.Repeat("{},", maxObjects-1) + "{}]", nil},
 		{"too many objects", "[" + strings.Repeat("{},", maxObjects) + "{}]", errTooManyObjects},
 		{"too many lists", "[" + strings.Repeat("[],", maxLists) + "[]]", errTooManyLists},

@@ -148,7 +148,8 @@ func (p Patch) applyInBatches(ctx context.Context, operations jsonpatch.Patch, d
 
 // depth returns how deep a merge patch is nested, or a lower number that is not too deep for a document of a size.
 func depth(patch []byte, size int) int {
-	if brackets := bytes.Count(patch, []byte("{")) + bytes.Count(patch, []byte("[")); brackets*(size+len(patch)) <= maxDescent {
+	brackets := bytes.Count(patch, []byte("{")) + bytes.Count(patch, []byte("["))
+	if brackets*(size+len(patch)) <= maxDescent {
 		return 0
 	}
 	return objectjson.ShapeOf(patch).Depth
