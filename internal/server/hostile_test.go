@@ -213,7 +213,7 @@ func TestHostileRequestsEndWithTheirClients(t *testing.T) {
 }
 
 // maxAfterLeaving is how much may be allocated for a request after its client has left.
-const maxAfterLeaving = 512 << 20
+const maxAfterLeaving = 128 << 20
 
 // numbered returns n names.
 func numbered(name string, n int) []string {
