@@ -44,6 +44,7 @@ func (c *textCheck) checkPattern(v *visit, text string) verdict {
 }
 
 // match matches a string until ctx is done. The verdict is unknown then.
+// See docs/upstream.md, "Patterns are matched to their end".
 func match(ctx context.Context, pattern *regexp.Regexp, text string) verdict {
 	if len(text) <= maxPlainText {
 		return verdictOf(pattern.MatchString(text))
