@@ -1,3 +1,5 @@
+//go:build !library
+
 package server
 
 import (

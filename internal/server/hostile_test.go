@@ -1,4 +1,8 @@
+//go:build !library
+
 package server
+
+// The library alone does not bound its work and its defaults, so these tests need the fast paths.
 
 import (
 	"context"
