@@ -26,16 +26,9 @@ func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtim
 		}
 		live = empty
 	}
-	applied, plain := &unstructured.Unstructured{}, false
-	if p.patchType == types.ApplyYAMLPatchType {
-		applied.Object, plain = objectjson.UnmarshalYAML(p.body)
-	}
-	if !plain {
-		read, _ := p.unmarshal()
-		applied.Object = map[string]any{}
-		if err := read(p.body, &applied.Object); err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
-		}
+	applied, plain, err := p.configuration()
+	if err != nil {
+		return nil, err
 	}
 	obj, err := p.fields.Apply(ctx, live, applied, p.options.FieldManager, p.forced())
 	if err == nil {
@@ -50,15 +43,44 @@ func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtim
 	return obj, p.checkDuplicates(ctx)
 }
 
-// complete returns an error if the merged object lacks defaults because they were too large. The merge itself cannot
-// return it. A merge that changes nothing sets no defaults: an object that is stored in another version may lack those
-// of this one.
+// configuration returns the configuration that is applied. plain says that it is JSON without duplicate fields.
+func (p *patchRequest) configuration() (applied *unstructured.Unstructured, plain bool, err error) {
+	applied = &unstructured.Unstructured{}
+	if p.patchType == types.ApplyYAMLPatchType {
+		applied.Object, plain = objectjson.UnmarshalYAML(p.body)
+	}
+	if !plain {
+		mediaType := runtime.ContentTypeCBOR
+		if p.patchType == types.ApplyYAMLPatchType {
+			mediaType = runtime.ContentTypeYAML // whatever bodyType says: it is parsed as YAML
+		}
+		if err := checkBody(p.body, mediaType); err != nil {
+			return nil, false, err
+		}
+		read, _ := p.unmarshal()
+		applied.Object = map[string]any{}
+		if err := read(p.body, &applied.Object); err != nil {
+			return nil, false, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		}
+		if err := checkObject(applied, mediaType); err != nil {
+			return nil, false, err
+		}
+	}
+	return applied, plain, checkMetadata(applied.Object)
+}
+
+// complete returns an error if the merged object has too many entries in its metadata, or lacks defaults because they
+// were too large. The merge itself cannot return it. A merge that changes nothing sets no defaults: an object that is
+// stored in another version may lack those of this one.
 func (p *patchRequest) complete(live, obj runtime.Object) error {
 	merged, isUnstructured := obj.(*unstructured.Unstructured)
 	before, isUnstructured2 := live.(*unstructured.Unstructured)
 	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)
 	if !isUnstructured || !isUnstructured2 || !isOurs || validation.SameExceptManagedFields(merged.Object, before.Object) {
 		return nil
+	}
+	if err := checkMetadata(merged.Object); err != nil {
+		return err
 	}
 	return defaulter.complete(merged)
 }

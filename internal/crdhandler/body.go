@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -107,6 +106,9 @@ func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Obj
 	if err != nil {
 		return nil, err
 	}
+	if err := checkBody(p.data, p.serializer.MediaType); err != nil {
+		return nil, err
+	}
 	kind := s.kind
 	decoder := s.serializer.DecoderToVersion(p.validation.serializer(p.serializer), s.hub)
 	obj, gvk, err := decoder.Decode(p.data, &kind, into)
@@ -116,6 +118,9 @@ func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Obj
 			return nil, decodeError(s.kind.Kind, err, gvk, p.data)
 		}
 		warnStrict(ctx, strict.Errors())
+	}
+	if err := checkObject(obj, p.serializer.MediaType); err != nil {
+		return nil, err
 	}
 	if gv := gvk.GroupVersion(); gv != s.kind.GroupVersion() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf(
@@ -135,7 +140,7 @@ func (s *requestScope) newObject() (runtime.Object, error) {
 
 // decodeError is the answer to a body that is not an object of the expected kind.
 func decodeError(expected string, err error, gvk *schema.GroupVersionKind, body []byte) error {
-	if errors.Is(err, errTooLarge) {
+	if isAnswer(err) {
 		return err
 	}
 	if gvk != nil && gvk.Kind != "" {

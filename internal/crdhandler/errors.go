@@ -77,14 +77,27 @@ func tooLargeRevision(future *dynamicstorage.FutureRevisionError) error {
 	return err
 }
 
-// maxErrors is the number of errors that an answer about an invalid object has at most.
+// An answer about an invalid object has at most maxErrors errors, and no more after their text has maxErrorBytes.
 // See docs/upstream.md, "Quadratic messages of error lists".
-const maxErrors = 1000
+const (
+	maxErrors     = 1000
+	maxErrorBytes = 1 << 20
+)
 
 // invalidObject returns the answer to an object with errors.
 func invalidObject(kind schema.GroupKind, name string, errs field.ErrorList) error {
-	if len(errs) > maxErrors {
-		errs = append(errs[:maxErrors:maxErrors], &field.Error{Type: field.ErrorTypeTooMany, BadValue: len(errs), Detail: "there are more errors; correct these to see the others"})
+	if kept := answered(errs); kept < len(errs) {
+		errs = append(errs[:kept:kept], &field.Error{
+			Type: field.ErrorTypeTooMany, BadValue: len(errs), Detail: "there are more errors; correct these to see the others"})
 	}
 	return apierrors.NewInvalid(kind, name, errs)
+}
+
+// answered returns how many errors an answer has. An error may contain the whole object: that of each owner reference
+// that says it is the controller, for example, contains all owner references.
+func answered(errs field.ErrorList) (count int) {
+	for size := 0; count < min(len(errs), maxErrors) && size < maxErrorBytes; count++ {
+		size += len(errs[count].ErrorBody())
+	}
+	return count
 }

@@ -2,7 +2,6 @@ package crdhandler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,13 +42,16 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 	if err := budget.Reserve(ctx, len(after)); err != nil { // a small patch may copy much
 		return nil, err
 	}
+	if err := checkBody(after, runtime.ContentTypeJSON); err != nil {
+		return nil, err
+	}
 	obj, err := s.newObject()
 	if err != nil {
 		return nil, err
 	}
 	decoder := s.serializer.DecoderToVersion(p.validation.serializer(info), s.hub)
 	if err := runtime.DecodeInto(decoder, after, obj); err != nil {
-		if errors.Is(err, errTooLarge) {
+		if isAnswer(err) {
 			return nil, err
 		}
 		strict, isStrict := runtime.AsStrictDecodingError(err)

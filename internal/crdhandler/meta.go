@@ -3,9 +3,9 @@ package crdhandler
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -186,19 +186,33 @@ func dedupOwners(ctx context.Context, obj runtime.Object, format string) {
 	m.SetOwnerReferences(kept)
 }
 
+// ownerKey is an owner reference that can be compared.
+type ownerKey struct {
+	apiVersion, kind, name         string
+	uid                            types.UID
+	controller, blockOwnerDeletion string
+}
+
+func keyOf(ref metav1.OwnerReference) ownerKey {
+	text := func(b *bool) string {
+		if b == nil {
+			return ""
+		}
+		return strconv.FormatBool(*b)
+	}
+	return ownerKey{ref.APIVersion, ref.Kind, ref.Name, ref.UID, text(ref.Controller), text(ref.BlockOwnerDeletion)}
+}
+
 // uniqueOwners returns the references without duplicates, and the UIDs of the duplicates.
 func uniqueOwners(refs []metav1.OwnerReference) (kept []metav1.OwnerReference, duplicates []string) {
-	byUID := map[types.UID][]metav1.OwnerReference{}
-next:
+	seen := make(map[ownerKey]bool, len(refs))
 	for _, ref := range refs {
-		for _, other := range byUID[ref.UID] {
-			if equality.Semantic.DeepEqual(other, ref) {
-				duplicates = append(duplicates, string(ref.UID))
-				continue next
-			}
+		if key := keyOf(ref); !seen[key] {
+			seen[key] = true
+			kept = append(kept, ref)
+		} else {
+			duplicates = append(duplicates, string(ref.UID))
 		}
-		byUID[ref.UID] = append(byUID[ref.UID], ref)
-		kept = append(kept, ref)
 	}
 	return kept, duplicates
 }

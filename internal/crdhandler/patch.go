@@ -90,6 +90,9 @@ func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patch
 	if err != nil {
 		return nil, err
 	}
+	if err := checkBody(body, bodyType(body, patchType)); err != nil {
+		return nil, err
+	}
 	readable, err := patchJSON(body, patchType)
 	if err != nil {
 		return nil, err
@@ -112,6 +115,17 @@ func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patch
 	p.authorizeCreate = p.admission.authorizeCreate(req.URL.Path)
 	p.fields, err = s.fieldManager()
 	return p, err
+}
+
+// bodyType returns the media type of the body of a patch.
+func bodyType(body []byte, patchType types.PatchType) string {
+	switch {
+	case patchType == types.ApplyCBORPatchType:
+		return runtime.ContentTypeCBOR
+	case patchType == types.ApplyYAMLPatchType && !yaml.IsJSONBuffer(body):
+		return runtime.ContentTypeYAML
+	}
+	return runtime.ContentTypeJSON
 }
 
 // patchJSON returns a patch as JSON for the audit log. It refuses patches that are not well-formed.

@@ -131,6 +131,9 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		strictErrs = strict.Errors()
 	}
 	if u, ok := obj.(*unstructured.Unstructured); ok {
+		if err := checkMetadata(u.Object); err != nil {
+			return nil, gvk, err
+		}
 		compiled, err := d.info.compiled()
 		if err != nil {
 			return nil, gvk, err

@@ -20,9 +20,26 @@ func NewForDefinitions(c Config) (Manager, error) {
 		return nil, err
 	}
 	if !fastPaths {
-		return libraryManager{fields}, nil
+		return typedManager{fields}, nil
 	}
-	return definitionManager{libraryManager{fields}}, nil
+	return definitionManager{typedManager{fields}}, nil
+}
+
+// typedManager calls the library for objects of Go types. ctx is checked before the library is called only.
+type typedManager struct{ fields *managedfields.FieldManager }
+
+func (m typedManager) Update(ctx context.Context, live, obj runtime.Object, manager string) (runtime.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return m.fields.UpdateNoErrors(live, obj, manager), nil
+}
+
+func (m typedManager) Apply(ctx context.Context, live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return m.fields.Apply(live, applied, manager, force)
 }
 
 // definitionManager does not show the library the schemas of a new CRD, which are most of it. The versions of a CRD

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // fastManager handles usual writes as the library would, and calls the library for the rest.
@@ -84,7 +83,9 @@ func (m *fastManager) update(ctx context.Context, live, obj *unstructured.Unstru
 	if !c.compareObjects(live.Object, obj.Object) || !readFields(owners, kind, by.apiVersion) {
 		return false
 	}
-	owners = ownersAfterUpdate(owners, by, c)
+	if owners, ok = ownersAfterUpdate(owners, by, c); !ok {
+		return false
+	}
 	return !tooManyUpdates(owners) && writeOwners(obj, owners) == nil
 }
 
@@ -129,13 +130,6 @@ func (m *fastManager) apply(ctx context.Context, live, config *unstructured.Unst
 func (m *fastManager) hasKind(obj *unstructured.Unstructured) bool {
 	apiVersion, kind := m.Kind.ToAPIVersionAndKind()
 	return obj.Object["apiVersion"] == apiVersion && obj.Object["kind"] == kind
-}
-
-// typedKind returns an object that consists of its kind, with its type. The type may be compiled again between two
-// calls.
-func (m *fastManager) typedKind() (*typed.TypedValue, error) {
-	apiVersion, kind := m.Kind.ToAPIVersionAndKind()
-	return m.Types.ObjectToTyped(&unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}})
 }
 
 // owner returns the owner that a manager becomes by an operation at this time.

@@ -106,7 +106,11 @@ func readElement(text string) (fieldpath.PathElement, bool) {
 
 // writeSet returns a set as the JSON object that entries have in fieldsV1.
 func writeSet(set *fieldpath.Set) (map[string]any, error) {
-	fields := make(map[string]any, max(set.Members.Size(), set.Children.Size()))
+	children := 0 // set.Children.Size counts what is in them, too
+	for range set.Children.All() {
+		children++
+	}
+	fields := make(map[string]any, max(set.Members.Size(), children))
 	for element := range set.Members.All() {
 		name, err := fieldpath.SerializePathElement(element)
 		if err != nil {

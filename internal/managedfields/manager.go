@@ -3,10 +3,12 @@ package managedfields
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // Manager keeps track of which manager owns which fields of the objects of one endpoint (W7, W8).
@@ -15,7 +17,7 @@ type Manager interface {
 	// but not live. It returns an error only when ctx is done.
 	Update(ctx context.Context, live, obj runtime.Object, manager string) (runtime.Object, error)
 	// Apply returns the result of merging an applied configuration into live. It modifies neither. Unless force is set,
-	// it returns a conflict when another manager owns a field that would change.
+	// it returns a conflict when another manager owns a field that would change. It refuses work that takes too long.
 	Apply(ctx context.Context, live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
 }
 
@@ -32,6 +34,13 @@ type Config struct {
 	Subresource string
 	// ResetFields are the fields that a write to the endpoint cannot change, by API version.
 	ResetFields ResetFields
+}
+
+// typedKind returns an object that consists of its kind, with its type. The type may be compiled again between two
+// calls.
+func (c *Config) typedKind() (*typed.TypedValue, error) {
+	apiVersion, kind := c.Kind.ToAPIVersionAndKind()
+	return c.Types.ObjectToTyped(&unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}})
 }
 
 // ResetFields are the fields that an endpoint does not let clients change, by API version.

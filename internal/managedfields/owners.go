@@ -110,8 +110,8 @@ func readFields(owners []owner, kind *typed.TypedValue, apiVersion string) bool 
 }
 
 // ownersAfterUpdate returns the owners after by has made changes. A manager that modifies or adds a field becomes its
-// only owner. The time of an entry is that of the owner's last change.
-func ownersAfterUpdate(owners []owner, by owner, c *comparison) []owner {
+// only owner. The time of an entry is that of the owner's last change. It returns false if the context is done.
+func ownersAfterUpdate(owners []owner, by owner, c *comparison) ([]owner, bool) {
 	taken := c.modified.Union(&c.added)
 	if i := slices.IndexFunc(owners, by.same); i >= 0 {
 		by.entry, by.fields = owners[i].entry, owners[i].fields
@@ -121,15 +121,18 @@ func ownersAfterUpdate(owners []owner, by owner, c *comparison) []owner {
 		owners = slices.Delete(owners, i, i+1)
 	}
 	for i := range owners {
+		if c.ctx.Err() != nil {
+			return nil, false
+		}
 		owners[i].lose(taken)
 		owners[i].lose(&c.removed)
 	}
 	by.setFields(by.fields.Union(taken).Difference(&c.removed))
-	return withFields(append(owners, by))
+	return withFields(append(owners, by)), true
 }
 
 // ownersAfterApply returns the owners after by has applied a configuration. It returns false if the manager no longer
-// applies a field that it owns, and if there are conflicts: the library reports those.
+// applies a field that it owns, if there are conflicts, which the library reports, and if the context is done.
 func ownersAfterApply(owners []owner, by owner, m *merge, force bool) ([]owner, bool) {
 	i := slices.IndexFunc(owners, by.same)
 	switch {
@@ -148,7 +151,7 @@ func ownersAfterApply(owners []owner, by owner, m *merge, force bool) ([]owner, 
 	for i := range owners {
 		owners[i].lose(&m.modified)
 		owners[i].lose(&m.added)
-		if owners[i].changed && !force {
+		if owners[i].changed && !force || m.ctx.Err() != nil {
 			return nil, false
 		}
 	}

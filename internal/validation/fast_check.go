@@ -40,35 +40,37 @@ type (
 // library unless the value is valid.
 //
 // Values are those that JSON is decoded to: string, int64, float64, bool, nil, map[string]any and []any.
-func (n *node) check(value any) verdict {
-	if n.opaque {
+//
+// The verdict is unknown, too, if the context of the visit is done.
+func (n *node) check(v *visit, value any) verdict {
+	if n.opaque || !v.spend(1) {
 		return unknown
 	}
 	if value == nil {
 		return verdictOf((n.types == anyKind || n.nullable || n.types.has(nullKind)) && n.enum == nil)
 	}
-	if v := n.checkType(value); v != valid {
-		return v
+	if found := n.checkType(value); found != valid {
+		return found
 	}
 	if n.enum != nil {
-		if v := n.enum.check(value); v != valid {
-			return v
+		if found := n.enum.check(value); found != valid {
+			return found
 		}
 	}
 	if n.logic != nil {
-		if v := n.logic.check(value); v != valid {
-			return v
+		if found := n.logic.check(v, value); found != valid {
+			return found
 		}
 	}
 	switch value := value.(type) {
 	case string:
-		return n.text.check(value)
+		return n.text.check(v, value)
 	case int64, float64:
 		return n.number.check(value)
 	case []any:
-		return n.list.check(value)
+		return n.list.check(v, value)
 	case map[string]any:
-		return n.object.check(value)
+		return n.object.check(v, value)
 	}
 	return valid
 }
@@ -101,9 +103,12 @@ func (n *node) checkType(value any) verdict {
 	return invalid
 }
 
-func (c *textCheck) check(text string) verdict {
+func (c *textCheck) check(v *visit, text string) verdict {
 	if c == nil {
 		return valid
+	}
+	if !v.spend(len(text) / textPerVisit) {
+		return unknown
 	}
 	if c.maxLength != nil || c.minLength != nil {
 		length := int64(utf8.RuneCountInString(text))
@@ -112,19 +117,11 @@ func (c *textCheck) check(text string) verdict {
 		}
 	}
 	if c.pattern != "" {
-		if v := c.checkPattern(text); v != valid {
-			return v
+		if found := c.checkPattern(v, text); found != valid {
+			return found
 		}
 	}
 	return verdictOf(c.format == "" || strfmt.Default.Validates(c.format, text))
-}
-
-func (c *textCheck) checkPattern(text string) verdict {
-	compiled, err := c.compiled.get(func() (*regexp.Regexp, error) { return regexp.Compile(c.pattern) })
-	if err != nil {
-		return unknown
-	}
-	return verdictOf(compiled.MatchString(text))
 }
 
 // check calls the functions that the library has for single keywords.
@@ -145,7 +142,7 @@ func (c *numberCheck) inRange(number any) bool {
 	return validate.IsValueValidAgainstRange(number, c.typeName, c.format, "", "") == nil
 }
 
-func (c *listNode) check(items []any) verdict {
+func (c *listNode) check(v *visit, items []any) verdict {
 	if c == nil {
 		return valid
 	}
@@ -158,14 +155,14 @@ func (c *listNode) check(items []any) verdict {
 	}
 	each := c.items.get()
 	for _, item := range items {
-		if v := each.check(item); v != valid {
-			return v
+		if found := each.check(v, item); found != valid {
+			return found
 		}
 	}
 	return valid
 }
 
-func (c *objectNode) check(fields map[string]any) verdict {
+func (c *objectNode) check(v *visit, fields map[string]any) verdict {
 	if c == nil {
 		return valid
 	}
@@ -182,20 +179,18 @@ func (c *objectNode) check(fields map[string]any) verdict {
 		return valid
 	}
 	for name, value := range fields {
-		var v verdict
+		found := valid
 		property := c.properties.get(name)
 		switch {
 		case property != nil:
-			v = property.check(value)
+			found = property.check(v, value)
 		case c.closed:
 			return invalid
 		case c.additional != nil:
-			v = c.additional.get().check(value)
-		default:
-			continue
+			found = c.additional.get().check(v, value)
 		}
-		if v != valid {
-			return v
+		if found != valid {
+			return found
 		}
 	}
 	return valid
@@ -206,30 +201,4 @@ func verdictOf(ok bool) verdict {
 		return valid
 	}
 	return invalid
-}
-
-// enumCheck holds the allowed values.
-type enumCheck struct {
-	texts  []string
-	others []any
-}
-
-// check reports whether the value is allowed. It leaves objects, lists, and the conversion of numbers to the library.
-func (c *enumCheck) check(value any) verdict {
-	switch value := value.(type) {
-	case string:
-		for _, text := range c.texts {
-			if text == value {
-				return valid
-			}
-		}
-		return invalid
-	case bool, int64, float64:
-		for _, other := range c.others {
-			if other == value {
-				return valid
-			}
-		}
-	}
-	return unknown
 }

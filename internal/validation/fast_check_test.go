@@ -250,7 +250,7 @@ func compareCheck(t testing.TB, c *choices) (verdict, bool) {
 	if err != nil {
 		return unknown, false // the library checks schemas that are not structural
 	}
-	got, want := compileNode(structural).check(value), libraryValid(t, &s, value)
+	got, want := compileNode(structural).check(newVisit(t.Context()), value), libraryValid(t, &s, value)
 	if got == valid && !want || got == invalid && want {
 		text, _ := json.Marshal(s)
 		t.Fatalf("schema %s\nvalue %#v\nthe node says %d, the library %t", text, value, got, want)
@@ -301,7 +301,7 @@ func TestCheckKnowsOrdinaryObjects(t *testing.T) {
 	t.Parallel()
 	for _, c := range benchCases(t) {
 		if got := compileFast(t,
-			New(c.crd).Version(c.crd.Spec.Versions[0].Name)).root.check(c.obj.Object); got != valid {
+			New(c.crd).Version(c.crd.Spec.Versions[0].Name)).root.check(newVisit(t.Context()), c.obj.Object); got != valid {
 			t.Errorf("%s: verdict %d", c.name, got)
 		}
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"regexp"
+	"unicode/utf8"
 
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apiserver/pkg/cel/common"
 	celopenapi "k8s.io/apiserver/pkg/cel/openapi"
+	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
@@ -68,17 +71,20 @@ var _ validate.ValueValidator = (*valueValidator)(nil)
 // Validate returns the errors of the value, unless it is valid or unchanged.
 func (v *valueValidator) Validate(value any) *validate.Result {
 	switch {
-	case v.node != nil && v.node.check(value) == valid, v.change.CachedDeepEqual():
+	case v.node != nil && v.node.check(newVisit(v.search.ctx), value) == valid, v.change.CachedDeepEqual():
 		return &validate.Result{}
 	case v.search.left <= 0, v.search.ctx.Err() != nil:
 		v.search.incomplete = true
 		return &validate.Result{}
 	}
 	before := v.search.left
-	schema, err := v.withoutLogic(value)
+	schema, logicErr := v.withoutLogic(value)
+	schema, patternErr := v.withoutPattern(schema, value)
 	result := validate.NewSchemaValidator(schema, nil, v.path, strfmt.Default, v.validateChildren).Validate(value)
-	if err != nil {
-		result.AddErrors(err)
+	for _, err := range []error{logicErr, patternErr} {
+		if err != nil {
+			result.AddErrors(err)
+		}
 	}
 	v.search.left = min(v.search.left, before-cost(result.Errors)) // result includes the errors of the children
 	return result
@@ -105,6 +111,33 @@ func (v *valueValidator) validateChildren(options *validate.SchemaValidatorOptio
 	options.NewValidatorForIndex = func(index int, schema *spec.Schema, _ any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
 		return &valueValidator{search: v.search, node: v.node.items(), change: v.change.Index(index), schema: schema, path: path}
 	}
+}
+
+// withoutPattern returns a schema for a value. If the value is a long string, it removes the pattern, which the library
+// would match without looks at the context, and returns the library's error if the value does not match it. As in the
+// library, a string of a wrong length has no such error.
+func (v *valueValidator) withoutPattern(schema *spec.Schema, value any) (*spec.Schema, error) {
+	text, ok := value.(string)
+	if !ok || schema.Pattern == "" || len(text) <= maxPlainText {
+		return schema, nil
+	}
+	pattern, err := regexp.Compile(schema.Pattern)
+	if err != nil {
+		return schema, nil
+	}
+	bare := *schema
+	bare.Pattern = ""
+	length := int64(utf8.RuneCountInString(text))
+	if schema.MaxLength != nil && length > *schema.MaxLength || schema.MinLength != nil && length < *schema.MinLength {
+		return &bare, nil
+	}
+	switch match(v.search.ctx, pattern, text) {
+	case invalid:
+		return &bare, openapierrors.FailedPattern(v.path, "body", schema.Pattern, text)
+	case unknown:
+		v.search.incomplete = true
+	}
+	return &bare, nil
 }
 
 // maxLogicValues is the size of the largest value that the library validates against allOf, anyOf, oneOf and not. The
@@ -161,13 +194,15 @@ func (v *valueValidator) matches(n *node, schema *spec.Schema, value any) bool {
 	return result.IsValid() && !branch.incomplete
 }
 
-// exceeds reports whether a value consists of more than limit values.
+// exceeds reports whether a value consists of more than limit values. Long strings count as several.
 func exceeds(value any, limit int) bool {
 	left := limit
 	var count func(value any)
 	count = func(value any) {
 		left--
 		switch value := value.(type) {
+		case string:
+			left -= len(value) / textPerVisit
 		case []any:
 			for i := 0; i < len(value) && left >= 0; i++ {
 				count(value[i])

@@ -10,22 +10,22 @@ type logicCheck struct {
 	not                 *node
 }
 
-func (c *logicCheck) check(value any) verdict {
+func (c *logicCheck) check(v *visit, value any) verdict {
 	for _, branch := range c.allOf {
-		if v := branch.check(value); v != valid {
-			return v
+		if found := branch.check(v, value); found != valid {
+			return found
 		}
 	}
-	if v := checkAnyOf(c.anyOf, value); v != valid {
-		return v
+	if found := checkAnyOf(v, c.anyOf, value); found != valid {
+		return found
 	}
-	if v := checkOneOf(c.oneOf, value); v != valid {
-		return v
+	if found := checkOneOf(v, c.oneOf, value); found != valid {
+		return found
 	}
 	if c.not == nil {
 		return valid
 	}
-	switch c.not.check(value) {
+	switch c.not.check(v, value) {
 	case valid:
 		return invalid
 	case invalid:
@@ -34,13 +34,13 @@ func (c *logicCheck) check(value any) verdict {
 	return unknown
 }
 
-func checkAnyOf(branches []*node, value any) verdict {
+func checkAnyOf(v *visit, branches []*node, value any) verdict {
 	if len(branches) == 0 {
 		return valid
 	}
 	all := invalid
 	for _, branch := range branches {
-		switch branch.check(value) {
+		switch branch.check(v, value) {
 		case valid:
 			return valid
 		case unknown:
@@ -50,13 +50,13 @@ func checkAnyOf(branches []*node, value any) verdict {
 	return all
 }
 
-func checkOneOf(branches []*node, value any) verdict {
+func checkOneOf(v *visit, branches []*node, value any) verdict {
 	if len(branches) == 0 {
 		return valid
 	}
 	matches := 0
 	for _, branch := range branches {
-		switch branch.check(value) {
+		switch branch.check(v, value) {
 		case valid:
 			matches++
 		case unknown:

@@ -193,20 +193,6 @@ func supportedFormat(s *structuralschema.Structural, format string) string {
 	return converted.Format
 }
 
-func (n *node) compileEnum(values *structuralschema.ValueValidation) {
-	if len(values.Enum) == 0 {
-		return
-	}
-	n.enum = &enumCheck{}
-	for _, value := range values.Enum {
-		if text, ok := value.Object.(string); ok {
-			n.enum.texts = append(n.enum.texts, text)
-		} else {
-			n.enum.others = append(n.enum.others, value.Object)
-		}
-	}
-}
-
 func (n *node) compileText(values *structuralschema.ValueValidation, format string) {
 	if !strfmt.Default.ContainsName(format) {
 		format = ""

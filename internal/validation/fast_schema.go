@@ -57,7 +57,7 @@ func (s *fastSchema) setDefaults(obj map[string]any, limit int) error {
 }
 
 func (s *fastSchema) validate(ctx context.Context, obj map[string]any) field.ErrorList {
-	if s.root.check(obj) == valid {
+	if s.root.check(newVisit(ctx), obj) == valid {
 		return nil
 	}
 	return s.fallBack(ctx, s.root, func(library *librarySchema) field.ErrorList {
@@ -68,7 +68,7 @@ func (s *fastSchema) validate(ctx context.Context, obj map[string]any) field.Err
 // validateUpdate may ignore old if obj is valid: the library only drops errors of unchanged values, but not inside
 // oneOf and not, where fewer errors could make a value invalid.
 func (s *fastSchema) validateUpdate(ctx context.Context, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
-	if s.root.check(obj) == valid {
+	if s.root.check(newVisit(ctx), obj) == valid {
 		return nil
 	}
 	return s.fallBack(ctx, s.root, func(library *librarySchema) field.ErrorList {
@@ -78,7 +78,7 @@ func (s *fastSchema) validateUpdate(ctx context.Context, obj, old map[string]any
 
 func (s *fastSchema) validateStatusUpdate(ctx context.Context, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
 	status, root := obj["status"], s.root.statusNode()
-	if root.check(status) == valid {
+	if root.check(newVisit(ctx), status) == valid {
 		return nil
 	}
 	return s.fallBack(ctx, root, func(library *librarySchema) field.ErrorList {

@@ -1,16 +1,20 @@
 package documentpatch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 const (
@@ -21,6 +25,11 @@ const (
 	// bytesBetweenChecks is how many bytes, of operations multiplied by documents, are processed between two looks at
 	// the context: about a second of work.
 	bytesBetweenChecks = 256 << 20
+	// maxDescent is the product of the levels that a patch goes down and the bytes of document and patch: the library
+	// copies the rest of the document at each level. See docs/upstream.md, "A copy of the rest at each level".
+	maxDescent = 32 << 20
+	// maxValues is how many members and items a merge patch may have: the library makes a node of 100 bytes for each.
+	maxValues = 400_000
 	// maxGrowth is how many times larger a text may become by the library's escapes.
 	maxGrowth = 6
 )
@@ -74,6 +83,12 @@ func (p Patch) Apply(ctx context.Context, document []byte) (patched []byte, foun
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
+	if err := checkDescent(depth(p.Body, len(document)), len(document)+len(p.Body)); err != nil {
+		return nil, nil, err
+	}
+	if values := bytes.Count(p.Body, []byte(",")); values > maxValues && objectjson.ShapeOf(p.Body).Commas > maxValues {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a merge patch may have %d values", maxValues))
+	}
 	patched, err = jsonpatch.MergePatch(document, p.Body)
 	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
 		return nil, nil, apierrors.NewBadRequest(err.Error())
@@ -98,6 +113,9 @@ func (p Patch) applyOperations(ctx context.Context, document []byte) (patched []
 	if len(operations) > maxOperations {
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(operations)))
+	}
+	if err := checkDescent(levels(operations), len(document)+len(p.Body)); err != nil {
+		return nil, nil, err
 	}
 	patched, err = p.applyInBatches(ctx, operations, document)
 	switch {
@@ -126,4 +144,31 @@ func (p Patch) applyInBatches(ctx context.Context, operations jsonpatch.Patch, d
 			return nil, jsonpatch.NewAccumulatedCopySizeError(maxCopies, int64(len(patched)))
 		}
 	}
+}
+
+// depth returns how deep a merge patch is nested, or a lower number that is not too deep for a document of a size.
+func depth(patch []byte, size int) int {
+	brackets := bytes.Count(patch, []byte("{")) + bytes.Count(patch, []byte("["))
+	if brackets*(size+len(patch)) <= maxDescent {
+		return 0
+	}
+	return objectjson.ShapeOf(patch).Depth
+}
+
+// levels returns how many levels the longest path of operations goes down.
+func levels(operations jsonpatch.Patch) (levels int) {
+	for _, operation := range operations {
+		path, _ := operation.Path() // Apply reports the errors
+		from, _ := operation.From()
+		levels = max(levels, strings.Count(path, "/"), strings.Count(from, "/"))
+	}
+	return levels
+}
+
+func checkDescent(levels, size int) error {
+	if levels*size <= maxDescent {
+		return nil
+	}
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+		"the patch goes down %d levels in %d bytes; the product may be %d", levels, size, maxDescent))
 }

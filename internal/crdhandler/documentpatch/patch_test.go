@@ -147,6 +147,47 @@ func TestLongPatch(t *testing.T) {
 	}
 }
 
+// TestDescent checks that a patch does not go down far into a large document.
+func TestDescent(t *testing.T) {
+	t.Parallel()
+	const levels = 700
+	nested := func(value string) string {
+		return strings.Repeat(`{"a":`, levels) + value + strings.Repeat("}", levels)
+	}
+	path := strings.Repeat("/a", levels)
+	large := fmt.Sprintf("{%q:1}", strings.Repeat("x", 100_000))
+	for _, test := range []struct {
+		name, document, patch string
+		patchType             types.PatchType
+		refused               bool
+	}{
+		{"merge", nested("{}"), nested("{}"), types.MergePatchType, false},
+		{"merge into a large document", nested(large), nested("{}"), types.MergePatchType, true},
+		{"merge a large patch", nested("{}"), nested(large), types.MergePatchType, true},
+		{"operation", nested("{}"), `[{"op":"remove","path":"` + path + `"}]`, types.JSONPatchType, false},
+		{"operation in a large document", nested(large), `[{"op":"remove","path":"` + path + `"}]`, types.JSONPatchType, true},
+		{"copy from a large document", nested(large), `[{"op":"copy","from":"` + path + `","path":"/a"}]`, types.JSONPatchType,
+			true},
+		{"operation at the top", nested(large), `[{"op":"remove","path":"/a"}]`, types.JSONPatchType, false},
+		{"merge at the top", nested(large), `{"a":null}`, types.MergePatchType, false},
+		{"many values", "{}", `{"a":[` + strings.Repeat("1,", maxValues) + "1,1]}", types.MergePatchType, true},
+		{"many commas in a text", "{}", `{"a":"` + strings.Repeat("1,", maxValues+1) + `"}`, types.MergePatchType, false},
+		{"many members", nested(large), `{` + strings.Repeat(`"b":{},`, 1000) + `"b":{}}`, types.MergePatchType, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			patch := Patch{Type: test.patchType, Body: []byte(test.patch)}
+			_, _, err := patch.Apply(t.Context(), []byte(test.document))
+			if !test.refused && err != nil {
+				t.Error(err)
+			}
+			if test.refused && !apierrors.IsRequestEntityTooLargeError(err) {
+				t.Errorf("%v, want 413", err)
+			}
+		})
+	}
+}
+
 // FuzzApply checks that no patch makes Apply panic or return a document that is not JSON.
 func FuzzApply(f *testing.F) {
 	for _, patch := range []string{
