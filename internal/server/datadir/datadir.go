@@ -3,6 +3,7 @@
 package datadir
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -31,9 +32,9 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(absolute, 0o700); err != nil {
 		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
 	}
-	lock, err := fileutil.TryLockFile(filepath.Join(absolute, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fileutil.ErrLocked) {
-		return nil, fmt.Errorf("data dir %s %w", path, errLocked)
+	lock, err := lockFile(filepath.Join(absolute, "lock"))
+	if errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("data dir %s %w", path, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
@@ -44,6 +45,27 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("data dir %s %w", path, err)
 	}
 	return dir, nil
+}
+
+// lockFile locks the file and writes the process ID to it, for the error of the next process.
+func lockFile(file string) (*fileutil.LockedFile, error) {
+	lock, err := fileutil.TryLockFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		if owner, err := os.ReadFile(file); err == nil && len(owner) > 0 {
+			return nil, fmt.Errorf("%w (process ID %s)", errLocked, bytes.TrimSpace(owner))
+		}
+		return nil, errLocked
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = lock.Truncate(0); err == nil {
+		_, err = fmt.Fprintln(lock, os.Getpid())
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
 }
 
 // checkDatabase returns an error if another process, such as an etcd started by hand, has the database open: the
