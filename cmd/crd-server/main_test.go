@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"net"
 	"os"
 	"os/exec"
@@ -192,6 +193,38 @@ func TestTermStopsCleanly(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
 		t.Errorf("ended with %v: %s", err, stderr)
+	}
+}
+
+// TestLogs checks that a server logs a created CRD in one line and is quiet otherwise, and that it can log JSON.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	samples, err := filepath.Abs("../../config/samples/crontabs.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"text", "json"} {
+		cmd, stderr := startServer(t, "--crds", samples, "--logging-format", format)
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("ended with %v: %s", err, stderr)
+		}
+		created := 0
+		for line := range strings.Lines(stderr.String()) {
+			if format == "json" && !json.Valid([]byte(line)) {
+				t.Errorf("not JSON: %s", line)
+			}
+			if strings.Contains(line, "Created CustomResourceDefinition") && strings.Contains(line, "crontabs.stable.example.com") {
+				created++
+			} else if format == "text" {
+				t.Errorf("logged %s", line)
+			}
+		}
+		if created != 1 {
+			t.Errorf("%s: the CRD was logged %d times: %s", format, created, stderr)
+		}
 	}
 }
 
