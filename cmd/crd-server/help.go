@@ -16,8 +16,8 @@ const maxColumns = 120
 
 // mostUsed are the flags that the help shows first.
 var mostUsed = []string{
-	"data-dir", "crds", "bind-address", "secure-port", "tls-san", "client-ca-file", "token-auth-file", "authorization-mode",
-	"etcd-servers", "v",
+	"data-dir", "crds", "bind-address", "secure-port", "tls-san",
+	"client-ca-file", "token-auth-file", "authorization-mode", "etcd-servers", "v",
 }
 
 // setHelp makes the help of the root command show its flags in groups. Subcommands keep cobra's help.

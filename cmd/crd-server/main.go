@@ -22,7 +22,8 @@ var started = time.Now()
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal drains the server. Then signals have their usual effect again, so a second one ends the process at once.
+	// The first signal drains the server. Then signals have their usual effect again, so a second one ends the process at
+	// once.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

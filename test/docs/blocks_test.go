@@ -82,7 +82,8 @@ func steps(text string) []step {
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	blocks, err := parse("a\n<!-- run:\none\n-->\n\n  ```sh\n  two\n    three\n  ```\n<!-- not run: x -->\n```console\n$ five\nsix\n```\n")
+	blocks, err := parse("a\n<!-- run:\none\n-->\n\n  ```sh\n  two\n    three\n  ```\n" +
+		"<!-- not run: x -->\n```console\n$ five\nsix\n```\n")
 	want := []block{{2, setup, "one", false}, {6, "sh", "two\n  three", false}, {11, "console", "$ five\nsix", true}}
 	if err != nil || !slices.Equal(blocks, want) {
 		t.Errorf("got %v, %v", blocks, err)

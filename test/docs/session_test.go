@@ -2,7 +2,6 @@ package docs
 
 import (
 	"bufio"
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -51,15 +50,7 @@ func newSession(t *testing.T) *session {
 	shell := exec.Command("bash", "--norc", "--noprofile")
 	shell.Dir = filepath.Join(dir, "project")
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.Env = []string{
-		"HOME=" + dir, "TMPDIR=" + dir, "STARTED=" + filepath.Join(dir, "started"), "LC_ALL=C", "TERM=dumb",
-		"PATH=" + filepath.Join(dir, "project", "bin") + ":" + os.Getenv("PATH"),
-		"GOPATH=" + goVariable(t, "GOPATH"), "GOCACHE=" + goVariable(t, "GOCACHE"), "CGO_ENABLED=0", "GOFLAGS=",
-		"CRD_SERVER_SECURE_PORT=0", // a free one
-	}
-	for i, port := range freePorts(t, 6) {
-		shell.Env = append(shell.Env, fmt.Sprintf("PORT%d=%d", i+1, port))
-	}
+	shell.Env = environment(t, dir)
 	input, err := shell.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +78,21 @@ func newSession(t *testing.T) *session {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// environment returns the variables of a shell.
+func environment(t *testing.T, dir string) []string {
+	t.Helper()
+	all := []string{
+		"HOME=" + dir, "TMPDIR=" + dir, "STARTED=" + filepath.Join(dir, "started"), "LC_ALL=C", "TERM=dumb",
+		"PATH=" + filepath.Join(dir, "project", "bin") + ":" + os.Getenv("PATH"),
+		"GOPATH=" + goVariable(t, "GOPATH"), "GOCACHE=" + goVariable(t, "GOCACHE"), "CGO_ENABLED=0", "GOFLAGS=",
+		"CRD_SERVER_SECURE_PORT=0", // a free one
+	}
+	for i, port := range freePorts(t, 6) {
+		all = append(all, fmt.Sprintf("PORT%d=%d", i+1, port))
+	}
+	return all
 }
 
 // run runs commands and returns what they print. It returns an error if one of them fails.
@@ -173,7 +179,7 @@ var tools = map[string]func() (string, error){
 // goVariable returns a variable of the go command, whose defaults depend on the home folder.
 func goVariable(t *testing.T, name string) string {
 	t.Helper()
-	value, err := exec.CommandContext(context.Background(), "go", "env", name).Output()
+	value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
