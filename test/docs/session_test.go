@@ -38,7 +38,6 @@ const (
 
 // session is a shell in which the blocks of a page run.
 type session struct {
-	shell *exec.Cmd
 	input io.Writer
 	lines *bufio.Scanner
 }
@@ -73,7 +72,7 @@ func newSession(t *testing.T) *session {
 		kill()
 		_ = shell.Wait() // says that it was killed
 	})
-	s := &session{shell: shell, input: input, lines: bufio.NewScanner(output)}
+	s := &session{input: input, lines: bufio.NewScanner(output)}
 	if _, err := io.WriteString(input, preamble); err != nil {
 		t.Fatal(err)
 	}
