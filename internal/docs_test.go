@@ -2,6 +2,7 @@ package internal_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -85,6 +86,28 @@ func TestDocumentedTranscripts(t *testing.T) {
 		if !exists[found[1]] {
 			t.Errorf("docs/conformance.md: there is no transcript %s", found[1])
 		}
+	}
+}
+
+// TestDocumentedMetrics checks that docs/metrics.md lists the metrics that only this server has, and no others.
+func TestDocumentedMetrics(t *testing.T) {
+	t.Parallel()
+	metric := regexp.MustCompile(`"(crd_server_\w+)"`)
+	exists := map[string]bool{}
+	for _, file := range sources(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, found := range metric.FindAllStringSubmatch(read(t, file), -1) {
+			exists[found[1]] = true
+		}
+	}
+	documented := map[string]bool{}
+	for _, name := range regexp.MustCompile(`crd_server_\w+`).FindAllString(read(t, filepath.Join(root, "docs/metrics.md")), -1) {
+		documented[name] = true
+	}
+	if len(exists) == 0 || !maps.Equal(exists, documented) {
+		t.Errorf("the code has %v, docs/metrics.md %v", exists, documented)
 	}
 }
 

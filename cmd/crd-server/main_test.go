@@ -3,15 +3,21 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/crd-server/crd-server/internal/server"
 )
 
 // asCommand makes the test binary run as the command.
@@ -40,9 +46,21 @@ func TestAbout(t *testing.T) {
 		"--version": "crd-server ",
 		"--help":    "crd-server serves Kubernetes custom resources",
 		"-h":        "crd-server serves Kubernetes custom resources",
+
+		"version":               "crd-server ",
+		"help":                  "crd-server serves Kubernetes custom resources",
+		"help version":          "Print the version\n",
+		"man":                   ".nh\n.TH \"CRD-SERVER\" \"1\"",
+		"completion bash":       "# bash completion",
+		"completion zsh":        "#compdef crd-server",
+		"completion fish":       "# fish completion",
+		"completion powershell": "# powershell completion",
+		"__complete --data-d":   "--data-dir",
 	} {
-		cmd, stdout, stderr := command(t, flag)
-		if err := cmd.Run(); err != nil || stderr.Len() > 0 || !strings.HasPrefix(stdout.String(), want) {
+		cmd, stdout, stderr := command(t, strings.Fields(flag)...)
+		err := cmd.Run()
+		quiet := stderr.Len() == 0 || strings.HasPrefix(flag, "__") // completions say how they end
+		if err != nil || !quiet || !strings.HasPrefix(stdout.String(), want) {
 			t.Errorf("%s: %v\n%s%s", flag, err, stdout, stderr)
 		}
 		if entries, err := os.ReadDir(cmd.Dir); err != nil || len(entries) > 0 {
@@ -65,6 +83,12 @@ func TestFailureIsOneLine(t *testing.T) {
 	}
 	for _, test := range []struct{ args, want string }{
 		{"--nonsense", "crd-server: unknown flag: --nonsense\n"},
+		{"--data-dri x", "crd-server: unknown flag: --data-dri; did you mean --data-dir?\n"},
+		{"--port 1", "crd-server: unknown flag: --port; did you mean --secure-port?\n"},
+		{"version --data-dir x", "crd-server: unknown flag: --data-dir\n"},
+		{"serve", `crd-server: unexpected argument "serve": `},
+		{"verison", `crd-server: unexpected argument "verison": crd-server takes flags only, ` +
+			`or one of its commands; did you mean version?`},
 		{"--secure-port x", `crd-server: invalid argument "x" for "--secure-port" flag: `},
 		{"--secure-port 99999", "crd-server: --secure-port must be between 0 and 65535, not 99999\n"},
 		{"--feature-gates Nonsense=true", `crd-server: --feature-gates: unknown feature "Nonsense"`},
@@ -92,8 +116,62 @@ func TestFailureIsOneLine(t *testing.T) {
 	}
 }
 
-// serve starts a server and returns when it is ready, with all it has printed.
-func serve(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+// TestEnvironment checks that variables stand for flags, and that flags take precedence.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ variables, args, want string }{
+		{"CRD_SERVER_SECURE_PORT=99999", "", "--secure-port must be between 0 and 65535, not 99999"},
+		{"CRD_SERVER_SECURE_PORT=99999", "--secure-port 99998", "--secure-port must be between 0 and 65535, not 99998"},
+		{"CRD_SERVER_CRDS=nowhere", "", "--crds: "},
+		{"CRD_SERVER_SECURE_PORT=x CRD_SERVER_CRDS=", "", `invalid value "x" of CRD_SERVER_SECURE_PORT: `},
+		{"CRD_SERVER_DATADIR=x", "--secure-port -1", "CRD_SERVER_DATADIR is ignored; did you mean CRD_SERVER_DATA_DIR?"},
+		{"CRD_SERVER_PORT=tcp://10.0.0.1:443 CRD_SERVER_SERVICE_HOST=10.0.0.1", "--secure-port -1", "--secure-port must be "},
+	} {
+		cmd, _, stderr := command(t, strings.Fields(test.args)...)
+		cmd.Env = append(cmd.Env, strings.Fields(test.variables)...)
+		_ = cmd.Run() // the output is looked at
+		if !strings.HasPrefix(stderr.String(), "crd-server: "+test.want) || cmd.ProcessState.ExitCode() != 1 {
+			t.Errorf("%s: got %q", test.variables, stderr)
+		}
+	}
+}
+
+// TestHelp checks that the help is not wide, and has each flag once, the most used ones first.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	var help bytes.Buffer
+	root := newCommand(server.NewOptions())
+	root.SetArgs([]string{"--help"})
+	root.SetOut(&help)
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, part := range []string{
+		"Usage:\n  crd-server [flags]", "\n  completion ", "\n  help ", "\n  man ", "\n  version ",
+		"Most used flags:", "--data-dir path", "-v, --v", "Secure serving flags:", "Etcd flags:", "Logs flags:",
+	} {
+		next := strings.Index(help.String()[at:], part)
+		if next < 0 {
+			t.Fatalf("help lacks %q, or it is not in order:\n%s", part, &help)
+		}
+		at += next
+	}
+	for line := range strings.Lines(help.String()) {
+		if len(line) > maxColumns+1 {
+			t.Errorf("long line: %s", line)
+		}
+	}
+	root.Flags().VisitAll(func(flag *pflag.Flag) {
+		found := regexp.MustCompile(`(?m)^(      |  -., )--`+flag.Name+`\b[^-]`).FindAllString(help.String(), -1)
+		if len(found) != 1 && !flag.Hidden {
+			t.Errorf("--%s is %d times in the help", flag.Name, len(found))
+		}
+	})
+}
+
+// startServer starts a server and returns when it is ready, with all it has printed.
+func startServer(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd, _, stderr := command(t, append([]string{"--secure-port", "0"}, args...)...)
 	cmd.Stdout = nil
@@ -114,7 +192,7 @@ func serve(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 }
 
 func TestTermStopsCleanly(t *testing.T) {
-	cmd, stderr := serve(t)
+	cmd, stderr := startServer(t)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +201,40 @@ func TestTermStopsCleanly(t *testing.T) {
 	}
 }
 
+// TestLogs checks that a server logs a created CRD in one line and is quiet otherwise, and that it can log JSON.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	samples, err := filepath.Abs("../../config/samples/crontabs.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"text", "json"} {
+		cmd, stderr := startServer(t, "--crds", samples, "--logging-format", format)
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("ended with %v: %s", err, stderr)
+		}
+		created := 0
+		for line := range strings.Lines(stderr.String()) {
+			if format == "json" && !json.Valid([]byte(line)) {
+				t.Errorf("not JSON: %s", line)
+			}
+			if strings.Contains(line, "Created CustomRes") && strings.Contains(line, "crontabs.stable.example.com") {
+				created++
+			} else if format == "text" {
+				t.Errorf("logged %s", line)
+			}
+		}
+		if created != 1 {
+			t.Errorf("%s: the CRD was logged %d times: %s", format, created, stderr)
+		}
+	}
+}
+
 func TestSecondTermStopsAtOnce(t *testing.T) {
-	cmd, _ := serve(t, "--shutdown-delay-duration", "1h")
+	cmd, _ := startServer(t, "--shutdown-delay-duration", "1h")
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	again := time.NewTicker(50 * time.Millisecond)

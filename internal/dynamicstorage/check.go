@@ -81,7 +81,7 @@ func (r *Resource) compare(ctx context.Context, pause func(context.Context) erro
 		return true
 	})
 	if errors.Is(err, ErrFutureRevision) {
-		c.differs("etcd has gone back behind revision %d", s.Revision)
+		c.checked.differs("etcd has gone back behind revision %d", s.Revision)
 		defer r.store.feed.suspect()
 	} else if err = errors.Join(c.err, err); err != nil {
 		return nil, fmt.Errorf("comparing %s with etcd: %w", r.name, err)

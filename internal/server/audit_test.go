@@ -132,7 +132,7 @@ func TestMistakesInFiles(t *testing.T) {
 		o := NewOptions()
 		args := append([]string{"--data-dir", filepath.Join(t.TempDir(), "data"), "--secure-port=0"},
 			strings.Fields(fmt.Sprintf(flags, wrong))...)
-		if _, err := o.Parse(args); err != nil {
+		if err := o.Parse(args); err != nil {
 			t.Fatal(err)
 		}
 		flag, _, _ := strings.Cut(flags, "=")

@@ -54,6 +54,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	}
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
+	logDefinitions(table)
 	etcd.Measure(client, o.Etcd.Root(), func(group, plural string) bool {
 		_, served := table.Get(plural + "." + group)
 		return served || group == crds.GroupName && plural == crds.Plural

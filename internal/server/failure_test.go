@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -108,7 +109,8 @@ func TestDataDirIsLocked(t *testing.T) {
 	o := NewOptions()
 	o.DataDir, o.Serving.SecurePort = s.options.DataDir, 0
 	err := run(t.Context(), o, fakeParts(http.NotFoundHandler(), nil))
-	if err == nil || err.Error() != "data dir "+o.DataDir+" is locked by another process" {
+	if want := fmt.Sprintf("data dir %s is locked by another process (process ID %d)", o.DataDir, os.Getpid()); err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,15 +1,14 @@
 package server
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 )
 
-// Flags returns the flags of o, in named groups. Flags that kube-apiserver has too have its names and meanings.
+// Flags returns the flags of o, in named groups. Flags that kube-apiserver has too have its names and meanings. The
+// running server shows their values at /flagz.
 func (o *Options) Flags() *cliflag.NamedFlagSets {
 	groups := &cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	o.addGenericFlags(groups.FlagSet("generic"))
@@ -26,6 +25,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.addFeatureFlags(groups.FlagSet("features"))
 	logsapi.AddFlags(o.Logs.LoggingConfiguration, groups.FlagSet("logs"))
 	hideAlphaLogFlags(groups.FlagSet("logs"))
+	o.flags = *groups
 	return groups
 }
 
@@ -98,45 +98,4 @@ func hideAlphaLogFlags(fs *pflag.FlagSet) {
 			f.Hidden = true
 		}
 	})
-}
-
-// Command is a parsed command line.
-type Command struct {
-	// Help and Version: the user asked only for them.
-	Help, Version bool
-	groups        *cliflag.NamedFlagSets
-}
-
-// Parse sets o from the arguments of the command line, without the program's name.
-func (o *Options) Parse(args []string) (*Command, error) {
-	c := &Command{groups: o.Flags()}
-	about := c.groups.FlagSet("about")
-	about.BoolVarP(&c.Help, "help", "h", false, "Prints this help.")
-	about.BoolVar(&c.Version, "version", false, "Prints the version.")
-
-	all := pflag.NewFlagSet("crd-server", pflag.ContinueOnError)
-	all.SetOutput(io.Discard)
-	all.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	for _, name := range c.groups.Order {
-		all.AddFlagSet(c.groups.FlagSets[name])
-	}
-	if err := all.Parse(args); err != nil {
-		return nil, err
-	}
-	o.flags = *c.groups
-	if all.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q: crd-server takes flags only", all.Arg(0))
-	}
-	return c, nil
-}
-
-// PrintHelp writes the usage, with flags by group. Lines wrap at columns; 0: not at all.
-func (c *Command) PrintHelp(w io.Writer, columns int) {
-	fmt.Fprint(w, `crd-server serves Kubernetes custom resources, and nothing else: apply a CustomResourceDefinition, and its
-resources can be used with kubectl and every Kubernetes client. No flag is needed.
-
-Usage:
-  crd-server [flags]
-`)
-	cliflag.PrintSections(w, *c.groups, columns)
 }

@@ -50,7 +50,7 @@ type Options struct {
 	// spans.
 	TracingFile string
 
-	// flags are the parsed flags, for /flagz.
+	// flags are what Flags has returned, for /flagz.
 	flags cliflag.NamedFlagSets
 
 	// Out gets the line that reports that the server is ready.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +36,7 @@ func (o *Options) Apply() error {
 		return fmt.Errorf("--feature-gates: %w", err)
 	}
 	out := io.Writer(os.Stderr)
-	if o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
+	if o.Logs.Format == logsapi.DefaultLogFormat && o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
 		out = &quietLog{out: out}
 	}
 	err := logsapi.ValidateAndApplyWithOptions(o.Logs.LoggingConfiguration,
@@ -78,13 +79,17 @@ func (o *Options) emulate() error {
 // verbose is set when a client changes the verbosity of the running server.
 var verbose atomic.Bool
 
-// quietLog drops informational log entries until the log is made verbose. The libraries log the start of each
-// controller at verbosity 0, which would hide the ready line. See docs/upstream.md, "Controllers log their start".
+// quietLog drops informational log entries of the text format until the log is made verbose, except for those about
+// CRDs. The libraries log the start of each controller at verbosity 0, which would hide the ready line. See
+// docs/upstream.md, "Controllers log their start".
 type quietLog struct{ out io.Writer }
+
+// fromDefinitions is in every log entry of the logger definitionLog. Values are quoted, so it is in no other entry.
+var fromDefinitions = []byte(` logger="` + definitionLog + `"`)
 
 // Write writes one whole entry. Its first letter is the severity.
 func (q *quietLog) Write(entry []byte) (int, error) {
-	if len(entry) > 0 && entry[0] == 'I' && !verbose.Load() {
+	if len(entry) > 0 && entry[0] == 'I' && !verbose.Load() && !bytes.Contains(entry, fromDefinitions) {
 		return len(entry), nil
 	}
 	return q.out.Write(entry)

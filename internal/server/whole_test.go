@@ -21,7 +21,7 @@ import (
 func startWhole(t *testing.T, args ...string) *testServer {
 	t.Helper()
 	return launchWhole(t, func(o *Options) {
-		if _, err := o.Parse(append([]string{"--data-dir", o.DataDir, "--secure-port", "0"}, args...)); err != nil {
+		if err := o.Parse(append([]string{"--data-dir", o.DataDir, "--secure-port", "0"}, args...)); err != nil {
 			t.Fatal(err)
 		}
 	})

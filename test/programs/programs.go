@@ -38,7 +38,7 @@ func CheckServer() error {
 }
 
 // Etcd builds one member of an etcd cluster (test/etcd) and returns its path.
-var Etcd = sync.OnceValues(func() (string, error) { return build("etcd") })
+var Etcd = sync.OnceValues(func() (string, error) { return build("etcd", "./etcd") })
 
 // Upstream builds the server of k8s.io/apiextensions-apiserver (test/upstream) and returns its path.
 // UPSTREAM_SERVER names one that is already built.
@@ -46,7 +46,7 @@ var Upstream = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("UPSTREAM_SERVER"); path != "" {
 		return absolute(path), nil
 	}
-	return build("upstream")
+	return build("upstream", "./upstream")
 })
 
 // Kubectl builds the kubectl of this Kubernetes version (test/kubectl), with its version stamped in as in a release, and
@@ -54,13 +54,25 @@ var Upstream = sync.OnceValues(func() (string, error) {
 var Kubectl = sync.OnceValues(func() (string, error) {
 	parts := strings.Split(strings.TrimPrefix(kubernetesVersion, "v"), ".")
 	const version = "k8s.io/component-base/version."
-	return build("kubectl", "-ldflags", fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s",
+	return build("kubectl", "./kubectl", "-ldflags", fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s",
 		version, kubernetesVersion, version, parts[0], version, parts[1]))
 })
 
-// build builds the command in a folder of this module and returns its path. Test packages run at the same time, so the
-// build holds a lock.
-func build(name string, flags ...string) (string, error) {
+// EtcdRelease builds etcd as it is released, for the commands of documents, and returns its path.
+var EtcdRelease = sync.OnceValues(func() (string, error) { return build("etcd-release", "go.etcd.io/etcd/server/v3") })
+
+// Etcdctl builds etcd's client and returns its path.
+var Etcdctl = sync.OnceValues(func() (string, error) { return build("etcdctl", "go.etcd.io/etcd/etcdctl/v3") })
+
+// Etcdutl builds the tool for etcd's files and returns its path.
+var Etcdutl = sync.OnceValues(func() (string, error) { return build("etcdutl", "go.etcd.io/etcd/etcdutl/v3") })
+
+// Websites builds the example of docs/controllers.md and returns its path.
+var Websites = sync.OnceValues(func() (string, error) { return build("websites", "./docs/websites") })
+
+// build builds a command of this module, or of one that it needs, and returns its path. Test packages run at the same
+// time, so the build holds a lock.
+func build(name, command string, flags ...string) (string, error) {
 	dir := filepath.Join(Root(), "build", "programs")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -74,9 +86,9 @@ func build(name string, flags ...string) (string, error) {
 		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
 	path := filepath.Join(dir, name)
-	command := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "./"+name)...)
-	command.Dir = filepath.Join(Root(), "test")
-	if printed, err := command.CombinedOutput(); err != nil {
+	compiler := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), command)...)
+	compiler.Dir = filepath.Join(Root(), "test")
+	if printed, err := compiler.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, printed)
 	}
 	return path, nil

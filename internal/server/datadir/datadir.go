@@ -3,6 +3,7 @@
 package datadir
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -42,9 +43,9 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
 	}
 	isNew := !Is(absolute)
-	lock, err := fileutil.TryLockFile(filepath.Join(absolute, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fileutil.ErrLocked) {
-		return nil, fmt.Errorf("data dir %s %w", path, errLocked)
+	lock, err := lockExclusively(filepath.Join(absolute, lockFile))
+	if errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("data dir %s %w", path, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data dir %s is not writable: %w", path, Cause(err))
@@ -55,6 +56,27 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("data dir %s %w", path, err)
 	}
 	return dir, nil
+}
+
+// lockExclusively locks the file and writes the process ID to it, for the error of the next process.
+func lockExclusively(file string) (*fileutil.LockedFile, error) {
+	lock, err := fileutil.TryLockFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		if owner, err := os.ReadFile(file); err == nil && len(owner) > 0 {
+			return nil, fmt.Errorf("%w (process ID %s)", errLocked, bytes.TrimSpace(owner))
+		}
+		return nil, errLocked
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = lock.Truncate(0); err == nil {
+		_, err = fmt.Fprintln(lock, os.Getpid())
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
 }
 
 // checkDatabase returns an error if another process, such as an etcd started by hand, has the database open: the

@@ -1,6 +1,7 @@
 package datadir
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,7 +67,8 @@ func TestIsNew(t *testing.T) {
 func TestOpenRefusesLockedDirectories(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
-	if _, err := Open(dir.Path()); err == nil || !strings.HasSuffix(err.Error(), "is locked by another process") {
+	want := fmt.Sprintf("is locked by another process (process ID %d)", os.Getpid())
+	if _, err := Open(dir.Path()); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("locked directory: %v", err)
 	}
 	file := dir.Path("etcd", "member", "snap", "db")
