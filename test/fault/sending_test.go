@@ -48,7 +48,7 @@ func (v *victim) run(t *testing.T, input *hostile.Input) *cost {
 func (v *victim) send(ctx context.Context, t *testing.T, input *hostile.Input) *cost {
 	t.Helper()
 	got := &cost{}
-	before := processorTime(v.server.Pid())
+	before := v.processor()
 	for _, p := range input.Phases {
 		all := v.sendPhase(ctx, t, p)
 		answers := map[int]int{}
@@ -68,13 +68,11 @@ func (v *victim) send(ctx context.Context, t *testing.T, input *hostile.Input) *
 			v.version = s.version
 		}
 		got.answers = append(got.answers, counts(answers))
-		if got.unanswered != "" {
+		if got.unanswered != "" || p.Essential && all[0].last >= http.StatusBadRequest {
 			break
 		}
 	}
-	if after := processorTime(v.server.Pid()); after > before { // it is 0 if the server has ended
-		got.processor = after - before
-	}
+	got.processor = v.processor() - before
 	return got
 }
 

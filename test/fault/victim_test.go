@@ -80,17 +80,20 @@ func (v *victim) crew(t *testing.T, size int) []*client {
 // settle waits until the server uses no processor, and returns what it has used until then. It gives up after a while.
 func (v *victim) settle(ctx context.Context) time.Duration {
 	const window, quiet, limit = 300 * time.Millisecond, 60 * time.Millisecond, 15 * time.Second
-	began, before := time.Now(), processorTime(v.server.Pid())
+	began, before := time.Now(), v.processor()
 	for last := before; time.Since(began) < limit && !v.ended(); {
 		pause(ctx, window)
-		now := processorTime(v.server.Pid())
+		now := v.processor()
 		if now-last <= quiet {
 			return last - before
 		}
 		last = now
 	}
-	return processorTime(v.server.Pid()) - before
+	return v.processor() - before
 }
+
+// processor returns the processor time that the server has used so far.
+func (v *victim) processor() time.Duration { return time.Duration(v.memory.processor.Load()) }
 
 // allocated returns the number of bytes that the server has allocated so far, 0 if it does not answer.
 func (v *victim) allocated(t *testing.T) float64 {
@@ -115,6 +118,8 @@ type usage struct {
 	idle int64
 	// peak is the largest sample.
 	peak atomic.Int64
+	// processor is the processor time in nanoseconds, also after the process has ended.
+	processor atomic.Int64
 	// killed is set when the server was killed at memoryCap.
 	killed atomic.Bool
 }
@@ -124,6 +129,7 @@ func (u *usage) watch(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, 5*time.Millisecond) {
 		now := anonymous(u.server.Pid())
 		u.peak.Store(max(u.peak.Load(), now))
+		u.processor.Store(max(u.processor.Load(), int64(processorTime(u.server.Pid()))))
 		if now > memoryCap && !u.killed.Swap(true) {
 			_ = u.server.Kill() // it is gone in any case
 		}

@@ -46,7 +46,7 @@ func (c *definition) input() *Input {
 	create := Request{Method: "POST", Path: definitions, Body: c.body()}
 	at := definitions + "/" + c.plural + "." + group
 	i := requests(nil,
-		one("create", create),
+		Phase{Name: "create", Requests: []Request{create}, Essential: true},
 		Phase{Name: "definition", Requests: []Request{
 			{Method: "GET", Path: at}, {Method: "GET", Path: definitions, Accept: asTable},
 			{Method: "GET", Path: c.path(1), Until: 200}}},
@@ -58,7 +58,8 @@ func (c *definition) input() *Input {
 			Body: c.object("second", 1)}),
 		one("table", Request{Method: "GET", Path: c.path(1), Accept: asTable}),
 		Phase{Name: "tables", Clients: 4, Requests: c.eachVersion("/apis/"+group+"/v%d/"+c.plural, asTable)},
-		Phase{Name: "objects", Clients: 4, Requests: c.objects()},
+		Phase{Name: "create objects", Clients: 4, Requests: c.objects()},
+		Phase{Name: "get objects", Clients: 4, Requests: c.eachVersion("/apis/"+group+"/v%d/"+c.plural+"/first", "")},
 		Phase{Name: "change", Requests: []Request{{Method: "PATCH", Path: at, ContentType: asMergePatch,
 			Body: []byte(`{"metadata":{"labels":{"a":"b"}},"spec":{"names":{"singular":"single"}}}`)}}},
 		Phase{Name: "delete", Requests: []Request{{Method: "DELETE", Path: at}, {Method: "GET", Path: at, Until: 404}}},
@@ -83,12 +84,10 @@ func (c *definition) eachVersion(format, accept string) (all []Request) {
 	return all
 }
 
-// objects returns requests that write an object in each version that is used, and read it in the storage version.
+// objects returns requests that create an object in each version that is used.
 func (c *definition) objects() (all []Request) {
 	for n := range c.someVersions() {
-		name := fmt.Sprintf("object-%d", n)
-		all = append(all, Request{Method: "POST", Path: c.path(n), Body: c.object(name, n)},
-			Request{Method: "GET", Path: c.path(1) + "/" + name})
+		all = append(all, Request{Method: "POST", Path: c.path(n), Body: c.object(fmt.Sprintf("object-%d", n), n)})
 	}
 	return all
 }

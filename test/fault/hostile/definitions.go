@@ -49,16 +49,19 @@ var definitionShapes = []Shape{
 		second := &definition{plural: "widgets", names: shortNames(size), versions: same(preserving, 1+d.IntN(50))}
 		at := definitions + "/widgets." + group
 		create := Request{Method: "POST", Path: definitions, Body: second.body()}
-		i := requests([]Request{{Method: "POST", Path: definitions, Body: first.body()}},
-			one("create", create), one("get", Request{Method: "GET", Path: at}),
+		i := requests(nil,
+			Phase{Name: "create both", Essential: true, Requests: []Request{
+				{Method: "POST", Path: definitions, Body: first.body()}, create}},
+			one("get", Request{Method: "GET", Path: at}),
 			one("list as table", Request{Method: "GET", Path: definitions, Accept: asTable}),
 			one("discovery", Request{Method: "GET", Path: "/apis/" + group + "/v1"}),
 			one("conditions", Request{Method: "PATCH", Path: at + "/status", ContentType: asMergePatch,
 				Body: []byte(`{"status":{"conditions":[` + joined(numbers(size), func(n int) string {
 					return fmt.Sprintf(`{"type":"T%d","status":"True","reason":"R","message":"m"}`, n)
 				}) + `]}}`)}),
-			Phase{Name: "delete", Requests: []Request{{Method: "DELETE", Path: at}, {Method: "GET", Path: at, Until: 404}}})
-		i.Budget, i.Definition = floor+definitionFactor*(create.Size()+i.Prepare[0].Size()), true
+			Phase{Name: "delete", Requests: []Request{{Method: "DELETE", Path: at}, {Method: "GET", Path: at, Until: 404},
+				{Method: "DELETE", Path: definitions + "/gadgets." + group}}})
+		i.Budget, i.Definition = floor+definitionFactor*2*create.Size(), true
 		return i
 	}},
 	{"errors x versions", 500, 20000, func(d dice, size int) *Input {

@@ -10,6 +10,8 @@ type Input struct {
 	Phases []Phase
 	// Budget is how many bytes of memory the server may take for the input.
 	Budget int64
+	// Stored is the size of the objects that requests read, if it is not small.
+	Stored int64
 	// Definition is set if the input is a definition and its use.
 	Definition bool
 }
@@ -22,6 +24,8 @@ type Phase struct {
 	Clients int
 	// Over is the time over which the requests are spread.
 	Over time.Duration
+	// Essential ends the input if a request of the phase is refused.
+	Essential bool
 }
 
 // Request is a request. In its body, VersionPlaceholder stands for the resourceVersion that the server has returned
@@ -49,8 +53,9 @@ func (i *Input) Largest() (size int64) {
 	return size
 }
 
-// Size returns the size of all requests of the input.
-func (i *Input) Size() (size int64) {
+// Size returns the size of all requests of the input, and of the objects that they read.
+func (i *Input) Size() int64 {
+	size := i.Stored
 	i.each(func(r *Request) { size += r.Size() })
 	return size
 }

@@ -4,45 +4,45 @@ import "fmt"
 
 // listShapes are objects with large lists and maps, which managed fields track item by item.
 var listShapes = []Shape{
-	{"fields", 3000, 100000, func(d dice, size int) *Input { return written("", `"values":{`+members(d, size)+`}`) }},
-	{"fields of a free object", 3000, 100000, func(d dice, size int) *Input {
+	{"fields", 1000, 100000, func(d dice, size int) *Input { return written("", `"values":{`+members(d, size)+`}`) }},
+	{"fields of a free object", 1000, 100000, func(d dice, size int) *Input {
 		return written("", `"free":{`+members(d, size)+`}`)
 	}},
-	{"fields beside a null", 3000, 100000, func(d dice, size int) *Input {
+	{"fields beside a null", 1000, 100000, func(d dice, size int) *Input {
 		return written("", `"nothing":null,"values":{`+members(d, size)+`}`)
 	}},
-	{"set", 3000, 100000, func(d dice, size int) *Input {
+	{"set", 1000, 100000, func(d dice, size int) *Input {
 		return written("", `"set":[`+joined(d.order(size), quoted)+`]`)
 	}},
-	{"set of numbers", 3000, 100000, func(d dice, size int) *Input {
+	{"set of numbers", 1000, 100000, func(d dice, size int) *Input {
 		return written("", `"numbers":[`+joined(d.order(size), func(n int) string { return fmt.Sprint(-n) })+`]`)
 	}},
-	{"set beside a null", 3000, 100000, func(d dice, size int) *Input {
+	{"set beside a null", 1000, 100000, func(d dice, size int) *Input {
 		return written("", `"nothing":null,"set":[`+joined(d.order(size), quoted)+`]`)
 	}},
-	{"set with duplicates", 3000, 100000, func(d dice, size int) *Input {
+	{"set with duplicates", 1000, 100000, func(d dice, size int) *Input {
 		different := 1 + d.IntN(size)
 		return written("", `"set":[`+joined(d.order(size), func(n int) string { return quoted(n % different) })+`]`)
 	}},
-	{"list map", 3000, 100000, func(d dice, size int) *Input {
+	{"list map", 1000, 100000, func(d dice, size int) *Input {
 		return written("", `"map":[`+joined(d.order(size), item)+`]`)
 	}},
-	{"list map beside a null", 3000, 100000, func(d dice, size int) *Input {
+	{"list map beside a null", 1000, 100000, func(d dice, size int) *Input {
 		return written("", `"nothing":null,"map":[`+joined(d.order(size), item)+`]`)
 	}},
-	{"list map with a null", 3000, 100000, func(d dice, size int) *Input {
+	{"list map with a null", 1000, 100000, func(d dice, size int) *Input {
 		return written("", `"map":[{"a":-1,"b":null},`+joined(d.order(size), item)+`]`)
 	}},
-	{"list map with duplicates", 3000, 100000, func(d dice, size int) *Input {
+	{"list map with duplicates", 1000, 100000, func(d dice, size int) *Input {
 		different := 1 + d.IntN(size)
 		return written("", `"map":[`+joined(d.order(size), func(n int) string { return item(n % different) })+`]`)
 	}},
-	{"list map with three keys", 1500, 50000, func(d dice, size int) *Input {
+	{"list map with three keys", 500, 50000, func(d dice, size int) *Input {
 		return written("", `"keys":[`+joined(d.order(size), func(n int) string {
 			return fmt.Sprintf(`{"a":"k%d"}`, n)
 		})+`]`)
 	}},
-	{"list map, changed", 1500, 50000, func(d dice, size int) *Input {
+	{"list map, changed", 500, 50000, func(d dice, size int) *Input {
 		const path = things + "/thing?fieldManager=hostile&force=true"
 		before, after := d.order(size), d.order(size)
 		return requests(prepared(),

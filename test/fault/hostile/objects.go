@@ -56,7 +56,7 @@ func prepared() []Request {
 				`"versions":[{"name":"v1","served":true,"storage":true,"selectableFields":[{"jsonPath":".nothing"}],` +
 				`"schema":{"openAPIV3Schema":{"type":"object","properties":{` + fields + `}}}}]}}`)},
 		{Method: "GET", Path: things, Until: 200},
-		{Method: "POST", Path: things, Body: thing("thing", "", `"free":{"a":[1]},"set":["a"]`), Until: 201},
+		{Method: "POST", Path: things, Body: thing("thing", "", `"free":{"a":[1]},"set":["a"]`)},
 	}
 }
 
@@ -99,10 +99,17 @@ var objectShapes = []Shape{
 			return fmt.Sprintf(`{"apiVersion":"v1","kind":"K","name":"n","uid":"u%d"}`, n%different)
 		})+`]`, `"free":{}`)
 	}},
-	{"finalizers", 2000, 50000, func(d dice, size int) *Input {
-		return written(`"finalizers":[`+joined(d.order(size), func(n int) string {
+	{"finalizers", 1000, 50000, func(d dice, size int) *Input {
+		i := written(`"finalizers":[`+joined(d.order(size), func(n int) string {
 			return fmt.Sprintf(`"example.com/f%d"`, n)
 		})+`]`, `"free":{}`)
+		finish := Phase{Name: "remove finalizers"}
+		for _, name := range []string{"applied", "new", "thing"} {
+			finish.Requests = append(finish.Requests, Request{Method: "PATCH", Path: things + "/" + name,
+				ContentType: asMergePatch, Body: []byte(`{"metadata":{"finalizers":null}}`)})
+		}
+		i.Phases = append(i.Phases, finish)
+		return i
 	}},
 	{"managers", 500, 10000, func(d dice, size int) *Input {
 		operation := pick(d, "Update", "Apply")
@@ -111,7 +118,7 @@ var objectShapes = []Shape{
 				`"fieldsV1":{"f:free":{"f:a%d":{}}}}`, n, operation, group, n)
 		})+`]`, `"free":{}`)
 	}},
-	{"managed fields", 3000, 100000, func(d dice, size int) *Input {
+	{"managed fields", 1000, 100000, func(d dice, size int) *Input {
 		return written(`"managedFields":[{"manager":"m","operation":"Update","apiVersion":"`+group+
 			`/v1","fieldsType":"FieldsV1","fieldsV1":{"f:free":{`+joined(d.order(size), func(n int) string {
 			return fmt.Sprintf(`"v:-%d":{}`, n)
@@ -122,11 +129,11 @@ var objectShapes = []Shape{
 			`/v1","fieldsType":"FieldsV1","fieldsV1":`+strings.Repeat(`{"f:a":`, size)+"{}"+strings.Repeat("}", size)+`}]`,
 			`"free":{}`)
 	}},
-	{"labels", 3000, 100000, func(d dice, size int) *Input {
+	{"labels", 1000, 100000, func(d dice, size int) *Input {
 		key := pick(d, `"l%d":"v"`, `"l%d.example.com/name":"v"`, `"-%d":"-"`)
 		return written(`"labels":{`+joined(d.order(size), func(n int) string { return fmt.Sprintf(key, n) })+`}`, `"free":{}`)
 	}},
-	{"annotations", 3000, 100000, func(d dice, size int) *Input {
+	{"annotations", 1000, 100000, func(d dice, size int) *Input {
 		key := pick(d, `"a%d":""`, `"A%d/name":"v"`, `"-%d":"-"`)
 		return written(`"annotations":{`+joined(d.order(size), func(n int) string {
 			return fmt.Sprintf(key, n)
@@ -135,15 +142,15 @@ var objectShapes = []Shape{
 	{"pattern with 900 states", 16 << 10, 1 << 20, func(_ dice, size int) *Input {
 		return written("", `"slow":"`+strings.Repeat("a", size)+`"`)
 	}},
-	{"unknown fields", 3000, 100000, func(d dice, size int) *Input {
+	{"unknown fields", 1000, 100000, func(d dice, size int) *Input {
 		different := 1 + d.IntN(size)
 		return written("", joined(d.order(size), func(n int) string { return fmt.Sprintf(`"f%d":1`, n%different) }))
 	}},
-	{"values of a wrong type", 5000, 100000, func(d dice, size int) *Input {
+	{"values of a wrong type", 2000, 100000, func(d dice, size int) *Input {
 		value := pick(d, "1", "{}", "null", "[]")
 		return written("", `"texts":[`+joined(d.order(size), func(int) string { return value })+`]`)
 	}},
-	{"empty items with a default", 5000, 500000, func(_ dice, size int) *Input {
+	{"empty items with a default", 2000, 500000, func(_ dice, size int) *Input {
 		return written("", `"defaulted":[`+strings.TrimSuffix(strings.Repeat("{},", size), ",")+`]`)
 	}},
 }

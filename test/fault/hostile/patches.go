@@ -30,7 +30,7 @@ var patchShapes = []Shape{
 		return patched(`{"op":"add","path":"/free/a","value":` + strings.Repeat(`{"a":`, size) + "1" +
 			strings.Repeat("}", size) + `},` + repeated(`{"op":"replace","path":"/free`+deep+`","value":1}`, min(size, 400)))
 	}},
-	{"merge patch", 3000, 100000, func(d dice, size int) *Input {
+	{"merge patch", 1000, 100000, func(d dice, size int) *Input {
 		fill, empty := d.order(size), d.order(size)
 		patch := func(value string, order []int) []byte {
 			return []byte(`{"free":{` + joined(order, func(n int) string { return fmt.Sprintf(`"f%d":%s`, n, value) }) + `}}`)

@@ -25,7 +25,7 @@ var readShapes = []Shape{
 			return fmt.Sprintf("%s%sv%d", field, operator, n)
 		}))
 	}},
-	{"continue token", 5000, 500000, func(d dice, size int) *Input {
+	{"continue token", 2000, 500000, func(d dice, size int) *Input {
 		key := pick(d, strings.Repeat("a", size), strings.Repeat("../", size/3), strings.Repeat(`\u0000`, size/6))
 		token := `{"v":"meta.k8s.io/v1","rv":` + pick(d, "-1", "1", "9223372036854775807") + `,"start":"` + key + `"}`
 		return selected("continue", base64.RawURLEncoding.EncodeToString([]byte(token)))
@@ -44,7 +44,7 @@ var readShapes = []Shape{
 		}
 		return requests(prepared(), phases...)
 	}},
-	{"long path", 5000, 500000, func(d dice, size int) *Input {
+	{"long path", 2000, 500000, func(d dice, size int) *Input {
 		part := pick(d, "/a", "/..", "//", "/%2F", "a")
 		return requests(prepared(), one("get", Request{Method: "GET",
 			Path: "/apis/" + group + "/v1" + strings.Repeat(part, size/len(part))}))
@@ -60,7 +60,8 @@ var readShapes = []Shape{
 			one("metadata", Request{Method: "GET", Path: things, Accept: asMetadata}),
 			one("YAML", Request{Method: "GET", Path: things, Accept: asYAML}),
 			one("page", Request{Method: "GET", Path: things + "?limit=1"}), one("delete", Request{Method: "DELETE", Path: things}))
-		lists.Budget += 1000 * int64(size) * requestFactor
+		lists.Stored = 1000 * int64(size)
+		lists.Budget += requestFactor * lists.Stored
 		return lists
 	}},
 	{"namespaces", 500, 100000, func(_ dice, size int) *Input {

@@ -14,17 +14,17 @@ type Found struct {
 }
 
 // Search looks for the size and the seed of each shape with the highest cost per byte: it measures a case, changes the
-// worst one so far, and measures that, trials times in all. Sizes stay below those of the short form. It returns the
-// worst case of each shape, the worst of all first.
+// worst one so far, and measures that, trials times in all. Sizes are a quarter of those of the short form or more, so
+// that the cost of any request does not matter much. It returns the worst case of each shape, the worst of all first.
 func Search(seed uint64, trials int, measure func(Case) (float64, error)) ([]Found, error) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var all []Found
 	for _, s := range Shapes {
 		worst := Found{Cost: -1}
 		for trial := range trials {
-			next := Case{Shape: s.Name, Size: max(1, s.Small/4), Seed: random.Uint64N(1000)}
+			next := Case{Shape: s.Name, Size: max(1, s.Small/2), Seed: random.Uint64N(1000)}
 			if trial > 0 {
-				next = worst.changed(random, s.Small)
+				next = worst.changed(random, max(1, s.Small/4), s.Small)
 			}
 			cost, err := measure(next)
 			if err != nil {
@@ -40,11 +40,11 @@ func Search(seed uint64, trials int, measure func(Case) (float64, error)) ([]Fou
 	return all, nil
 }
 
-// changed returns the case with another size or another seed.
-func (c Case) changed(random *rand.Rand, largest int) Case {
+// changed returns the case with another size, within bounds, or another seed.
+func (c Case) changed(random *rand.Rand, smallest, largest int) Case {
 	switch random.IntN(4) {
 	case 0:
-		c.Size = max(1, c.Size/2)
+		c.Size = max(smallest, c.Size/2)
 	case 1:
 		c.Size = min(largest, c.Size*2)
 	default:
