@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/crd-server/crd-server/test/fault/hostile"
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 // cost is what an input has cost a server.
@@ -61,6 +62,24 @@ func newHostileTable() *hostileTable {
 	t.WriteString("| shape, size | server | bytes | memory | budget | memory per byte | CPU | CPU per KiB | " +
 		"slowest answer | slowest health | CPU after leaving | answers |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	return t
+}
+
+// compare sends a case to our server and to upstream's, adds what it has cost, and fails the test if our server
+// exceeds a budget.
+func (h *hostileTable) compare(t *testing.T, c hostile.Case, upstream string) {
+	t.Helper()
+	input := generate(t, c)
+	ours := measureAlone(t, input, startVictim(t, programs.Server(), greedy, everybody,
+		"--request-timeout", hostileDeadline.String()))
+	h.add(t, c, "crd-server", input, ours)
+	for _, excess := range ours.excesses(input) {
+		t.Error(excess)
+	}
+	if *alone {
+		return
+	}
+	theirs := measureAlone(t, input, startVictim(t, upstream, "", "--", "--request-timeout", hostileDeadline.String()))
+	h.add(t, c, "upstream", input, theirs)
 }
 
 // add adds a row and logs it.

@@ -3,9 +3,9 @@ package fault
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -86,33 +86,27 @@ func hostileShapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range fullCases(t) {
-		t.Run(fmt.Sprintf("%s/%d", c.Shape, c.Size), func(t *testing.T) {
-			input := generate(t, c)
-			ours := measureAlone(t, input, startVictim(t, programs.Server(), greedy, everybody,
-				"--request-timeout", hostileDeadline.String()))
-			table.add(t, c, "crd-server", input, ours)
-			for _, excess := range ours.excesses(input) {
-				t.Error(excess)
+	probe := startVictim(t, programs.Server(), greedy, everybody)
+	for _, s := range hostile.Shapes {
+		t.Run(s.Name, func(t *testing.T) {
+			for _, c := range fullCases(t, s, probe) {
+				t.Run(strconv.Itoa(c.Size), func(t *testing.T) { table.compare(t, c, upstream) })
 			}
-			if *alone {
-				return
-			}
-			theirs := measureAlone(t, input, startVictim(t, upstream, "", "--",
-				"--request-timeout", hostileDeadline.String()))
-			table.add(t, c, "upstream", input, theirs)
 		})
 	}
 }
 
-// fullCases returns every shape in its whole size. Definitions of that size may be refused, so they are in the small
-// size too.
-func fullCases(t *testing.T) (all []hostile.Case) {
-	for _, s := range hostile.Shapes {
-		if small := (hostile.Case{Shape: s.Name, Size: s.Small, Seed: *seed}); generate(t, small).Definition {
-			all = append(all, small)
-		}
-		all = append(all, hostile.Case{Shape: s.Name, Size: s.Whole, Seed: *seed})
+// fullCases returns a shape in its whole size. If our server refuses that, it also returns the largest half, quarter
+// and so on that the server accepts.
+func fullCases(t *testing.T, s hostile.Shape, probe *victim) []hostile.Case {
+	t.Helper()
+	c := hostile.Case{Shape: s.Name, Size: s.Whole, Seed: *seed}
+	all := []hostile.Case{c}
+	for c.Size > s.Small && !probe.accepts(t, c) {
+		c.Size = max(s.Small, c.Size/2)
+	}
+	if c.Size < s.Whole {
+		all = append(all, c)
 	}
 	return all
 }

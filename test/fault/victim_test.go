@@ -68,6 +68,19 @@ func (v *victim) ended() bool {
 	}
 }
 
+// accepts returns whether the server does what the first phase of a case asks for. It sends the last one too, which
+// deletes what was created.
+func (v *victim) accepts(t *testing.T, c hostile.Case) bool {
+	t.Helper()
+	input := generate(t, c)
+	if len(input.Phases) == 1 {
+		return true // a load
+	}
+	input.Phases[0].Essential = true
+	input.Phases = []hostile.Phase{input.Phases[0], input.Phases[len(input.Phases)-1]}
+	return v.prepare(t, input) && len(v.send(t.Context(), t, input).answers) == 2
+}
+
 // crew returns that many clients, each with its own connection.
 func (v *victim) crew(t *testing.T, size int) []*client {
 	t.Helper()

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,7 @@ func (c *definition) input() *Input {
 			Body: []byte(`{"metadata":{"labels":{"a":"b"}},"spec":{"names":{"singular":"single"}}}`)}}},
 		Phase{Name: "delete", Requests: []Request{{Method: "DELETE", Path: at}, {Method: "GET", Path: at, Until: 404}}},
 	)
-	i.Budget, i.Definition = floor+definitionFactor*create.Size(), true
+	i.Budget = floor + definitionFactor*create.Size()
 	return i
 }
 
@@ -111,14 +112,10 @@ var preserving = schema(`"free":{"type":"object","x-kubernetes-preserve-unknown-
 
 // same returns a text n times.
 func same(text string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = text
-	}
-	return all
+	return slices.Repeat([]string{text}, n)
 }
 
-// things returns a definition of versions for objects with a free field.
+// versioned returns a definition with versions, for objects with a free field.
 func versioned(versions []string) *definition {
 	return &definition{plural: "widgets", versions: versions, fields: `"free":{"a":1}`}
 }

@@ -61,7 +61,7 @@ var definitionShapes = []Shape{
 				}) + `]}}`)}),
 			Phase{Name: "delete", Requests: []Request{{Method: "DELETE", Path: at}, {Method: "GET", Path: at, Until: 404},
 				{Method: "DELETE", Path: definitions + "/gadgets." + group}}})
-		i.Budget, i.Definition = floor+definitionFactor*2*create.Size(), true
+		i.Budget = floor + definitionFactor*2*create.Size()
 		return i
 	}},
 	{"errors x versions", 500, 20000, func(d dice, size int) *Input {

@@ -12,8 +12,6 @@ type Input struct {
 	Budget int64
 	// Stored is the size of the objects that requests read, if it is not small.
 	Stored int64
-	// Definition is set if the input is a definition and its use.
-	Definition bool
 }
 
 // Phase is a part of an input: one request, or several.
