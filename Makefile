@@ -78,6 +78,10 @@ differential: server ## play the transcripts and random steps on upstream's serv
 fault: server ## break things under load, in full (half an hour); the report is build/fault/report.md
 	$(FAULT) -run '$(SCENARIO)' -skip TestSoak
 
+.PHONY: fault-keep
+fault-keep: server ## search for inputs that are expensive for their size; keep the worst ten in test/fault/testdata
+	$(FAULT) -run TestHostile/search -keep
+
 .PHONY: soak
 soak: server ## load the server for half an hour and compare what it holds
 	$(FAULT) -run TestSoak

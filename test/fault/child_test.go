@@ -32,6 +32,7 @@ type task struct {
 // for the test.
 var kinds = map[string]func(ctx context.Context, w task) (any, error){
 	"probe":        probe,
+	"health":       probeHealth,
 	"lists":        loadWith((*load).lists),
 	"bodies":       loadWith((*load).bodies),
 	"mix":          loadWith((*load).mix),

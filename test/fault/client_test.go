@@ -80,6 +80,8 @@ func body(name, value string, revision int64) []byte {
 type client struct {
 	http *http.Client
 	base string
+	// token authenticates the client to upstream's server; our own gets a certificate.
+	token string
 }
 
 // newClient returns a client with its own connection.
@@ -108,7 +110,7 @@ func connectTo(url, kubeconfig string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{base: url, http: &http.Client{Transport: &http.Transport{TLSClientConfig: security,
+	return &client{base: url, token: config.BearerToken, http: &http.Client{Transport: &http.Transport{TLSClientConfig: security,
 		ForceAttemptHTTP2: true}}}, nil
 }
 
@@ -140,11 +142,21 @@ func (c *client) openAs(ctx context.Context, user, method, path, mediaType strin
 	if content != nil {
 		req.Header.Set("Content-Type", mediaType)
 	}
+	return c.sendAs(user, req)
+}
+
+// sendAs sends a request as another user, unless user is "".
+func (c *client) sendAs(user string, req *http.Request) (*http.Response, error) {
 	if user != "" {
 		req.Header.Set("Impersonate-User", user)
 	}
+<<<<<<< HEAD
 	for n := 0; n < len(headers); n += 2 {
 		req.Header.Set(headers[n], headers[n+1])
+=======
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+>>>>>>> gen22
 	}
 	return c.http.Do(req)
 }

@@ -5,8 +5,10 @@
 // disturbs replicas and their etcd cluster while it records the history of all operations; history_test.go defines
 // correct histories.
 //
-// Clients that overload the server, and the client that measures beside them, are processes (child_test.go). No
-// scenario judges how long something took; the report has the figures.
+// Clients that overload the server, and the client that measures beside them, are processes (child_test.go). Only the
+// full form of TestHostile judges how long something took; for the others the report has the figures.
+//
+// TestHostile compares the cost of hostile inputs with their budgets (hostile_test.go; package hostile generates them).
 //
 // Slow disks and clock jumps are in the server itself, which is built with altered code for these scenarios
 // (altered_test.go, testdata/altered).

@@ -131,6 +131,15 @@ func (r *report) add(t *testing.T, format string, args ...any) {
 	r.lines = append(r.lines, fmt.Sprintf("- %s: %s", t.Name(), line))
 }
 
+// text adds text of several lines to the report and logs it.
+func (r *report) text(t *testing.T, text string) {
+	t.Helper()
+	t.Log("\n" + text)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, "", strings.TrimSuffix(text, "\n"), "")
+}
+
 // outcome adds whether the scenario has passed.
 func (r *report) outcome(t *testing.T, began time.Time) {
 	result := "passed"

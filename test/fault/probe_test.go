@@ -39,12 +39,11 @@ const (
 
 // probe sends requests until the context ends.
 func probe(ctx context.Context, w task) (any, error) {
-	health, err := connectTo(w.URL, w.Kubeconfig)
+	user, err := connectTo(w.URL, w.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	health.http.Transport.(*http.Transport).DisableKeepAlives = true
-	user, err := connectTo(w.URL, w.Kubeconfig)
+	health, err := connectTo(w.URL, w.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +51,7 @@ func probe(ctx context.Context, w task) (any, error) {
 		p      probes
 		asking sync.WaitGroup
 	)
-	asking.Go(func() {
-		p.Health.ask(ctx, 100*time.Millisecond, func() (*http.Response, error) {
-			return health.openAs(ctx, "", http.MethodGet, "/readyz", "", nil)
-		})
-	})
+	asking.Go(func() { p.Health.askHealth(ctx, health) })
 	asking.Go(func() {
 		p.Reads.ask(ctx, 250*time.Millisecond, func() (*http.Response, error) {
 			return user.openAs(ctx, polite, http.MethodGet, politeCell, "", nil)
@@ -70,6 +65,25 @@ func probe(ctx context.Context, w task) (any, error) {
 	})
 	asking.Wait()
 	return &p, nil
+}
+
+// probeHealth sends health checks until the context ends.
+func probeHealth(ctx context.Context, w task) (any, error) {
+	health, err := connectTo(w.URL, w.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	var a answers
+	a.askHealth(ctx, health)
+	return &a, nil
+}
+
+// askHealth sends health checks until the context ends, each on a new connection.
+func (a *answers) askHealth(ctx context.Context, c *client) {
+	c.http.Transport.(*http.Transport).DisableKeepAlives = true
+	a.ask(ctx, 100*time.Millisecond, func() (*http.Response, error) {
+		return c.open(ctx, http.MethodGet, "/readyz", "", nil)
+	})
 }
 
 // ask sends requests, with a pause after each response, until the context ends.
