@@ -142,6 +142,9 @@ func (c *client) openAs(ctx context.Context, user, method, path, mediaType strin
 	if content != nil {
 		req.Header.Set("Content-Type", mediaType)
 	}
+	for n := 0; n < len(headers); n += 2 {
+		req.Header.Set(headers[n], headers[n+1])
+	}
 	return c.sendAs(user, req)
 }
 
@@ -150,13 +153,8 @@ func (c *client) sendAs(user string, req *http.Request) (*http.Response, error) 
 	if user != "" {
 		req.Header.Set("Impersonate-User", user)
 	}
-<<<<<<< HEAD
-	for n := 0; n < len(headers); n += 2 {
-		req.Header.Set(headers[n], headers[n+1])
-=======
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
->>>>>>> gen22
 	}
 	return c.http.Do(req)
 }
