@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"reflect"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -29,7 +30,7 @@ func TestStatistics(t *testing.T) {
 	want := schemaStatistics{
 		nodes: 3, branches: 5, rules: 3, ruleText: 19, ruleNodes: 4, enum: 7, instructions: 20,
 	}
-	if stats != want {
+	if !reflect.DeepEqual(stats, want) {
 		t.Errorf("got %+v, want %+v", stats, want)
 	}
 }
