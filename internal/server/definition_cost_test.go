@@ -174,16 +174,16 @@ func live() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestDefinitionLimits checks that a CRD with 10,000 versions is refused with the limit, as the CRD endpoint refuses all
+// TestDefinitionLimits checks that a CRD with 1,000 versions is refused with the limit, as the CRD endpoint refuses all
 // CRDs whose memory is not in proportion to their size.
 func TestDefinitionLimits(t *testing.T) {
 	handler, _ := assembled(t)
-	d := costlyDefinition{"limits", "", versionsOf(10_000, ""), `{"type":"string"}`, `"a"`}
+	d := costlyDefinition{"limits", "", versionsOf(1000, ""), `{"type":"string"}`, `"a"`}
 	req := httptest.NewRequest("POST", definitionsPath, strings.NewReader(d.json())).WithContext(asOwnRequest(t.Context()))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, req)
-	const want = `spec.versions: Too many: 10000: must have at most 100 items`
+	const want = `spec.versions: Too many: 1000: must have at most 100 items`
 	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), want) ||
 		!strings.Contains(w.Body.String(), `"field":"spec.versions"`) {
 		t.Errorf("%d %.300s", w.Code, w.Body)
