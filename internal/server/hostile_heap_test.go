@@ -32,7 +32,7 @@ func peakHeap(limit uint64, do func()) uint64 {
 
 // afterEachCollection calls do after each garbage collection until it returns false.
 func afterEachCollection(do func() bool) {
-	type collected struct{ text string }
+	type collected [64]byte
 	var finalize func(c *collected)
 	finalize = func(c *collected) {
 		if do() {
