@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/scheme"
 )
 
 // Website has the fields of the resource that the controller needs.
@@ -80,10 +79,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func run() error {
 	ctrl.SetLogger(zap.New())
 	types := runtime.NewScheme()
-	builder := &scheme.Builder{GroupVersion: schema.GroupVersion{Group: "web.example.com", Version: "v1"}}
-	if err := builder.Register(&Website{}, &WebsiteList{}).AddToScheme(types); err != nil {
-		return err
-	}
+	version := schema.GroupVersion{Group: "web.example.com", Version: "v1"}
+	types.AddKnownTypes(version, &Website{}, &WebsiteList{})
+	metav1.AddToGroupVersion(types, version)
 	config, err := ctrl.GetConfig() // the file that KUBECONFIG names
 	if err != nil {
 		return err
