@@ -42,9 +42,10 @@ test: test-unit test-e2e ## run all tests but conformance
 test-unit: ## run the tests beside the code
 	$(GOTEST) $(PLAIN) ./...
 
+# Go does not know that results depend on the server, so -count 1 keeps it from showing old ones.
 .PHONY: test-e2e
 test-e2e: server ## run the tests that start the server: transcripts, kubectl, informers, an aggregator, faults in short form
-	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -p 2 -parallel 4 ./...
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -count 1 -p 2 -parallel 4 ./...
 
 .PHONY: test-library
 test-library: ## run all tests, conformance too, with the implementations that only call the libraries
@@ -54,7 +55,7 @@ test-library: ## run all tests, conformance too, with the implementations that o
 test-race: ## run all tests with the race detector; it needs a C compiler
 	CGO_ENABLED=1 go test -race -vet=off -timeout 30m $(PLAIN) ./...
 	CGO_ENABLED=1 go build -race $(PLAIN) -o $(SERVER) ./cmd/crd-server
-	cd test && CGO_ENABLED=1 CRD_SERVER=$(CURDIR)/$(SERVER) go test -vet=off -timeout 30m -p 2 ./...
+	cd test && CGO_ENABLED=1 CRD_SERVER=$(CURDIR)/$(SERVER) go test -vet=off -count 1 -timeout 30m -p 2 ./...
 
 # server builds the server that tests start.
 .PHONY: server
