@@ -55,7 +55,7 @@ func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([
 		if err != nil {
 			return nil, nil, err
 		}
-		converted, err := compiled.converter.Convert(ctx, []*unstructured.Unstructured{u}, c.storage)
+		converted, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{u}, c.storage)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -119,7 +119,7 @@ func (c *customResourceCodec) HasVersion(entry *dynamicstorage.Entry) bool {
 // KeepsLabels implements objectCodec: only a conversion webhook can change labels.
 func (c *customResourceCodec) KeepsLabels() bool {
 	compiled, err := c.info.compiled()
-	return err == nil && compiled.converter.KeepsMetadata()
+	return err == nil && compiled.Converter.KeepsMetadata()
 }
 
 func encodeCBOR(obj *unstructured.Unstructured) ([]byte, error) {
@@ -146,14 +146,14 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 	var foreign []*unstructured.Unstructured
 	var indexes []int
 	for n, entry := range entries {
-		obj, err := decodeStored(entry, compiled.schemas)
+		obj, err := decodeStored(entry, compiled.Set)
 		switch {
 		case err != nil:
 			views[n] = &dynamicstorage.View{Err: err}
-		case !compiled.converter.KeepsMetadata() && obj.GroupVersionKind().GroupVersion() != c.gv:
+		case !compiled.Converter.KeepsMetadata() && obj.GroupVersionKind().GroupVersion() != c.gv:
 			foreign, indexes = append(foreign, obj), append(indexes, n)
 		default:
-			one, err := compiled.converter.Convert(ctx, []*unstructured.Unstructured{obj}, c.gv)
+			one, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{obj}, c.gv)
 			if err != nil {
 				return nil, err
 			}
@@ -162,7 +162,7 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 			}
 		}
 	}
-	converted, err := compiled.converter.Convert(ctx, foreign, c.gv)
+	converted, err := compiled.Converter.Convert(ctx, foreign, c.gv)
 	if err != nil {
 		return nil, err
 	}
@@ -233,14 +233,14 @@ func (c *customResourceCodec) AsStored(ctx context.Context, obj runtime.Object) 
 	if err != nil {
 		return nil, err
 	}
-	stored, err := compiled.converter.Convert(ctx, []*unstructured.Unstructured{obj.(*unstructured.Unstructured)}, c.storage)
+	stored, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{obj.(*unstructured.Unstructured)}, c.storage)
 	if err != nil {
 		return nil, err
 	}
-	if err := coerceStored(stored[0], compiled.schemas); err != nil {
+	if err := coerceStored(stored[0], compiled.Set); err != nil {
 		return nil, err
 	}
-	served, err := compiled.converter.Convert(ctx, stored, obj.(*unstructured.Unstructured).GroupVersionKind().GroupVersion())
+	served, err := compiled.Converter.Convert(ctx, stored, obj.(*unstructured.Unstructured).GroupVersionKind().GroupVersion())
 	if err != nil {
 		return nil, err
 	}

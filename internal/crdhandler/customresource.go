@@ -158,7 +158,7 @@ func (c lazyConvertor) convertor() (runtime.ObjectConvertor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compiled.converter.ObjectConvertor(), nil
+	return compiled.Converter.ObjectConvertor(), nil
 }
 
 func (c lazyConvertor) Convert(in, out, context any) error {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 	"github.com/crd-server/crd-server/internal/crds"
 )
@@ -40,7 +41,7 @@ func New(config Config) (*crdHandler, error) {
 	config.shutdown = &watch.Shutdown{}
 	h := &crdHandler{config: &config}
 	h.definitions = newDefinitionScopes(h.config)
-	h.infos.config, h.infos.cache = h.config, newSchemaCache(config.SchemaCacheBytes)
+	h.infos.config, h.infos.cache = h.config, schemas.NewCache(config.SchemaCacheBytes)
 	config.Table.OnChange(h.infos.changed)
 	return h, nil
 }
@@ -117,7 +118,7 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		version.main.err(apierrors.NewNotFound(gr, info.Name), w, req)
 		return
 	}
-	defer crdInfo.schemas.updateSize()
+	defer crdInfo.schemas.UpdateSize()
 	instrumented(handle, info, len(version.warnings) > 0)(w, req)
 }
 

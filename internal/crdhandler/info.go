@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -20,7 +21,7 @@ import (
 // infos holds the crdInfo of every CRD that was requested, by UID.
 type infos struct {
 	config *Config
-	cache  *schemaCache
+	cache  *schemas.Cache
 	byUID  sync.Map // types.UID -> *crdInfo
 }
 
@@ -110,7 +111,7 @@ type crdInfo struct {
 	statusResetFields func() (managedfields.ResetFields, error)
 
 	// schemas holds the compiled schemas of the CRD while the cache keeps them.
-	schemas *cachedSchemas
+	schemas *schemas.Cached
 	// replaced ends when retire calls replace.
 	replaced   context.Context
 	replace    context.CancelFunc
@@ -130,7 +131,7 @@ type servedVersion struct {
 }
 
 // newCRDInfo returns the serving state of a CRD. It compiles nothing.
-func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record) (*crdInfo, error) {
+func newCRDInfo(config *Config, cache *schemas.Cache, record *crds.Record) (*crdInfo, error) {
 	if names := record.AcceptedNames; names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
 		return nil, fmt.Errorf("status.acceptedNames of CustomResourceDefinition %s are not complete", record.Name)
 	}
@@ -145,7 +146,7 @@ func newCRDInfo(config *Config, cache *schemaCache, record *crds.Record) (*crdIn
 	}
 	info.statusResetFields = sync.OnceValues(info.computeStatusResetFields)
 	info.replaced, info.replace = context.WithCancel(context.Background())
-	info.schemas = cache.add(func() (*compiled, error) { return compile(config, record) })
+	info.schemas = cache.Add(func() (*schemas.Compiled, error) { return schemas.Compile(config.Converters, record) })
 	for n := range record.Versions {
 		if v := &record.Versions[n]; v.Served || v.Storage {
 			info.versions[v.Name] = newServedVersion(config, record, info, v)
@@ -162,7 +163,7 @@ func (i *crdInfo) serves(record *crds.Record) bool {
 
 // compiled returns the compiled schemas of the CRD. It compiles them again if the cache has evicted them. The caller
 // may use the result for the rest of its request.
-func (i *crdInfo) compiled() (*compiled, error) { return i.schemas.get() }
+func (i *crdInfo) compiled() (*schemas.Compiled, error) { return i.schemas.Get() }
 
 // version returns the compiled schema of a version.
 func (i *crdInfo) version(name string) (*validation.Version, error) {
@@ -170,7 +171,7 @@ func (i *crdInfo) version(name string) (*validation.Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compiled.version(name)
+	return compiled.Version(name)
 }
 
 // computeStatusResetFields returns the fields that a write of the status does not own, in all versions that have the
@@ -180,7 +181,7 @@ func (i *crdInfo) computeStatusResetFields() (managedfields.ResetFields, error) 
 	if err != nil {
 		return nil, err
 	}
-	return compiled.schemas.StatusResetFields(), nil
+	return compiled.Set.StatusResetFields(), nil
 }
 
 // columns returns the convertor for the columns of a version.
@@ -189,14 +190,14 @@ func (i *crdInfo) columns(version string) (printing.TableConvertor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compiled.columns(version)
+	return compiled.Columns(version)
 }
 
 // retire ends the watches of the CRD, and releases its views and compiled schemas.
 func (i *crdInfo) retire() {
 	i.retireOnce.Do(func() {
 		i.replace()
-		i.schemas.retire()
+		i.schemas.Retire()
 		for _, v := range i.versions {
 			v.storage.viewer.Close()
 		}

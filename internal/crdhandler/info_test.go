@@ -6,6 +6,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -21,7 +22,7 @@ func TestVersionsShareWhatDescribesAll(t *testing.T) {
 	allocations := func(versions int) float64 {
 		record := recordWithVersions(versions)
 		return testing.AllocsPerRun(1, func() {
-			info, err := newCRDInfo(config, newSchemaCache(0), record)
+			info, err := newCRDInfo(config, schemas.NewCache(0), record)
 			if err != nil || len(info.versions) != versions {
 				t.Fatal(info, err)
 			}

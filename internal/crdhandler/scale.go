@@ -101,7 +101,7 @@ func (c *scaleConversion) edit(parent runtime.Object) (runtime.Object, func(runt
 	if !found {
 		before.Spec.Replicas = noReplicas
 	}
-	fields := managedfields.NewScaleHandler(accessor(parent).GetManagedFields(), c.hub, compiled.schemas.ReplicasPathMappings())
+	fields := managedfields.NewScaleHandler(accessor(parent).GetManagedFields(), c.hub, compiled.Set.ReplicasPathMappings())
 	if before.ManagedFields, err = fields.ToSubresource(); err != nil {
 		return nil, nil, err
 	}

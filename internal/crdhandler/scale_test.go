@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -79,7 +80,7 @@ func newGadgets(t *testing.T, configure func(*writes)) *writes {
 		if f.config.Converters, err = conversion.NewFactory(nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		info, err := newCRDInfo(f.config, newSchemaCache(0), record)
+		info, err := newCRDInfo(f.config, schemas.NewCache(0), record)
 		if err != nil {
 			t.Fatal(err)
 		}

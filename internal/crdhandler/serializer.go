@@ -138,7 +138,7 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		if err != nil {
 			return nil, gvk, err
 		}
-		unknown, err := compiled.schemas.Coerce(u.Object, validation.CoerceOptions{ReturnUnknownFieldPaths: d.unknownFields})
+		unknown, err := compiled.Set.Coerce(u.Object, validation.CoerceOptions{ReturnUnknownFieldPaths: d.unknownFields})
 		if err != nil {
 			return nil, gvk, err
 		}
@@ -218,7 +218,7 @@ func (d unstructuredDefaulter) complete(obj *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	if err := compiled.schemas.Default(obj.Object, validation.MaxDefaults); errors.Is(err, validation.ErrTooLarge) {
+	if err := compiled.Set.Default(obj.Object, validation.MaxDefaults); errors.Is(err, validation.ErrTooLarge) {
 		return errTooLarge
 	} else if err != nil {
 		return err

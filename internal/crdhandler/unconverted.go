@@ -100,7 +100,7 @@ func (c *customResourceCodec) StoredView(entry *dynamicstorage.Entry) (*dynamics
 	if err != nil {
 		return nil, err
 	}
-	obj, err := decodeStored(entry, compiled.schemas)
+	obj, err := decodeStored(entry, compiled.Set)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
@@ -80,7 +81,7 @@ func infoOf(t testing.TB, config *Config, definition string) *crdInfo {
 			t.Fatal(err)
 		}
 	}
-	info, err := newCRDInfo(config, newSchemaCache(0), record)
+	info, err := newCRDInfo(config, schemas.NewCache(0), record)
 	if err != nil {
 		t.Fatal(err)
 	}

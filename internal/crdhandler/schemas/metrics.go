@@ -1,4 +1,4 @@
-package crdhandler
+package schemas
 
 import (
 	"k8s.io/component-base/metrics"
@@ -7,12 +7,12 @@ import (
 
 // The metrics have no label for the CRD: the number of CRDs has no limit.
 var (
-	schemaCacheBytes = metrics.NewGauge(&metrics.GaugeOpts{
+	cachedBytes = metrics.NewGauge(&metrics.GaugeOpts{
 		Name:           "crd_server_schema_cache_bytes",
 		Help:           "About how much memory compiled schemas take, see --schema-cache-size.",
 		StabilityLevel: metrics.ALPHA,
 	})
-	schemaCacheEvictions = metrics.NewCounter(&metrics.CounterOpts{
+	evictions = metrics.NewCounter(&metrics.CounterOpts{
 		Name:           "crd_server_schema_cache_evictions_total",
 		Help:           "How often the compiled schemas of a CustomResourceDefinition were given up to make room for others.",
 		StabilityLevel: metrics.ALPHA,
@@ -20,5 +20,5 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(schemaCacheBytes, schemaCacheEvictions)
+	legacyregistry.MustRegister(cachedBytes, evictions)
 }

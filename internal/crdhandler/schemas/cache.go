@@ -1,51 +1,52 @@
-package crdhandler
+package schemas
 
 import (
 	"container/list"
 	"sync"
 )
 
-// defaultSchemaCacheBytes holds the compiled schemas of about five hundred large CRDs.
-const defaultSchemaCacheBytes = 256 << 20
+// defaultBytes holds the compiled schemas of about five hundred large CRDs.
+const defaultBytes = 256 << 20
 
-// schemaCache bounds the memory of compiled schemas. When they take more than limit bytes, it evicts the least recently
+// Cache bounds the memory of compiled schemas. When they take more than limit bytes, it evicts the least recently
 // used ones, which are compiled again on their next use. A request that uses evicted schemas keeps them until it ends.
-type schemaCache struct {
+type Cache struct {
 	limit int64
 
 	mu    sync.Mutex // guards bytes, lru and the fields of its elements, but is not held while compiling
 	bytes int64
-	lru   *list.List // of *cachedSchemas that hold a value, the most recently used in front
+	lru   *list.List // of *Cached that hold a value, the most recently used in front
 }
 
-func newSchemaCache(limit int64) *schemaCache {
+// NewCache returns a cache with a limit in bytes; 0 or less means 256 MiB.
+func NewCache(limit int64) *Cache {
 	if limit <= 0 {
-		limit = defaultSchemaCacheBytes
+		limit = defaultBytes
 	}
-	return &schemaCache{limit: limit, lru: list.New()}
+	return &Cache{limit: limit, lru: list.New()}
 }
 
-// add returns the cached schemas of one CRD, which call compile when the cache holds none.
-func (c *schemaCache) add(compile func() (*compiled, error)) *cachedSchemas {
-	return &cachedSchemas{cache: c, compile: compile}
+// Add returns the cached schemas of one CRD, which call compile when the cache holds none.
+func (c *Cache) Add(compile func() (*Compiled, error)) *Cached {
+	return &Cached{cache: c, compile: compile}
 }
 
-// cachedSchemas holds the compiled schemas of one CRD unless they have been evicted.
-type cachedSchemas struct {
-	cache   *schemaCache
-	compile func() (*compiled, error)
+// Cached holds the compiled schemas of one CRD unless they have been evicted.
+type Cached struct {
+	cache   *Cache
+	compile func() (*Compiled, error)
 
 	compiling sync.Mutex // held while compiling, so that concurrent requests compile once
 
 	// The cache's mu guards the fields below.
-	value   *compiled
+	value   *Compiled
 	element *list.Element // in cache.lru; nil without a value
 	bytes   int64         // counted in cache.bytes
 	retired bool          // the CRD has changed: nothing is cached any more
 }
 
-// get returns the compiled schemas of the CRD. They stay usable after an eviction.
-func (s *cachedSchemas) get() (*compiled, error) {
+// Get returns the compiled schemas of the CRD. They stay usable after an eviction.
+func (s *Cached) Get() (*Compiled, error) {
 	if value := s.cached(); value != nil {
 		return value, nil
 	}
@@ -69,7 +70,7 @@ func (s *cachedSchemas) get() (*compiled, error) {
 }
 
 // cached returns the value and marks it as used, or returns nil.
-func (s *cachedSchemas) cached() *compiled {
+func (s *Cached) cached() *Compiled {
 	c := s.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,9 +80,9 @@ func (s *cachedSchemas) cached() *compiled {
 	return s.value
 }
 
-// updateSize counts the parts that have been compiled since the last call and evicts other schemas if necessary.
+// UpdateSize counts the parts that have been compiled since the last call and evicts other schemas if necessary.
 // Requests compile parts as they need them, so it is called at the end of each request.
-func (s *cachedSchemas) updateSize() {
+func (s *Cached) UpdateSize() {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
 	if s.value != nil {
@@ -90,24 +91,24 @@ func (s *cachedSchemas) updateSize() {
 }
 
 // resizeLocked never evicts s itself, even if it is larger than the limit.
-func (s *cachedSchemas) resizeLocked() {
+func (s *Cached) resizeLocked() {
 	c := s.cache
 	c.lru.MoveToFront(s.element)
 	bytes := s.value.bytes()
 	c.bytes += bytes - s.bytes
 	s.bytes = bytes
 	for c.bytes > c.limit {
-		last := c.lru.Back().Value.(*cachedSchemas)
+		last := c.lru.Back().Value.(*Cached)
 		if last == s {
 			break
 		}
 		last.removeLocked()
-		schemaCacheEvictions.Inc()
+		evictions.Inc()
 	}
-	schemaCacheBytes.Set(float64(c.bytes))
+	cachedBytes.Set(float64(c.bytes))
 }
 
-func (s *cachedSchemas) removeLocked() {
+func (s *Cached) removeLocked() {
 	if s.value == nil {
 		return
 	}
@@ -116,12 +117,12 @@ func (s *cachedSchemas) removeLocked() {
 	s.value, s.element, s.bytes = nil, nil, 0
 }
 
-// retire removes the schemas for good because their CRD has changed.
-func (s *cachedSchemas) retire() {
+// Retire removes the schemas for good because their CRD has changed.
+func (s *Cached) Retire() {
 	c := s.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.removeLocked()
 	s.retired = true
-	schemaCacheBytes.Set(float64(c.bytes))
+	cachedBytes.Set(float64(c.bytes))
 }

@@ -1,4 +1,4 @@
-package crdhandler
+package schemas
 
 import (
 	"context"
@@ -21,9 +21,6 @@ import (
 
 // limited returns a CRD whose objects may have a size of at most max. It has many more fields.
 func limited(name string, max int) *apiextensionsv1.CustomResourceDefinition {
-	crd := gadget()
-	crd.Name = name + "." + crd.Spec.Group
-	crd.Spec.Names.Plural, crd.Status.AcceptedNames.Plural = name, name
 	properties := map[string]apiextensionsv1.JSONSchemaProps{"size": {
 		Type: "integer",
 		XValidations: apiextensionsv1.ValidationRules{{Rule: fmt.Sprintf("self <= %d", max),
@@ -33,11 +30,21 @@ func limited(name string, max int) *apiextensionsv1.CustomResourceDefinition {
 	for n := range fields {
 		properties[fmt.Sprintf("field%d", n)] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	}
-	crd.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-		Type:       "object",
-		Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object", Properties: properties}},
-	}}
-	return crd
+	names := apiextensionsv1.CustomResourceDefinitionNames{Plural: name, Singular: name, Kind: "Gadget", ListKind: "GadgetList"}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: name + ".example.com", UID: "gadgets"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Names: names, Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type:       "object",
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object", Properties: properties}},
+				}},
+			}},
+		},
+		Status: apiextensionsv1.CustomResourceDefinitionStatus{AcceptedNames: names, StoredVersions: []string{"v1"}},
+	}
 }
 
 func limitedRecord(t *testing.T, name string, max int) *crds.Record {
@@ -63,8 +70,8 @@ type compiling struct {
 	times atomic.Int64
 }
 
-func (c *compiling) counted(compile func() (*compiled, error)) func() (*compiled, error) {
-	return func() (*compiled, error) {
+func (c *compiling) counted(compile func() (*Compiled, error)) func() (*Compiled, error) {
+	return func() (*Compiled, error) {
 		if c.now.Add(1) > 1 {
 			panic("compiled twice at a time")
 		}
@@ -87,12 +94,11 @@ func TestSchemaCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := &Config{Converters: converters}
-	cache := newSchemaCache(limit)
-	slots, counts := make([]*cachedSchemas, count), make([]compiling, count)
+	cache := NewCache(limit)
+	slots, counts := make([]*Cached, count), make([]compiling, count)
 	for n := range slots {
 		record := limitedRecord(t, fmt.Sprintf("gadgets%d", n), n)
-		slots[n] = cache.add(counts[n].counted(func() (*compiled, error) { return compile(config, record) }))
+		slots[n] = cache.Add(counts[n].counted(func() (*Compiled, error) { return Compile(converters, record) }))
 	}
 	before := liveBytes()
 	var group sync.WaitGroup
@@ -121,7 +127,7 @@ func TestSchemaCache(t *testing.T) {
 		t.Errorf("the heap grew by %d bytes, the limit is %d", grown, limit)
 	}
 	for _, slot := range slots {
-		slot.retire()
+		slot.Retire()
 	}
 	if cache.bytes != 0 || cache.lru.Len() != 0 {
 		t.Errorf("%d bytes, %d slots are left", cache.bytes, cache.lru.Len())
@@ -130,25 +136,25 @@ func TestSchemaCache(t *testing.T) {
 }
 
 // useLimited validates an object of the maximal size, and one that is too large.
-func useLimited(t *testing.T, slot *cachedSchemas, max int) {
-	defer slot.updateSize()
+func useLimited(t *testing.T, slot *Cached, max int) {
+	defer slot.UpdateSize()
 	for size, want := range map[int64]int{int64(max): 0, int64(max) + 1: 1} {
-		compiled, err := slot.get()
+		compiled, err := slot.Get()
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		version, err := compiled.version("v1")
+		version, err := compiled.Version("v1")
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": size, "unknown": "x"}}}
-		obj.SetAPIVersion(compiled.definition.Spec.Group + "/v1")
-		obj.SetKind(compiled.definition.Spec.Names.Kind)
+		obj.SetAPIVersion(compiled.Definition.Spec.Group + "/v1")
+		obj.SetKind(compiled.Definition.Spec.Names.Kind)
 		obj.SetName("a")
 		obj.SetNamespace(metav1.NamespaceDefault)
-		if _, err := compiled.schemas.Coerce(obj.Object, validation.CoerceOptions{}); err != nil {
+		if _, err := compiled.Set.Coerce(obj.Object, validation.CoerceOptions{}); err != nil {
 			t.Error(err)
 		}
 		if _, found, _ := unstructured.NestedString(obj.Object, "spec", "unknown"); found {
