@@ -17,8 +17,28 @@ const (
 // response if that is larger.
 func Of(size int64) int64 { return base + perByte*size }
 
-// Governor bounds the memory that all requests take together while they are worked on.
+// Governor bounds the memory that all requests take together: for the bodies that arrive, and for the work on them. A
+// request reserves the first, then the second. So requests that hold memory for work never wait.
 type Governor struct {
+	bodies, work pool
+}
+
+// bodiesPart is the part of a Governor's memory that is for bodies.
+const bodiesPart = 4
+
+// NewGovernor returns a Governor of so many bytes; 0 means no limit.
+func NewGovernor(bytes int64) *Governor {
+	if bytes <= 0 {
+		return nil
+	}
+	g := &Governor{}
+	g.bodies.init(bytes / bodiesPart)
+	g.work.init(bytes - bytes/bodiesPart)
+	return g
+}
+
+// pool is memory that requests share.
+type pool struct {
 	// share is what one user can reserve: two thirds, so that other users always find room.
 	share int64
 	free  *semaphore.Weighted
@@ -29,6 +49,10 @@ type Governor struct {
 	users map[string]*share
 }
 
+func (p *pool) init(bytes int64) {
+	p.share, p.free, p.users = max(1, bytes/3*2), semaphore.NewWeighted(max(1, bytes)), map[string]*share{}
+}
+
 // share is the memory that one user can reserve.
 type share struct {
 	free *semaphore.Weighted
@@ -36,36 +60,24 @@ type share struct {
 	requests int
 }
 
-// NewGovernor returns a Governor of so many bytes; 0 means no limit.
-func NewGovernor(bytes int64) *Governor {
-	if bytes <= 0 {
-		return nil
-	}
-	return &Governor{share: max(1, bytes/3*2), free: semaphore.NewWeighted(bytes), users: map[string]*share{}}
-}
-
-// weigh returns what a request of this size reserves: its budget, but never more than one user can have. A request
-// that may take more than that is served alone.
-func (g *Governor) weigh(size int64) int64 { return min(Of(size), g.share) }
-
 // enter returns the share of a user. The caller must call leave.
-func (g *Governor) enter(user string) *share {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := g.users[user]
+func (p *pool) enter(user string) *share {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.users[user]
 	if s == nil {
-		s = &share{free: semaphore.NewWeighted(g.share)}
-		g.users[user] = s
+		s = &share{free: semaphore.NewWeighted(p.share)}
+		p.users[user] = s
 	}
 	s.requests++
 	return s
 }
 
 // leave ends the use of a share by a request, which has released its memory.
-func (g *Governor) leave(user string, s *share) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (p *pool) leave(user string, s *share) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if s.requests--; s.requests == 0 {
-		delete(g.users, user)
+		delete(p.users, user)
 	}
 }

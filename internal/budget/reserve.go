@@ -22,8 +22,12 @@ const (
 
 // Reservation is the memory that one request has reserved.
 type Reservation struct {
-	governor *Governor
+	governor     *Governor
+	bodies, work part
+}
 
+// part is the memory of one request in one pool.
+type part struct {
 	// mu guards the fields below: a handler that was abandoned at the deadline may still run after End, and a handler may
 	// have workers. It is held while the request waits for memory, which ends with the context.
 	mu sync.Mutex
@@ -44,9 +48,20 @@ func (g *Governor) Begin(ctx context.Context) (context.Context, *Reservation) {
 	return context.WithValue(ctx, contextKey{}, r), r
 }
 
+// of returns the Reservation of a request; nil if nothing bounds its memory.
 func of(ctx context.Context) *Reservation {
-	r, _ := ctx.Value(contextKey{}).(*Reservation)
-	return r
+	if r, _ := ctx.Value(contextKey{}).(*Reservation); r != nil && r.governor != nil {
+		return r
+	}
+	return nil
+}
+
+// ReserveBody reserves memory for a body of so many bytes before it is read. It waits and fails as Reserve does.
+func ReserveBody(ctx context.Context, size int64) error {
+	if r := of(ctx); r != nil && size > SmallSize {
+		return r.bodies.reserve(ctx, &r.governor.bodies, size)
+	}
+	return nil
 }
 
 // Reserve reserves the memory that the request of ctx may take, by the size in bytes of what is going to be decoded or
@@ -55,22 +70,24 @@ func of(ctx context.Context) *Reservation {
 // context is done.
 //
 // A request should reserve once, before it is worked on, for the largest size it knows: the second time it does not
-// wait, because others may wait for what it holds.
+// wait, because others may wait for what it holds. A request that may take more than one user can reserve is served
+// alone.
 func Reserve(ctx context.Context, size int) error {
-	if size <= SmallSize {
-		return nil
+	if r := of(ctx); r != nil && size > SmallSize {
+		return r.work.reserve(ctx, &r.governor.work, Of(int64(size)))
 	}
-	r := of(ctx)
-	if r == nil || r.governor == nil {
-		return nil
-	}
+	return nil
+}
+
+// reserve reserves so many bytes of the pool in all, but never more than one user can have.
+func (r *part) reserve(ctx context.Context, from *pool, bytes int64) error {
 	caller, _ := request.UserFrom(ctx)
 	if caller != nil && caller.GetName() == user.APIServerUser {
 		return nil // a request that the server makes to itself: what waits for it may hold memory
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.raiseLocked(ctx, caller, r.governor.weigh(int64(size)))
+	return r.raiseLocked(ctx, from, caller, min(bytes, from.share))
 }
 
 // While calls work with the memory for an input of this size reserved, and releases it afterwards. It is for requests
@@ -89,18 +106,18 @@ func While(ctx context.Context, size int, work func() error) error {
 }
 
 // raiseLocked reserves wanted bytes in all.
-func (r *Reservation) raiseLocked(ctx context.Context, caller user.Info, wanted int64) error {
+func (r *part) raiseLocked(ctx context.Context, from *pool, caller user.Info, wanted int64) error {
 	switch {
 	case r.ended:
 		return timeout()
 	case wanted <= r.held:
 		return nil
 	case r.held > 0:
-		if !r.tryLocked(wanted - r.held) {
+		if !r.tryLocked(from, wanted-r.held) {
 			return busy()
 		}
 	default:
-		if err := r.waitLocked(ctx, caller, wanted); err != nil {
+		if err := r.waitLocked(ctx, from, caller, wanted); err != nil {
 			return err
 		}
 	}
@@ -110,11 +127,11 @@ func (r *Reservation) raiseLocked(ctx context.Context, caller user.Info, wanted 
 }
 
 // tryLocked acquires n more bytes if they are free.
-func (r *Reservation) tryLocked(n int64) bool {
+func (r *part) tryLocked(from *pool, n int64) bool {
 	if !r.share.free.TryAcquire(n) {
 		return false
 	}
-	if !r.governor.free.TryAcquire(n) {
+	if !from.free.TryAcquire(n) {
 		r.share.free.Release(n)
 		return false
 	}
@@ -122,7 +139,7 @@ func (r *Reservation) tryLocked(n int64) bool {
 }
 
 // waitLocked waits for the first n bytes of the request.
-func (r *Reservation) waitLocked(ctx context.Context, caller user.Info, n int64) error {
+func (r *part) waitLocked(ctx context.Context, from *pool, caller user.Info, n int64) error {
 	waiting.Inc()
 	defer waiting.Dec()
 	limited, cancel := context.WithTimeout(ctx, waitOf(ctx))
@@ -130,23 +147,23 @@ func (r *Reservation) waitLocked(ctx context.Context, caller user.Info, n int64)
 	if caller != nil {
 		r.user = caller.GetName()
 	}
-	r.share = r.governor.enter(r.user)
+	r.share = from.enter(r.user)
 	err := r.share.free.Acquire(limited, n)
 	if err == nil {
-		if err = r.governor.free.Acquire(limited, n); err == nil {
+		if err = from.free.Acquire(limited, n); err == nil {
 			return nil
 		}
 		r.share.free.Release(n)
 	}
-	r.leaveLocked()
+	r.leaveLocked(from)
 	if ctx.Err() != nil {
 		return timeout()
 	}
 	return busy()
 }
 
-func (r *Reservation) leaveLocked() {
-	r.governor.leave(r.user, r.share)
+func (r *part) leaveLocked(from *pool) {
+	from.leave(r.user, r.share)
 	r.share = nil
 }
 
@@ -171,15 +188,23 @@ func busy() error {
 
 // End releases the memory of the request.
 func (r *Reservation) End() {
+	if r.governor != nil {
+		r.work.end(&r.governor.work)
+		r.bodies.end(&r.governor.bodies)
+	}
+}
+
+// end releases the memory for good.
+func (r *part) end(from *pool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
 	if r.held == 0 {
 		return
 	}
-	r.governor.free.Release(r.held)
+	from.free.Release(r.held)
 	r.share.free.Release(r.held)
-	r.leaveLocked()
+	r.leaveLocked(from)
 	reserved.Add(-float64(r.held))
 	r.held = 0
 }

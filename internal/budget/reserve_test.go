@@ -17,6 +17,9 @@ import (
 
 const mega = 1 << 20
 
+// forWork returns a Governor with so many bytes for work.
+func forWork(bytes int64) *Governor { return NewGovernor(bytes * bodiesPart / (bodiesPart - 1)) }
+
 // begun returns a request of a user.
 func begun(ctx context.Context, g *Governor, name string) (context.Context, *Reservation) {
 	return g.Begin(request.WithUser(ctx, &user.DefaultInfo{Name: name}))
@@ -32,21 +35,21 @@ func mustReserve(t *testing.T, g *Governor, name string, size int) (end func()) 
 	return r.End
 }
 
-// used returns the reserved bytes.
+// used returns the bytes that are reserved for work.
 func (g *Governor) used(capacity int64) int64 {
 	free := capacity
-	for free > 0 && !g.free.TryAcquire(free) {
+	for free > 0 && !g.work.free.TryAcquire(free) {
 		free -= mega
 	}
-	g.free.Release(free)
+	g.work.free.Release(free)
 	return capacity - free
 }
 
 // empty fails the test if memory or users remain.
 func (g *Governor) empty(t *testing.T, capacity int64) {
 	t.Helper()
-	if used := g.used(capacity); used != 0 || len(g.users) != 0 {
-		t.Errorf("in the end %d bytes are reserved, for %d users", used, len(g.users))
+	if used := g.used(capacity); used != 0 || len(g.work.users) != 0 {
+		t.Errorf("in the end %d bytes are reserved, for %d users", used, len(g.work.users))
 	}
 }
 
@@ -72,7 +75,7 @@ func TestSmallRequestsReserveNothing(t *testing.T) {
 func TestManyRequestsTakeOneBudget(t *testing.T) {
 	t.Parallel()
 	const capacity = 512 * mega
-	g := NewGovernor(capacity)
+	g := forWork(capacity)
 	var taken, most, served atomic.Int64
 	var working sync.WaitGroup
 	for n := range 200 {
@@ -105,7 +108,7 @@ func TestUsersLeaveRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const capacity = 512 * mega
-		g := NewGovernor(capacity)
+		g := forWork(capacity)
 		for range 2 {
 			defer mustReserve(t, g, "greedy", 3*mega)()
 		}
@@ -136,7 +139,7 @@ func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const capacity = 200 * mega
-		g := NewGovernor(capacity)
+		g := forWork(capacity)
 		release := mustReserve(t, g, "first", 2*mega)
 		reserve := func(ctx context.Context) error {
 			ctx, r := begun(ctx, g, "second")
@@ -169,7 +172,7 @@ func TestWaitEnds(t *testing.T) {
 func TestReserveAgain(t *testing.T) {
 	t.Parallel()
 	const capacity = 280 * mega
-	g := NewGovernor(capacity)
+	g := forWork(capacity)
 	ctx, r := begun(t.Context(), g, "jane")
 	for _, size := range []int{mega, mega / 2, 2 * mega} {
 		if err := Reserve(ctx, size); err != nil {
@@ -210,4 +213,46 @@ func BenchmarkSmallRequest(b *testing.B) {
 		}
 		r.End()
 	}
+}
+
+// TestBodiesWaitBeforeTheyAreRead checks that bodies and work share no memory: a user whose bodies wait for work can
+// fill the memory of bodies, and the work still ends.
+func TestBodiesWaitBeforeTheyAreRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGovernor(1024 * mega)
+		var requests sync.WaitGroup
+		var served, refused atomic.Int64
+		for range 400 {
+			requests.Go(func() {
+				ctx, r := begun(t.Context(), g, "jane")
+				defer r.End()
+				err := ReserveBody(ctx, 3*mega)
+				if err == nil {
+					err = Reserve(ctx, 3*mega)
+				}
+				switch {
+				case err == nil:
+					served.Add(1)
+					<-time.After(time.Second)
+				case apierrors.IsTooManyRequests(err):
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if free := g.bodies.share; free < 50*3*mega || g.used(768*mega) != 3*Of(3*mega) {
+			t.Errorf("%d MiB are for bodies of a user, %d MiB are used for work", free/mega, g.used(768*mega)/mega)
+		}
+		requests.Wait()
+		if served.Load() < 30 || served.Load()+refused.Load() != 400 {
+			t.Errorf("%d requests were served, %d refused", served.Load(), refused.Load())
+		}
+		g.empty(t, 768*mega)
+		if len(g.bodies.users) != 0 || !g.bodies.free.TryAcquire(256*mega) {
+			t.Error("in the end memory is reserved for bodies")
+		}
+	})
 }

@@ -24,10 +24,18 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// readBody returns the body of a write, and reserves the memory to work on it. The error is a 413 when the body is larger
+// readBody reserves memory for the body of a write, reads it, and reserves the memory to work on it. The error is a 413 when the body is larger
 // than the limit (W12).
 func (s *requestScope) readBody(req *http.Request) ([]byte, error) {
-	body, err := wire.ReadBody(req, s.config.MaxRequestBodyBytes)
+	limit := s.config.MaxRequestBodyBytes
+	announced := req.ContentLength
+	if announced < 0 || announced > limit {
+		announced = limit // the most that is read
+	}
+	if err := budget.ReserveBody(req.Context(), announced); err != nil {
+		return nil, err
+	}
+	body, err := wire.ReadBody(req, limit)
 	if err != nil {
 		return nil, err
 	}

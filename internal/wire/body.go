@@ -18,9 +18,9 @@ func ReadBody(req *http.Request, limit int64) ([]byte, error) {
 		body = io.LimitReader(req.Body, limit+1)
 	}
 	var buffer bytes.Buffer
-	if announced := req.ContentLength; announced > 0 && (limit <= 0 || announced <= limit) {
+	if announced := req.ContentLength; announced > 0 && announced <= limit {
 		// ReadFrom needs spare capacity to see the end without growing the buffer.
-		buffer.Grow(int(min(announced, maxPreallocated)) + bytes.MinRead)
+		buffer.Grow(int(announced) + bytes.MinRead)
 	}
 	if _, err := buffer.ReadFrom(body); err != nil {
 		return nil, err
@@ -30,6 +30,3 @@ func ReadBody(req *http.Request, limit int64) ([]byte, error) {
 	}
 	return buffer.Bytes(), nil
 }
-
-// maxPreallocated bounds the memory that a client can make the server allocate by sending a Content-Length.
-const maxPreallocated = 64 << 10
