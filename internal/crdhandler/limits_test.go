@@ -58,7 +58,7 @@ func TestLimits(t *testing.T) {
 		{"deep merge patch", "PATCH", merge, `{"spec":{"any":{"a":` + deep + `}}}`, tooDeep},
 		{"deep apply", "PATCH", apply, thing("", `"a":`+deep), tooDeep},
 		{"deep YAML, applied", "PATCH", apply, "# no JSON\n" + thing("", `"a":`+deep), tooDeep},
-		{"many objects", "POST", "application/json", thing("", `"a":[`+copies(100_000, "{}")+`]`), "at most 100000 JSON objects"},
+		{"many objects", "POST", "application/json", thing("", `"a":[`+copies(50_000, "{}")+`]`), "at most 50000 JSON objects"},
 		{"much YAML", "POST", "application/yaml", strings.Repeat("a:\n", 100_001), "use JSON for more"},
 		{"much YAML, applied", "PATCH", apply, strings.Repeat("a:\n", 100_001), "use JSON for more"},
 		{"labels", "POST", "application/json", thing(`,"labels":{`+copies(10_001, `"l%d":""`)+`}`, ""),

@@ -16,8 +16,8 @@ import (
 // these limits hold it to about a second.
 // See docs/upstream.md, "Quadratic inserts into path sets" and "Sets of deep paths".
 const (
-	// maxWidth is the number of fields in one map or list.
-	maxWidth = 20_000
+	// maxWidth is the number of fields in one map or set, or of keys in all items of one list.
+	maxWidth = 10_000
 	// maxSteps is the sum of the lengths of the paths of all fields, in both objects and in their managed fields.
 	maxSteps = 1_000_000
 	// maxManagerSteps is the product of the number of managers and the sum above.
@@ -97,7 +97,7 @@ func (w *libraryWork) addValue(ref smdschema.TypeRef, value any, length int) {
 		if !associative(atom.List) {
 			return
 		}
-		w.width = max(w.width, len(value))
+		w.width = max(w.width, len(value)*max(1, len(atom.List.Keys)))
 		for _, item := range value {
 			w.addValue(atom.List.ElementType, item, length+1)
 		}

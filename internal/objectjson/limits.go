@@ -13,7 +13,7 @@ const (
 	// parserDepth is how deep the parsers of JSON and YAML go. They refuse more, with messages of their own.
 	parserDepth = 10_000
 	// maxObjects is how many JSON objects a document may contain.
-	maxObjects = 100_000
+	maxObjects = 50_000
 	// maxLists is how many lists a document may contain.
 	maxLists = 250_000
 	// maxYAMLMarks is how many marks a YAML document may have that begin or end a node.

@@ -41,7 +41,7 @@ func hostileWork() []hostileRequest {
 		{"short YAML nodes", "POST", "application/yaml",
 			"apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: new}\nfree: {a: [" + list("a", 190_000) + "]}\n"},
 		{"short YAML nodes, applied", "PATCH", "application/apply-patch+yaml",
-			"apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing}\nfree: {b: [" + list("{}", 90_000) + "]}\n"},
+			"apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: thing}\nfree: {b: [" + list("{}", 49_000) + "]}\n"},
 		{"as many references as YAML allows", "POST", "application/yaml",
 			"apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {name: new}\na: &a [x,x,x,x,x,x,x,x,x,x]\n" +
 				references('b', 'd') + "free: {a: [" + list("*d", 8) + "]}\n"},

@@ -108,7 +108,10 @@ func TestLimits(t *testing.T) {
 		}, MaxSchemas, "spec.validation.openAPIV3Schema: Invalid value: 40001: must have at most 40000 schemas in all versions together"},
 		"branches": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", `{"type":"string","oneOf":[`+repeated(`{}`, n)+`]}`, "")
-		}, MaxBranches, "must have at most 10000 schemas in allOf, anyOf, oneOf and not"},
+		}, MaxBranches, "must have at most 5000 schemas in allOf, anyOf, oneOf and not"},
+		"defaults": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
+			return definitionOf(t, "", properties(`"p#":{"type":"string","default":"a"}`, n), "")
+		}, MaxDefaults, "must have at most 5000 defaults in all versions together"},
 		"enumerations": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", `{"type":"string","enum":[`+repeated(`"#"`, n)+`]}`, "")
 		}, MaxEnum, "must have at most 20000 values in enumerations"},

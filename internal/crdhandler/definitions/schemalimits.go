@@ -14,7 +14,9 @@ const (
 	// MaxSchemas bounds the schemas of properties and items. Compiled, each takes kilobytes.
 	MaxSchemas = 40_000
 	// MaxBranches bounds the members of allOf, anyOf, oneOf and not. "{}" is one.
-	MaxBranches = 10_000
+	MaxBranches = 5_000
+	// MaxDefaults bounds the schemas with a default.
+	MaxDefaults = 5_000
 	// MaxEnum bounds the values of enumerations. Each is encoded in the documents of OpenAPI.
 	MaxEnum = 20_000
 	// MaxDepth bounds how deep schemas are nested, because libraries visit all that is below a schema more than once.
@@ -35,7 +37,7 @@ const (
 // schemaSize is what the schemas of a CRD consist of.
 type schemaSize struct {
 	schemas, branches int
-	enum              int
+	enum, defaults    int
 	rules, ruleText   int
 	fieldPathWork     int
 	instructions      int
@@ -65,6 +67,7 @@ func (s *schemaSize) addTimes(one schemaSize, times int) {
 	s.schemas += times * one.schemas
 	s.branches += times * one.branches
 	s.enum += times * one.enum
+	s.defaults += times * one.defaults
 	s.rules += times * one.rules
 	s.ruleText += times * one.ruleText
 	s.fieldPathWork += times * one.fieldPathWork
@@ -86,6 +89,7 @@ func (s *schemaSize) errors(path *field.Path) field.ErrorList {
 		{s.schemas, MaxSchemas, "must have at most %d schemas in all versions together"},
 		{s.branches, MaxBranches, "must have at most %d schemas in allOf, anyOf, oneOf and not in all versions together"},
 		{s.enum, MaxEnum, "must have at most %d values in enumerations in all versions together"},
+		{s.defaults, MaxDefaults, "must have at most %d defaults in all versions together"},
 		{s.deepest.all, MaxDepth, "must nest at most %d schemas"},
 		{s.rules, MaxRules, "must have at most %d x-kubernetes-validations in all versions together"},
 		{s.ruleText, MaxRuleText, "must have x-kubernetes-validations of at most %d bytes in all versions together"},
@@ -110,6 +114,7 @@ func (s *schemaSize) add(props apiextensions.JSONSchemaProps, around nesting) (b
 		around.rules++
 	}
 	if props.Default != nil {
+		s.defaults++
 		around.defaults++
 	}
 	s.deepest = deepest(s.deepest, around)
