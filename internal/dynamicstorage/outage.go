@@ -18,14 +18,14 @@ type outage struct {
 
 	// mu guards the fields below.
 	mu sync.Mutex
-	// reads ends when an outage begins. Reads of etcd end with it.
-	reads context.Context
-	end   context.CancelCauseFunc
+	// answering ends when an outage begins. Requests to etcd end with it.
+	answering context.Context
+	end       context.CancelCauseFunc
 }
 
 func newOutage() *outage {
 	o := &outage{}
-	o.reads, o.end = context.WithCancelCause(context.Background())
+	o.answering, o.end = context.WithCancelCause(context.Background())
 	return o
 }
 
@@ -37,7 +37,7 @@ func (o *outage) err() error {
 	return nil
 }
 
-// begin starts an outage, and ends the reads that wait for etcd. cause is an ErrUnavailable.
+// begin starts an outage, and ends the requests that wait for etcd. cause is an ErrUnavailable.
 func (o *outage) begin(ctx context.Context, cause error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,17 +57,17 @@ func (o *outage) over(ctx context.Context) {
 	if o.present.Swap(nil) == nil {
 		return
 	}
-	o.reads, o.end = context.WithCancelCause(context.Background())
+	o.answering, o.end = context.WithCancelCause(context.Background())
 	klog.FromContext(ctx).Info("etcd answers again")
 }
 
-// duringReads returns a context that also ends when an outage begins.
-func (o *outage) duringReads(ctx context.Context) (context.Context, context.CancelFunc) {
+// whileAnswering returns a context that also ends when an outage begins.
+func (o *outage) whileAnswering(ctx context.Context) (context.Context, context.CancelFunc) {
 	o.mu.Lock()
-	reads := o.reads
+	answering := o.answering
 	o.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
-	detach := context.AfterFunc(reads, func() { cancel(context.Cause(reads)) })
+	detach := context.AfterFunc(answering, func() { cancel(context.Cause(answering)) })
 	return ctx, func() {
 		detach()
 		cancel(nil)
@@ -77,22 +77,13 @@ func (o *outage) duringReads(ctx context.Context) (context.Context, context.Canc
 // slowRequest is the time after which the store asks etcd for its revision, to find out whether etcd answers at all.
 const slowRequest = 3 * time.Second
 
-// reading prepares a read of etcd. The read ends when an outage begins. The caller calls done after the read.
-func (s *Store) reading(ctx context.Context) (_ context.Context, done func(), err error) {
-	finished, err := s.requesting()
-	if err != nil {
+// requesting prepares a request to etcd, which ends when an outage begins. It returns an error during an outage. The
+// caller calls done after the request.
+func (s *Store) requesting(ctx context.Context) (_ context.Context, done func(), err error) {
+	if err := s.outage.err(); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := s.outage.duringReads(ctx)
-	return ctx, func() { finished(); cancel() }, nil
-}
-
-// requesting prepares a request to etcd. It returns an error during an outage. The caller calls done after the
-// request.
-func (s *Store) requesting() (done func(), err error) {
-	if err := s.outage.err(); err != nil {
-		return nil, err
-	}
 	probe := time.AfterFunc(slowRequest, func() { s.revisions.join(s) })
-	return func() { probe.Stop() }, nil
+	ctx, cancel := s.outage.whileAnswering(ctx)
+	return ctx, func() { probe.Stop(); cancel() }, nil
 }

@@ -33,7 +33,7 @@ func (r *Resource) readAll(ctx context.Context, f func(*mvccpb.KeyValue)) (int64
 // readPages calls f for the keys of a range in etcd, page by page, all at the same revision, until it returns false.
 // It skips keys that do not belong to objects. It returns the revision.
 func (r *Resource) readPages(ctx context.Context, k keyRange, f func(*mvccpb.KeyValue) bool) (int64, error) {
-	ctx, done, err := r.store.reading(ctx)
+	ctx, done, err := r.store.requesting(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("reading from etcd: %w", err)
 	}

@@ -119,7 +119,7 @@ func (r *Resource) getExact(ctx context.Context, key string, at ReadAt) (*Entry,
 
 // getStored reads a key from etcd; revision 0 is the present one.
 func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*Entry, int64, error) {
-	ctx, done, err := r.store.reading(ctx)
+	ctx, done, err := r.store.requesting(ctx)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading from etcd: %w", err)
 	}

@@ -167,7 +167,7 @@ func TestOutage(t *testing.T) {
 	w := watch(t, r, snapshot(t, r, ReadAt{}).Revision)
 	becomesReady(t, s)
 
-	learnt, stop := s.outage.duringReads(deadline(t))
+	learnt, stop := s.outage.whileAnswering(deadline(t))
 	defer stop()
 	proxy.cut(true)
 	<-learnt.Done() // without a request

@@ -56,7 +56,7 @@ func (s *Snapshot) Count(ctx context.Context, prefix, after string) (int64, erro
 		return int64(count(s.entries, prefix, from)), nil
 	}
 	r := s.resource
-	ctx, done, err := r.store.reading(ctx)
+	ctx, done, err := r.store.requesting(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting in etcd: %w", err)
 	}

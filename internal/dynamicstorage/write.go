@@ -62,7 +62,7 @@ func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op) (int64, er
 	for _, condition := range u.options.If {
 		compares = append(compares, condition.compare)
 	}
-	answered, err := u.resource.store.requesting()
+	ctx, answered, err := u.resource.store.requesting(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("writing to etcd: %w", err)
 	}
