@@ -17,5 +17,7 @@
 // etcdutl are in its path. Servers take free ports; PORT1 to PORT6 are free too. A command waits until the servers that
 // the page has started in the background are ready.
 //
+// Pages that call openssl or curl are left out where these are not installed, except in CI.
+//
 // TestLimits compares the messages in docs/limits.md with those of kubectl.
 package docs

@@ -3,6 +3,7 @@ package docs
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -45,6 +46,11 @@ func runPage(t *testing.T, page string) {
 	blocks, err := parse(string(text))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, tool := range []string{"openssl", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil && os.Getenv("CI") == "" && strings.Contains(string(text), tool+" ") {
+			t.Skipf("%s is not installed", tool)
+		}
 	}
 	var shell *session
 	for _, block := range blocks {
