@@ -18,10 +18,6 @@ const (
 	InFlight Limit = "memory-in-flight"
 	// Size is how large a request may be, in any respect: bytes, depth, items.
 	Size Limit = "size"
-	// Memory is the memory that one request may take.
-	Memory Limit = "memory"
-	// Time is the processor time of one request.
-	Time Limit = "time"
 )
 
 // ExceededError is the error of a request that exceeds a limit. It is an APIStatus, so all responders answer with its

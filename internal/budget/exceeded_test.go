@@ -23,8 +23,8 @@ func TestReport(t *testing.T) {
 	}{
 		{tooLarge, Size, 1},
 		{fmt.Errorf("decoding: %w", tooLarge), Size, 1},
-		{&ExceededError{Time, tooLarge}, Time, 1},
-		{fmt.Errorf("decoding: %w", &ExceededError{Memory, tooLarge}), Memory, 1},
+		{&ExceededError{InFlight, tooLarge}, InFlight, 1},
+		{fmt.Errorf("decoding: %w", &ExceededError{InFlight, tooLarge}), InFlight, 1},
 		{apierrors.NewBadRequest("no object"), Size, 0},
 		{errors.New("something else"), Size, 0},
 	} {
@@ -36,7 +36,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("%v is counted %v times", test.err, times)
 		}
 	}
-	status := responsewriters.ErrorToAPIStatus(&ExceededError{Time, tooLarge})
+	status := responsewriters.ErrorToAPIStatus(&ExceededError{InFlight, tooLarge})
 	if status.Code != http.StatusRequestEntityTooLarge || !strings.Contains(status.Message, "at most 10 levels") {
 		t.Errorf("the answer is %+v", status)
 	}

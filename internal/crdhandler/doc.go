@@ -10,7 +10,7 @@
 // them. storage.go is the way to etcd; customresource.go has the parts that only custom resources have, definition.go
 // those that only CustomResourceDefinitions have. The verbs know neither.
 //
-// Compiled schemas (package schemas) share one memory budget for all CRDs, which may evict them at any
-// time. A request continues with the schemas it has; the next one compiles them again. So nothing that lives longer
-// than a request may hold them.
+// Compiled schemas (package schemas) share one memory budget for all CRDs, which may evict them at any time. A request
+// continues with the schemas it has; the next one compiles them again. So nothing that lives longer than a request may
+// hold them.
 package crdhandler
