@@ -1,0 +1,127 @@
+// Package resource says what a built-in resource is, as a CustomResourceDefinition says it of a custom resource. The
+// rows of the table in package builtin are its Definitions.
+//
+// Begin at definition.go. strategy.go has the rules for writes, columns.go the printed columns.
+package resource
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Definition is a built-in resource in one version. Only the first block is required.
+type Definition struct {
+	// GroupVersion and the names are those of discovery. The group of core/v1 is empty.
+	GroupVersion           schema.GroupVersion
+	Kind, Plural, Singular string
+	ShortNames, Categories []string
+	Namespaced             bool
+	// Object and List are empty objects of the Go types.
+	Object, List runtime.Object
+
+	// Strategy has the rules for writes of the resource. Nil is Rules{}.
+	Strategy Strategy
+	// Default sets the fields that a decoded object leaves out.
+	Default func(obj runtime.Object)
+	// Resets names the top-level fields that a write of the resource cannot change, such as "status".
+	Resets []string
+	// Verbs are the verbs of the resource; nil means AllVerbs.
+	Verbs []string
+	// Subresources of the resource. "status" is one of them if there is a status.
+	Subresources []Subresource
+
+	// Columns are printed by kubectl get. Nil means the name and the age.
+	Columns *Columns
+	// Fields are the fields that field selectors may name, besides the name and the namespace.
+	Fields *Fields
+
+	// Folder is the part of a key in etcd between the prefix and the namespace or name. kube-apiserver's is the plural
+	// for nearly all resources, and an empty Folder means that.
+	Folder string
+	// Storage converts objects to another version in which they are stored; nil if they are stored as they are served.
+	Storage *Storage
+	// Expires says that objects are deleted after the time that the server sets for events.
+	Expires bool
+
+	// BeginDeletion, if set, changes the object of the first DELETE. If it returns true, the changed object is stored
+	// instead of being removed.
+	BeginDeletion func(obj runtime.Object) bool
+	// Held, if set, reports whether an object that is being deleted must stay although it has no finalizers.
+	Held func(obj runtime.Object) bool
+}
+
+// AllVerbs are the verbs of a resource.
+var AllVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// Subresource is an endpoint for a part of an object, or for an action on it.
+type Subresource struct {
+	Name string
+	// Verbs that the endpoint has, of get, update, patch and create.
+	Verbs    []string
+	Strategy Strategy
+	// Resets names the top-level fields that a write of the endpoint cannot change.
+	Resets []string
+}
+
+// Storage is the version in which the objects of another version are stored.
+type Storage struct {
+	// GroupVersion and Kind name the type in etcd, Object is an empty object of it.
+	GroupVersion schema.GroupVersion
+	Kind         string
+	Object       runtime.Object
+	// Encode returns the object to store for a served one, Decode the reverse. They may share parts with their argument.
+	Encode, Decode func(obj runtime.Object) (runtime.Object, error)
+}
+
+// Fields are the fields that field selectors may name.
+type Fields struct {
+	// Names in the order in which an error lists them, without metadata.name and metadata.namespace.
+	Names []string
+	// Values returns the values of all these fields.
+	Values func(obj runtime.Object) map[string]string
+	// Error returns the error for another field. Nil means apimachinery's.
+	Error func(name string) error
+}
+
+// GroupVersionKind returns the kind of the objects.
+func (d *Definition) GroupVersionKind() schema.GroupVersionKind {
+	return d.GroupVersion.WithKind(d.Kind)
+}
+
+// GroupVersionResource returns the resource.
+func (d *Definition) GroupVersionResource() schema.GroupVersionResource {
+	return d.GroupVersion.WithResource(d.Plural)
+}
+
+// HasVerb reports whether the resource has a verb.
+func (d *Definition) HasVerb(verb string) bool {
+	return slices.Contains(d.VerbList(), verb)
+}
+
+// VerbList returns the verbs of the resource. The caller must not modify it.
+func (d *Definition) VerbList() []string {
+	if d.Verbs == nil {
+		return AllVerbs
+	}
+	return d.Verbs
+}
+
+// Subresource returns a subresource, or nil if there is none of that name.
+func (d *Definition) Subresource(name string) *Subresource {
+	for n := range d.Subresources {
+		if d.Subresources[n].Name == name {
+			return &d.Subresources[n]
+		}
+	}
+	return nil
+}
+
+// StorageFolder returns Folder, or the plural if that is empty.
+func (d *Definition) StorageFolder() string {
+	if d.Folder != "" {
+		return d.Folder
+	}
+	return d.Plural
+}
