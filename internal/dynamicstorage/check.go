@@ -14,7 +14,7 @@ import (
 
 // Checked is the result of a comparison of a resource's cache with etcd.
 type Checked struct {
-	// Resource is "<group>/<plural>".
+	// Resource is the folder, such as "<group>/<plural>".
 	Resource string
 	// Revision is the revision of both states.
 	Revision int64

@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
-// Keys in etcd are <prefix>/<group>/<plural>/<name> or <prefix>/<group>/<plural>/<namespace>/<name>. Other keys below
-// the prefix are ignored.
+// Keys in etcd are <prefix>/<folder>/<name> or <prefix>/<folder>/<namespace>/<name>. The folder of a custom resource is
+// <group>/<plural>, and its group has a dot. Folders of built-in resources are mostly one segment without a dot, such as
+// "configmaps", and some have more, such as "services/specs". No folder lies in another one. Keys that belong to no
+// resource are ignored.
 
 // cleanPrefix returns a prefix with a leading and without a trailing slash.
 func cleanPrefix(prefix string) string {
@@ -17,22 +19,31 @@ func cleanPrefix(prefix string) string {
 	return ""
 }
 
-// resourceOf returns the name of the resource in a full key, "<group>/<plural>"; nil for keys of another shape.
-// It does not allocate: it is called for every event below the prefix.
-func resourceOf(prefix string, key []byte) []byte {
+// resourceOf returns the resource of a full key; nil if its folder has none. It does not allocate, and it tries few
+// folders: it is called for every event below the prefix.
+func resourceOf(resources map[string]*Resource, prefix string, key []byte) *Resource {
 	if len(key) <= len(prefix) || string(key[:len(prefix)]) != prefix || key[len(prefix)] != '/' {
 		return nil
 	}
 	rest := key[len(prefix)+1:]
-	group := bytes.IndexByte(rest, '/')
-	if group <= 0 {
-		return nil
+	end := slashFrom(rest, 0)
+	if end > 0 && bytes.IndexByte(rest[:end], '.') >= 0 { // a group, and not a folder
+		end = slashFrom(rest, end+1)
 	}
-	plural := bytes.IndexByte(rest[group+1:], '/')
-	if plural <= 0 {
-		return nil
+	for ; end > 0; end = slashFrom(rest, end+1) {
+		if r := resources[string(rest[:end])]; r != nil {
+			return r
+		}
 	}
-	return rest[:group+1+plural]
+	return nil
+}
+
+// slashFrom returns the index of the first slash in key that is not before from; -1 if there is none.
+func slashFrom(key []byte, from int) int {
+	if n := bytes.IndexByte(key[from:], '/'); n >= 0 {
+		return from + n
+	}
+	return -1
 }
 
 // validKey reports whether a key below a resource is "name" or "namespace/name".

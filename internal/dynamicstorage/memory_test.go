@@ -32,7 +32,7 @@ func TestJanitor(t *testing.T) {
 	if _, err := viewer.View(deadline(t), e); err != nil {
 		t.Fatal(err)
 	}
-	if objects, bytes := s.Size("g", "idle"); objects != 1 || bytes <= 0 {
+	if objects, bytes := s.Size("g/idle"); objects != 1 || bytes <= 0 {
 		t.Errorf("one object counts as %d of %d bytes", objects, bytes)
 	}
 	viewer.Close()
@@ -52,10 +52,10 @@ func TestJanitor(t *testing.T) {
 		defer idle.mu.RUnlock()
 		return idle.cache == nil
 	})
-	if objects, bytes := s.Size("g", "idle"); objects != -1 || bytes != -1 {
+	if objects, bytes := s.Size("g/idle"); objects != -1 || bytes != -1 {
 		t.Errorf("a cold resource has %d objects of %d bytes", objects, bytes)
 	}
-	if objects, bytes := s.Size("g", "unknown"); objects != 0 || bytes != 0 {
+	if objects, bytes := s.Size("g/unknown"); objects != 0 || bytes != 0 {
 		t.Errorf("an unknown resource has %d objects of %d bytes", objects, bytes)
 	}
 	if stats := s.Stats(); len(stats.Resources) != 1 || stats.Resources[0].Resource != "g/watched" ||

@@ -24,45 +24,79 @@ func TestCleanPrefix(t *testing.T) {
 	}
 }
 
+// resourcesNamed returns cold resources of some folders.
+func resourcesNamed(folders ...string) map[string]*Resource {
+	resources := map[string]*Resource{}
+	for _, folder := range folders {
+		resources[folder] = newResource(&Store{prefix: "/r"}, folder)
+	}
+	return resources
+}
+
 func TestResourceOf(t *testing.T) {
+	resources := resourcesNamed("g/p", "g.x/p", "folder", "deep/folder", "very/deep/folder")
 	for key, want := range map[string]string{
-		"/r/g/p/x":      "g/p",
-		"/r/g/p/n/x":    "g/p",
-		"/r/g/p/n/x/y":  "g/p", // validKey checks the rest
-		"/r/g/p/":       "g/p",
-		"/r/g/p":        "",
-		"/r/g":          "",
-		"/r/":           "",
-		"/r":            "",
-		"":              "",
-		"/r//p/x":       "",
-		"/r/g//x":       "",
-		"/rr/g/p/x":     "",
-		"compact_rev":   "",
-		"/other/g/p/xy": "",
+		"/r/g/p/x":                "g/p",
+		"/r/g/p/n/x":              "g/p",
+		"/r/g/p/n/x/y":            "g/p", // validKey checks the rest
+		"/r/g/p/":                 "g/p",
+		"/r/g/p":                  "",
+		"/r/g":                    "",
+		"/r/":                     "",
+		"/r":                      "",
+		"":                        "",
+		"/r//p/x":                 "",
+		"/r/g//x":                 "",
+		"/rr/g/p/x":               "",
+		"compact_rev":             "",
+		"/other/g/p/xy":           "",
+		"/r/g.x/p/x":              "g.x/p",
+		"/r/g.x/p/n/x":            "g.x/p",
+		"/r/g.x/q/folder/x":       "",
+		"/r/g.x/":                 "",
+		"/r/folder/x":             "folder",
+		"/r/folder/n/x":           "folder",
+		"/r/folder/":              "folder",
+		"/r/folder":               "",
+		"/r/folders/x":            "",
+		"/r/deep/folder/n/x":      "deep/folder",
+		"/r/deep/x":               "",
+		"/r/deep//folder/x":       "",
+		"/r/very/deep/folder/n/x": "very/deep/folder",
 	} {
-		if got := string(resourceOf("/r", []byte(key))); got != want {
+		got := ""
+		if r := resourceOf(resources, "/r", []byte(key)); r != nil {
+			got = r.name
+		}
+		if got != want {
 			t.Errorf("%q: %q, want %q", key, got, want)
 		}
 	}
-	key := []byte("/registry/group.example.com/widgets/namespace/name")
-	if n := testing.AllocsPerRun(100, func() { resourceOf("/registry", key) }); n != 0 {
-		t.Errorf("%v allocations per key", n)
+	for _, key := range []string{"/r/g.x/p/namespace/name", "/r/deep/folder/namespace/name", "/r/other/namespace/name"} {
+		if n := testing.AllocsPerRun(100, func() { resourceOf(resources, "/r", []byte(key)) }); n != 0 {
+			t.Errorf("%s: %v allocations", key, n)
+		}
 	}
 }
 
 func FuzzResourceOf(f *testing.F) {
-	for _, key := range []string{"/r/g/p/x", "/r/g/p/n/x", "/r", "", "/r//"} {
+	for _, key := range []string{"/r/g/p/x", "/r/g.x/p/n/x", "/r", "", "/r//", "/r/folder/x", "/r/deep/folder/"} {
 		f.Add(key)
 	}
+	resources := resourcesNamed("g/p", "g.x/p", "folder", "deep/folder")
 	f.Fuzz(func(t *testing.T, key string) {
-		name := string(resourceOf("/r", []byte(key)))
-		if name == "" {
-			return
+		want := ""
+		for folder, r := range resources {
+			if strings.HasPrefix(key, r.prefix) {
+				want = folder
+			}
 		}
-		if group, plural, ok := strings.Cut(name, "/"); !ok || group == "" || plural == "" ||
-			strings.Contains(plural, "/") || !strings.HasPrefix(key, "/r/"+name+"/") {
-			t.Errorf("%q is of resource %q", key, name)
+		got := ""
+		if r := resourceOf(resources, "/r", []byte(key)); r != nil {
+			got = r.name
+		}
+		if got != want {
+			t.Errorf("%q is of resource %q, want %q", key, got, want)
 		}
 	})
 }

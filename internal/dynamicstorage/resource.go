@@ -9,13 +9,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Resource is a folder of a store: the objects of one group and plural.
+// Resource is a folder of a store: the objects of one resource.
 //
 // A resource is cold until it is read. Then it is loaded into memory, and the feed keeps it up to date. While a load
 // runs, the events of the feed are buffered.
 type Resource struct {
 	store  *Store
-	name   string // "<group>/<plural>"
+	name   string // the folder, such as "<group>/<plural>"
 	prefix string // of full keys, with the trailing slash
 
 	// retired: the resource is never loaded again.

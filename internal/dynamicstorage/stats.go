@@ -33,7 +33,7 @@ type Stats struct {
 
 // ResourceStats are figures of a resource in memory.
 type ResourceStats struct {
-	// Resource is "<group>/<plural>".
+	// Resource is the folder, such as "<group>/<plural>".
 	Resource string
 	// Revision is the revision of the cache.
 	Revision int64
@@ -78,11 +78,11 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// Size returns the number of objects of a resource and estimates their bytes. Both are 0 if Resource was not called
-// for it yet, and -1 if it is not in memory.
-func (s *Store) Size(group, plural string) (objects int, bytes int64) {
+// Size returns the number of objects of a folder's resource and estimates their bytes. Both are 0 if nothing has asked
+// for the resource yet, and -1 if it is not in memory.
+func (s *Store) Size(folder string) (objects int, bytes int64) {
 	s.mu.RLock()
-	r := s.resources[group+"/"+plural]
+	r := s.resources[folder]
 	s.mu.RUnlock()
 	if r == nil {
 		return 0, 0

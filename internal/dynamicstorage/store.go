@@ -89,7 +89,7 @@ type Store struct {
 
 	// mu guards the fields below.
 	mu        sync.RWMutex
-	resources map[string]*Resource // by "<group>/<plural>"
+	resources map[string]*Resource // by folder
 	running   sync.WaitGroup       // goroutines started by spawn; none is added after stopped
 	stopped   bool
 }
@@ -147,20 +147,26 @@ func (s *Store) spawn(f func()) bool {
 	return true
 }
 
-// Resource returns a resource, the same one until it is retired. It loads nothing.
+// Resource returns the resource of a group and plural, whose folder is "<group>/<plural>"; see ResourceAt.
 func (s *Store) Resource(group, plural string) *Resource {
-	name := group + "/" + plural
+	return s.ResourceAt(group + "/" + plural)
+}
+
+// ResourceAt returns the resource with the keys <prefix>/<folder>/[<namespace>/]<name>, the same one until it is
+// retired. It loads nothing. If the first segment of the folder has a dot, it is a group, and the folder has another
+// segment. No folder may lie in that of another resource.
+func (s *Store) ResourceAt(folder string) *Resource {
 	s.mu.RLock()
-	r := s.resources[name]
+	r := s.resources[folder]
 	s.mu.RUnlock()
 	if r != nil {
 		return r
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r = s.resources[name]; r == nil {
-		r = newResource(s, name)
-		s.resources[name] = r
+	if r = s.resources[folder]; r == nil {
+		r = newResource(s, folder)
+		s.resources[folder] = r
 	}
 	return r
 }
@@ -174,18 +180,14 @@ func (s *Store) forget(r *Resource) {
 	}
 }
 
-// find returns the resource of a full key; nil if Resource was not called for it yet.
+// find returns the resource of a full key; nil if nothing has asked for the resource yet.
 func (s *Store) find(key []byte) *Resource {
-	name := resourceOf(s.prefix, key)
-	if name == nil {
-		return nil
-	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.resources[string(name)]
+	return resourceOf(s.resources, s.prefix, key)
 }
 
-// all returns the resources that Resource was called for.
+// all returns the resources that were asked for.
 func (s *Store) all() []*Resource {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

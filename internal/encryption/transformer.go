@@ -40,10 +40,10 @@ func (o *Options) Validate() []error {
 
 // Transformer encrypts and decrypts values. It follows its configuration while Run runs.
 type Transformer struct {
-	prefix string
-	source source
-	checks []healthz.HealthChecker
-	follow func(context.Context)
+	resourceOf func(key string) schema.GroupResource
+	source     source
+	checks     []healthz.HealthChecker
+	follow     func(context.Context)
 
 	// resources caches transformers by group and resource, because a lookup in the configuration takes longer.
 	resources sync.Map // schema.GroupResource -> value.Transformer
@@ -54,9 +54,11 @@ type source interface {
 	TransformerForResource(schema.GroupResource) value.Transformer
 }
 
-// New reads the configuration; nil without one. The connections to key management services end with lifecycle. Keys
-// in etcd begin with prefix, such as "/registry". id names this server in metrics.
-func New(lifecycle context.Context, o *Options, prefix, id string) (*Transformer, error) {
+// New reads the configuration; nil without one. The connections to key management services end with lifecycle.
+// resourceOf returns the resource of a key in etcd, as the configuration names it. id names this server in metrics.
+func New(
+	lifecycle context.Context, o *Options, resourceOf func(key string) schema.GroupResource, id string,
+) (*Transformer, error) {
 	if o.ConfigFile == "" {
 		return nil, nil
 	}
@@ -66,7 +68,9 @@ func New(lifecycle context.Context, o *Options, prefix, id string) (*Transformer
 		cancel()
 		return nil, fmt.Errorf("--encryption-provider-config %s: %w", o.ConfigFile, err)
 	}
-	t := &Transformer{prefix: prefix + "/", source: encryptionconfig.StaticTransformers(config.Transformers), checks: config.HealthChecks}
+	t := &Transformer{
+		resourceOf: resourceOf, source: encryptionconfig.StaticTransformers(config.Transformers), checks: config.HealthChecks,
+	}
 	if !o.Reload {
 		context.AfterFunc(lifecycle, cancel)
 		return t, nil
@@ -102,16 +106,14 @@ func (t *Transformer) ToStorage(ctx context.Context, plain []byte, key string) (
 	return t.of(key).TransformToStorage(ctx, plain, value.DefaultContext(key))
 }
 
-// of returns the transformer of a key, "<prefix>/<group>/<resource>/...".
+// of returns the transformer of a key.
 func (t *Transformer) of(key string) value.Transformer {
-	group, rest, _ := strings.Cut(strings.TrimPrefix(key, t.prefix), "/")
-	resource, _, _ := strings.Cut(rest, "/")
-	wanted := schema.GroupResource{Group: group, Resource: resource}
+	wanted := t.resourceOf(key)
 	if known, ok := t.resources.Load(wanted); ok {
 		return known.(value.Transformer)
 	}
-	// Group and resource are substrings of the key, which must not stay in memory.
-	wanted = schema.GroupResource{Group: strings.Clone(group), Resource: strings.Clone(resource)}
+	// The names may be substrings of the key, which must not stay in memory.
+	wanted = schema.GroupResource{Group: strings.Clone(wanted.Group), Resource: strings.Clone(wanted.Resource)}
 	made, _ := t.resources.LoadOrStore(wanted, t.source.TransformerForResource(wanted))
 	return made.(value.Transformer)
 }

@@ -9,10 +9,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig/controller"
@@ -25,6 +27,15 @@ const (
 	otherKey  = "/registry/shop.example.com/secrets/default/two"
 )
 
+// resourceOf returns the resource of a key, as the server does.
+func resourceOf(key string) schema.GroupResource {
+	parts := strings.Split(key, "/")
+	if parts[2] == "secrets" {
+		return schema.GroupResource{Resource: "secrets"}
+	}
+	return schema.GroupResource{Group: parts[2], Resource: parts[3]}
+}
+
 // provider returns a provider of a configuration, with a key that is derived from seed.
 func provider(kind string, seed byte) string {
 	if kind == "identity" {
@@ -34,10 +45,17 @@ func provider(kind string, seed byte) string {
 	return fmt.Sprintf("  - %s:\n      keys:\n      - {name: key%d, secret: %q}\n", kind, seed, key)
 }
 
-// configuration writes a configuration that encrypts one resource.
+// configuration writes a configuration that encrypts one custom resource.
 func configuration(t *testing.T, file string, providers ...string) {
 	t.Helper()
-	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets.shop.example.com]\n  providers:\n"
+	configure(t, file, "secrets.shop.example.com", providers...)
+}
+
+// configure writes a configuration that encrypts a resource, or the resources of a wildcard.
+func configure(t *testing.T, file, resources string, providers ...string) {
+	t.Helper()
+	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [\"" + resources +
+		"\"]\n  providers:\n"
 	for _, p := range providers {
 		text += p
 	}
@@ -48,7 +66,7 @@ func configuration(t *testing.T, file string, providers ...string) {
 
 func newTransformer(t *testing.T, o Options) *Transformer {
 	t.Helper()
-	transformer, err := New(t.Context(), &o, "/registry", t.Name())
+	transformer, err := New(t.Context(), &o, resourceOf, t.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +114,28 @@ func TestOnlyNamedResourcesAreEncrypted(t *testing.T) {
 	}
 }
 
+// TestBuiltInResources checks that a configuration names built-in resources as kube-apiserver's does.
+func TestBuiltInResources(t *testing.T) {
+	t.Parallel()
+	const builtInKey = "/registry/secrets/default/one"
+	for resources, encrypted := range map[string][]bool{ // builtInKey, secretKey, plainKey
+		"secrets":                  {true, false, false},
+		"*.":                       {true, false, false},
+		"secrets.shop.example.com": {false, true, false},
+		"*.shop.example.com":       {false, true, true},
+		"*.*":                      {true, true, true},
+	} {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		configure(t, file, resources, provider("secretbox", 1))
+		transformer := newTransformer(t, Options{ConfigFile: file})
+		for n, key := range []string{builtInKey, secretKey, plainKey} {
+			if got := !bytes.Equal(encrypt(t, transformer, key, "value"), []byte("value")); got != encrypted[n] {
+				t.Errorf("with %q, the encryption of %s is %t", resources, key, got)
+			}
+		}
+	}
+}
+
 func TestFileIsReloaded(t *testing.T) {
 	usual := controller.EncryptionConfigFileChangePollDuration
 	controller.EncryptionConfigFileChangePollDuration = 20 * time.Millisecond
@@ -129,11 +169,11 @@ func TestInvalidOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{{ConfigFile: file}, {ConfigFile: file + ".missing"}} {
-		if _, err := New(t.Context(), &o, "/registry", t.Name()); err == nil {
+		if _, err := New(t.Context(), &o, resourceOf, t.Name()); err == nil {
 			t.Errorf("%+v was accepted", o)
 		}
 	}
-	if transformer, err := New(t.Context(), &Options{}, "/registry", t.Name()); transformer != nil || err != nil {
+	if transformer, err := New(t.Context(), &Options{}, resourceOf, t.Name()); transformer != nil || err != nil {
 		t.Errorf("without a configuration there is %v, %v", transformer, err)
 	}
 	if errs := (&Options{Reload: true}).Validate(); len(errs) != 1 {

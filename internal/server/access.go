@@ -41,7 +41,7 @@ func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
 	if a.authorizer, err = authorization.New(&o.Authorization); err != nil {
 		return nil, err
 	}
-	if a.encryption, err = encryption.New(lifecycle, &o.Encryption, o.Etcd.Root(), componentName); err != nil {
+	if a.encryption, err = encryption.New(lifecycle, &o.Encryption, o.folders().Resource, componentName); err != nil {
 		return nil, err
 	}
 	if a.tracer, err = newTracing(lifecycle, o.TracingFile); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
@@ -55,7 +56,8 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
 	logDefinitions(table)
-	etcd.Measure(client, o.Etcd.Root(), func(group, plural string) bool {
+	folders := o.folders()
+	etcd.Measure(client, folders, func(group, plural string) bool {
 		_, served := table.Get(plural + "." + group)
 		return served || group == crds.GroupName && plural == crds.Plural
 	})
@@ -115,7 +117,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			group.Go(func() error { return store.Run(ctx) })
 			group.Go(func() error { informer.RunWithContext(ctx); return nil })
 			group.Go(func() error { lifecycle.Run(ctx); return nil })
-			group.Go(func() error { metrics.FollowStorage(ctx, store, client); return nil })
+			group.Go(func() error { metrics.FollowStorage(ctx, store, client, folders); return nil })
 			if interval := o.Etcd.CheckInterval; interval > 0 {
 				group.Go(func() error { store.CheckEvery(ctx, interval); return nil })
 			}
@@ -128,6 +130,8 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		ready:    store.Ready,
 		synced:   table.Synced(),
 		serves:   func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
-		sizes:    store.Size,
+		sizes: func(group, plural string) (objects int, bytes int64) {
+			return store.Size(folders.Folder(schema.GroupResource{Group: group, Resource: plural}))
+		},
 	}, nil
 }

@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,26 +40,22 @@ var RegisterMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(etcdLat
 // measuredKV measures the requests of a client.
 type measuredKV struct {
 	clientv3.KV
-	prefix string
-	served func(group, plural string) bool
+	folders *Folders
+	served  func(group, plural string) bool
 }
 
-// Measure adds metrics to the requests of a client. The function reports whether a resource is served.
-func Measure(client *clientv3.Client, prefix string, served func(group, plural string) bool) {
-	client.KV = &measuredKV{KV: client.KV, prefix: strings.TrimRight(prefix, "/") + "/", served: served}
+// Measure adds metrics to the requests of a client. The function reports whether a custom resource is served; those
+// that were added to the folders are.
+func Measure(client *clientv3.Client, folders *Folders, served func(group, plural string) bool) {
+	client.KV = &measuredKV{KV: client.KV, folders: folders, served: served}
 }
 
 // resourceOf returns the labels of a key. Keys of resources that are not served have empty ones, because series stay
 // for ever.
 func (kv *measuredKV) resourceOf(key string) (group, plural string) {
-	below, ours := strings.CutPrefix(key, kv.prefix)
-	if !ours {
-		return "", ""
-	}
-	group, below, _ = strings.Cut(below, "/")
-	plural, _, _ = strings.Cut(below, "/")
-	if kv.served(group, plural) {
-		return group, plural
+	resource := kv.folders.Resource(key)
+	if kv.folders.Has(resource) || kv.served(resource.Group, resource.Resource) {
+		return resource.Group, resource.Resource
 	}
 	return "", ""
 }

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/server/etcd"
 )
 
 // storageMetrics collects the metrics of a store and its etcd when they are scraped. It keeps nothing itself, so the
@@ -24,8 +24,9 @@ type storageMetrics struct {
 
 // storageSource is a store with its client of etcd.
 type storageSource struct {
-	store  *dynamicstorage.Store
-	client *clientv3.Client
+	store   *dynamicstorage.Store
+	client  *clientv3.Client
+	folders *etcd.Folders
 }
 
 // theStorage is the collector of the process, because the process has one registry.
@@ -33,13 +34,12 @@ var theStorage storageMetrics
 
 var registerStorage = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(&theStorage) })
 
-// FollowStorage collects the metrics of a store until ctx is done.
-func FollowStorage(ctx context.Context, store *dynamicstorage.Store, client *clientv3.Client) {
-	theStorage.follow(ctx, store, client)
+// FollowStorage collects the metrics of a store until ctx is done. The folders name its resources.
+func FollowStorage(ctx context.Context, store *dynamicstorage.Store, client *clientv3.Client, folders *etcd.Folders) {
+	theStorage.follow(ctx, &storageSource{store: store, client: client, folders: folders})
 }
 
-func (m *storageMetrics) follow(ctx context.Context, store *dynamicstorage.Store, client *clientv3.Client) {
-	source := &storageSource{store: store, client: client}
+func (m *storageMetrics) follow(ctx context.Context, source *storageSource) {
 	m.source.Store(source)
 	<-ctx.Done()
 	m.source.CompareAndSwap(source, nil) // unless another server of this process has replaced it
@@ -191,9 +191,9 @@ func (m *storageMetrics) CollectWithStability(ch chan<- metrics.Metric) {
 	}
 	for n := range stats.Resources {
 		r := &stats.Resources[n]
-		group, plural, _ := strings.Cut(r.Resource, "/")
+		labels := source.folders.ResourceIn(r.Resource)
 		for _, metric := range resourceMetrics {
-			ch <- metrics.NewLazyConstMetric(metric.desc, metric.kind, float64(metric.of(r)), append([]string{group, plural}, metric.labels...)...)
+			ch <- metrics.NewLazyConstMetric(metric.desc, metric.kind, float64(metric.of(r)), append([]string{labels.Group, labels.Resource}, metric.labels...)...)
 		}
 	}
 }
