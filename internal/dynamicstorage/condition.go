@@ -18,6 +18,12 @@ func (r *Resource) Still(key string, created int64) Condition {
 	return Condition{clientv3.Compare(clientv3.CreateRevision(r.fullKey(key)), "=", created)}
 }
 
+// Unchanged holds while the entry of a key is the one of a revision: it was neither changed nor deleted since. With
+// revision 0 it holds while there is no entry.
+func (r *Resource) Unchanged(key string, revision int64) Condition {
+	return Condition{clientv3.Compare(clientv3.ModRevision(r.fullKey(key)), "=", revision)}
+}
+
 // Empty holds while the resource has no entries. etcd applies a comparison to every key of a range. If there is none,
 // it compares a key that does not exist, whose revisions are 0.
 func (r *Resource) Empty() Condition {

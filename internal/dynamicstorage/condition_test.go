@@ -45,6 +45,44 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestUnchanged checks that an object can be written only while its namespace is as it was read.
+func TestUnchanged(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	namespaces, objects := s.ResourceAt("namespaces"), s.ResourceAt("configmaps")
+	write := func(condition Condition) error {
+		_, err := objects.Update(deadline(t), "n/x", putting("1"), UpdateOptions{If: []Condition{condition}})
+		return err
+	}
+	absent := namespaces.Unchanged("n", 0)
+	type step struct {
+		name      string
+		condition Condition
+		want      error
+	}
+	steps := []step{{"while there is no namespace", absent, nil}}
+	check := func() {
+		t.Helper()
+		for _, step := range steps {
+			if err := write(step.condition); !errors.Is(err, step.want) {
+				t.Errorf("%s: %v, want %v", step.name, err, step.want)
+			}
+		}
+		for n := range steps {
+			steps[n].want = ErrCondition
+		}
+	}
+	check()
+	for _, name := range []string{"created", "changed", "changed again"} {
+		e := put(t, namespaces, "n", name)
+		steps = append(steps, step{name, namespaces.Unchanged("n", e.Revision), nil})
+		check()
+	}
+	remove(t, namespaces, "n")
+	steps[0].want = nil
+	check()
+}
+
 // TestContention checks that the attempts grow in proportion to the number of updates of one key.
 func TestContention(t *testing.T) {
 	t.Parallel()
