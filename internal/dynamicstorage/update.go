@@ -23,6 +23,8 @@ type Change struct {
 	Op Op
 	// Value is stored by Put. It belongs to the new entry from then on.
 	Value []byte
+	// If are conditions for this change, besides those of the update.
+	If []Condition
 	// Attach, if not nil, is called with the new entry before any reader sees it. It attaches views that are known
 	// already. In rare cases it is called again with another new entry.
 	Attach func(*Entry)

@@ -22,7 +22,7 @@ func (u *GuardedUpdate) put(ctx context.Context, change Change) (*Entry, error) 
 	r.addPending(w)
 	op := clientv3.OpPut(r.fullKey(key), "")
 	op.WithValueBytes(w.stored) // nothing changes them; a string would be a copy
-	revision, err := u.transact(ctx, op)
+	revision, err := u.transact(ctx, op, change.If)
 	if err != nil {
 		r.dropPending(w)
 		return nil, err
@@ -43,16 +43,16 @@ func (u *GuardedUpdate) delete(ctx context.Context) (*Entry, error) {
 	if u.current == nil {
 		return nil, ErrNotFound
 	}
-	revision, err := u.transact(ctx, clientv3.OpDelete(u.resource.fullKey(u.key)))
+	revision, err := u.transact(ctx, clientv3.OpDelete(u.resource.fullKey(u.key)), nil)
 	if err != nil {
 		return nil, err
 	}
 	return u.current.at(revision), nil
 }
 
-// transact does op if the key still holds the current entry and the conditions hold. It returns the revision of the
+// transact does op if the key still holds the current entry, and the conditions and those of the update hold. It returns the revision of the
 // transaction.
-func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op) (int64, error) {
+func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op, conditions []Condition) (int64, error) {
 	var expected int64
 	if u.current != nil {
 		expected = u.current.Revision
@@ -60,6 +60,9 @@ func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op) (int64, er
 	full := u.resource.fullKey(u.key)
 	compares := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(full), "=", expected)}
 	for _, condition := range u.options.If {
+		compares = append(compares, condition.compare)
+	}
+	for _, condition := range conditions {
 		compares = append(compares, condition.compare)
 	}
 	ctx, answered, err := u.resource.store.requesting(ctx)

@@ -1,0 +1,173 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// Codec translates between the stored values of a built-in resource, which are JSON or protobuf, the JSON that is
+// served, and objects of its Go type.
+type Codec struct {
+	definition *resource.Definition
+	// values decodes stored values. It sets no defaults: kube-apiserver's and ours were set before an object was stored.
+	values runtime.Decoder
+}
+
+// Codec returns the codec of a definition in the set.
+func (s *Set) Codec(d *resource.Definition) *Codec {
+	return &Codec{definition: d, values: s.Codecs.UniversalDeserializer()}
+}
+
+// Decode returns the object of a view at a revision.
+func (c *Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+	if view.Err != nil {
+		return nil, view.Err
+	}
+	obj := reflect.New(reflect.TypeOf(c.definition.Object).Elem()).Interface().(runtime.Object)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(view.JSON, obj); err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", c.definition.Kind, err)
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	m.SetResourceVersion(strconv.FormatInt(revision, 10))
+	return obj, nil
+}
+
+// Encode returns the bytes to store, and the view of them.
+func (c *Codec) Encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	view, err := c.view(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	stored := c.definition.Storage
+	if stored == nil {
+		return view.JSON, view, nil
+	}
+	converted, err := stored.Encode(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	value, _, err := marshal(converted, stored.GroupVersion.WithKind(stored.Kind))
+	return value, view, err
+}
+
+// Views returns the views of stored objects. An object that cannot be read only affects its own view.
+func (c *Codec) Views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+	views := make([]*dynamicstorage.View, len(entries))
+	for n, entry := range entries {
+		view, err := c.StoredView(entry)
+		if err != nil {
+			view = &dynamicstorage.View{Err: err}
+		}
+		views[n] = view
+	}
+	return views, nil
+}
+
+// StoredView returns the view of an entry. Every version of a built-in resource can be read from every other.
+func (c *Codec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	if entry.Err != nil {
+		return nil, entry.Err
+	}
+	obj, _, err := c.values.Decode(entry.Value, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("decoding stored %s: %w", c.definition.Kind, err)
+	}
+	if stored := c.definition.Storage; stored != nil {
+		if obj, err = stored.Decode(obj); err != nil {
+			return nil, fmt.Errorf("converting stored %s: %w", c.definition.Kind, err)
+		}
+	}
+	view, err := c.view(obj)
+	if err == nil && bytes.Equal(view.JSON, entry.Value) {
+		view.JSON = entry.Value // one copy serves both
+	}
+	return view, err
+}
+
+// EncodeStored is Encode.
+func (c *Codec) EncodeStored(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	return c.Encode(ctx, obj)
+}
+
+// AsStored returns obj: an object of a Go type reads back as it was stored.
+func (c *Codec) AsStored(_ context.Context, obj runtime.Object) (runtime.Object, error) { return obj, nil }
+
+// KeepsLabels returns true: no webhook converts built-in resources.
+func (c *Codec) KeepsLabels() bool { return true }
+
+// HasVersion returns true: an object is read alike from each version that it is stored in.
+func (c *Codec) HasVersion(*dynamicstorage.Entry) bool { return true }
+
+// IsStorageVersion returns true: no view has to be converted by a webhook.
+func (c *Codec) IsStorageVersion() bool { return true }
+
+// view returns the view of an object in the served version.
+func (c *Codec) view(obj runtime.Object) (*dynamicstorage.View, error) {
+	value, at, err := marshal(obj, c.definition.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	view := &dynamicstorage.View{JSON: value, At: at, Labels: dynamicstorage.PairsOf(m.GetLabels())}
+	if fields := c.definition.Fields; fields != nil {
+		view.Fields = dynamicstorage.PairsOf(fields.Values(obj))
+	}
+	return view, nil
+}
+
+// marshal returns the JSON of an object without its resourceVersion, and the offset at which that is inserted. The
+// object is as before when marshal returns.
+func marshal(obj runtime.Object, kind schema.GroupVersionKind) (value []byte, at int, err error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func(version, link string, kind schema.GroupVersionKind) {
+		m.SetResourceVersion(version)
+		m.SetSelfLink(link)
+		obj.GetObjectKind().SetGroupVersionKind(kind)
+	}(m.GetResourceVersion(), m.GetSelfLink(), obj.GetObjectKind().GroupVersionKind())
+	m.SetResourceVersion("")
+	m.SetSelfLink("")
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+	if value, err = json.Marshal(obj); err != nil {
+		return nil, 0, fmt.Errorf("encoding %s: %w", kind.Kind, err)
+	}
+	at, err = versionOffset(value, m)
+	return value, at, err
+}
+
+// versionOffset returns where the resourceVersion is inserted into the JSON of an object: behind its uid, as in a Go
+// type's JSON, or as the first member of its metadata.
+func versionOffset(value []byte, m metav1.Object) (int, error) {
+	before := []byte(`"metadata":{`)
+	if created := m.GetCreationTimestamp(); m.GetUID() != "" && !created.IsZero() {
+		// The creationTimestamp or the generation follows the uid. A name before it cannot contain its quotes unescaped.
+		uid, err := json.Marshal(m.GetUID())
+		if err != nil {
+			return 0, err
+		}
+		before = slices.Concat([]byte(`"uid":`), uid, []byte(`,`))
+	}
+	return bytes.Index(value, before) + len(before), nil
+}

@@ -1,0 +1,69 @@
+package builtin
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// Set is the built-in resources that a server has, with the serializers of their types.
+type Set struct {
+	// Definitions in the order of the table.
+	Definitions []*resource.Definition
+	// Scheme has the Go types of the definitions, with defaults and selectable fields, and the unversioned meta types
+	// that any response may contain.
+	Scheme *runtime.Scheme
+	// Codecs are the serializers of the types: JSON, YAML and protobuf.
+	Codecs serializer.CodecFactory
+}
+
+// NewSet returns the set of some definitions.
+func NewSet(definitions []*resource.Definition) (*Set, error) {
+	s := &Set{Definitions: definitions, Scheme: newScheme()}
+	for _, d := range definitions {
+		if err := register(s.Scheme, d); err != nil {
+			return nil, fmt.Errorf("built-in resource %s: %w", d.GroupVersionResource().GroupResource(), err)
+		}
+	}
+	s.Codecs = serializer.NewCodecFactory(s.Scheme)
+	return s, nil
+}
+
+// Types returns the structure of a definition's objects, by which managed fields are merged.
+func (s *Set) Types(*resource.Definition) (managedfields.TypeConverter, error) {
+	return managedfields.NewDeducedTypeConverter(), nil
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	unversioned := schema.GroupVersion{Version: "v1"}
+	metav1.AddToGroupVersion(scheme, unversioned)
+	scheme.AddUnversionedTypes(unversioned,
+		&metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	return scheme
+}
+
+// register adds the types of a definition to a scheme.
+func register(scheme *runtime.Scheme, d *resource.Definition) error {
+	if !scheme.IsVersionRegistered(d.GroupVersion) {
+		metav1.AddToGroupVersion(scheme, d.GroupVersion)
+	}
+	scheme.AddKnownTypeWithName(d.GroupVersionKind(), d.Object)
+	scheme.AddKnownTypeWithName(d.GroupVersion.WithKind(d.Kind+"List"), d.List)
+	if stored := d.Storage; stored != nil {
+		scheme.AddKnownTypeWithName(stored.GroupVersion.WithKind(stored.Kind), stored.Object)
+	}
+	if d.Default != nil {
+		scheme.AddTypeDefaultingFunc(d.Object, func(obj any) { d.Default(obj.(runtime.Object)) })
+	}
+	if d.Fields == nil {
+		return nil // apimachinery accepts the name and the namespace
+	}
+	return scheme.AddFieldLabelConversionFunc(d.GroupVersionKind(), d.Fields.Convert)
+}

@@ -1,0 +1,150 @@
+package crdhandler
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/managedfields"
+)
+
+// builtinEndpoints are the endpoints of a resource that ships with the server: a built-in resource, or CRDs. Its
+// objects have a Go type.
+type builtinEndpoints struct {
+	definition   *resource.Definition
+	main         *requestScope
+	subresources map[string]*requestScope
+}
+
+// newBuiltins returns the endpoints of the built-in resources and of CRDs. They share nothing but the store.
+func newBuiltins(config *Config) map[schema.GroupVersionResource]*builtinEndpoints {
+	definitions := newDefinitionEndpoints(config)
+	all := map[schema.GroupVersionResource]*builtinEndpoints{definitions.main.resource: definitions}
+	if config.Builtin == nil {
+		return all
+	}
+	for _, d := range config.Builtin.Definitions {
+		all[d.GroupVersionResource()] = newBuiltinEndpoints(config, d)
+	}
+	return all
+}
+
+// newBuiltinEndpoints returns the endpoints of a built-in resource. It compiles nothing.
+func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoints {
+	codec := config.Builtin.Codec(d)
+	columns := d.Columns
+	if columns == nil {
+		columns = resource.DefaultColumns
+	}
+	main := &requestScope{
+		config:     config,
+		resource:   d.GroupVersionResource(),
+		kind:       d.GroupVersionKind(),
+		listKind:   d.GroupVersion.WithKind(d.Kind + "List"),
+		namespaced: d.Namespaced,
+		hub:        d.GroupVersion,
+		typed:      true,
+		serializer: config.Builtin.Codecs,
+		patchTypes: typedPatchTypes,
+		objects:    schemeInterfaces(config.Builtin.Scheme),
+		storage: &storage{
+			resource: config.Store.ResourceAt(d.StorageFolder()),
+			viewer:   dynamicstorage.NewViewer(codec.Views),
+			codec:    codec,
+		},
+		strategy: strategyOf(d.Strategy),
+		columns:  func() (printing.TableConvertor, error) { return columns, nil },
+		finalize: d.BeginDeletion,
+		held:     d.Held,
+		replaced: context.Background(),
+	}
+	if d.Expires {
+		main.storage.expires = config.EventTTL
+	}
+	main.setBuiltinFields(d, d.Resets)
+	endpoints := &builtinEndpoints{definition: d, main: main, subresources: map[string]*requestScope{}}
+	for _, sub := range d.Subresources {
+		scope := *main
+		scope.subresource = sub.Name
+		scope.strategy = strategyOf(sub.Strategy)
+		scope.setBuiltinFields(d, sub.Resets)
+		endpoints.subresources[sub.Name] = &scope
+	}
+	return endpoints
+}
+
+// typedPatchTypes are the patch types of objects with a Go type.
+var typedPatchTypes = []string{
+	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
+}
+
+func strategyOf(s resource.Strategy) resource.Strategy {
+	if s == nil {
+		return resource.Rules{}
+	}
+	return s
+}
+
+// schemeInterfaces are the object interfaces of the types in a scheme.
+func schemeInterfaces(scheme *runtime.Scheme) objectInterfaces {
+	return objectInterfaces{
+		creater: scheme, typer: scheme, defaulter: scheme, convertor: scheme,
+		equivalents: runtime.NewEquivalentResourceRegistry(),
+	}
+}
+
+// setBuiltinFields sets the field manager, which is built on first use. resets are the fields that a write of the
+// endpoint cannot change.
+func (s *requestScope) setBuiltinFields(d *resource.Definition, resets []string) {
+	config := s.fieldManagerConfig()
+	s.fieldManager = sync.OnceValues(func() (managedfields.Manager, error) {
+		set := fieldpath.NewSet()
+		for _, name := range resets {
+			set.Insert(fieldpath.MakePathOrDie(name))
+		}
+		config.ResetFields = managedfields.ResetFields{fieldpath.APIVersion(d.GroupVersion.String()): set}
+		var err error
+		if config.Types, err = s.config.Builtin.Types(d); err != nil {
+			return nil, err
+		}
+		return managedfields.NewTyped(config)
+	})
+}
+
+// serve answers a request for the resource or one of its subresources.
+func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
+	scope := b.main
+	if info.Subresource != "" {
+		scope = b.subresources[info.Subresource]
+	}
+	delegate := b.main.config.Delegate
+	if scope == nil || !b.addresses(info) {
+		delegate.ServeHTTP(w, req)
+		return
+	}
+	if !b.definition.Allows(info.Verb, info.Subresource, info.Name != "") { // answered as by upstream's router
+		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false), w, req)
+		return
+	}
+	instrumented(scope.verb(info.Verb, false), info, false)(w, req)
+}
+
+// addresses reports whether the path of a request is one of the resource. Namespaces are below themselves.
+func (b *builtinEndpoints) addresses(info *request.RequestInfo) bool {
+	if !b.main.namespaced {
+		return info.Namespace == "" || b.main.resource == namespaceResource && info.Namespace == info.Name
+	}
+	return info.Namespace != "" || acrossNamespaces.Has(info.Verb) || info.Name == "" && info.Verb == "create"
+}
+
+var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
