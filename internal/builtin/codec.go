@@ -107,7 +107,9 @@ func (c *Codec) EncodeStored(ctx context.Context, obj runtime.Object) ([]byte, *
 }
 
 // AsStored returns obj: an object of a Go type reads back as it was stored.
-func (c *Codec) AsStored(_ context.Context, obj runtime.Object) (runtime.Object, error) { return obj, nil }
+func (c *Codec) AsStored(_ context.Context, obj runtime.Object) (runtime.Object, error) {
+	return obj, nil
+}
 
 // KeepsLabels returns true: no webhook converts built-in resources.
 func (c *Codec) KeepsLabels() bool { return true }

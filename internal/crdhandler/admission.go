@@ -42,6 +42,9 @@ type admissionTarget struct {
 // admitter returns the admitter of a request.
 func (s *requestScope) admitter(ctx context.Context, t admissionTarget) *admitter {
 	a := &admitter{scope: s, namespace: t.namespace, name: t.name, dryRun: t.dryRun, terminating: t.terminating}
+	if s.resource == namespaceResource {
+		a.namespace = t.name // to admission a namespace is in itself
+	}
 	a.user, _ = request.UserFrom(ctx)
 	if s.config.Admission != nil {
 		chain := fieldmanager.NewManagedFieldsValidatingAdmissionController(admission.WithAudit(s.config.Admission))
@@ -98,6 +101,11 @@ func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
 
 // admitDelete calls mutating and validating admission for the deletion of old.
 func (a *admitter) admitDelete(ctx context.Context, old, options runtime.Object) error {
+	if namespaces := a.scope.config.Namespaces; namespaces != nil && a.scope.resource == namespaceResource {
+		if err := namespaces.ForDelete(accessor(old).GetName()); err != nil {
+			return err
+		}
+	}
 	mutating := a.mutating != nil && a.mutating.Handles(admission.Delete)
 	validating := a.validating != nil && a.validating.Handles(admission.Delete)
 	if !mutating && !validating {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -20,7 +21,12 @@ type Config struct {
 	Table      *crds.Table
 	Converters *conversion.Factory
 
-	// Delegate receives the requests that no CustomResourceDefinition serves.
+	// Builtin are the built-in resources; nil for none.
+	Builtin *builtin.Set
+	// EventTTL is the time after which events are deleted.
+	EventTTL time.Duration
+
+	// Delegate receives the requests for resources that do not exist.
 	Delegate http.Handler
 	// GroupDiscovery and VersionDiscovery answer /apis/<group> and /apis/<group>/<version>.
 	GroupDiscovery, VersionDiscovery http.Handler
@@ -31,6 +37,8 @@ type Config struct {
 
 	// Authorizer decides about applies that create an object, and about unsafe deletions; nil allows all.
 	Authorizer authorizer.Authorizer
+	// Namespaces decides in which namespaces objects may be created; nil for all, whether they exist or not.
+	Namespaces NamespaceLifecycle
 	// Admission admits objects before they are stored; nil admits all.
 	Admission admission.Interface
 
@@ -47,4 +55,15 @@ type Config struct {
 
 	// shutdown ends watches; New sets it.
 	shutdown *watch.Shutdown
+}
+
+// NamespaceLifecycle decides about namespaces as the admission plugin of that name. It comes before all other admission.
+type NamespaceLifecycle interface {
+	// ForCreate returns a condition for the commit of a new object in a namespace, which holds while the decision is
+	// right. If it does not hold, ForCreate is called again, with fresh. attributes are those of the request.
+	ForCreate(
+		ctx context.Context, namespace string, fresh bool, attributes func() admission.Attributes,
+	) (dynamicstorage.Condition, error)
+	// ForDelete returns the answer to the deletion of a namespace that must stay, else nil.
+	ForDelete(namespace string) error
 }

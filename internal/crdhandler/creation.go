@@ -27,10 +27,42 @@ type creation struct {
 	options   *metav1.CreateOptions
 	// authorize, if set, decides whether the user may create the object: the request was authorized as another verb.
 	authorize func(ctx context.Context) error
+
+	// conditions must hold at the commit: the namespace is as it was when the object was admitted to it. decisions counts
+	// how often that was decided.
+	conditions []dynamicstorage.Condition
+	decisions  int
+}
+
+// maxNamespaceDecisions bounds how often a creation is tried whose namespace changes all the time.
+const maxNamespaceDecisions = 8
+
+// admitToNamespace decides whether the object may be created in its namespace.
+func (c *creation) admitToNamespace(ctx context.Context, obj runtime.Object) error {
+	a := c.admission
+	namespaces := a.scope.config.Namespaces
+	if namespaces == nil || !a.scope.namespaced {
+		return nil
+	}
+	fresh := c.decisions > 0 || a.dryRun // a dry run has no commit that finds out
+	c.decisions++
+	condition, err := namespaces.ForCreate(ctx, a.namespace, fresh, func() admission.Attributes {
+		return a.attributes(admissionEvent{operation: admission.Create, obj: obj, options: c.options})
+	})
+	c.conditions = []dynamicstorage.Condition{condition}
+	return err
+}
+
+// outdated reports whether a commit has failed because the namespace may have changed. The caller tries again.
+func (c *creation) outdated(err error) bool {
+	return c != nil && len(c.conditions) > 0 && c.decisions < maxNamespaceDecisions && errors.Is(err, dynamicstorage.ErrCondition)
 }
 
 // admit asks mutating admission about the object.
 func (c *creation) admit(ctx context.Context, obj runtime.Object) error {
+	if err := c.admitToNamespace(ctx, obj); err != nil {
+		return err
+	}
 	if err := c.admission.admit(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options}); err != nil {
 		return err
 	}
@@ -94,12 +126,22 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (result, 
 	if err != nil {
 		return result{}, s.writeError(err, name)
 	}
-	entry, err := s.storage.resource.Update(ctx, key, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		if current != nil {
-			return dynamicstorage.Change{}, c.alreadyExists(obj, current)
+	var entry *dynamicstorage.Entry
+	for {
+		change.If = c.conditions
+		entry, err = s.storage.resource.Update(ctx, key, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+			if current != nil {
+				return dynamicstorage.Change{}, c.alreadyExists(obj, current)
+			}
+			return change, nil
+		}, dynamicstorage.UpdateOptions{Absent: true, If: s.storage.conditions})
+		if !c.outdated(err) {
+			break
 		}
-		return change, nil
-	}, dynamicstorage.UpdateOptions{Absent: true, If: s.storage.conditions})
+		if err := c.admitToNamespace(ctx, obj); err != nil {
+			return result{}, err
+		}
+	}
 	if err != nil {
 		return result{}, s.writeError(err, name)
 	}

@@ -17,9 +17,8 @@ import (
 func newDefinitionsOn(t *testing.T, e *etcdtest.Etcd) *writes {
 	t.Helper()
 	return newWritesOn(t, e, func(f *writes) {
-		scopes := newDefinitionScopes(f.config)
-		f.scope = scopes.main
-		f.subresources = map[string]*requestScope{"status": scopes.status}
+		endpoints := newDefinitionEndpoints(f.config)
+		f.scope, f.subresources = endpoints.main, endpoints.subresources
 	})
 }
 

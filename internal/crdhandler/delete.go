@@ -140,11 +140,12 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 			return proposal{}, err
 		}
 	}
-	if s.finalize != nil && s.finalize(existing) {
-		return proposal{obj: existing}, nil
-	}
-	if s.config.GarbageCollection {
+	began := s.finalize != nil && s.finalize(existing)
+	if s.config.GarbageCollection && (!began || s.held != nil) {
 		m.SetFinalizers(collectorFinalizers(m.GetFinalizers(), d.options))
+	}
+	if began || s.holds(existing) {
+		return proposal{obj: existing}, nil
 	}
 	if len(m.GetFinalizers()) == 0 {
 		return proposal{obj: existing, remove: true}, nil

@@ -43,8 +43,8 @@ type proposal struct {
 	obj runtime.Object
 	// remove deletes the object.
 	remove bool
-	// created says that there was no object before.
-	created bool
+	// creation has made obj, because there was no object before; else it is nil.
+	creation *creation
 	// merged says that obj was merged, by an apply or with a Scale, instead of decoded. It may hold what no decoding
 	// leaves, such as empty labels, and lack defaults.
 	merged bool
@@ -92,7 +92,7 @@ func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
 		} else if outdated := tx.Confirm(ctx); outdated != nil {
 			err = outdated
 		}
-		if errors.Is(err, dynamicstorage.ErrConflict) {
+		if errors.Is(err, dynamicstorage.ErrConflict) || p.creation.outdated(err) {
 			continue
 		}
 		return p.result(entry), err
@@ -110,7 +110,7 @@ func reserveFor(ctx context.Context, entry *dynamicstorage.Entry) error {
 // result returns the state of the object after the update: the entry that was stored, or the object of a proposal
 // that has stored none.
 func (p *proposal) result(entry *dynamicstorage.Entry) updateResult {
-	res := updateResult{result: result{entry: entry}, created: p.created, removed: p.remove}
+	res := updateResult{result: result{entry: entry}, created: p.creation != nil, removed: p.remove}
 	if p.remove || entry == nil {
 		res.result = result{obj: p.obj}
 	}

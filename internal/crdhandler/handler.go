@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,12 +18,12 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// crdHandler serves everything below /apis: the CRD endpoint, and the custom resources of every CRD in
-// the table of served resources. All other requests go to the delegate.
+// crdHandler serves everything below /apis and /api/v1: the custom resources of every CRD in the table of served
+// resources, CRDs themselves, and built-in resources. All other requests go to the delegate.
 type crdHandler struct {
-	config      *Config
-	infos       infos
-	definitions *definitionScopes
+	config   *Config
+	infos    infos
+	builtins map[schema.GroupVersionResource]*builtinEndpoints
 }
 
 var _ http.Handler = &crdHandler{}
@@ -40,7 +39,7 @@ func New(config Config) (*crdHandler, error) {
 	}
 	config.shutdown = &watch.Shutdown{}
 	h := &crdHandler{config: &config}
-	h.definitions = newDefinitionScopes(h.config)
+	h.builtins = newBuiltins(h.config)
 	h.infos.config, h.infos.cache = h.config, schemas.NewCache(config.SchemaCacheBytes)
 	config.Table.OnChange(h.infos.changed)
 	return h, nil
@@ -49,22 +48,28 @@ func New(config Config) (*crdHandler, error) {
 // acrossNamespaces are the verbs that may omit the namespace of a namespaced resource.
 var acrossNamespaces = sets.New("list", "watch")
 
-// ServeHTTP dispatches a request: discovery of a group or version, the CRD endpoint, a custom resource,
-// or the delegate (R1, R2).
+// ServeHTTP dispatches a request: discovery of a group or version, a built-in resource, a custom resource, or the
+// delegate (R1, R2).
 func (h *crdHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	info, ok := request.RequestInfoFrom(req.Context())
 	if !ok {
 		internalError(errors.New("no RequestInfo found in the context"), w, req, schema.GroupVersion{})
 		return
 	}
-	switch {
-	case !info.IsResourceRequest:
+	if !info.IsResourceRequest {
 		h.serveDiscovery(w, req, info)
-	case info.APIGroup == apiextensions.GroupName && info.Resource == definitionResource:
-		h.serveDefinitions(w, req, info)
-	default:
-		h.serveCustomResource(w, req, info)
+		return
 	}
+	if builtin := h.builtin(info); builtin != nil {
+		builtin.serve(w, req, info)
+		return
+	}
+	h.serveCustomResource(w, req, info)
+}
+
+// builtin returns the endpoints of the resource that a request is about; nil if it does not ship with the server.
+func (h *crdHandler) builtin(info *request.RequestInfo) *builtinEndpoints {
+	return h.builtins[schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}]
 }
 
 func (h *crdHandler) serveDiscovery(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
@@ -124,8 +129,8 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 
 // Serves reports whether a request is about a resource that exists, or one of its subresources.
 func (h *crdHandler) Serves(info *request.RequestInfo) bool {
-	if info.APIGroup == apiextensions.GroupName && info.Resource == definitionResource {
-		return info.APIVersion == "v1" && (info.Subresource == "" || info.Subresource == "status")
+	if builtin := h.builtin(info); builtin != nil {
+		return info.Subresource == "" || builtin.subresources[info.Subresource] != nil
 	}
 	record, ok := h.config.Table.Get(info.Resource + "." + info.APIGroup)
 	if !ok || !addresses(record, info) {

@@ -85,7 +85,7 @@ func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, med
 		list := wire.List{
 			APIVersion: s.listKind.GroupVersion().String(),
 			Kind:       s.listKind.Kind,
-			Typed:      s.typed(),
+			Typed:      s.typed,
 			ItemKind:   s.kind.Kind,
 			Pretty:     mediaType.Pretty,
 		}
@@ -133,7 +133,7 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 
 // newList returns an empty list of the endpoint's objects.
 func (s *requestScope) newList() (runtime.Object, error) {
-	if s.typed() {
+	if s.typed {
 		return s.objects.creater.New(s.hub.WithKind(s.listKind.Kind))
 	}
 	list := &unstructured.UnstructuredList{}

@@ -119,7 +119,7 @@ func TestFinalized(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			obj, old := &metav1.PartialObjectMetadata{ObjectMeta: test.obj},
 				&metav1.PartialObjectMetadata{ObjectMeta: test.old}
-			if got := finalized(obj, old); got != test.want {
+			if got := new(requestScope).finalized(obj, old); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

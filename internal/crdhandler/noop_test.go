@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
@@ -111,18 +112,18 @@ func TestNoOpCheckInLaterSecond(t *testing.T) {
 
 // countingStrategy counts the writes that are not skipped.
 type countingStrategy struct {
-	strategy
+	resource.Strategy
 	count *int
 }
 
 func (s countingStrategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	*s.count++
-	s.strategy.PrepareForCreate(ctx, obj)
+	s.Strategy.PrepareForCreate(ctx, obj)
 }
 
 func (s countingStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	*s.count++
-	s.strategy.PrepareForUpdate(ctx, obj, old)
+	s.Strategy.PrepareForUpdate(ctx, obj, old)
 }
 
 const applyPatch = "application/apply-patch+yaml"

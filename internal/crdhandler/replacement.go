@@ -103,7 +103,7 @@ func (r *replacement) create(ctx context.Context) (proposal, error) {
 	if err := r.creation.validate(ctx, obj); err != nil {
 		return proposal{}, err
 	}
-	return proposal{obj: obj, created: true, merged: r.merged}, nil
+	return proposal{obj: obj, creation: r.creation, merged: r.merged}, nil
 }
 
 // update changes the existing object.
@@ -116,7 +116,7 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (prop
 	if err != nil {
 		return proposal{}, err
 	}
-	if err := s.checkResourceVersion(obj, existing, a.name); err != nil {
+	if err := s.checkResourceVersion(ctx, obj, existing, a.name); err != nil {
 		return proposal{}, err
 	}
 	if err := s.beforeUpdate(ctx, a.namespace, obj, existing); err != nil {
@@ -129,7 +129,7 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (prop
 	if err := a.validateUpdate(ctx, obj, existing, r.options); err != nil {
 		return proposal{}, err
 	}
-	return proposal{obj: obj, remove: finalized(obj, existing), merged: r.merged || s.scale != nil}, nil
+	return proposal{obj: obj, remove: s.finalized(obj, existing), merged: r.merged || s.scale != nil}, nil
 }
 
 // buildFrom returns the new object, admitted. At the scale endpoint builder and admission see Scales.
@@ -172,11 +172,15 @@ func (r *replacement) checkUID(existing runtime.Object) error {
 }
 
 // checkResourceVersion holds an update to the state of the object it was made for (W4).
-func (s *requestScope) checkResourceVersion(obj, existing runtime.Object, name string) error {
+func (s *requestScope) checkResourceVersion(ctx context.Context, obj, existing runtime.Object, name string) error {
 	resource := s.resource.GroupResource()
 	revision, err := resourceVersionOf(obj)
 	if err != nil {
 		return err
+	}
+	if revision == 0 && s.strategy.AllowUnconditionalUpdate(ctx) {
+		accessor(obj).SetResourceVersion(accessor(existing).GetResourceVersion())
+		return nil
 	}
 	if revision == 0 {
 		kind := schema.GroupKind{Group: resource.Group, Kind: resource.Resource}
@@ -203,10 +207,13 @@ func resourceVersionOf(obj runtime.Object) (uint64, error) {
 	return strconv.ParseUint(version, 10, 64)
 }
 
+// holds reports whether an object stays although it has no finalizers.
+func (s *requestScope) holds(obj runtime.Object) bool { return s.held != nil && s.held(obj) }
+
 // finalized reports whether an update of old to obj ends a deletion by removing the last finalizer (W5).
-func finalized(obj, old runtime.Object) bool {
+func (s *requestScope) finalized(obj, old runtime.Object) bool {
 	oldMeta := accessor(old)
-	if len(accessor(obj).GetFinalizers()) > 0 || oldMeta.GetDeletionTimestamp() == nil {
+	if len(accessor(obj).GetFinalizers()) > 0 || oldMeta.GetDeletionTimestamp() == nil || s.holds(obj) {
 		return false
 	}
 	grace := oldMeta.GetDeletionGracePeriodSeconds()

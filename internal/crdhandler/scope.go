@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/budget"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
@@ -28,8 +28,8 @@ type requestScope struct {
 	listKind    schema.GroupVersionKind
 	subresource string
 	namespaced  bool
-	// hub is the version of objects in memory: the served version for custom resources, the
-	// internal version for CustomResourceDefinitions.
+	// hub is the version of objects in memory: the internal version for CustomResourceDefinitions, else the served
+	// version.
 	hub schema.GroupVersion
 
 	// serializer decodes request bodies (coercing custom resources by their schema) and encodes
@@ -42,8 +42,11 @@ type requestScope struct {
 	patchTypes []string
 	objects    objectInterfaces
 
-	storage  *storage
-	strategy strategy
+	storage *storage
+	// strategy has the rules for writes. The strategies of apiextensions-apiserver for CRDs implement it.
+	strategy resource.Strategy
+	// typed says that objects have a Go type; else they are unstructured.
+	typed bool
 	// scale is set at the scale endpoint: it makes Scales of the stored objects.
 	scale *scaleConversion
 
@@ -55,22 +58,12 @@ type requestScope struct {
 	// finalize, if set, may change the live object of a DELETE. If it returns true, the changed object is stored and
 	// answered instead of the generic deletion (C4).
 	finalize func(obj runtime.Object) bool
+	// held, if set, reports whether an object that is being deleted stays although it has no finalizers.
+	held func(obj runtime.Object) bool
 	// inEffect, if set, is called after a write, and before the answer. It returns when the write is in effect.
 	inEffect func(ctx context.Context, name string) error
 	// replaced ends when the crdInfo of the scope is out of date. Watches end then.
 	replaced context.Context
-}
-
-// strategy holds the rules for writes at an endpoint. The strategies of apiextensions-apiserver for
-// CustomResourceDefinitions implement it.
-type strategy interface {
-	PrepareForCreate(ctx context.Context, obj runtime.Object)
-	Validate(ctx context.Context, obj runtime.Object) field.ErrorList
-	WarningsOnCreate(ctx context.Context, obj runtime.Object) []string
-	PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
-	ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
-	WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string
-	Canonicalize(obj runtime.Object)
 }
 
 // objectInterfaces are the functions with which admission and managed fields handle objects of an endpoint.
@@ -101,11 +94,11 @@ func (s *requestScope) err(err error, w http.ResponseWriter, req *http.Request) 
 // target returns the namespace and name that the request addresses.
 func (s *requestScope) target(req *http.Request) (namespace, name string) {
 	info, _ := request.RequestInfoFrom(req.Context())
+	if !s.namespaced {
+		return "", info.Name // the path of a namespace names it as its own namespace
+	}
 	return info.Namespace, info.Name
 }
-
-// typed reports whether the endpoint's objects are Go types rather than unstructured.
-func (s *requestScope) typed() bool { return s.hub.Version == runtime.APIVersionInternal }
 
 // accessor returns the metadata of an object of an endpoint. All of them have metadata.
 func accessor(obj runtime.Object) metav1.Object {

@@ -2,6 +2,7 @@ package crdhandler
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +23,8 @@ type storage struct {
 	codec  objectCodec
 	// chunks are compressed parts of this version's lists.
 	chunks listing.Chunks
+	// expires is the time after which objects are deleted; 0: never.
+	expires time.Duration
 	// conditions must hold for every write.
 	conditions []dynamicstorage.Condition
 }
@@ -80,6 +83,9 @@ func (s *storage) encode(ctx context.Context, p proposal, current *dynamicstorag
 		}
 	}
 	change := dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}
+	if p.creation != nil {
+		change.If = p.creation.conditions
+	}
 	if view != nil {
 		change.Attach = func(e *dynamicstorage.Entry) { s.viewer.Attach(e, view) }
 	}

@@ -7,16 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
 // customResourceStrategy holds the rules for writes of custom resources in one version. The first write compiles them.
 type customResourceStrategy struct {
+	resource.Rules
+
 	info    *crdInfo
 	version string
 }
 
-var _ strategy = &customResourceStrategy{}
+var _ resource.Strategy = &customResourceStrategy{}
 
 // rules returns the compiled version. The methods that prepare an object ignore its error; the validation that follows
 // reports it.
@@ -60,7 +63,8 @@ func (s *customResourceStrategy) WarningsOnUpdate(_ context.Context, obj, old ru
 	return validation.WarningsForFinalizers(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 }
 
-func (s *customResourceStrategy) Canonicalize(runtime.Object) {}
+// AllowUnconditionalUpdate returns false: an update must say which state it was made for (W4).
+func (s *customResourceStrategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
 // statusStrategy holds the rules for writes of the status subresource: only status changes (S1, S2).
 type statusStrategy struct{ customResourceStrategy }

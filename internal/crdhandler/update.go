@@ -28,7 +28,11 @@ func (s *requestScope) update(w http.ResponseWriter, req *http.Request) {
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	s.respond(w, req, http.StatusOK, u.media, res.result)
+	code := http.StatusOK
+	if res.created {
+		code = http.StatusCreated
+	}
+	s.respond(w, req, code, u.media, res.result)
 }
 
 // updateRequest is a PUT: it replaces an object by the one that was sent.
@@ -39,6 +43,8 @@ type updateRequest struct {
 	payload   payload
 	manager   string
 	media     negotiation.MediaTypeOptions
+	// authorize decides whether the user may create the object, if the update creates it.
+	authorize func(ctx context.Context) error
 
 	// sent is the object that was sent, until an attempt has taken it. uid is its UID.
 	sent runtime.Object
@@ -70,6 +76,7 @@ func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*up
 		manager:   managerName(options.FieldManager, req.UserAgent()),
 		media:     media,
 	}
+	u.authorize = u.admission.authorizeCreate(req.URL.Path)
 	if u.sent, err = u.decode(ctx); err != nil {
 		return nil, finished(ctx, err)
 	}
@@ -96,6 +103,10 @@ func (u *updateRequest) decode(ctx context.Context) (runtime.Object, error) {
 // run replaces the object.
 func (u *updateRequest) run(ctx context.Context) (updateResult, error) {
 	change := &replacement{scope: u.scope, admission: u.admission, builder: u, options: u.options, uid: u.uid}
+	if u.scope.subresource == "" && u.scope.strategy.AllowCreateOnUpdate(ctx) {
+		options := &metav1.CreateOptions{DryRun: u.options.DryRun, FieldManager: u.options.FieldManager}
+		change.creation = &creation{scope: u.scope, admission: u.admission, options: options, authorize: u.authorize}
+	}
 	res, err := change.run(ctx, nil)
 	if errors.Is(err, dynamicstorage.ErrTooLarge) {
 		change.dropManagedFields = true
@@ -118,6 +129,11 @@ func (u *updateRequest) build(ctx context.Context, live runtime.Object) (runtime
 	fields, err := u.scope.fieldManager()
 	if err != nil {
 		return nil, err
+	}
+	if live == nil {
+		if live, err = u.scope.objects.creater.New(u.scope.kind); err != nil {
+			return nil, err
+		}
 	}
 	return fields.Update(ctx, live, obj, u.manager)
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -130,9 +131,14 @@ func widgetScope(config *Config) *requestScope {
 
 // widgetStrategy counts generations and refuses widgets whose spec.bad is true.
 type widgetStrategy struct {
+	resource.Rules
+
 	// prepared, if set, is called when an object is prepared, validated when it is validated.
 	prepared, validated func()
 }
+
+// AllowUnconditionalUpdate returns false.
+func (s *widgetStrategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
 func (s *widgetStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	if s.prepared != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// NewForDefinitions returns a Manager for CustomResourceDefinitions.
-func NewForDefinitions(c Config) (Manager, error) {
+// NewTyped returns a Manager for objects of a Go type: CustomResourceDefinitions and built-in resources.
+func NewTyped(c Config) (Manager, error) {
 	fields, err := managedfields.NewDefaultFieldManager(c.Types, c.Convertor, c.Defaulter, c.Creater,
 		c.Kind, c.Hub, c.Subresource, fieldpath.NewExcludeFilterSetMap(c.ResetFields))
 	if err != nil {

@@ -37,7 +37,7 @@ func definitionTypes(t *testing.T) managedfields.TypeConverter {
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	kind := apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
-	manager, err := NewForDefinitions(Config{
+	manager, err := NewTyped(Config{
 		Types: definitionTypes(t), Convertor: crds.Scheme, Defaulter: crds.Scheme, Creater: crds.Scheme, Kind: kind,
 		Hub: apiextensions.SchemeGroupVersion,
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/access/reviews"
 	"github.com/crd-server/crd-server/internal/budget"
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
@@ -78,7 +79,13 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	// The handler and the lifecycle need each other: the handler waits for the lifecycle before it answers a write of
 	// a CRD, and the lifecycle lets the handler delete the objects of a deleted CRD.
 	var lifecycle *controllers.Lifecycle
+	builtins, err := builtin.NewSet(builtin.Definitions(o.builtinTier()))
+	if err != nil {
+		return nil, err
+	}
 	config := crdhandler.Config{
+		Builtin:          builtins,
+		EventTTL:         o.Resources.EventTTL,
 		Store:            store,
 		Table:            table,
 		Converters:       converters,

@@ -73,6 +73,9 @@ func (o *RequestOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Builtin, "builtin-resources", o.Builtin,
+		"Resources besides custom ones: `none`, essential (namespaces, Secrets, ConfigMaps, Leases, Events, ...) or all. Default: essential; none behind an aggregator or with a host cluster.")
+	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "Time after which events are deleted.")
 	fs.IntVar(&o.DeleteCollectionWorkers, "delete-collection-workers", o.DeleteCollectionWorkers,
 		"Workers for one deletecollection request.")
 	fs.Var(&o.SchemaCache, "schema-cache-size",

@@ -16,6 +16,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/apiservices"
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/encryption"
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/server/etcd"
@@ -90,8 +91,13 @@ type RequestOptions struct {
 	ShutdownDelay time.Duration
 }
 
-// ResourceOptions configures custom resources.
+// ResourceOptions configures resources.
 type ResourceOptions struct {
+	// Builtin selects the built-in resources: none, essential or all. Empty: essential when the server stands alone, else
+	// none.
+	Builtin string
+	// EventTTL is the time after which events are deleted.
+	EventTTL                time.Duration
 	DeleteCollectionWorkers int
 	// GarbageCollection implements orphan and foreground deletion by finalizers. A garbage collector beside the
 	// server has to remove them.
@@ -123,13 +129,33 @@ func NewOptions() *Options {
 			MaxMutatingInFlight: 200,
 			MaxMemory:           resource.QuantityValue{Quantity: resource.MustParse("512Mi")},
 		},
-		Resources:    ResourceOptions{DeleteCollectionWorkers: 1, SchemaCache: resource.QuantityValue{Quantity: resource.MustParse("256Mi")}},
+		Resources: ResourceOptions{
+			EventTTL:                time.Hour,
+			DeleteCollectionWorkers: 1,
+			SchemaCache:             resource.QuantityValue{Quantity: resource.MustParse("256Mi")},
+		},
 		Logs:         LogOptions{logsapi.NewLoggingConfiguration()},
 		FeatureGates: map[string]bool{},
 		Profiling:    true,
 		Out:          os.Stdout,
 		Started:      time.Now(),
 	}
+}
+
+// hasHost reports whether the server belongs to a cluster, which has the built-in resources.
+func (o *Options) hasHost() bool {
+	return o.Aggregator.Kubeconfig != "" || o.Authorization.Kubeconfig != "" || o.Authentication.Delegated.Kubeconfig != ""
+}
+
+// builtinTier returns the tier of built-in resources that the server has.
+func (o *Options) builtinTier() string {
+	switch {
+	case o.Resources.Builtin != "":
+		return o.Resources.Builtin
+	case o.hasHost():
+		return builtin.None
+	}
+	return builtin.TierEssential
 }
 
 // certificates returns what the options say about certificates.

@@ -29,7 +29,7 @@ const componentName = "crd-server"
 
 // routes has the handlers of all paths.
 type routes struct {
-	// api serves /api, core serves /api/v1, groups serves /apis, and resources serves everything below /apis.
+	// api serves /api, core serves /api/v1, groups serves /apis, and resources serves everything below /apis and /api/v1.
 	api, core, groups, resources, openAPIV2, openAPIV3 http.Handler
 	// served returns the paths of the groups and versions of custom resources, for the index at /.
 	served func() []string
@@ -85,7 +85,7 @@ func newRouter(r *routes) (router http.Handler, paths []string) {
 	mux.Handle("/", listed)
 	mux.Handle("/index.html", listed)
 	router = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if isBelowAPIs(req.URL.Path) { // nearly all requests, and they need no routing
+		if isBelowVersion(req.URL.Path) { // nearly all requests, and they need no routing
 			r.resources.ServeHTTP(w, req)
 			return
 		}
@@ -94,8 +94,12 @@ func newRouter(r *routes) (router http.Handler, paths []string) {
 	return router, listed.paths
 }
 
-func isBelowAPIs(path string) bool {
+// isBelowVersion reports whether a path is that of a resource, or below /apis.
+func isBelowVersion(path string) bool {
 	below, ok := strings.CutPrefix(path, "/apis/")
+	if !ok {
+		below, ok = strings.CutPrefix(path, "/api/v1/")
+	}
 	return ok && below != ""
 }
 

@@ -7,11 +7,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/crd-server/crd-server/internal/builtin"
 )
 
 // Validate returns every mistake in o, one line each.
@@ -28,6 +31,12 @@ func (o *Options) Validate() error {
 		o.Aggregator.Validate(), o.Etcd.Validate(), o.Encryption.Validate(), o.Requests.validate(),
 	} {
 		errs = append(errs, mistakes...)
+	}
+	if !slices.Contains([]string{"", builtin.None, builtin.TierEssential, builtin.TierAll}, o.Resources.Builtin) {
+		errs = append(errs, fmt.Errorf("--builtin-resources must be none, essential or all, not %q", o.Resources.Builtin))
+	}
+	if o.Resources.EventTTL < time.Second {
+		errs = append(errs, fmt.Errorf("--event-ttl must be at least 1s, not %s", o.Resources.EventTTL))
 	}
 	if o.Resources.SchemaCache.Sign() <= 0 {
 		errs = append(errs, fmt.Errorf("--schema-cache-size must be more than 0, not %s", o.Resources.SchemaCache.String()))

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/meta/table"
@@ -15,6 +16,21 @@ type Columns struct {
 	Definitions []metav1.TableColumnDefinition
 	// Cells returns the cells of an object, one for each definition.
 	Cells func(obj runtime.Object) []any
+}
+
+// DefaultColumns are the columns of a resource that has none of its own: the name and the time of creation, as
+// kube-apiserver prints them.
+var DefaultColumns = &Columns{
+	Definitions: []metav1.TableColumnDefinition{NameColumn, {
+		Name: "Created At", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+	}},
+	Cells: func(obj runtime.Object) []any {
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return nil
+		}
+		return []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}
+	},
 }
 
 // NameColumn and AgeColumn are columns of nearly every resource. Their descriptions are kube-apiserver's.

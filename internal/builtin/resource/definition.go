@@ -32,7 +32,7 @@ type Definition struct {
 	// Subresources of the resource. "status" is one of them if there is a status.
 	Subresources []Subresource
 
-	// Columns are printed by kubectl get. Nil means the name and the age.
+	// Columns are printed by kubectl get. Nil means DefaultColumns.
 	Columns *Columns
 	// Fields are the fields that field selectors may name, besides the name and the namespace.
 	Fields *Fields
@@ -85,6 +85,17 @@ type Fields struct {
 	Error func(name string) error
 }
 
+// Convert returns a field and the value that a selector compares it with, or an error if it cannot be selected.
+func (f *Fields) Convert(name, value string) (string, string, error) {
+	if slices.Contains(f.Names, name) || name == "metadata.name" || name == "metadata.namespace" {
+		return name, value, nil
+	}
+	if f.Error != nil {
+		return "", "", f.Error(name)
+	}
+	return runtime.DefaultMetaV1FieldSelectorConversion(name, value)
+}
+
 // GroupVersionKind returns the kind of the objects.
 func (d *Definition) GroupVersionKind() schema.GroupVersionKind {
 	return d.GroupVersion.WithKind(d.Kind)
@@ -95,9 +106,23 @@ func (d *Definition) GroupVersionResource() schema.GroupVersionResource {
 	return d.GroupVersion.WithResource(d.Plural)
 }
 
-// HasVerb reports whether the resource has a verb.
-func (d *Definition) HasVerb(verb string) bool {
-	return slices.Contains(d.VerbList(), verb)
+// The verbs of the path of a collection, and of the path of an object.
+var (
+	collectionVerbs = []string{"create", "deletecollection", "list", "watch"}
+	objectVerbs     = []string{"delete", "get", "patch", "update", "watch"}
+)
+
+// Allows reports whether a path has a verb. named says that the path names an object.
+func (d *Definition) Allows(verb, subresource string, named bool) bool {
+	if subresource != "" {
+		sub := d.Subresource(subresource)
+		return named && sub != nil && slices.Contains(sub.Verbs, verb)
+	}
+	path := collectionVerbs
+	if named {
+		path = objectVerbs
+	}
+	return slices.Contains(path, verb) && slices.Contains(d.VerbList(), verb)
 }
 
 // VerbList returns the verbs of the resource. The caller must not modify it.

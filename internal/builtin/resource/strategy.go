@@ -26,9 +26,9 @@ type Strategy interface {
 	// Canonicalize changes a valid object to the form in which it is stored.
 	Canonicalize(obj runtime.Object)
 	// AllowCreateOnUpdate reports whether an update may create an object that does not exist.
-	AllowCreateOnUpdate() bool
+	AllowCreateOnUpdate(ctx context.Context) bool
 	// AllowUnconditionalUpdate reports whether an update may come without a resourceVersion.
-	AllowUnconditionalUpdate() bool
+	AllowUnconditionalUpdate(ctx context.Context) bool
 }
 
 // Rules is a strategy without rules.
@@ -60,7 +60,7 @@ func (Rules) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) [
 func (Rules) Canonicalize(runtime.Object) {}
 
 // AllowCreateOnUpdate returns false.
-func (Rules) AllowCreateOnUpdate() bool { return false }
+func (Rules) AllowCreateOnUpdate(context.Context) bool { return false }
 
 // AllowUnconditionalUpdate returns true.
-func (Rules) AllowUnconditionalUpdate() bool { return true }
+func (Rules) AllowUnconditionalUpdate(context.Context) bool { return true }

@@ -21,7 +21,7 @@ func LazyFieldManager(config managedfields.Config) func() (managedfields.Manager
 		if config.Types, err = typeConverter(); err != nil {
 			return nil, err
 		}
-		return managedfields.NewForDefinitions(config)
+		return managedfields.NewTyped(config)
 	})
 }
 

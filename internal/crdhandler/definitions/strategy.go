@@ -24,6 +24,8 @@ type rules interface {
 	ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string
 	Canonicalize(obj runtime.Object)
+	AllowCreateOnUpdate(ctx context.Context) bool
+	AllowUnconditionalUpdate(ctx context.Context) bool
 	GetResetFields() managedfields.ResetFields
 }
 
