@@ -1,0 +1,2 @@
+// Package schemas has the OpenAPI definitions of built-in kinds.
+package schemas
