@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/schemas"
 )
 
 // Set is the built-in resources that a server has, with the serializers of their types.
@@ -36,8 +37,12 @@ func NewSet(definitions []*resource.Definition) (*Set, error) {
 }
 
 // Types returns the structure of a definition's objects, by which managed fields are merged.
-func (s *Set) Types(*resource.Definition) (managedfields.TypeConverter, error) {
-	return managedfields.NewDeducedTypeConverter(), nil
+func (s *Set) Types(d *resource.Definition) (managedfields.TypeConverter, error) {
+	name := ""
+	if named, ok := d.Object.(interface{ OpenAPIModelName() string }); ok {
+		name = named.OpenAPIModelName()
+	}
+	return schemas.TypeConverter(name)
 }
 
 func newScheme() *runtime.Scheme {
