@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 )
 
 // errTerminating answers the creation of an object while its CustomResourceDefinition is being deleted (R4).
@@ -64,7 +66,7 @@ type admissionEvent struct {
 func (a *admitter) attributes(e admissionEvent) admission.Attributes {
 	name := a.name
 	if name == "" && e.obj != nil {
-		name = accessor(e.obj).GetName() // generated meanwhile
+		name = objectmeta.Accessor(e.obj).GetName() // generated meanwhile
 	}
 	s := a.scope
 	return admission.NewAttributesRecord(e.obj, e.old, s.kind, a.namespace, name, s.resource, s.subresource,
@@ -102,7 +104,7 @@ func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
 // admitDelete calls mutating and validating admission for the deletion of old.
 func (a *admitter) admitDelete(ctx context.Context, old, options runtime.Object) error {
 	if namespaces := a.scope.config.Namespaces; namespaces != nil && a.scope.resource == namespaceResource {
-		if err := namespaces.ForDelete(accessor(old).GetName()); err != nil {
+		if err := namespaces.ForDelete(objectmeta.Accessor(old).GetName()); err != nil {
 			return err
 		}
 	}

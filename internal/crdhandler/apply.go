@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/objectjson"
 	"github.com/crd-server/crd-server/internal/validation"
 )
@@ -19,7 +20,7 @@ import (
 // applyTo merges the applied configuration into the live object, by the fields that its manager owns (W7). Without a
 // live object it makes a new one.
 func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
-	if !exists(live) {
+	if !objectmeta.Exists(live) {
 		empty, err := p.scope.objects.creater.New(p.scope.kind)
 		if err != nil {
 			return nil, fmt.Errorf("failed to create new object: %w", err)
@@ -66,7 +67,7 @@ func (p *patchRequest) configuration() (applied *unstructured.Unstructured, plai
 			return nil, false, err
 		}
 	}
-	return applied, plain, checkMetadata(applied.Object)
+	return applied, plain, objectmeta.CheckUnstructuredEntries(applied.Object)
 }
 
 // complete returns an error if the merged object has too many entries in its metadata, or lacks defaults because they
@@ -79,7 +80,7 @@ func (p *patchRequest) complete(live, obj runtime.Object) error {
 	if !isUnstructured || !isUnstructured2 || !isOurs || validation.SameExceptManagedFields(merged.Object, before.Object) {
 		return nil
 	}
-	if err := checkMetadata(merged.Object); err != nil {
+	if err := objectmeta.CheckUnstructuredEntries(merged.Object); err != nil {
 		return err
 	}
 	return defaulter.complete(merged)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 )
 
 // create answers POST. terminating: the CustomResourceDefinition is being deleted, and nothing is created (R4).
@@ -61,13 +63,13 @@ func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, term
 		return nil, err
 	}
 	if name == "" {
-		name = accessor(obj).GetName()
+		name = objectmeta.Accessor(obj).GetName()
 	}
-	wipeSystemFields(accessor(obj))
-	if err := matchNamespace(namespace, accessor(obj)); err != nil {
+	objectmeta.WipeSystemFields(objectmeta.Accessor(obj))
+	if err := objectmeta.MatchNamespace(namespace, objectmeta.Accessor(obj)); err != nil {
 		return nil, err
 	}
-	dedupOwners(ctx, obj, duplicateOwners)
+	objectmeta.DedupOwners(ctx, obj, objectmeta.DuplicateOwners)
 	return &createRequest{
 		creation: creation{
 			scope:     s,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/storage/names"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -66,14 +67,14 @@ func (c *creation) admit(ctx context.Context, obj runtime.Object) error {
 	if err := c.admission.admit(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options}); err != nil {
 		return err
 	}
-	dedupOwners(ctx, obj, duplicateOwnersAfterAdmission)
+	objectmeta.DedupOwners(ctx, obj, objectmeta.DuplicateOwnersAfterAdmission)
 	return nil
 }
 
 // validate completes the object by its system fields and the rules of the endpoint, and validates it. Validating
 // admission is asked last.
 func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
-	fillSystemFields(accessor(obj))
+	objectmeta.FillSystemFields(objectmeta.Accessor(obj))
 	if err := c.scope.beforeCreate(ctx, c.admission.namespace, obj); err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
 func (c *creation) insert(ctx context.Context, obj runtime.Object) (result, error) {
 	res, err := c.insertNamed(ctx, obj)
 	if errors.Is(err, dynamicstorage.ErrTooLarge) {
-		accessor(obj).SetManagedFields(nil)
+		objectmeta.Accessor(obj).SetManagedFields(nil)
 		res, err = c.insertNamed(ctx, obj)
 	}
 	return res, err
@@ -98,13 +99,13 @@ func (c *creation) insert(ctx context.Context, obj runtime.Object) (result, erro
 
 // insertNamed tries generated names until one is free, if the object asks for that.
 func (c *creation) insertNamed(ctx context.Context, obj runtime.Object) (res result, err error) {
-	m := accessor(obj)
+	m := objectmeta.Accessor(obj)
 	if m.GetGenerateName() == "" || m.GetName() != "" {
 		return c.insertOnce(ctx, obj)
 	}
 	for range maxNameAttempts {
 		attempt := obj.DeepCopyObject()
-		accessor(attempt).SetName(names.SimpleNameGenerator.GenerateName(m.GetGenerateName()))
+		objectmeta.Accessor(attempt).SetName(names.SimpleNameGenerator.GenerateName(m.GetGenerateName()))
 		if res, err = c.insertOnce(ctx, attempt); !apierrors.IsAlreadyExists(err) {
 			break
 		}
@@ -117,7 +118,7 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (result, 
 	if err := c.validate(ctx, obj); err != nil {
 		return result{}, err
 	}
-	name := accessor(obj).GetName()
+	name := objectmeta.Accessor(obj).GetName()
 	key, err := stored.Key(s.namespaced, c.admission.namespace, name)
 	if err != nil {
 		return result{}, err
@@ -167,7 +168,7 @@ func (c *creation) change(ctx context.Context, obj runtime.Object) (dynamicstora
 
 // alreadyExists is the answer to a name that is taken. It says whether the name is going to be free.
 func (c *creation) alreadyExists(obj runtime.Object, current *dynamicstorage.Entry) error {
-	resource, m := c.scope.resource.GroupResource(), accessor(obj)
+	resource, m := c.scope.resource.GroupResource(), objectmeta.Accessor(obj)
 	err := apierrors.NewAlreadyExists(resource, m.GetName())
 	if m.GetGenerateName() != "" {
 		err = apierrors.NewGenerateNameConflict(resource, m.GetName(), 1)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 )
 
@@ -95,7 +96,7 @@ func (d *deletion) run(ctx context.Context) (updateResult, error) {
 	update := guardedUpdate{scope: d.scope, key: d.key, change: d, dryRun: dryRun, orStored: d.unconverted && !dryRun}
 	res, err := update.run(ctx)
 	if err == nil && res.removed {
-		res.result = result{obj: d.status(accessor(res.obj).GetUID())}
+		res.result = result{obj: d.status(objectmeta.Accessor(res.obj).GetUID())}
 	}
 	return res, err
 }
@@ -131,7 +132,7 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 	if existing == nil {
 		return proposal{}, apierrors.NewNotFound(s.resource.GroupResource(), d.name())
 	}
-	m := accessor(existing)
+	m := objectmeta.Accessor(existing)
 	if err := d.checkPreconditions(m); err != nil {
 		return proposal{}, err
 	}
@@ -142,7 +143,7 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 	}
 	began := s.finalize != nil && s.finalize(existing)
 	if s.config.GarbageCollection && (!began || s.held != nil) {
-		m.SetFinalizers(collectorFinalizers(m.GetFinalizers(), d.options))
+		m.SetFinalizers(objectmeta.CollectorFinalizers(m.GetFinalizers(), d.options))
 	}
 	if began || s.holds(existing) {
 		return proposal{obj: existing}, nil
@@ -150,7 +151,7 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 	if len(m.GetFinalizers()) == 0 {
 		return proposal{obj: existing, remove: true}, nil
 	}
-	markDeleting(m, metav1.Now())
+	objectmeta.MarkDeleting(m, metav1.Now())
 	return proposal{obj: existing}, nil
 }
 
@@ -174,65 +175,4 @@ func (d *deletion) checkPreconditions(m metav1.Object) error {
 		return apierrors.NewConflict(resource, d.name(), fmt.Errorf(format, "ResourceVersion", *version, m.GetResourceVersion(), "modified"))
 	}
 	return nil
-}
-
-// markDeleting sets the deletion timestamp of an object with finalizers. The first time it increments the generation
-// as well (W13).
-func markDeleting(m metav1.Object, now metav1.Time) {
-	deleted := m.GetDeletionTimestamp()
-	if deleted == nil && m.GetGeneration() > 0 {
-		m.SetGeneration(m.GetGeneration() + 1)
-	}
-	if deleted == nil || deleted.After(now.Time) {
-		m.SetDeletionTimestamp(&now)
-	}
-	m.SetDeletionGracePeriodSeconds(new(int64))
-}
-
-// collectorFinalizers returns the finalizers of an object with the garbage collector's finalizers that the options
-// ask for (W16).
-func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
-	wanted := collectorFinalizer(finalizers, options)
-	var kept []string
-	found := false
-	for _, f := range finalizers {
-		if f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents {
-			if f != wanted {
-				continue
-			}
-			found = true
-		}
-		kept = append(kept, f)
-	}
-	if wanted != "" && !found {
-		kept = append(kept, wanted)
-	}
-	return kept
-}
-
-// collectorFinalizer returns the finalizer of the garbage collector that an object gets; "" for none.
-func collectorFinalizer(finalizers []string, options *metav1.DeleteOptions) string {
-	//lint:ignore SA1019 old clients set it
-	if orphan := options.OrphanDependents; orphan != nil {
-		if *orphan {
-			return metav1.FinalizerOrphanDependents
-		}
-		return ""
-	}
-	if policy := options.PropagationPolicy; policy != nil {
-		switch *policy {
-		case metav1.DeletePropagationOrphan:
-			return metav1.FinalizerOrphanDependents
-		case metav1.DeletePropagationForeground:
-			return metav1.FinalizerDeleteDependents
-		case metav1.DeletePropagationBackground:
-			return ""
-		}
-	}
-	for _, f := range finalizers {
-		if f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents {
-			return f
-		}
-	}
-	return ""
 }

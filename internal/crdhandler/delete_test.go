@@ -7,86 +7,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 )
-
-func TestCollectorFinalizers(t *testing.T) {
-	t.Parallel()
-	const orphan, foreground = metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents
-	yes, no := true, false
-	policy := func(p metav1.DeletionPropagation) metav1.DeleteOptions {
-		return metav1.DeleteOptions{PropagationPolicy: &p}
-	}
-	tests := []struct {
-		name       string
-		finalizers []string
-		options    metav1.DeleteOptions
-		want       []string
-	}{
-		{name: "nothing said", finalizers: []string{"x"}, want: []string{"x"}},
-		{name: "nothing said, set before", finalizers: []string{orphan, "x"}, want: []string{orphan, "x"}},
-		{name: "nothing said, both set before", finalizers: []string{foreground, "x", orphan},
-			want: []string{foreground, "x"}},
-		{name: "orphan", finalizers: []string{"x"}, options: policy(metav1.DeletePropagationOrphan),
-			want: []string{"x", orphan}},
-		{name: "foreground", options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
-		{name: "foreground instead of orphan", finalizers: []string{orphan},
-			options: policy(metav1.DeletePropagationForeground), want: []string{foreground}},
-		{name: "background", finalizers: []string{orphan, "x", foreground},
-			options: policy(metav1.DeletePropagationBackground), want: []string{"x"}},
-		//lint:ignore SA1019 old clients set it
-		{name: "old orphan", options: metav1.DeleteOptions{OrphanDependents: &yes}, want: []string{orphan}},
-		//lint:ignore SA1019 old clients set it
-		{name: "old no orphan", finalizers: []string{orphan}, options: metav1.DeleteOptions{OrphanDependents: &no}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			before := slices.Clone(test.finalizers)
-			if got := collectorFinalizers(test.finalizers, &test.options); !slices.Equal(got, test.want) {
-				t.Errorf("got %v, want %v", got, test.want)
-			}
-			if !slices.Equal(before, test.finalizers) {
-				t.Error("the argument was modified")
-			}
-		})
-	}
-}
-
-func TestMarkDeleting(t *testing.T) {
-	t.Parallel()
-	now := metav1.NewTime(time.Unix(1000, 0))
-	past, future := metav1.NewTime(time.Unix(500, 0)), metav1.NewTime(time.Unix(2000, 0))
-	tests := []struct {
-		name           string
-		before         metav1.ObjectMeta
-		want           metav1.Time
-		wantGeneration int64
-	}{
-		{name: "first time", before: metav1.ObjectMeta{Generation: 3}, want: now, wantGeneration: 4},
-		{name: "no generation", want: now},
-		{name: "again", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &past}, want: past,
-			wantGeneration: 3},
-		{name: "due later", before: metav1.ObjectMeta{Generation: 3, DeletionTimestamp: &future}, want: now,
-			wantGeneration: 3},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			m := test.before
-			markDeleting(&m, now)
-			if !m.DeletionTimestamp.Equal(&test.want) || m.Generation != test.wantGeneration {
-				t.Errorf("got %v, generation %d, want %v, generation %d", m.DeletionTimestamp, m.Generation, test.want,
-					test.wantGeneration)
-			}
-			if m.DeletionGracePeriodSeconds == nil || *m.DeletionGracePeriodSeconds != 0 {
-				t.Errorf("grace period: got %v, want 0", m.DeletionGracePeriodSeconds)
-			}
-		})
-	}
-}
 
 func (f *writes) del(path, body string) reply {
 	f.Helper()
@@ -191,7 +118,7 @@ func TestDeleteFinalize(t *testing.T) {
 	var waited []string
 	f := newWrites(t, func(f *writes) {
 		f.scope.finalize = func(obj runtime.Object) bool {
-			m := accessor(obj)
+			m := objectmeta.Accessor(obj)
 			if m.GetDeletionTimestamp() != nil {
 				return false
 			}

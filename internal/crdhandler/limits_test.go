@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -90,20 +89,6 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%d %.300s, want %q", w.Code, w.Body, test.want)
 			}
 		})
-	}
-}
-
-// TestUniqueOwnersOfOneUID checks that many references with one UID are all kept, in their order.
-func TestUniqueOwnersOfOneUID(t *testing.T) {
-	t.Parallel()
-	refs := make([]metav1.OwnerReference, 0, 40_000)
-	for i := range 20_000 {
-		ref := metav1.OwnerReference{UID: "u", Name: fmt.Sprint(i)}
-		refs = append(refs, ref, ref)
-	}
-	kept, duplicates := uniqueOwners(refs)
-	if len(kept) != 20_000 || len(duplicates) != 20_000 || kept[19_999].Name != "19999" {
-		t.Error(len(kept), len(duplicates))
 	}
 }
 

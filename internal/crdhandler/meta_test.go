@@ -1,101 +1,12 @@
 package crdhandler
 
 import (
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
-
-func TestMatchNamespace(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ name, request, own, want, wantErr string }{
-		{name: "same", request: "a", own: "a", want: "a"},
-		{name: "defaulted", request: "a", want: "a"},
-		{name: "cluster-scoped", own: "a", want: ""},
-		{name: "another", request: "a", own: "b",
-			wantErr: "the namespace of the provided object does not match the namespace sent on the request"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			m := &metav1.ObjectMeta{Namespace: test.own}
-			err := matchNamespace(test.request, m)
-			if test.wantErr != "" {
-				wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest, test.wantErr)
-				return
-			}
-			if err != nil || m.Namespace != test.want {
-				t.Errorf("got namespace %q, error %v, want %q", m.Namespace, err, test.want)
-			}
-		})
-	}
-}
-
-func TestMatchName(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ name, own, ownNamespace, want string }{
-		{name: "same", own: "x", ownNamespace: "ns"},
-		{name: "none", ownNamespace: "ns",
-			want: "the name of the object (x based on URL) was undeterminable: name must be provided"},
-		{name: "another", own: "y", want: "the name of the object (y) does not match the name on the URL (x)"},
-		{name: "another namespace", own: "x", ownNamespace: "other",
-			want: "the namespace of the object (other) does not match the namespace on the request (ns)"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: test.own,
-				Namespace: test.ownNamespace}}
-			err := matchName(obj, "ns", "x")
-			if test.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest, test.want)
-		})
-	}
-}
-
-func TestUniqueOwners(t *testing.T) {
-	t.Parallel()
-	owner := func(uid, name string) metav1.OwnerReference {
-		return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
-	}
-	kept, duplicates := uniqueOwners([]metav1.OwnerReference{
-		owner("1", "a"), owner("2", "b"), owner("1", "a"), owner("1", "other name"), owner("1", "a"),
-	})
-	if diff := cmp.Diff([]metav1.OwnerReference{owner("1", "a"), owner("2", "b"), owner("1", "other name")},
-		kept); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
-	if want := []string{"1", "1"}; !slices.Equal(duplicates, want) {
-		t.Errorf("duplicates: got %v, want %v", duplicates, want)
-	}
-}
-
-func TestKeepSystemFields(t *testing.T) {
-	t.Parallel()
-	earlier, later := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(2000, 0))
-	old := &metav1.ObjectMeta{UID: "old", CreationTimestamp: earlier, DeletionTimestamp: &earlier,
-		DeletionGracePeriodSeconds: new(int64)}
-	obj := &metav1.ObjectMeta{CreationTimestamp: later, DeletionTimestamp: &later}
-	keepSystemFields(obj, old)
-	if diff := cmp.Diff(old, obj); diff != "" {
-		t.Errorf("not kept (-old +new):\n%s", diff)
-	}
-	other := &metav1.ObjectMeta{UID: "other"}
-	keepSystemFields(other, old)
-	if other.UID != "other" {
-		t.Error("a UID sent by the client must stay, so that validation sees it")
-	}
-}
 
 func TestFinalized(t *testing.T) {
 	t.Parallel()

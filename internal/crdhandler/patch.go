@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
@@ -183,14 +184,14 @@ func (p *patchRequest) build(ctx context.Context, live runtime.Object) (runtime.
 		return nil, err
 	}
 	namespace, name := p.admission.namespace, p.admission.name
-	if exists(obj) && !exists(live) {
+	if objectmeta.Exists(obj) && !objectmeta.Exists(live) {
 		return nil, apierrors.NewConflict(p.scope.resource.GroupResource(), name, fmt.Errorf(
-			"uid mismatch: the provided object specified uid %s, and no existing object was found", accessor(obj).GetUID()))
+			"uid mismatch: the provided object specified uid %s, and no existing object was found", objectmeta.Accessor(obj).GetUID()))
 	}
-	if err := matchNamespace(namespace, accessor(obj)); err != nil {
+	if err := objectmeta.MatchNamespace(namespace, objectmeta.Accessor(obj)); err != nil {
 		return nil, err
 	}
-	return obj, matchName(obj, namespace, name)
+	return obj, objectmeta.MatchName(obj, namespace, name)
 }
 
 // patched applies the patch to live, by its type. Only an apply needs no live object.
@@ -198,7 +199,7 @@ func (p *patchRequest) patched(ctx context.Context, live runtime.Object) (runtim
 	if p.applies() {
 		return p.applyTo(ctx, live)
 	}
-	if !exists(live) {
+	if !objectmeta.Exists(live) {
 		return nil, apierrors.NewNotFound(p.scope.resource.GroupResource(), p.admission.name)
 	}
 	var obj runtime.Object

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
@@ -99,7 +100,7 @@ func (r *replacement) create(ctx context.Context) (proposal, error) {
 	if _, err := resourceVersionOf(obj); err != nil {
 		return proposal{}, err
 	}
-	wipeSystemFields(accessor(obj))
+	objectmeta.WipeSystemFields(objectmeta.Accessor(obj))
 	if err := r.creation.validate(ctx, obj); err != nil {
 		return proposal{}, err
 	}
@@ -156,15 +157,15 @@ func (r *replacement) buildAdmitted(ctx context.Context, live runtime.Object) (r
 	if err := r.admission.admit(ctx, admissionEvent{operation: admission.Update, obj: obj, old: live, options: r.options}); err != nil {
 		return nil, err
 	}
-	dedupOwners(ctx, obj, duplicateOwnersAfterAdmission)
+	objectmeta.DedupOwners(ctx, obj, objectmeta.DuplicateOwnersAfterAdmission)
 	if r.dropManagedFields {
-		accessor(obj).SetManagedFields(nil)
+		objectmeta.Accessor(obj).SetManagedFields(nil)
 	}
 	return obj, nil
 }
 
 func (r *replacement) checkUID(existing runtime.Object) error {
-	if uid := accessor(existing).GetUID(); r.uid != "" && r.uid != uid {
+	if uid := objectmeta.Accessor(existing).GetUID(); r.uid != "" && r.uid != uid {
 		return r.scope.preconditionFailed(r.admission.namespace, r.admission.name, fmt.Sprintf(
 			"Precondition failed: UID in precondition: %v, UID in object meta: %v", r.uid, uid))
 	}
@@ -179,7 +180,7 @@ func (s *requestScope) checkResourceVersion(ctx context.Context, obj, existing r
 		return err
 	}
 	if revision == 0 && s.strategy.AllowUnconditionalUpdate(ctx) {
-		accessor(obj).SetResourceVersion(accessor(existing).GetResourceVersion())
+		objectmeta.Accessor(obj).SetResourceVersion(objectmeta.Accessor(existing).GetResourceVersion())
 		return nil
 	}
 	if revision == 0 {
@@ -200,7 +201,7 @@ func (s *requestScope) checkResourceVersion(ctx context.Context, obj, existing r
 
 // resourceVersionOf returns the resourceVersion of an object; 0 if it has none.
 func resourceVersionOf(obj runtime.Object) (uint64, error) {
-	version := accessor(obj).GetResourceVersion()
+	version := objectmeta.Accessor(obj).GetResourceVersion()
 	if version == "" {
 		return 0, nil
 	}
@@ -212,8 +213,8 @@ func (s *requestScope) holds(obj runtime.Object) bool { return s.held != nil && 
 
 // finalized reports whether an update of old to obj ends a deletion by removing the last finalizer (W5).
 func (s *requestScope) finalized(obj, old runtime.Object) bool {
-	oldMeta := accessor(old)
-	if len(accessor(obj).GetFinalizers()) > 0 || oldMeta.GetDeletionTimestamp() == nil || s.holds(obj) {
+	oldMeta := objectmeta.Accessor(old)
+	if len(objectmeta.Accessor(obj).GetFinalizers()) > 0 || oldMeta.GetDeletionTimestamp() == nil || s.holds(obj) {
 		return false
 	}
 	grace := oldMeta.GetDeletionGracePeriodSeconds()

@@ -20,6 +20,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/scale"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 )
 
@@ -101,7 +102,7 @@ func (c *scaleConversion) edit(parent runtime.Object) (runtime.Object, func(runt
 	if !found {
 		before.Spec.Replicas = noReplicas
 	}
-	fields := managedfields.NewScaleHandler(accessor(parent).GetManagedFields(), c.hub, compiled.Set.ReplicasPathMappings())
+	fields := managedfields.NewScaleHandler(objectmeta.Accessor(parent).GetManagedFields(), c.hub, compiled.Set.ReplicasPathMappings())
 	if before.ManagedFields, err = fields.ToSubresource(); err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/crd-server/crd-server/internal/conversion"
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -282,7 +283,7 @@ func (p *recordingAdmission) note(phase string, a admission.Attributes) {
 func (p *recordingAdmission) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	p.note("admit", a)
 	if obj := a.GetObject(); obj != nil && a.GetSubresource() == "" {
-		accessor(obj).SetLabels(map[string]string{"admitted": "true"})
+		objectmeta.Accessor(obj).SetLabels(map[string]string{"admitted": "true"})
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -98,13 +96,4 @@ func (s *requestScope) target(req *http.Request) (namespace, name string) {
 		return "", info.Name // the path of a namespace names it as its own namespace
 	}
 	return info.Namespace, info.Name
-}
-
-// accessor returns the metadata of an object of an endpoint. All of them have metadata.
-func accessor(obj runtime.Object) metav1.Object {
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		panic("crdhandler: object without metadata: " + err.Error())
-	}
-	return m
 }

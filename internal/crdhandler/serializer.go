@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/versioning"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/validation"
 )
@@ -131,7 +132,7 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		strictErrs = strict.Errors()
 	}
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		if err := checkMetadata(u.Object); err != nil {
+		if err := objectmeta.CheckUnstructuredEntries(u.Object); err != nil {
 			return nil, gvk, err
 		}
 		compiled, err := d.info.compiled()

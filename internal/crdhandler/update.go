@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -80,7 +81,7 @@ func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*up
 	if u.sent, err = u.decode(ctx); err != nil {
 		return nil, finished(ctx, err)
 	}
-	u.uid = accessor(u.sent).GetUID()
+	u.uid = objectmeta.Accessor(u.sent).GetUID()
 	return u, nil
 }
 
@@ -90,13 +91,13 @@ func (u *updateRequest) decode(ctx context.Context) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := matchNamespace(u.admission.namespace, accessor(obj)); err != nil {
+	if err := objectmeta.MatchNamespace(u.admission.namespace, objectmeta.Accessor(obj)); err != nil {
 		return nil, err
 	}
-	if err := matchName(obj, u.admission.namespace, u.admission.name); err != nil {
+	if err := objectmeta.MatchName(obj, u.admission.namespace, u.admission.name); err != nil {
 		return nil, err
 	}
-	dedupOwners(ctx, obj, duplicateOwners)
+	objectmeta.DedupOwners(ctx, obj, objectmeta.DuplicateOwners)
 	return obj, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -45,7 +46,7 @@ func (s *requestScope) writeContext(req *http.Request) (context.Context, context
 // addressed returns the object that a request names, as most writes must, and the format of the answer.
 func (s *requestScope) addressed(req *http.Request) (namespace, name string, media negotiation.MediaTypeOptions, err error) {
 	if namespace, name = s.target(req); name == "" {
-		return "", "", media, errNoName
+		return "", "", media, objectmeta.ErrNoName
 	}
 	media, err = s.negotiate(req)
 	return namespace, name, media, err

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -144,7 +145,7 @@ func (s *widgetStrategy) PrepareForCreate(_ context.Context, obj runtime.Object)
 	if s.prepared != nil {
 		s.prepared()
 	}
-	accessor(obj).SetGeneration(1)
+	objectmeta.Accessor(obj).SetGeneration(1)
 }
 
 func (s *widgetStrategy) Validate(_ context.Context, obj runtime.Object) (errs field.ErrorList) {

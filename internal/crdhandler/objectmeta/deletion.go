@@ -1,0 +1,66 @@
+package objectmeta
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MarkDeleting sets the deletion timestamp of an object with finalizers. The first time it increments the generation
+// as well (W13).
+func MarkDeleting(m metav1.Object, now metav1.Time) {
+	deleted := m.GetDeletionTimestamp()
+	if deleted == nil && m.GetGeneration() > 0 {
+		m.SetGeneration(m.GetGeneration() + 1)
+	}
+	if deleted == nil || deleted.After(now.Time) {
+		m.SetDeletionTimestamp(&now)
+	}
+	m.SetDeletionGracePeriodSeconds(new(int64))
+}
+
+// CollectorFinalizers returns the finalizers of an object with the garbage collector's finalizers that the options
+// ask for (W16).
+func CollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
+	wanted := collectorFinalizer(finalizers, options)
+	var kept []string
+	found := false
+	for _, f := range finalizers {
+		if f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents {
+			if f != wanted {
+				continue
+			}
+			found = true
+		}
+		kept = append(kept, f)
+	}
+	if wanted != "" && !found {
+		kept = append(kept, wanted)
+	}
+	return kept
+}
+
+// collectorFinalizer returns the finalizer of the garbage collector that an object gets; "" for none.
+func collectorFinalizer(finalizers []string, options *metav1.DeleteOptions) string {
+	//lint:ignore SA1019 old clients set it
+	if orphan := options.OrphanDependents; orphan != nil {
+		if *orphan {
+			return metav1.FinalizerOrphanDependents
+		}
+		return ""
+	}
+	if policy := options.PropagationPolicy; policy != nil {
+		switch *policy {
+		case metav1.DeletePropagationOrphan:
+			return metav1.FinalizerOrphanDependents
+		case metav1.DeletePropagationForeground:
+			return metav1.FinalizerDeleteDependents
+		case metav1.DeletePropagationBackground:
+			return ""
+		}
+	}
+	for _, f := range finalizers {
+		if f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents {
+			return f
+		}
+	}
+	return ""
+}
