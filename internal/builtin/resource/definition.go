@@ -50,6 +50,8 @@ type Definition struct {
 	BeginDeletion func(obj runtime.Object) bool
 	// Held, if set, reports whether an object that is being deleted must stay although it has no finalizers.
 	Held func(obj runtime.Object) bool
+	// ReturnsDeleted says that a DELETE is answered with the removed object instead of a Status.
+	ReturnsDeleted bool
 }
 
 // AllVerbs are the verbs of a resource.
