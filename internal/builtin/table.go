@@ -1,17 +1,69 @@
 package builtin
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/crd-server/crd-server/internal/builtin/coordination"
+	"github.com/crd-server/crd-server/internal/builtin/core"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// Essential returns the resources of the tier essential.
+// Top-level fields, for Resets.
+var (
+	spec   = []string{"spec"}
+	status = []string{"status"}
+)
+
+// statusVerbs are the verbs of a status.
+var statusVerbs = []string{"get", "patch", "update"}
+
+// Essential returns the resources of the tier essential, which controllers need beside custom resources.
 func Essential() []*resource.Definition {
 	return []*resource.Definition{
 		{
 			GroupVersion: corev1.SchemeGroupVersion, Kind: "ConfigMap", Plural: "configmaps", Singular: "configmap",
 			ShortNames: []string{"cm"}, Namespaced: true, Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{},
+			Strategy: core.ConfigMapRules{}, Default: core.DefaultConfigMap, Columns: core.ConfigMapColumns,
+		},
+		{
+			GroupVersion: corev1.SchemeGroupVersion, Kind: "Namespace", Plural: "namespaces", Singular: "namespace",
+			ShortNames: []string{"ns"}, Object: &corev1.Namespace{}, List: &corev1.NamespaceList{},
+			Strategy: core.NamespaceRules{}, Default: core.DefaultNamespace, Resets: status,
+			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+			Subresources: []resource.Subresource{
+				{Name: "finalize", Verbs: []string{"update"}, Strategy: core.NamespaceFinalizeRules{}, Resets: status},
+				{Name: "status", Verbs: statusVerbs, Strategy: core.NamespaceStatusRules{}, Resets: spec},
+			},
+			Columns: core.NamespaceColumns, Fields: core.NamespaceFields,
+			BeginDeletion: core.BeginNamespaceDeletion, Held: core.NamespaceHeld, ReturnsDeleted: true,
+		},
+		{
+			GroupVersion: corev1.SchemeGroupVersion, Kind: "ResourceQuota", Plural: "resourcequotas",
+			Singular: "resourcequota", ShortNames: []string{"quota"}, Namespaced: true,
+			Object: &corev1.ResourceQuota{}, List: &corev1.ResourceQuotaList{},
+			Strategy: core.ResourceQuotaRules{}, Default: core.DefaultResourceQuota, Resets: status,
+			Subresources: []resource.Subresource{
+				{Name: "status", Verbs: statusVerbs, Strategy: core.ResourceQuotaStatusRules{}, Resets: spec},
+			},
+			Columns: core.ResourceQuotaColumns, ReturnsDeleted: true,
+		},
+		{
+			GroupVersion: corev1.SchemeGroupVersion, Kind: "Secret", Plural: "secrets", Singular: "secret",
+			Namespaced: true, Object: &corev1.Secret{}, List: &corev1.SecretList{},
+			Strategy: core.SecretRules{}, Default: core.DefaultSecret,
+			Columns: core.SecretColumns, Fields: core.SecretFields,
+		},
+		{
+			GroupVersion: corev1.SchemeGroupVersion, Kind: "ServiceAccount", Plural: "serviceaccounts",
+			Singular: "serviceaccount", ShortNames: []string{"sa"}, Namespaced: true,
+			Object: &corev1.ServiceAccount{}, List: &corev1.ServiceAccountList{},
+			Strategy: core.ServiceAccountRules{}, Columns: core.ServiceAccountColumns, ReturnsDeleted: true,
+		},
+		{
+			GroupVersion: coordinationv1.SchemeGroupVersion, Kind: "Lease", Plural: "leases", Singular: "lease",
+			Namespaced: true, Object: &coordinationv1.Lease{}, List: &coordinationv1.LeaseList{},
+			Strategy: coordination.LeaseRules{}, Columns: coordination.LeaseColumns,
 		},
 	}
 }
