@@ -67,6 +67,8 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		finalize: d.BeginDeletion,
 		held:     d.Held,
 		replaced: context.Background(),
+
+		returnsDeleted: d.ReturnsDeleted,
 	}
 	if d.Expires {
 		main.storage.expires = config.EventTTL

@@ -95,7 +95,7 @@ func (d *deletion) run(ctx context.Context) (updateResult, error) {
 	dryRun := isDryRun(d.options.DryRun)
 	update := guardedUpdate{scope: d.scope, key: d.key, change: d, dryRun: dryRun, orStored: d.unconverted && !dryRun}
 	res, err := update.run(ctx)
-	if err == nil && res.removed {
+	if err == nil && res.removed && !d.scope.returnsDeleted {
 		res.result = result{obj: d.status(objectmeta.Accessor(res.obj).GetUID())}
 	}
 	return res, err

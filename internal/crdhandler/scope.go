@@ -58,6 +58,8 @@ type requestScope struct {
 	finalize func(obj runtime.Object) bool
 	// held, if set, reports whether an object that is being deleted stays although it has no finalizers.
 	held func(obj runtime.Object) bool
+	// returnsDeleted answers a DELETE with the removed object instead of a Status.
+	returnsDeleted bool
 	// inEffect, if set, is called after a write, and before the answer. It returns when the write is in effect.
 	inEffect func(ctx context.Context, name string) error
 	// replaced ends when the crdInfo of the scope is out of date. Watches end then.
