@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -64,11 +66,13 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		},
 		strategy: strategyOf(d.Strategy),
 		columns:  func() (printing.TableConvertor, error) { return columns, nil },
-		finalize: d.BeginDeletion,
 		held:     d.Held,
 		replaced: context.Background(),
 
 		returnsDeleted: d.ReturnsDeleted,
+	}
+	if d.BeginDeletion != nil {
+		main.finalize = func(obj runtime.Object) bool { return beginDeletion(d, obj) }
 	}
 	if d.Expires {
 		main.storage.expires = config.EventTTL
@@ -83,6 +87,16 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		endpoints.subresources[sub.Name] = &scope
 	}
 	return endpoints
+}
+
+// beginDeletion is requestScope.finalize of a definition with BeginDeletion.
+func beginDeletion(d *resource.Definition, obj runtime.Object) bool {
+	if !d.BeginDeletion(obj) {
+		return false
+	}
+	now := metav1.Now()
+	objectmeta.Accessor(obj).SetDeletionTimestamp(&now)
+	return true
 }
 
 // typedPatchTypes are the patch types of objects with a Go type.

@@ -141,7 +141,7 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 			return proposal{}, err
 		}
 	}
-	began := s.finalize != nil && s.finalize(existing)
+	began := s.finalize != nil && m.GetDeletionTimestamp() == nil && s.finalize(existing)
 	if s.config.GarbageCollection && (!began || s.held != nil) {
 		m.SetFinalizers(objectmeta.CollectorFinalizers(m.GetFinalizers(), d.options))
 	}
