@@ -82,7 +82,7 @@ func (s *storage) encode(ctx context.Context, p proposal, current *dynamicstorag
 			return dynamicstorage.Change{}, err
 		}
 	}
-	change := dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}
+	change := dynamicstorage.Change{Op: dynamicstorage.Put, Value: value, Expires: s.expires}
 	if p.creation != nil {
 		change.If = p.creation.conditions
 	}

@@ -20,7 +20,8 @@
 // it builds on demand (indexes.go).
 //
 // Writes (update.go) are transactions that are guarded by the revision that was read (write.go). Updates of one key
-// that conflict queue (updatequeue.go). pending.go recognizes the event of a write of this process.
+// that conflict queue (updatequeue.go). pending.go recognizes the event of a write of this process. lease.go lets
+// entries expire.
 //
 // Objects are Entries (entry.go), immutable and shared by all readers. Views (view.go) are the forms that versions
 // serve; they are cached in the entry. janitor.go frees unused memory. compact.go compacts an etcd without automatic

@@ -77,6 +77,7 @@ type Store struct {
 	prefix    string // without a trailing slash
 	feed      *feed
 	revisions revisionBatcher
+	leases    *leases
 	outage    *outage
 	// compactions counts the compactions of etcd by this store.
 	compactions atomic.Int64
@@ -109,7 +110,7 @@ func New(options Options) (*Store, error) {
 		resources: map[string]*Resource{},
 	}
 	s.background, s.stop = context.WithCancelCause(context.Background())
-	s.feed = newFeed(s)
+	s.feed, s.leases = newFeed(s), newLeases(s)
 	return s, nil
 }
 

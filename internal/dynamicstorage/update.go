@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Op is what a Change does to a key.
@@ -25,6 +28,9 @@ type Change struct {
 	Value []byte
 	// If are conditions for this change, besides those of the update.
 	If []Condition
+	// Expires is the time after which etcd deletes the entry that Put stores, or a little later. Every write sets it
+	// again; with 0 the entry does not expire any more. It is counted in whole seconds, and rounded up.
+	Expires time.Duration
 	// Attach, if not nil, is called with the new entry before any reader sees it. It attaches views that are known
 	// already. In rare cases it is called again with another new entry.
 	Attach func(*Entry)
@@ -149,9 +155,10 @@ func (u *GuardedUpdate) Commit(ctx context.Context, change Change) (*Entry, erro
 		if u.current == nil || !u.current.stale || u.current.Err != nil {
 			return u.current, nil
 		}
-		// The same value again, but encrypted by the current key.
+		// The same value again, but encrypted by the current key. It expires when it would have.
 		views := u.current.views.Load()
-		return u.put(ctx, Change{Value: u.current.Value, Attach: func(e *Entry) { e.views.Store(views) }})
+		again := Change{Value: u.current.Value, Attach: func(e *Entry) { e.views.Store(views) }}
+		return u.put(ctx, again, clientv3.WithIgnoreLease())
 	case Put:
 		return u.put(ctx, change)
 	case Delete:

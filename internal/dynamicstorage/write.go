@@ -8,21 +8,25 @@ import (
 )
 
 // put stores a value. Its event is expected from then on, so that the cache gets the entry that is returned.
-func (u *GuardedUpdate) put(ctx context.Context, change Change) (*Entry, error) {
+func (u *GuardedUpdate) put(ctx context.Context, change Change, options ...clientv3.OpOption) (*Entry, error) {
 	r, key := u.resource, u.key
 	w := &pendingWrite{key: key, value: change.Value, stored: change.Value, attach: change.Attach}
-	options := &r.store.options
-	w.header, w.err = options.header(w.value)
-	if options.Transform != nil {
+	settings := &r.store.options
+	w.header, w.err = settings.header(w.value)
+	if settings.Transform != nil {
 		var err error
-		if w.stored, err = options.Transform.ToStorage(ctx, w.value, r.fullKey(key)); err != nil {
+		if w.stored, err = settings.Transform.ToStorage(ctx, w.value, r.fullKey(key)); err != nil {
 			return nil, fmt.Errorf("value of %s cannot be stored: %w", r.fullKey(key), err)
 		}
 	}
 	r.addPending(w)
-	op := clientv3.OpPut(r.fullKey(key), "")
-	op.WithValueBytes(w.stored) // nothing changes them; a string would be a copy
-	revision, err := u.transact(ctx, op, change.If)
+	var revision int64
+	var err error
+	if change.Expires > 0 {
+		revision, err = u.transactExpiring(ctx, w.stored, change)
+	} else {
+		revision, err = u.transact(ctx, u.putting(w.stored, options...), change.If)
+	}
 	if err != nil {
 		r.dropPending(w)
 		return nil, err
@@ -33,10 +37,17 @@ func (u *GuardedUpdate) put(ctx context.Context, change Change) (*Entry, error) 
 	}
 	e := w.entryAt(revision, created)
 	r.committed(w, e)
-	if options.CheckViews {
+	if settings.CheckViews {
 		r.checkWritten(ctx, e)
 	}
 	return e, nil
+}
+
+// putting returns the operation that stores a value.
+func (u *GuardedUpdate) putting(value []byte, options ...clientv3.OpOption) clientv3.Op {
+	op := clientv3.OpPut(u.resource.fullKey(u.key), "", options...)
+	op.WithValueBytes(value) // nothing changes them; a string would be a copy
+	return op
 }
 
 func (u *GuardedUpdate) delete(ctx context.Context) (*Entry, error) {
@@ -50,8 +61,8 @@ func (u *GuardedUpdate) delete(ctx context.Context) (*Entry, error) {
 	return u.current.at(revision), nil
 }
 
-// transact does op if the key still holds the current entry, and the conditions and those of the update hold. It returns the revision of the
-// transaction.
+// transact does op if the key still holds the current entry, and the conditions and those of the update hold. It returns
+// the revision of the transaction.
 func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op, conditions []Condition) (int64, error) {
 	var expected int64
 	if u.current != nil {
