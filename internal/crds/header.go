@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -29,14 +30,23 @@ func ReadHeader(value []byte) (dynamicstorage.Header, error) {
 			return dynamicstorage.Header{}, fmt.Errorf("decode CBOR: %w", err)
 		}
 		return headerOf(&unstructured.Unstructured{Object: object}), nil
-	case bytes.HasPrefix(value, protobufPrefix): // only CustomResourceDefinitions are ever stored so
-		definition, err := DecodeDefinition(value, 0)
-		if err != nil {
-			return dynamicstorage.Header{}, err
-		}
-		return headerOf(definition), nil
+	case bytes.HasPrefix(value, protobufPrefix):
+		return readProtobufHeader(value[len(protobufPrefix):])
 	}
 	return readJSONHeader(value)
+}
+
+// readProtobufHeader reads the header of an object of any kind, because the first field of all kinds is their metadata.
+func readProtobufHeader(value []byte) (dynamicstorage.Header, error) {
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(value); err != nil {
+		return dynamicstorage.Header{}, fmt.Errorf("decode protobuf: %w", err)
+	}
+	var object metav1.PartialObjectMetadata
+	if err := object.Unmarshal(envelope.Raw); err != nil {
+		return dynamicstorage.Header{}, fmt.Errorf("decode protobuf: %w", err)
+	}
+	return headerOf(&object), nil
 }
 
 func headerOf(object metav1.Object) dynamicstorage.Header {

@@ -4,8 +4,13 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -49,7 +54,47 @@ func TestReadHeader(t *testing.T) {
 	}
 }
 
+// protobufValue returns an object as kube-apiserver stores it.
+func protobufValue(t testing.TB, object runtime.Object) []byte {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	encoder := protobuf.NewSerializer(scheme, scheme)
+	versioned := serializer.NewCodecFactory(scheme).EncoderForVersion(encoder, corev1.SchemeGroupVersion)
+	value, err := runtime.Encode(versioned, object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestReadProtobufHeader(t *testing.T) {
+	labels := map[string]string{"a": "b", "é": "\n"}
+	now := metav1.Now()
+	meta := metav1.ObjectMeta{Name: "x", Labels: labels, DeletionTimestamp: &now, Finalizers: []string{"f"}}
+	want := dynamicstorage.Header{Labels: dynamicstorage.PairsOf(labels), Deleting: true}
+	for _, object := range []runtime.Object{
+		&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("value")}},
+		&corev1.Namespace{ObjectMeta: meta, Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{"kubernetes"}}},
+		&corev1.Event{ObjectMeta: meta, InvolvedObject: corev1.ObjectReference{Name: "other"}},
+	} {
+		if got, err := ReadHeader(protobufValue(t, object)); err != nil || got != want {
+			t.Errorf("%T: got %+v %v", object, got, err)
+		}
+	}
+	value := protobufValue(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}})
+	if got, err := ReadHeader(value); err != nil || got != (dynamicstorage.Header{}) {
+		t.Errorf("without labels: got %+v %v", got, err)
+	}
+	if got, err := ReadHeader(value[:len(value)-5]); err == nil {
+		t.Errorf("truncated: got %+v", got)
+	}
+}
+
 func FuzzReadHeader(f *testing.F) {
+	f.Add(protobufValue(f, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{"a": "b"}}}))
 	f.Add([]byte(`{"metadata":{"uid":"u","labels":{"a":"b"},"deletionTimestamp":"x"}}`))
 	f.Add([]byte("\xd9\xd9\xf7\xa1Hmetadata\xa1Cuid\x41u"))
 	f.Fuzz(func(_ *testing.T, value []byte) {
