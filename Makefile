@@ -3,7 +3,7 @@
 BIN         := bin/crd-server
 # The server that tests start. It is compiled in the same way as the tests, which make build is not.
 SERVER      := build/crd-server
-MODULES     := . test bench
+MODULES     := . test bench generate
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # make build VERSION=v0.1.0 names a release; otherwise Go takes the version from git.
@@ -86,6 +86,17 @@ fault-keep: server ## search for inputs that are expensive for their size; keep 
 .PHONY: soak
 soak: server ## load the server for half an hour and compare what it holds
 	$(FAULT) -run TestSoak
+
+# The Go packages of the built-in kinds, and the folder of the list and of the archive that is made of it.
+SCHEMAS      := internal/builtin/schemas
+TYPEPACKAGES  = $(shell sed -n 's/^\([^\#][^ ]*\) .*/\1/p' $(SCHEMAS)/types.txt | sort -u)
+
+.PHONY: generate
+generate: ## renew the OpenAPI definitions of built-in kinds, internal/builtin/schemas/definitions.zip
+	cd generate && go tool openapi-gen --output-dir definitions --output-file zz_generated.openapi.go \
+		--output-pkg github.com/crd-server/crd-server/generate/definitions \
+		--go-header-file /dev/null --report-filename /dev/null $(TYPEPACKAGES)
+	cd generate && go run -tags generated . ../$(SCHEMAS)
 
 FUZZTIME := 1m
 # The inputs that fuzzing has found worth keeping, by target, and the folder that holds them while it adds more.

@@ -1,0 +1,56 @@
+package schemas
+
+import (
+	"archive/zip"
+	_ "embed" // definitions.zip
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+//go:embed definitions.zip
+var archive string
+
+// packages gives access to the definitions of an archive. It decompresses each package once.
+type packages struct {
+	archive *zip.Reader
+	opened  map[string]map[string]json.RawMessage
+}
+
+func openArchive() (*packages, error) {
+	reader, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		return nil, fmt.Errorf("reading OpenAPI definitions: %w", err)
+	}
+	return &packages{archive: reader, opened: map[string]map[string]json.RawMessage{}}, nil
+}
+
+// definition returns the schema of a definition, or nil if the archive does not have it.
+func (p *packages) definition(name string) (json.RawMessage, error) {
+	of := name[:max(0, strings.LastIndexByte(name, '.'))]
+	if _, ok := p.opened[of]; !ok {
+		definitions, err := p.read(of)
+		if err != nil {
+			return nil, fmt.Errorf("reading OpenAPI definitions of %s: %w", of, err)
+		}
+		p.opened[of] = definitions
+	}
+	return p.opened[of][name], nil
+}
+
+func (p *packages) read(name string) (definitions map[string]json.RawMessage, err error) {
+	if !fs.ValidPath(name) {
+		return nil, nil
+	}
+	file, err := p.archive.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return definitions, json.NewDecoder(file).Decode(&definitions)
+}
