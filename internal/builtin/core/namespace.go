@@ -131,7 +131,8 @@ var NamespaceFields = &resource.Fields{
 	Values: func(obj runtime.Object) map[string]string {
 		return map[string]string{"status.phase": string(obj.(*corev1.Namespace).Status.Phase)}
 	},
-	Error: unsupportedField,
+	NoNamespace: true,
+	Error:       unsupportedField,
 }
 
 // NamespaceColumns are the printed columns of namespaces.

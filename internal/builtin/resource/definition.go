@@ -83,13 +83,15 @@ type Fields struct {
 	Names []string
 	// Values returns the values of all these fields.
 	Values func(obj runtime.Object) map[string]string
+	// NoNamespace says that metadata.namespace cannot be selected.
+	NoNamespace bool
 	// Error returns the error for another field. Nil means apimachinery's.
 	Error func(name string) error
 }
 
 // Convert returns a field and the value that a selector compares it with, or an error if it cannot be selected.
 func (f *Fields) Convert(name, value string) (string, string, error) {
-	if slices.Contains(f.Names, name) || name == "metadata.name" || name == "metadata.namespace" {
+	if slices.Contains(f.Names, name) || name == "metadata.name" || name == "metadata.namespace" && !f.NoNamespace {
 		return name, value, nil
 	}
 	if f.Error != nil {

@@ -1,0 +1,138 @@
+package builtin_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// TestRows checks each row for contradictions.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	folders := map[string]bool{}
+	for _, d := range builtin.Essential() {
+		t.Run(d.Plural, func(t *testing.T) {
+			if folders[d.StorageFolder()] && d.Storage == nil {
+				t.Errorf("another row is stored in %s", d.StorageFolder())
+			}
+			folders[d.StorageFolder()] = true
+			if kind := typeName(d.Object); kind != d.Kind || typeName(d.List) != kind+"List" || d.Singular != strings.ToLower(kind) {
+				t.Errorf("%s and %s are types of %s, singular %s", kind, typeName(d.List), d.Kind, d.Singular)
+			}
+			for _, sub := range d.Subresources {
+				if sub.Strategy == nil || sub.Resets == nil || sub.Verbs == nil {
+					t.Errorf("%s has no strategy, verbs or fields that it resets", sub.Name)
+				}
+			}
+			if d.Subresource("status") != nil && !slices.Contains(d.Resets, "status") {
+				t.Error("a write of the resource does not reset the status")
+			}
+			checkColumns(t, d)
+			checkFields(t, d)
+		})
+	}
+}
+
+func typeName(obj runtime.Object) string { return reflect.TypeOf(obj).Elem().Name() }
+
+// checkColumns prints an empty object.
+func checkColumns(t *testing.T, d *resource.Definition) {
+	if d.Columns == nil {
+		return
+	}
+	if cells := d.Columns.Cells(d.Object); len(cells) != len(d.Columns.Definitions) {
+		t.Errorf("%d cells in %d columns", len(cells), len(d.Columns.Definitions))
+	}
+	for _, column := range d.Columns.Definitions {
+		if column.Name == "" || column.Type == "" || column.Description == "" {
+			t.Errorf("column %+v is incomplete", column)
+		}
+	}
+}
+
+func checkFields(t *testing.T, d *resource.Definition) {
+	if d.Fields == nil {
+		return
+	}
+	names := slices.Sorted(maps.Keys(d.Fields.Values(d.Object)))
+	if want := slices.Sorted(slices.Values(d.Fields.Names)); !slices.Equal(names, want) {
+		t.Errorf("fields %v, want %v", names, want)
+	}
+}
+
+// TestCells checks all cells but the age.
+func TestCells(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		resource, obj string
+		cells         []any
+	}{
+		{"namespaces", `{"metadata":{"name":"n"}}`, []any{"n", "Active"}},
+		{"configmaps", `{"metadata":{"name":"c"},"data":{"a":"","b":""},"binaryData":{"c":""}}`, []any{"c", int64(3)}},
+		{"secrets", `{"metadata":{"name":"s"},"stringData":{"a":"","b":""}}`, []any{"s", "Opaque", int64(2)}},
+		{"serviceaccounts", `{"metadata":{"name":"a"}}`, []any{"a"}},
+		{
+			"resourcequotas",
+			`{"metadata":{"name":"q"},"status":{"hard":{"pods":"10","limits.cpu":"1","limits.memory":"1Gi","cpu":"2"},` +
+				`"used":{"pods":"1","limits.cpu":"0.5"}}}`,
+			[]any{"q", "cpu: 0/2, pods: 1/10", "limits.cpu: 500m/1, limits.memory: 0/1Gi"},
+		},
+		{"leases", `{"metadata":{"name":"l"},"spec":{"holderIdentity":"me"}}`, []any{"l", "me"}},
+		{"leases", `{"metadata":{"name":"l"}}`, []any{"l", ""}},
+	} {
+		d, _ := find(t, test.resource)
+		cells := d.Columns.Cells(decode(t, d, test.obj))
+		if want := append(test.cells, "<unknown>"); !reflect.DeepEqual(cells, want) {
+			t.Errorf("%s %s: cells %q, want %q", test.resource, test.obj, cells, want)
+		}
+	}
+}
+
+// TestFieldSelectors checks which fields can be selected.
+func TestFieldSelectors(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ resource, field, err string }{
+		{"namespaces", "status.phase", ""},
+		{"namespaces", "metadata.name", ""},
+		{"namespaces", "metadata.namespace", "field label not supported: metadata.namespace"},
+		{"namespaces", "name", "field label not supported: name"},
+		{"secrets", "type", ""},
+		{"secrets", "metadata.namespace", ""},
+		{"secrets", "data", "field label not supported: data"},
+	} {
+		d, _ := find(t, test.resource)
+		got := ""
+		if _, _, err := d.Fields.Convert(test.field, "x"); err != nil {
+			got = err.Error()
+		}
+		if got != test.err {
+			t.Errorf("%s by %s: error %q, want %q", test.resource, test.field, got, test.err)
+		}
+	}
+}
+
+// TestNamespaceDeletion checks that a namespace terminates before it is removed.
+func TestNamespaceDeletion(t *testing.T) {
+	t.Parallel()
+	d, strategy := find(t, "namespaces")
+	namespace := decode(t, d, `{"metadata":{"name":"n"}}`).(*corev1.Namespace)
+	strategy.PrepareForCreate(t.Context(), namespace)
+	if !d.BeginDeletion(namespace) || namespace.Status.Phase != corev1.NamespaceTerminating || !d.Held(namespace) {
+		t.Errorf("%+v is not terminating and held", namespace)
+	}
+	namespace.Spec.Finalizers = nil
+	if d.Held(namespace) {
+		t.Error("a namespace without finalizers is held")
+	}
+	if !d.BeginDeletion(namespace) {
+		t.Error("the first DELETE removes a namespace without finalizers")
+	}
+}
