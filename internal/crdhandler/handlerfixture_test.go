@@ -15,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -24,9 +26,13 @@ import (
 )
 
 // newHandler returns the crdHandler of a whole server of CRDs, with its controllers: it serves the CRDs that a test
-// creates. Its keys begin with prefix, and its delegate is next. Requests need withRequestInfo.
-func newHandler(t *testing.T, client *clientv3.Client, prefix string, next http.Handler) http.Handler {
+// creates, and built-in resources. Its keys begin with prefix, and its delegate is next. Requests need withRequestInfo.
+func newHandler(t *testing.T, client *clientv3.Client, prefix string, next http.Handler, rows ...*resource.Definition) http.Handler {
 	t.Helper()
+	builtins, err := builtin.NewSet(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
 	store, err := dynamicstorage.New(dynamicstorage.Options{Client: client, Prefix: prefix, Header: widgetHeader})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +47,7 @@ func newHandler(t *testing.T, client *clientv3.Client, prefix string, next http.
 	published := discovery.New(table, discovery.Options{Delegate: next})
 	var lifecycle *controllers.Lifecycle
 	handler, err := New(Config{
-		Store: store, Table: table, Converters: converters, Delegate: next,
+		Store: store, Table: table, Converters: converters, Delegate: next, Builtin: builtins,
 		GroupDiscovery: published.Group(), VersionDiscovery: published.Version(),
 		ReconcileDefinition:     func(ctx context.Context, name string) error { return lifecycle.Reconcile(ctx, name) },
 		DeleteCollectionWorkers: 1,

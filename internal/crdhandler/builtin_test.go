@@ -1,0 +1,82 @@
+package crdhandler
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// gizmo is a kind that exists in no API.
+type gizmo struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Size int `json:"size,omitempty"`
+}
+
+func (g *gizmo) DeepCopyObject() runtime.Object {
+	c := *g
+	g.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c
+}
+
+type gizmoList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+
+	Items []gizmo `json:"items"`
+}
+
+func (l *gizmoList) DeepCopyObject() runtime.Object {
+	c := *l
+	c.Items = append([]gizmo(nil), l.Items...)
+	return &c
+}
+
+// TestMadeUpKind checks that one row of the table is enough to serve a kind.
+func TestMadeUpKind(t *testing.T) {
+	t.Parallel()
+	handler := withRequestInfo(newHandler(t, etcd.Client, etcd.Prefix(t), http.NotFoundHandler(), &resource.Definition{
+		GroupVersion: schema.GroupVersion{Group: "made.example.com", Version: "v1"},
+		Kind:         "Gizmo", Plural: "gizmos", Singular: "gizmo", Namespaced: true, Object: &gizmo{}, List: &gizmoList{},
+	}))
+	const path, head = "/apis/made.example.com/v1/namespaces/ns/gizmos", `{"kind":"Gizmo","apiVersion":"made.example.com/v1","metadata":{`
+	for _, step := range []struct {
+		method, path, mediaType, body string
+		code                          int
+		want                          string
+	}{
+		{"POST", path, "application/json", head + `"name":"a"},"size":1}`, 201, `"size":1`},
+		{"POST", path, "application/json", head + `"name":"a"},"size":1}`, 409, `gizmos.made.example.com \"a\" already exists`},
+		{"POST", path, "application/json", head + `"name":"b"},"size":"x"}`, 400, `cannot unmarshal string into Go struct field`},
+		{"POST", path + "?fieldValidation=Strict", "application/json", head + `"name":"b"},"sizes":1}`, 400, `unknown field \"sizes\"`},
+		{"PUT", path + "/a", "application/json", head + `"name":"a","resourceVersion":"1"},"size":2}`, 409, `"Conflict"`},
+		{"PUT", path + "/a", "application/json", head + `"name":"a","labels":{"x":"y"}},"size":2}`, 200, `"size":2`},
+		{"PATCH", path + "/a", "application/merge-patch+json", `{"size":3}`, 200, `"size":3`},
+		{"PATCH", path + "/a", "application/json-patch+json", `[{"op":"replace","path":"/size","value":4}]`, 200, `"size":4`},
+		{"PATCH", path + "/a", "application/strategic-merge-patch+json", `{"size":5}`, 200, `"size":5`},
+		{"PATCH", path + "/c?fieldManager=m", "application/apply-patch+yaml", head + `"name":"c"},"size":6}`, 201, `"operation":"Apply"`},
+		{"GET", path + "/a", "", "", 200, `"size":5`},
+		{"GET", "/apis/made.example.com/v1/gizmos?labelSelector=x%3Dy", "", "", 200, `"items":[{"metadata":{"name":"a"`},
+		{"GET", path + "?fieldSelector=size%3D1", "", "", 400, `\"size\" is not a known field selector`},
+		{"DELETE", path + "/a", "", "", 200, `"status":"Success"`},
+		{"GET", path + "/a", "", "", 404, `gizmos.made.example.com \"a\" not found`},
+		{"DELETE", path, "", "", 200, `"name":"c"`},
+		{"POST", path + "/a", "application/json", "{}", 405, `"MethodNotAllowed"`},
+	} {
+		req := httptest.NewRequest(step.method, step.path, strings.NewReader(step.body))
+		req.Header.Set("Content-Type", step.mediaType)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		if w.Code != step.code || !strings.Contains(w.Body.String(), step.want) {
+			t.Errorf("%s %s: %d %s, want %d with %s", step.method, step.path, w.Code, w.Body, step.code, step.want)
+		}
+	}
+}
