@@ -106,9 +106,9 @@ var quotaWrites = []write{
 const shownSelector = `{"MatchExpressions":[{"ScopeName":"Terminating","Operator":"In","Values":null},` +
 	`{"ScopeName":"X","Operator":"Y","Values":["a"]},{"ScopeName":"NotTerminating","Operator":"Exists","Values":["a"]}]}`
 
-// otherWrites are writes of service accounts and leases.
+// otherWrites are writes of service accounts and leases, and some of all kinds.
 func otherWrites() []write {
-	return []write{
+	writes := []write{
 		{
 			name: "references", resource: "serviceaccounts",
 			obj: `{"metadata":{"name":"a"},"secrets":[{"name":"s","namespace":"n","kind":"k"}],` +
@@ -143,6 +143,11 @@ func otherWrites() []write {
 				`"secrets":[{"name":"s"}]}`,
 		},
 		{
+			name: "update with a finalizer", resource: "leases",
+			old: `{"metadata":{"name":"l"}}`,
+			obj: `{"metadata":{"name":"l","finalizers":["foo"]}}`,
+		},
+		{
 			name: "create", resource: "leases",
 			obj:    `{"metadata":{"name":"l","finalizers":["foo"]},"spec":{"holderIdentity":"me","strategy":"x","preferredHolder":"y"}}`,
 			stored: `{"metadata":{"name":"l","finalizers":["foo"]},"spec":{"holderIdentity":"me"}}`,
@@ -164,4 +169,16 @@ func otherWrites() []write {
 			},
 		},
 	}
+	for _, resource := range []string{
+		"configmaps", "namespaces", "namespaces/finalize", "namespaces/status", "resourcequotas",
+		"resourcequotas/status", "secrets", "serviceaccounts",
+	} {
+		writes = append(writes, write{
+			name: "update with an unknown finalizer", resource: resource,
+			old:    `{"metadata":{"name":"f"}}`,
+			obj:    `{"metadata":{"name":"f","finalizers":["foo"]}}`,
+			errors: []string{`metadata.finalizers[0]: Invalid value: "foo": ` + unknownFinalizer},
+		})
+	}
+	return writes
 }

@@ -51,7 +51,7 @@ func (ConfigMapRules) Validate(_ context.Context, obj runtime.Object) field.Erro
 // ValidateUpdate also checks that an immutable ConfigMap does not change.
 func (r ConfigMapRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	configMap, before := obj.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
-	errs := apivalidation.ValidateObjectMetaUpdate(&configMap.ObjectMeta, &before.ObjectMeta, metadataPath)
+	errs := validateMetadataUpdate(&configMap.ObjectMeta, &before.ObjectMeta)
 	if isTrue(before.Immutable) {
 		errs = append(errs, validateUnchanged("immutable", isTrue(configMap.Immutable))...)
 		errs = append(errs, validateUnchanged("data", reflect.DeepEqual(configMap.Data, before.Data))...)

@@ -22,6 +22,11 @@ func validateMetadata(m *metav1.ObjectMeta, name apivalidation.ValidateNameFunc)
 	return append(errs, validateMetadataFinalizers(m)...)
 }
 
+// validateMetadataUpdate returns the errors of an update of metadata.
+func validateMetadataUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
+	return append(apivalidation.ValidateObjectMetaUpdate(m, old, metadataPath), validateMetadataFinalizers(m)...)
+}
+
 // validateMetadataFinalizers checks the finalizers more strictly than apimachinery does for all kinds.
 func validateMetadataFinalizers(m *metav1.ObjectMeta) (errs field.ErrorList) {
 	for n, finalizer := range m.Finalizers {

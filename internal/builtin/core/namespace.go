@@ -65,8 +65,7 @@ func (r NamespaceRules) ValidateUpdate(ctx context.Context, obj, old runtime.Obj
 }
 
 func validateNamespaceMetadataUpdate(obj, old runtime.Object) field.ErrorList {
-	return apivalidation.ValidateObjectMetaUpdate(
-		&obj.(*corev1.Namespace).ObjectMeta, &old.(*corev1.Namespace).ObjectMeta, metadataPath)
+	return validateMetadataUpdate(&obj.(*corev1.Namespace).ObjectMeta, &old.(*corev1.Namespace).ObjectMeta)
 }
 
 // Canonicalize sets the label with the name, which is generated after defaults are set.

@@ -98,7 +98,7 @@ func validateJSONObject(secret *corev1.Secret, path *field.Path, key string) fie
 // ValidateUpdate also checks that the type does not change, and an immutable Secret not at all.
 func (r SecretRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	secret, before := obj.(*corev1.Secret), old.(*corev1.Secret)
-	errs := apivalidation.ValidateObjectMetaUpdate(&secret.ObjectMeta, &before.ObjectMeta, metadataPath)
+	errs := validateMetadataUpdate(&secret.ObjectMeta, &before.ObjectMeta)
 	errs = append(errs, apivalidation.ValidateImmutableField(secret.Type, before.Type, field.NewPath("type"))...)
 	if isTrue(before.Immutable) {
 		errs = append(errs, validateUnchanged("immutable", isTrue(secret.Immutable))...)

@@ -36,7 +36,7 @@ func (r ServiceAccountRules) PrepareForUpdate(ctx context.Context, obj, _ runtim
 // ValidateUpdate checks the metadata.
 func (r ServiceAccountRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	account, before := obj.(*corev1.ServiceAccount), old.(*corev1.ServiceAccount)
-	errs := apivalidation.ValidateObjectMetaUpdate(&account.ObjectMeta, &before.ObjectMeta, metadataPath)
+	errs := validateMetadataUpdate(&account.ObjectMeta, &before.ObjectMeta)
 	return append(errs, r.Validate(ctx, obj)...)
 }
 
