@@ -1,0 +1,147 @@
+package apiregistration
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// Config is the configuration of a Controller. All fields must be set.
+type Config struct {
+	// Store has the APIServices.
+	Store *dynamicstorage.Store
+	// BuiltIn are the groups and versions that the server serves without CRDs.
+	BuiltIn []schema.GroupVersion
+	// Served returns the groups and versions that are served because of CRDs, and Serves reports whether one is.
+	Served func() []schema.GroupVersion
+	Serves func(schema.GroupVersion) bool
+	// Synced is closed when Served and Serves know all CRDs.
+	Synced <-chan struct{}
+}
+
+// Controller keeps the stored APIServices equal to the groups and versions that are served.
+type Controller struct {
+	config   Config
+	services *dynamicstorage.Resource
+	builtIn  sets.Set[schema.GroupVersion]
+	queue    workqueue.TypedRateLimitingInterface[string]
+	// started is set before Run lists what is served.
+	started atomic.Bool
+	// initial are the names that were wrong at the start and are not reconciled yet. It belongs to the goroutine of Run.
+	initial sets.Set[string]
+}
+
+const (
+	// coalescing is the time in which changes of a group and version are reconciled once. CRDs are often created
+	// together, and many of them share a group.
+	coalescing = 100 * time.Millisecond
+	// The delays between retries.
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// NewController returns a controller. It does nothing before Run.
+func NewController(config Config) *Controller {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
+	return &Controller{
+		config:   config,
+		services: config.Store.ResourceAt(Folder),
+		builtIn:  sets.New(config.BuiltIn...),
+		queue:    workqueue.NewTypedRateLimitingQueue(limiter),
+		initial:  sets.New[string](),
+	}
+}
+
+// Changed enqueues groups and versions that CRDs have added or removed. Serves must know of the change already.
+func (c *Controller) Changed(versions ...schema.GroupVersion) {
+	if !c.started.Load() {
+		return // Run lists all of them
+	}
+	for _, version := range versions {
+		c.queue.AddAfter(nameOf(version), coalescing)
+	}
+}
+
+// Run reconciles until ctx is done. While nothing changes, it waits and costs nothing.
+func (c *Controller) Run(ctx context.Context) {
+	defer c.queue.ShutDown()
+	defer context.AfterFunc(ctx, c.queue.ShutDown)()
+	select {
+	case <-c.config.Synced:
+	case <-ctx.Done():
+		return
+	}
+	c.started.Store(true)
+	if wait.PollUntilContextCancel(ctx, firstRetry, true, c.enqueueWrong) != nil {
+		return // ctx is done
+	}
+	for c.next(ctx) {
+	}
+}
+
+// enqueueWrong enqueues the names whose APIServices are not as they should be.
+func (c *Controller) enqueueWrong(ctx context.Context) (done bool, err error) {
+	wrong, err := c.wrong(ctx)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to list APIServices; will retry")
+		return false, nil
+	}
+	c.initial = wrong
+	for name := range wrong {
+		c.queue.Add(name)
+	}
+	return true, nil
+}
+
+func (c *Controller) wrong(ctx context.Context) (sets.Set[string], error) {
+	stored, err := c.services.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return nil, err
+	}
+	wrong := sets.New[string]()
+	for _, version := range slices.Concat(c.config.BuiltIn, c.config.Served()) {
+		if c.wanted(version) != nil {
+			wrong.Insert(nameOf(version))
+		}
+	}
+	for entry, err := range stored.Ascend(ctx, "", "") {
+		if err != nil {
+			return nil, err
+		}
+		change, err := c.change(entry.Key, entry, true)
+		if err == nil && change.Op == dynamicstorage.Keep {
+			wrong.Delete(entry.Key)
+		} else {
+			wrong.Insert(entry.Key)
+		}
+	}
+	return wrong, nil
+}
+
+// next reconciles one name. It reports false when the queue was shut down.
+func (c *Controller) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	switch err := c.reconcile(ctx, name); {
+	case err == nil:
+		c.queue.Forget(name)
+		c.initial.Delete(name)
+	case ctx.Err() != nil:
+	default:
+		klog.FromContext(ctx).Error(err, "Failed to reconcile an APIService; will retry", "apiService", name)
+		c.queue.AddRateLimited(name)
+	}
+	return true
+}
