@@ -4,8 +4,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/builtin/coordination"
 	"github.com/crd-server/crd-server/internal/builtin/core"
+	"github.com/crd-server/crd-server/internal/builtin/events"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -26,6 +28,7 @@ func Essential() []*resource.Definition {
 			ShortNames: []string{"cm"}, Namespaced: true, Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{},
 			Strategy: core.ConfigMapRules{}, Default: core.DefaultConfigMap, Columns: core.ConfigMapColumns,
 		},
+		events.Core(),
 		{
 			GroupVersion: corev1.SchemeGroupVersion, Kind: "Namespace", Plural: "namespaces", Singular: "namespace",
 			ShortNames: []string{"ns"}, Object: &corev1.Namespace{}, List: &corev1.NamespaceList{},
@@ -65,5 +68,7 @@ func Essential() []*resource.Definition {
 			Namespaced: true, Object: &coordinationv1.Lease{}, List: &coordinationv1.LeaseList{},
 			Strategy: coordination.LeaseRules{}, Columns: coordination.LeaseColumns,
 		},
+		events.V1(),
+		apiregistration.Definition(),
 	}
 }

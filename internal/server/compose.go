@@ -104,6 +104,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if a.admission != nil {
 		config.Admission = a.admission.Chain
 	}
+	services := newAPIServices(store, table, builtins)
 	handler, err := crdhandler.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("handler: %w", err)
@@ -124,6 +125,9 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			group.Go(func() error { return store.Run(ctx) })
 			group.Go(func() error { informer.RunWithContext(ctx); return nil })
 			group.Go(func() error { lifecycle.Run(ctx); return nil })
+			if len(builtins.Definitions) > 0 {
+				group.Go(func() error { services.Run(ctx); return nil })
+			}
 			group.Go(func() error { metrics.FollowStorage(ctx, store, client, folders); return nil })
 			if interval := o.Etcd.CheckInterval; interval > 0 {
 				group.Go(func() error { store.CheckEvery(ctx, interval); return nil })
