@@ -62,13 +62,17 @@ func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynam
 	if err != nil {
 		return err
 	}
-	a.admission, err = admission.New(lifecycle, admission.Config{
+	config := admission.Config{
 		Options:    &o.Admission,
 		Authorizer: a.authorizer,
 		OpenAPI:    inProcess{own},
 		Tracer:     tracerOf(a.tracer),
 		ID:         componentName,
-	})
+	}
+	if o.builtinTier() != builtin.None {
+		config.Namespaces = inProcess{own}
+	}
+	a.admission, err = admission.New(lifecycle, config)
 	return err
 }
 

@@ -35,6 +35,10 @@ func (o *Options) Validate() error {
 	if !slices.Contains([]string{"", builtin.None, builtin.TierEssential, builtin.TierAll}, o.Resources.Builtin) {
 		errs = append(errs, fmt.Errorf("--builtin-resources must be none, essential or all, not %q", o.Resources.Builtin))
 	}
+	if o.builtinTier() == builtin.None && o.Admission.Kubeconfig == "" && o.Admission.HasNamespaceLifecycle(false) {
+		errs = append(errs, errors.New(
+			"--enable-admission-plugins NamespaceLifecycle needs --kubeconfig or --builtin-resources: without them every namespace exists"))
+	}
 	if o.Resources.EventTTL < time.Second {
 		errs = append(errs, fmt.Errorf("--event-ttl must be at least 1s, not %s", o.Resources.EventTTL))
 	}

@@ -46,6 +46,9 @@ type Config struct {
 	// OpenAPI serves this server's /openapi/v3. Without a host cluster, policies get the types of custom resources
 	// from it. It may be nil.
 	OpenAPI http.RoundTripper
+	// Namespaces serves this server's namespaces; nil if it has none. Without a host cluster, plugins get namespaces
+	// from it.
+	Namespaces http.RoundTripper
 	// Tracer traces calls of webhooks.
 	Tracer trace.TracerProvider
 	// ID names this server in metrics.
@@ -67,7 +70,7 @@ func New(background context.Context, c Config) (*Admission, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	config, err := c.Options.host(c.OpenAPI)
+	config, err := c.Options.host(emptyCluster{openAPI: c.OpenAPI, namespaces: c.Namespaces})
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +115,10 @@ func (a *Admission) Run(ctx context.Context) {
 	a.informers.Shutdown()
 }
 
-// host is the cluster with webhooks, policies and namespaces.
-func (o *Options) host(openAPI http.RoundTripper) (*rest.Config, error) {
+// host is the cluster with webhooks, policies and namespaces, or what takes its place.
+func (o *Options) host(instead emptyCluster) (*rest.Config, error) {
 	if o.Kubeconfig == "" {
-		return emptyCluster{openAPI: openAPI}.config(), nil
+		return instead.config(), nil
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {

@@ -15,8 +15,11 @@ import (
 )
 
 // emptyCluster takes the place of the host cluster if there is none. Plugins that list and watch webhooks, policies
-// and namespaces find none. But every namespace that they get exists, as for custom resources.
+// and namespaces find none. When they get a namespace, it is that of this server, or, if this server has no namespaces,
+// any name is one, as it is for custom resources.
 type emptyCluster struct {
+	// namespaces serves this server's namespaces; nil if it has none.
+	namespaces http.RoundTripper
 	// openAPI serves this server's /openapi/v3, with the types of custom resources; nil: no types.
 	openAPI http.RoundTripper
 }
@@ -51,6 +54,8 @@ func (c emptyCluster) RoundTrip(req *http.Request) (*http.Response, error) {
 		return answer(req, http.StatusUnprocessableEntity, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid))
 	case query.Get("watch") == "true":
 		return silence(req), nil
+	case one && name != "" && !strings.Contains(name, "/") && c.namespaces != nil:
+		return c.namespaces.RoundTrip(req)
 	case one && name != "" && !strings.Contains(name, "/"):
 		return answer(req, http.StatusOK, namespace(name))
 	case isList(req.URL.Path):

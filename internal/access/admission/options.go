@@ -57,18 +57,24 @@ func (o *Options) Validate() (errs []error) {
 			errs = append(errs, fmt.Errorf("--enable-admission-plugins and --disable-admission-plugins both name %s", name))
 		}
 	}
-	if slices.Contains(o.Enable, lifecycle.PluginName) && o.Kubeconfig == "" {
-		errs = append(errs, fmt.Errorf("--enable-admission-plugins %s needs --kubeconfig: without a host cluster every namespace exists", lifecycle.PluginName))
-	}
 	return errs
 }
 
-// plugins returns the names of the enabled plugins, in order. The default is all with a host cluster, all but
-// NamespaceLifecycle with a configuration file, and none otherwise.
+// HasNamespaceLifecycle reports whether the plugin NamespaceLifecycle is enabled by flags, or not disabled by them if
+// byDefault is set.
+func (o *Options) HasNamespaceLifecycle(byDefault bool) bool {
+	return slices.Contains(o.Enable, lifecycle.PluginName) || byDefault && !slices.Contains(o.Disable, lifecycle.PluginName)
+}
+
+// plugins returns the names of the enabled plugins, in order. The default is all with a host cluster or a configuration
+// file, and none otherwise. NamespaceLifecycle is a plugin for the namespaces of a host cluster only.
 func (o *Options) plugins() []string {
 	var names []string
 	for _, name := range order {
-		byDefault := o.Kubeconfig != "" || o.ConfigFile != "" && name != lifecycle.PluginName
+		if name == lifecycle.PluginName && o.Kubeconfig == "" {
+			continue // the server's own namespaces have a lifecycle of their own
+		}
+		byDefault := o.Kubeconfig != "" || o.ConfigFile != ""
 		if slices.Contains(o.Enable, name) || byDefault && !slices.Contains(o.Disable, name) {
 			names = append(names, name)
 		}
