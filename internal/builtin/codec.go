@@ -32,7 +32,8 @@ func (s *Set) Codec(d *resource.Definition) *Codec {
 	return &Codec{definition: d, values: s.Codecs.UniversalDeserializer()}
 }
 
-// Decode returns the object of a view at a revision.
+// Decode returns the object of a view at a revision. It sets defaults, as kube-apiserver does when it reads, because the
+// JSON leaves out empty fields that defaults have filled, and an update compares the object with one that has defaults.
 func (c *Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
 	if view.Err != nil {
 		return nil, view.Err
@@ -40,6 +41,9 @@ func (c *Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Objec
 	obj := reflect.New(reflect.TypeOf(c.definition.Object).Elem()).Interface().(runtime.Object)
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(view.JSON, obj); err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", c.definition.Kind, err)
+	}
+	if c.definition.Default != nil {
+		c.definition.Default(obj)
 	}
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"encoding/json"
 	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,7 +60,7 @@ func (w write) play(t *testing.T) write {
 		w.errors = words(strategy.Validate(t.Context(), obj))
 		w.warnings = strategy.WarningsOnCreate(t.Context(), obj)
 	} else {
-		old := decode(t, d, w.old)
+		old := restored(t, d, decode(t, d, w.old))
 		strategy.PrepareForUpdate(t.Context(), obj, old)
 		w.errors = words(strategy.ValidateUpdate(t.Context(), obj, old))
 		w.warnings = strategy.WarningsOnUpdate(t.Context(), obj, old)
@@ -104,6 +105,27 @@ func decode(t *testing.T, d *resource.Definition, text string) runtime.Object {
 	}
 	if d.Default != nil {
 		d.Default(obj)
+	}
+	return obj
+}
+
+// set has the codecs of the table.
+var set = sync.OnceValues(func() (*builtin.Set, error) { return builtin.NewSet(builtin.Essential()) })
+
+// restored returns an object as it is after it has been stored.
+func restored(t *testing.T, d *resource.Definition, obj runtime.Object) runtime.Object {
+	t.Helper()
+	all, err := set()
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec := all.Codec(d)
+	_, view, err := codec.Encode(t.Context(), obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if obj, err = codec.Decode(view, 1); err != nil {
+		t.Fatal(err)
 	}
 	return obj
 }
