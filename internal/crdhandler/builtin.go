@@ -69,6 +69,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		held:     d.Held,
 		replaced: context.Background(),
 
+		uniqueErrors:   true,
 		returnsDeleted: d.ReturnsDeleted,
 	}
 	if d.BeginDeletion != nil {

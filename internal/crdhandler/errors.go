@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,6 +84,21 @@ const (
 	maxErrors     = 1000
 	maxErrorBytes = 1 << 20
 )
+
+// reported returns the errors of an object that the answer lists. For built-in resources kube-apiserver leaves out errors
+// that repeat others, because it merges them with those of declarative validation.
+func (s *requestScope) reported(errs field.ErrorList) field.ErrorList {
+	if !s.uniqueErrors {
+		return errs
+	}
+	seen := make(map[string]bool, len(errs))
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		text := err.Error()
+		repeated := seen[text]
+		seen[text] = true
+		return repeated
+	})
+}
 
 // invalidObject returns the answer to an object with errors.
 func invalidObject(kind schema.GroupKind, name string, errs field.ErrorList) error {

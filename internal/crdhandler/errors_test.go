@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -40,5 +42,19 @@ func TestErrorsWithoutEtcd(t *testing.T) {
 			!strings.Contains(got.Message, "etcd is unavailable") {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// TestReportedErrors checks that an endpoint of a built-in resource reports equal errors once, in order.
+func TestReportedErrors(t *testing.T) {
+	t.Parallel()
+	a, b := field.Required(field.NewPath("a"), ""), field.Required(field.NewPath("b"), "")
+	errs := field.ErrorList{b, a, field.Required(field.NewPath("a"), ""), b}
+	if got := (&requestScope{}).reported(slices.Clone(errs)); len(got) != len(errs) {
+		t.Errorf("reported %v, want all of %v", got, errs)
+	}
+	got := (&requestScope{uniqueErrors: true}).reported(errs)
+	if len(got) != 2 || got[0] != b || got[1] != a {
+		t.Errorf("reported %v, want %v and %v", got, b, a)
 	}
 }

@@ -60,7 +60,7 @@ func (s *requestScope) beforeCreate(ctx context.Context, namespace string, obj r
 		errs = apivalidation.ValidateObjectMetaAccessor(managedfields.ForValidation(m), s.namespaced, objectmeta.PathSegment, field.NewPath("metadata"))
 	}
 	if len(errs) > 0 {
-		return invalidObject(s.storedKind(obj), m.GetName(), errs)
+		return invalidObject(s.storedKind(obj), m.GetName(), s.reported(errs))
 	}
 	for _, text := range s.strategy.WarningsOnCreate(ctx, obj) {
 		warning.AddWarning(ctx, "", text)
@@ -90,7 +90,7 @@ func (s *requestScope) beforeUpdate(ctx context.Context, namespace string, obj, 
 	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(managedfields.ForValidation(m), oldMeta, metadata)...)
 	errs = append(errs, s.strategy.ValidateUpdate(ctx, obj, old)...)
 	if len(errs) > 0 {
-		return invalidObject(s.storedKind(obj), m.GetName(), errs)
+		return invalidObject(s.storedKind(obj), m.GetName(), s.reported(errs))
 	}
 	for _, text := range s.strategy.WarningsOnUpdate(ctx, obj, old) {
 		warning.AddWarning(ctx, "", text)

@@ -45,6 +45,8 @@ type requestScope struct {
 	strategy resource.Strategy
 	// typed says that objects have a Go type; else they are unstructured.
 	typed bool
+	// uniqueErrors says that no error of an invalid object is reported twice.
+	uniqueErrors bool
 	// scale is set at the scale endpoint: it makes Scales of the stored objects.
 	scale *scaleConversion
 
