@@ -2,12 +2,15 @@ package coordination
 
 import (
 	"context"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -15,7 +18,7 @@ import (
 var metadataPath = field.NewPath("metadata")
 
 // LeaseRules are the rules of leases. Coordinated leader election is off, as it is by default in kube-apiserver, so its
-// fields cannot be set.
+// fields cannot be set. They stay in leases of a server where it is on.
 type LeaseRules struct{ resource.Rules }
 
 // PrepareForCreate clears the fields of coordinated leader election.
@@ -38,10 +41,30 @@ func validateSpec(spec *coordinationv1.LeaseSpec, path *field.Path) (errs field.
 	if transitions := spec.LeaseTransitions; transitions != nil && *transitions < 0 {
 		errs = append(errs, field.Invalid(path.Child("leaseTransitions"), *transitions, apivalidation.IsNegativeErrorMsg))
 	}
+	if spec.Strategy != nil {
+		errs = append(errs, validateStrategy(*spec.Strategy, path.Child("strategy", "strategy"))...)
+	}
+	if ptr.Deref(spec.PreferredHolder, "") != "" && ptr.Deref(spec.Strategy, "") == "" {
+		errs = append(errs, field.Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
+	}
 	return errs
 }
 
-// PrepareForUpdate keeps the fields of coordinated leader election as they are.
+// validateStrategy checks a strategy of coordinated leader election: one of Kubernetes, or one with a domain.
+func validateStrategy(strategy coordinationv1.CoordinatedLeaseStrategy, path *field.Path) (errs field.ErrorList) {
+	if !strings.Contains(string(strategy), "/") {
+		if known := coordinationv1.OldestEmulationVersion; strategy != known {
+			errs = append(errs, field.NotSupported(path, strategy, []coordinationv1.CoordinatedLeaseStrategy{known}))
+		}
+		return errs
+	}
+	for _, message := range validation.IsQualifiedName(string(strategy)) {
+		errs = append(errs, field.Invalid(path, strategy, message))
+	}
+	return errs
+}
+
+// PrepareForUpdate clears the fields of coordinated leader election that are new.
 func (LeaseRules) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	spec, before := &obj.(*coordinationv1.Lease).Spec, &old.(*coordinationv1.Lease).Spec
 	if before.Strategy == nil {
@@ -73,10 +96,7 @@ var LeaseColumns = &resource.Columns{
 		resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any {
-		lease, holder := obj.(*coordinationv1.Lease), ""
-		if lease.Spec.HolderIdentity != nil {
-			holder = *lease.Spec.HolderIdentity
-		}
-		return []any{lease.Name, holder, resource.Age(lease)}
+		lease := obj.(*coordinationv1.Lease)
+		return []any{lease.Name, ptr.Deref(lease.Spec.HolderIdentity, ""), resource.Age(lease)}
 	},
 }
