@@ -12,6 +12,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/audit"
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/encryption"
 )
 
