@@ -73,7 +73,7 @@ func (l *leases) grant(ctx context.Context, ttl time.Duration) (clientv3.LeaseID
 	return resp.ID, nil
 }
 
-// transactExpiring stores a value that expires after ttl. A lease that etcd has lost, because it was restored from a
+// transactExpiring stores the value of a change that expires. A lease that etcd has lost, because it was restored from a
 // backup, is replaced.
 func (u *GuardedUpdate) transactExpiring(ctx context.Context, value []byte, change Change) (int64, error) {
 	leases := u.resource.store.leases
