@@ -1,49 +1,127 @@
 package discovery
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 
+	builtin "github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// builtinGroups returns the groups that are not of custom resources.
-func builtinGroups(reviews bool) []*group {
-	groups := []*group{newDefinitionGroup()}
-	if reviews {
-		groups = append(groups,
-			newReviewGroup(authenticationv1.SchemeGroupVersion, "SelfSubjectReview"),
-			newReviewGroup(authorizationv1.SchemeGroupVersion,
-				"LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"))
+// groupOrder has the groups of kube-apiserver in the order of their priorities. Groups of CRDs follow.
+var groupOrder = []string{
+	"apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
+	"certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
+	"admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
+	"discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io", "storagemigration.k8s.io",
+}
+
+// builtinGroups returns the groups that are not of custom resources, in order.
+func builtinGroups(options Options) []*group {
+	all := versions{}
+	if options.Core {
+		all.add(corev1.SchemeGroupVersion)
 	}
+	all.add(apiextensionsv1.SchemeGroupVersion, definitionResource())
+	if options.Reviews {
+		all.add(authenticationv1.SchemeGroupVersion, reviews(authenticationv1.SchemeGroupVersion, "SelfSubjectReview")...)
+		all.add(authorizationv1.SchemeGroupVersion, reviews(authorizationv1.SchemeGroupVersion,
+			"LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview")...)
+	}
+	for _, d := range options.Builtin {
+		all.add(d.GroupVersion, builtinResource(d))
+	}
+	return all.groups()
+}
+
+// versions are built-in resources by group and version.
+type versions map[string]map[string][]*resource
+
+func (v versions) add(gv schema.GroupVersion, resources ...*resource) {
+	if v[gv.Group] == nil {
+		v[gv.Group] = map[string][]*resource{}
+	}
+	v[gv.Group][gv.Version] = append(v[gv.Group][gv.Version], resources...)
+}
+
+// groups returns the groups in order, with their resources by name.
+func (v versions) groups() []*group {
+	var groups []*group
+	for name, resources := range v {
+		g := &group{name: name, builtin: resources}
+		g.versions = slices.SortedFunc(maps.Keys(resources), func(a, b string) int {
+			return -version.CompareKubeAwareVersionStrings(a, b)
+		})
+		for _, all := range resources {
+			slices.SortStableFunc(all, func(a, b *resource) int { return strings.Compare(a.plural, b.plural) })
+		}
+		groups = append(groups, g)
+	}
+	slices.SortFunc(groups, func(a, b *group) int {
+		if less := rank(a.name) - rank(b.name); less != 0 {
+			return less
+		}
+		return strings.Compare(a.name, b.name)
+	})
 	return groups
 }
 
-// newReviewGroup returns a group of resources whose only verb is create.
-func newReviewGroup(gv schema.GroupVersion, kinds ...string) *group {
+// rank returns the place of a group in groupOrder. Others come after all of these.
+func rank(group string) int {
+	if n := slices.Index(groupOrder, group); n >= 0 {
+		return n
+	}
+	return len(groupOrder)
+}
+
+// builtinResource returns what is shown of a built-in resource.
+func builtinResource(d *builtin.Definition) *resource {
+	r := &resource{
+		plural: d.Plural, singular: d.Singular, shortNames: d.ShortNames, categories: d.Categories,
+		kind: d.GroupVersionKind(), namespaced: d.Namespaced, builtin: true,
+		verbs:              slices.Sorted(slices.Values(d.VerbList())),
+		storageVersionHash: discovery.StorageVersionHash(d.GroupVersion.Group, d.GroupVersion.Version, d.Kind),
+	}
+	if stored := d.Storage; stored != nil {
+		r.storageVersionHash = discovery.StorageVersionHash(stored.GroupVersion.Group, stored.GroupVersion.Version, stored.Kind)
+	}
+	for _, sub := range d.Subresources {
+		r.subresources = append(r.subresources, subresource{
+			name: sub.Name, kind: r.kind, verbs: slices.Sorted(slices.Values(sub.Verbs)),
+		})
+	}
+	slices.SortFunc(r.subresources, func(a, b subresource) int { return strings.Compare(a.name, b.name) })
+	return r
+}
+
+// reviews returns resources whose only verb is create.
+func reviews(gv schema.GroupVersion, kinds ...string) []*resource {
 	var resources []*resource
 	for _, kind := range kinds {
 		singular := strings.ToLower(kind)
 		resources = append(resources, &resource{
-			plural: singular + "s", singular: singular, kind: gv.WithKind(kind),
+			plural: singular + "s", singular: singular, kind: gv.WithKind(kind), builtin: true,
 			namespaced: strings.HasPrefix(kind, "Local"),
 			verbs:      metav1.Verbs{"create"},
 		})
 	}
-	return newBuiltinGroup(gv, resources...)
+	return resources
 }
 
-// newDefinitionGroup returns the group of CRDs themselves. A CRD of the same group is not shown, because requests for it never reach
-// custom resources.
-func newDefinitionGroup() *group {
+// definitionResource returns what is shown of CRDs themselves. A CRD of the same group is not shown, because requests for
+// it never reach custom resources.
+func definitionResource() *resource {
 	const kind = "CustomResourceDefinition"
 	definitions := &resource{
 		plural:     crds.Plural,
@@ -52,16 +130,10 @@ func newDefinitionGroup() *group {
 		categories: []string{"api-extensions"},
 		kind:       apiextensionsv1.SchemeGroupVersion.WithKind(kind),
 		verbs:      slices.Sorted(slices.Values(verbs)),
+		builtin:    true,
 		// The hash is that of the version CRDs are stored in.
 		storageVersionHash: discovery.StorageVersionHash(crds.GroupName, v1beta1.SchemeGroupVersion.Version, kind),
 	}
-	definitions.subresources = []subresource{{name: "status", kind: definitions.kind}}
-	return newBuiltinGroup(apiextensionsv1.SchemeGroupVersion, definitions)
-}
-
-func newBuiltinGroup(gv schema.GroupVersion, resources ...*resource) *group {
-	if resources == nil {
-		resources = []*resource{} // nil is for groups of CRDs
-	}
-	return &group{name: gv.Group, versions: []string{gv.Version}, resources: resources}
+	definitions.subresources = []subresource{{name: "status", kind: definitions.kind, verbs: subresourceVerbs}}
+	return definitions
 }

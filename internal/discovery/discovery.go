@@ -3,11 +3,11 @@ package discovery
 import (
 	"iter"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
-	corev1 "k8s.io/api/core/v1"
-
+	builtin "github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
@@ -33,8 +33,10 @@ type Options struct {
 	Version string
 	// Reviews lists the groups of SelfSubjectReview and SubjectAccessReview, which package reviews serves.
 	Reviews bool
-	// Core lists core/v1, without resources. kubectl takes the kind List from there.
+	// Core lists core/v1, also without resources. kubectl takes the kind List from there.
 	Core bool
+	// Builtin are the built-in resources.
+	Builtin []*builtin.Definition
 	// MaxSections bounds the number of sections of OpenAPI documents that are kept, about 5 KB each. Zero: 16,384.
 	MaxSections int
 }
@@ -58,12 +60,13 @@ type Discovery struct {
 
 // New returns the Discovery of all CRDs in the table, which must not have been started yet.
 func New(table Table, options Options) *Discovery {
-	d := &Discovery{table: table, delegate: options.Delegate, version: options.Version, builtin: builtinGroups(options.Reviews)}
+	d := &Discovery{table: table, delegate: options.Delegate, version: options.Version, builtin: builtinGroups(options)}
 	if d.delegate == nil {
 		d.delegate = http.HandlerFunc(notFound)
 	}
-	if options.Core {
-		d.core = []*group{newBuiltinGroup(corev1.SchemeGroupVersion)}
+	if i := slices.IndexFunc(d.builtin, func(g *group) bool { return g.name == "" }); i >= 0 {
+		d.core = []*group{d.builtin[i]}
+		d.builtin = slices.Delete(d.builtin, i, i+1)
 	}
 	d.documents = newDocuments(d, options)
 	d.current.Store(d.newSnapshot())

@@ -18,9 +18,10 @@ import (
 type group struct {
 	name     string
 	versions []string // the preferred one first
-	// records are the CRDs that have a served version, by plural. A built-in group has resources instead.
-	records   []*crds.Record
-	resources []*resource
+	// records are the CRDs that have a served version, by plural. A built-in group has the resources of its versions
+	// instead.
+	records []*crds.Record
+	builtin map[string][]*resource
 	// served has the CRDs that are served in each version, by plural. It is nil for a built-in group.
 	served map[string][]*crds.Record
 }
@@ -62,8 +63,8 @@ func servedVersions(record *crds.Record) []string {
 
 // resourcesOf returns the resources of a version, by plural.
 func (g *group) resourcesOf(version string) []*resource {
-	if g.resources != nil {
-		return g.resources
+	if g.builtin != nil {
+		return g.builtin[version]
 	}
 	var resources []*resource
 	for _, record := range g.served[version] {

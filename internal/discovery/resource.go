@@ -26,11 +26,14 @@ type resource struct {
 	verbs                  metav1.Verbs
 	storageVersionHash     string
 	subresources           []subresource
+	// builtin says that the resource is not a custom resource.
+	builtin bool
 }
 
 type subresource struct {
-	name string
-	kind schema.GroupVersionKind
+	name  string
+	kind  schema.GroupVersionKind
+	verbs metav1.Verbs
 }
 
 // newResource returns what is shown of a CRD in a served version.
@@ -52,10 +55,12 @@ func newResource(record *crds.Record, version string) *resource {
 		r.storageVersionHash = discovery.StorageVersionHash(record.Group, storage.Name, record.Names.Kind)
 	}
 	if v.Status {
-		r.subresources = append(r.subresources, subresource{name: "status", kind: r.kind})
+		r.subresources = append(r.subresources, subresource{name: "status", kind: r.kind, verbs: subresourceVerbs})
 	}
 	if v.Scale {
-		r.subresources = append(r.subresources, subresource{name: "scale", kind: autoscalingv1.SchemeGroupVersion.WithKind("Scale")})
+		r.subresources = append(r.subresources, subresource{
+			name: "scale", kind: autoscalingv1.SchemeGroupVersion.WithKind("Scale"), verbs: subresourceVerbs,
+		})
 	}
 	return r
 }
@@ -77,7 +82,7 @@ func (r *resource) legacy() []metav1.APIResource {
 			Name:       r.plural + "/" + sub.name,
 			Namespaced: r.namespaced,
 			Kind:       sub.kind.Kind,
-			Verbs:      subresourceVerbs,
+			Verbs:      sub.verbs,
 		}
 		// The group and version of the list are the default.
 		if sub.kind.GroupVersion() != r.kind.GroupVersion() {
@@ -106,15 +111,15 @@ func (r *resource) aggregated() apidiscoveryv2.APIResourceDiscovery {
 		entry.Subresources = append(entry.Subresources, apidiscoveryv2.APISubresourceDiscovery{
 			Subresource:  sub.name,
 			ResponseKind: r.responseKind(sub.kind),
-			Verbs:        subresourceVerbs,
+			Verbs:        sub.verbs,
 		})
 	}
 	return entry
 }
 
-// responseKind leaves group and version out for the built-in group, as upstream does for compiled-in resources.
+// responseKind leaves out the group and version of a built-in resource if they are those of the list, as upstream does.
 func (r *resource) responseKind(kind schema.GroupVersionKind) *metav1.GroupVersionKind {
-	if r.kind.Group == crds.GroupName {
+	if r.builtin && kind.GroupVersion() == r.kind.GroupVersion() {
 		return &metav1.GroupVersionKind{Kind: kind.Kind}
 	}
 	return &metav1.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}

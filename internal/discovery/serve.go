@@ -54,7 +54,7 @@ func (d *Discovery) serveBelow(w http.ResponseWriter, req *http.Request, segment
 	switch {
 	case described == nil:
 		d.delegate.ServeHTTP(w, req)
-	case g.resources != nil && req.Method != http.MethodGet: // upstream does not check the methods at custom resources (O1)
+	case g.builtin != nil && req.Method != http.MethodGet: // upstream does not check the methods at custom resources (O1)
 		methodNotAllowed(w, req)
 	default:
 		write(w, req, crds.Codecs, described)

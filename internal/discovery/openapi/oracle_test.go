@@ -16,7 +16,7 @@ import (
 )
 
 // forTests has the static parts of documents.
-var forTests = NewStatic("")
+var forTests = NewStatic("", nil)
 
 // definitions are CRDs that together use every branch of the package.
 var definitions = map[string]string{

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	builtin "github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // staticJSON has the documents that do not depend on CRDs, as upstream's builder makes them. TestStaticEqualsUpstream writes it.
@@ -57,18 +59,22 @@ type Static struct {
 	// version is the version of the API in the titles of documents.
 	version string
 
+	// rows are the built-in resources, builtin has their documents of version 3 by path.
+	rows    []*builtin.Definition
+	builtin map[string]func() (*Document, error)
+
 	documentV2    func() (*Document, error)
 	documentV3    func() (*Document, error)
 	documentScale func() (*Document, error)
 	staticV3      func() (map[string]*Document, error)
 }
 
-// NewStatic returns the Static of a server version. Documents are computed on demand.
-func NewStatic(version string) *Static {
+// NewStatic returns the Static of a server version with built-in resources. Documents are computed on demand.
+func NewStatic(version string, rows []*builtin.Definition) *Static {
 	if version == "" {
 		version = "unversioned"
 	}
-	s := &Static{version: version}
+	s := &Static{version: version, rows: rows, builtin: newBuiltin(version, rows)}
 	s.documentV2 = sync.OnceValues(s.newDocumentV2)
 	s.documentV3 = sync.OnceValues(func() (*Document, error) { return newCustomDocument(false) })
 	s.documentScale = sync.OnceValues(func() (*Document, error) { return newCustomDocument(true) })
@@ -89,10 +95,15 @@ func (s *Static) V3(scale bool) (*Document, error) {
 }
 
 // PathsV3 returns the paths of the static documents of version 3.
-func (s *Static) PathsV3() []string { return slices.Collect(maps.Keys(static().V3)) }
+func (s *Static) PathsV3() []string {
+	return slices.AppendSeq(slices.Collect(maps.Keys(static().V3)), maps.Keys(s.builtin))
+}
 
 // DocumentV3 returns the static document of a path, which has no sections, or nil.
 func (s *Static) DocumentV3(path string) (*Document, error) {
+	if document := s.builtin[path]; document != nil {
+		return document()
+	}
 	documents, err := s.staticV3()
 	return documents[path], err
 }
@@ -122,10 +133,49 @@ func (s *Static) newDocumentV2() (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	document := static().V2
+	document, err := s.membersV2()
+	if err != nil {
+		return nil, err
+	}
 	end := fmt.Appendf(nil, `},"parameters":%s,"securityDefinitions":%s,"security":%s}`,
 		document["parameters"], document["securityDefinitions"], document["security"])
 	return newDocument(version2, info, unbraced(document["paths"]), unbraced(document["definitions"]), end), nil
+}
+
+// membersV2 returns the members of the document of version 2.
+func (s *Static) membersV2() (map[string]json.RawMessage, error) {
+	document := static().V2
+	if len(s.rows) == 0 {
+		return document, nil
+	}
+	described, err := builtinV2(s.rows)
+	if err != nil {
+		return nil, fmt.Errorf("describing built-in resources: %w", err)
+	}
+	document = maps.Clone(document)
+	for name, more := range map[string]any{
+		"paths": described.Paths.Paths, "definitions": described.Definitions, "parameters": described.Parameters,
+	} {
+		if document[name], err = merge(document[name], more); err != nil {
+			return nil, fmt.Errorf("encoding OpenAPI: %w", err)
+		}
+	}
+	return document, nil
+}
+
+// merge adds members to an object. Members that it has remain.
+func merge(object json.RawMessage, more any) (json.RawMessage, error) {
+	encoded, err := json.Marshal(more)
+	if err != nil {
+		return nil, err
+	}
+	merged := map[string]json.RawMessage{}
+	for _, members := range []json.RawMessage{encoded, object} {
+		if err := json.Unmarshal(members, &merged); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(merged)
 }
 
 // unbraced returns the members of an object.

@@ -111,13 +111,6 @@ func staticServices(t *testing.T) []*restful.WebService {
 	return container.RegisteredWebServices()
 }
 
-const unauthorized = "Unauthorized"
-
-// bearerToken is the only authentication that upstream describes.
-var bearerToken = spec.SecurityScheme{SecuritySchemeProps: spec.SecuritySchemeProps{
-	Description: "Bearer Token authentication", Type: "apiKey", Name: "authorization", In: "header",
-}}
-
 func generated(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)(ref)
 }
@@ -138,8 +131,10 @@ func staticV2(t *testing.T, services []*restful.WebService) map[string]any {
 		//lint:ignore SA1019 upstream sets it too
 		GetOperationIDAndTags: openapi.GetOperationIDAndTags,
 		GetDefinitionName:     definitionNames(), GetDefinitions: generated,
-		SecurityDefinitions: &spec.SecurityDefinitions{"BearerToken": &bearerToken},
-		DefaultSecurity:     []map[string][]string{{"BearerToken": {}}},
+		SecurityDefinitions: &spec.SecurityDefinitions{"BearerToken": {SecuritySchemeProps: spec.SecuritySchemeProps{
+			Description: bearerToken.Description, Type: bearerToken.Type, Name: bearerToken.Name, In: bearerToken.In,
+		}}},
+		DefaultSecurity: []map[string][]string{{"BearerToken": {}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -170,9 +165,7 @@ func staticV3(t *testing.T, services []*restful.WebService) map[string]any {
 			//lint:ignore SA1019 upstream sets it too
 			GetOperationIDAndTags: openapi.GetOperationIDAndTags,
 			GetDefinitionName:     definitionNames(), GetDefinitions: generated,
-			SecuritySchemes: spec3.SecuritySchemes{"BearerToken": &spec3.SecurityScheme{
-				SecuritySchemeProps: spec3.SecuritySchemeProps{Description: bearerToken.Description, Type: bearerToken.Type, Name: bearerToken.Name, In: bearerToken.In},
-			}},
+			SecuritySchemes: spec3.SecuritySchemes{"BearerToken": {SecuritySchemeProps: bearerToken}},
 		})
 		if err != nil {
 			t.Fatal(err)
