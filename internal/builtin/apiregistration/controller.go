@@ -33,9 +33,9 @@ type Controller struct {
 	config   Config
 	services *dynamicstorage.Resource
 	builtIn  sets.Set[schema.GroupVersion]
-	queue    workqueue.TypedRateLimitingInterface[string]
-	// started is set before Run lists what is served.
+	// started is set by Run before it lists what is served. There is no queue before.
 	started atomic.Bool
+	queue   workqueue.TypedRateLimitingInterface[string]
 	// initial are the names that were wrong at the start and are not reconciled yet. It belongs to the goroutine of Run.
 	initial sets.Set[string]
 }
@@ -51,12 +51,10 @@ const (
 
 // NewController returns a controller. It does nothing before Run.
 func NewController(config Config) *Controller {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
 	return &Controller{
 		config:   config,
 		services: config.Store.ResourceAt(Folder),
 		builtIn:  sets.New(config.BuiltIn...),
-		queue:    workqueue.NewTypedRateLimitingQueue(limiter),
 		initial:  sets.New[string](),
 	}
 }
@@ -73,13 +71,15 @@ func (c *Controller) Changed(versions ...schema.GroupVersion) {
 
 // Run reconciles until ctx is done. While nothing changes, it waits and costs nothing.
 func (c *Controller) Run(ctx context.Context) {
-	defer c.queue.ShutDown()
-	defer context.AfterFunc(ctx, c.queue.ShutDown)()
 	select {
 	case <-c.config.Synced:
 	case <-ctx.Done():
 		return
 	}
+	c.queue = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry))
+	defer c.queue.ShutDown()
+	defer context.AfterFunc(ctx, c.queue.ShutDown)()
 	c.started.Store(true)
 	if wait.PollUntilContextCancel(ctx, firstRetry, true, c.enqueueWrong) != nil {
 		return // ctx is done
