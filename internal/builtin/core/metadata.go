@@ -19,16 +19,16 @@ var metadataPath = field.NewPath("metadata")
 // validateMetadata returns the errors of the metadata of a namespaced object.
 func validateMetadata(m *metav1.ObjectMeta, name apivalidation.ValidateNameFunc) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(m, true, name, metadataPath)
-	return append(errs, validateMetadataFinalizers(m)...)
+	return append(errs, ValidateFinalizers(m)...)
 }
 
 // validateMetadataUpdate returns the errors of an update of metadata.
 func validateMetadataUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
-	return append(apivalidation.ValidateObjectMetaUpdate(m, old, metadataPath), validateMetadataFinalizers(m)...)
+	return append(apivalidation.ValidateObjectMetaUpdate(m, old, metadataPath), ValidateFinalizers(m)...)
 }
 
-// validateMetadataFinalizers checks the finalizers more strictly than apimachinery does for all kinds.
-func validateMetadataFinalizers(m *metav1.ObjectMeta) (errs field.ErrorList) {
+// ValidateFinalizers checks the finalizers of metadata more strictly than apimachinery does for all kinds.
+func ValidateFinalizers(m *metav1.ObjectMeta) (errs field.ErrorList) {
 	for n, finalizer := range m.Finalizers {
 		errs = append(errs, validateFinalizerDomain(finalizer, metadataPath.Child("finalizers").Index(n))...)
 	}

@@ -41,7 +41,7 @@ func (NamespaceRules) Validate(_ context.Context, obj runtime.Object) field.Erro
 	namespace := obj.(*corev1.Namespace)
 	errs := apivalidation.ValidateObjectMeta(
 		&namespace.ObjectMeta, false, apivalidation.ValidateNamespaceName, metadataPath)
-	errs = append(errs, validateMetadataFinalizers(&namespace.ObjectMeta)...)
+	errs = append(errs, ValidateFinalizers(&namespace.ObjectMeta)...)
 	for _, finalizer := range namespace.Spec.Finalizers {
 		errs = append(errs, validateNamespaceFinalizer(finalizer, field.NewPath("spec", "finalizers"))...)
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crd-server/crd-server/internal/builtin/core"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -36,7 +37,7 @@ func (strictRules) Validate(_ context.Context, obj runtime.Object) field.ErrorLi
 	metadata := field.NewPath("metadata")
 	errs := validateLegacy(event, "reportingController")
 	errs = append(errs, apivalidation.ValidateObjectMeta(&event.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadata)...)
-	errs = append(errs, validateFinalizers(event.Finalizers)...)
+	errs = append(errs, core.ValidateFinalizers(&event.ObjectMeta)...)
 	errs = append(errs, validateSeries(event.Series)...)
 	return append(errs, validateNew(event)...)
 }
@@ -46,7 +47,7 @@ func (strictRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) fi
 	event, before := asCore(obj), asCore(old)
 	errs := validateLegacy(event, "reportingController")
 	errs = append(errs, apivalidation.ValidateObjectMetaUpdate(&event.ObjectMeta, &before.ObjectMeta, field.NewPath("metadata"))...)
-	errs = append(errs, validateFinalizers(event.Finalizers)...)
+	errs = append(errs, core.ValidateFinalizers(&event.ObjectMeta)...)
 	return append(errs, validateChanges(event, before)...)
 }
 

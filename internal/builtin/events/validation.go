@@ -3,7 +3,6 @@ package events
 import (
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -123,7 +122,6 @@ func validateChanges(event, old *corev1.Event) (errs field.ErrorList) {
 	unchanged("firstTimestamp", event.FirstTimestamp, old.FirstTimestamp)
 	unchanged("lastTimestamp", event.LastTimestamp, old.LastTimestamp)
 	unchanged("count", event.Count, old.Count)
-	unchanged("reason", event.Reason, old.Reason) // again, as kube-apiserver: its errors have two causes
 	unchanged("type", event.Type, old.Type)
 	// Clients may truncate the time to microseconds.
 	if !event.EventTime.Truncate(time.Microsecond).Equal(old.EventTime.Truncate(time.Microsecond)) {
@@ -152,18 +150,3 @@ type (
 		Host      string
 	}
 )
-
-// validateFinalizers checks finalizers more strictly than apimachinery does for all kinds.
-func validateFinalizers(finalizers []string) (errs field.ErrorList) {
-	for n, finalizer := range finalizers {
-		switch finalizer {
-		case string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
-			continue
-		}
-		if !strings.Contains(finalizer, "/") {
-			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(n), finalizer,
-				"name is neither a standard finalizer name nor is it fully qualified"))
-		}
-	}
-	return errs
-}
