@@ -21,7 +21,9 @@ const PluginName = "NamespaceLifecycle"
 // immortal are the namespaces that cannot be deleted.
 var immortal = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
 
-var resource = schema.GroupResource{Resource: "namespaces"}
+const plural = "namespaces"
+
+var groupResource = schema.GroupResource{Resource: plural}
 
 // Lifecycle is the admission plugin of that name. It runs before all other mutating admission, for the creation of
 // objects and their subresources and for the deletion of namespaces.
@@ -47,7 +49,7 @@ func (l *Lifecycle) ForCreate(
 	entry, err := l.read(ctx, namespace, fresh)
 	switch {
 	case errors.Is(err, dynamicstorage.ErrNotFound), errors.Is(err, dynamicstorage.ErrInvalidKey):
-		return dynamicstorage.Condition{}, apierrors.NewNotFound(resource, namespace)
+		return dynamicstorage.Condition{}, apierrors.NewNotFound(groupResource, namespace)
 	case err != nil:
 		return dynamicstorage.Condition{}, apierrors.NewInternalError(err)
 	case entry.Header.Deleting:
@@ -89,7 +91,7 @@ func terminating(a admission.Attributes, namespace string) error {
 // ForDelete returns the answer to the deletion of a namespace that must stay, else nil.
 func (l *Lifecycle) ForDelete(namespace string) error {
 	if slices.Contains(immortal, namespace) {
-		return apierrors.NewForbidden(resource, namespace, errors.New("this namespace may not be deleted"))
+		return apierrors.NewForbidden(groupResource, namespace, errors.New("this namespace may not be deleted"))
 	}
 	return nil
 }

@@ -1,0 +1,111 @@
+package namespaces
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+// pageSize bounds the objects of one request. Deleting a page must not take more memory than a client may.
+const pageSize = "500"
+
+// metadataOnly is the format in which collections are listed and deleted. No object has to be converted for it, so
+// objects go even if their conversion webhook does not answer.
+const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+// inBackground are the options of deletions. The collector must not add finalizers: all objects go anyway.
+var inBackground = []byte(`{"propagationPolicy":"Background"}`)
+
+// client is a client of this server.
+type client struct{ rest *rest.RESTClient }
+
+func newClient(config *rest.Config) (client, error) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Namespace{})
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		return client{}, err
+	}
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	c, err := rest.RESTClientFor(config)
+	return client{c}, err
+}
+
+func (c client) get(ctx context.Context, name string) (*corev1.Namespace, error) {
+	namespace := &corev1.Namespace{}
+	return namespace, c.rest.Get().Resource(plural).Name(name).Do(ctx).Into(namespace)
+}
+
+func (c client) create(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return c.rest.Post().Resource(plural).Body(namespace).Do(ctx).Error()
+}
+
+// update replaces a subresource of a namespace, and then namespace by the result.
+func (c client) update(ctx context.Context, namespace *corev1.Namespace, subresource string) error {
+	updated := &corev1.Namespace{}
+	err := c.rest.Put().Resource(plural).Name(namespace.Name).SubResource(subresource).Body(namespace).Do(ctx).Into(updated)
+	if err == nil {
+		*namespace = *updated
+	}
+	return err
+}
+
+// deleteAll deletes all objects that a resource has in a namespace.
+func (c client) deleteAll(ctx context.Context, gvr schema.GroupVersionResource, namespace string) error {
+	return eachPage(func(next string) (*metav1.PartialObjectMetadataList, error) {
+		request := collection(c.rest.Delete(), gvr, namespace, next)
+		return page(ctx, request.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(inBackground))
+	})
+}
+
+// count counts the objects that a resource has in a namespace, and adds their finalizers to finalizers.
+func (c client) count(ctx context.Context, gvr schema.GroupVersionResource, namespace string, finalizers map[string]int) (int, error) {
+	objects := 0
+	err := eachPage(func(next string) (*metav1.PartialObjectMetadataList, error) {
+		list, err := page(ctx, collection(c.rest.Get(), gvr, namespace, next))
+		objects += len(list.Items)
+		for n := range list.Items {
+			for _, finalizer := range list.Items[n].Finalizers {
+				finalizers[finalizer]++
+			}
+		}
+		return list, err
+	})
+	return objects, err
+}
+
+// eachPage gets the pages of a collection, all at the revision of the first one.
+func eachPage(get func(next string) (*metav1.PartialObjectMetadataList, error)) error {
+	for next := ""; ; {
+		list, err := get(next)
+		if err != nil {
+			return err
+		}
+		if next = list.Continue; next == "" {
+			return nil
+		}
+	}
+}
+
+func page(ctx context.Context, request *rest.Request) (*metav1.PartialObjectMetadataList, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	return list, request.SetHeader("Accept", metadataOnly).Do(ctx).Into(list)
+}
+
+// collection completes a request for a page of the objects of a resource in a namespace.
+func collection(request *rest.Request, gvr schema.GroupVersionResource, namespace, next string) *rest.Request {
+	root := []string{"apis", gvr.Group}
+	if gvr.Group == "" {
+		root = []string{"api"}
+	}
+	return request.AbsPath(append(root, gvr.Version, "namespaces", namespace, gvr.Resource)...).
+		Param("limit", pageSize).Param("continue", next)
+}

@@ -1,0 +1,117 @@
+package namespaces
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// maxParallel bounds the resources of all namespaces whose objects are deleted at the same time.
+const maxParallel = 16
+
+// deleter deletes the content of namespaces.
+type deleter struct {
+	client    client
+	resources func() []Resource
+	slots     *semaphore.Weighted
+}
+
+// deleteContent deletes the objects of all resources in a namespace. It also returns the resources that have objects
+// left.
+func (d *deleter) deleteContent(ctx context.Context, namespace string) (*content, []*dynamicstorage.Resource) {
+	found := &content{remaining: map[schema.GroupVersionResource]int{}, finalizers: map[string]int{}}
+	var left []*dynamicstorage.Resource
+	var mu sync.Mutex // guards found and left
+	var running sync.WaitGroup
+	for _, r := range d.resources() {
+		if err := d.slots.Acquire(ctx, 1); err != nil {
+			found.errs = append(found.errs, err)
+			break
+		}
+		running.Go(func() {
+			defer d.slots.Release(1)
+			finalizers := map[string]int{}
+			n, err := d.deleteObjects(ctx, r, namespace, finalizers)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				found.errs = append(found.errs, err)
+			}
+			if n > 0 {
+				found.remaining[r.GroupVersionResource] = n
+				left = append(left, r.Objects)
+			}
+			for finalizer, n := range finalizers {
+				found.finalizers[finalizer] += n
+			}
+		})
+	}
+	running.Wait()
+	return found, left
+}
+
+// deleteObjects deletes the objects of a resource in a namespace. It returns how many are left, and counts those with
+// finalizers. A resource that is not served any more has none.
+func (d *deleter) deleteObjects(ctx context.Context, r Resource, namespace string, finalizers map[string]int) (int, error) {
+	if has, err := r.Objects.HasBelow(ctx, namespace+"/"); err != nil || !has {
+		return 0, err
+	}
+	if err := d.client.deleteAll(ctx, r.GroupVersionResource, namespace); err != nil {
+		return 0, ignoreNotServed(err)
+	}
+	if has, err := r.Objects.HasBelow(ctx, namespace+"/"); err != nil || !has {
+		return 0, err
+	}
+	n, err := d.client.count(ctx, r.GroupVersionResource, namespace, finalizers)
+	if err == nil && n > 0 && len(finalizers) == 0 {
+		err = fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", namespace, r.GroupVersionResource)
+	}
+	return n, ignoreNotServed(err)
+}
+
+// ignoreNotServed returns nil instead of the error of a resource that is not served: its CRD was deleted meanwhile.
+func ignoreNotServed(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		return nil
+	}
+	return err
+}
+
+// waitEmpty waits until a resource has no objects in a namespace that takes no new ones.
+func waitEmpty(ctx context.Context, r *dynamicstorage.Resource, namespace string) error {
+	keys := namespace + "/"
+	snapshot, err := r.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return err
+	}
+	left, err := snapshot.Count(ctx, keys, "")
+	if err != nil || left == 0 {
+		return err
+	}
+	watcher, err := r.WatchKeys(ctx, keys, snapshot.Revision)
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	for left > 0 {
+		events, err := watcher.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for n := range events {
+			switch {
+			case events[n].Entry == nil:
+				left--
+			case events[n].Prev == nil:
+				left++
+			}
+		}
+	}
+	return nil
+}

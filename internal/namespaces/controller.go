@@ -1,0 +1,247 @@
+package namespaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+const (
+	// workers is the number of namespaces that are deleted concurrently, as upstream.
+	workers = 10
+	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Minute
+	// remainingRetry is how long objects may remain before the controller tries again and renews the conditions, as
+	// upstream. It tries again at once when the last object is gone.
+	remainingRetry = 8 * time.Second
+	// watchRetry is the delay after a failure of the watch on namespaces.
+	watchRetry = time.Second
+)
+
+// Config configures a Controller.
+type Config struct {
+	// Namespaces is where namespaces are stored.
+	Namespaces *dynamicstorage.Resource
+	// Client is of this server, as a user that may do everything.
+	Client *rest.Config
+	// Resources returns the namespaced resources that are served now.
+	Resources func() []Resource
+}
+
+// Controller deletes the content of namespaces that are being deleted, and then their finalizer "kubernetes", as the
+// namespace controller of kube-controller-manager does. It also creates the system namespaces when they are missing.
+// One replica runs it at a time, but several do no harm.
+type Controller struct {
+	namespaces *dynamicstorage.Resource
+	client     client
+	deleter    *deleter
+	retry      time.Duration // remainingRetry, except in tests
+}
+
+// NewController returns a controller. It does nothing before Run.
+func NewController(config Config) (*Controller, error) {
+	c, err := newClient(config.Client)
+	if err != nil {
+		return nil, fmt.Errorf("client of the namespace controller: %w", err)
+	}
+	return &Controller{
+		namespaces: config.Namespaces,
+		client:     c,
+		deleter:    &deleter{client: c, resources: config.Resources, slots: semaphore.NewWeighted(maxParallel)},
+		retry:      remainingRetry,
+	}, nil
+}
+
+// Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
+func (c *Controller) Run(ctx context.Context) {
+	r := &run{Controller: c, queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "namespace"},
+	)}
+	var running sync.WaitGroup
+	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
+	for range workers {
+		running.Go(func() { r.work(ctx) })
+	}
+	<-ctx.Done()
+	r.queue.ShutDown()
+	running.Wait()
+	r.waiting.Wait()
+}
+
+// run is one run of a controller.
+type run struct {
+	*Controller
+	queue workqueue.TypedRateLimitingInterface[string]
+	// waiting are the goroutines of wait, which end with the context of the run. Only workers start them.
+	waiting sync.WaitGroup
+	// waits has the names of the namespaces that they wait for.
+	waits sync.Map
+}
+
+// follow queues the namespaces that are being deleted, and the system namespaces that are deleted, until its watch ends.
+func (r *run) follow(ctx context.Context) {
+	if err := r.watch(ctx); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "The namespace controller lost its watch and starts again")
+	}
+}
+
+func (r *run) watch(ctx context.Context) error {
+	for _, name := range systemNamespaces {
+		r.queue.Add(name)
+	}
+	snapshot, err := r.namespaces.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	for entry, err := range snapshot.Ascend(ctx, "", "") {
+		if err != nil {
+			return fmt.Errorf("list namespaces: %w", err)
+		}
+		if entry.Header.Deleting {
+			r.queue.Add(entry.Key)
+		}
+	}
+	watcher, err := r.namespaces.Watch(ctx, snapshot.Revision)
+	if err != nil {
+		return fmt.Errorf("watch namespaces: %w", err)
+	}
+	defer watcher.Close()
+	for {
+		events, err := watcher.Next(ctx)
+		if err != nil {
+			return fmt.Errorf("watch namespaces: %w", err)
+		}
+		for n := range events {
+			r.changed(&events[n])
+		}
+	}
+}
+
+// changed queues a namespace when its deletion begins. Later changes are mostly those of the controller.
+func (r *run) changed(event *dynamicstorage.Event) {
+	switch entry, prev := event.Entry, event.Prev; {
+	case entry == nil:
+		if slices.Contains(systemNamespaces, prev.Key) {
+			r.queue.Add(prev.Key)
+		}
+	case entry.Header.Deleting && (prev == nil || !prev.Header.Deleting):
+		r.queue.Add(entry.Key)
+	}
+}
+
+// work processes the queue until it is shut down.
+func (r *run) work(ctx context.Context) {
+	for {
+		name, stopped := r.queue.Get()
+		if stopped {
+			return
+		}
+		left, err := r.sync(ctx, name)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "Deletion of a namespace failed, will retry", "namespace", name)
+			r.queue.AddRateLimited(name)
+		default:
+			r.queue.Forget(name)
+			if len(left) > 0 {
+				r.wait(ctx, name, left)
+			}
+		}
+		r.queue.Done(name)
+	}
+}
+
+// wait queues a namespace again when resources have no objects in it any more, or after a while.
+func (r *run) wait(ctx context.Context, name string, resources []*dynamicstorage.Resource) {
+	if _, waits := r.waits.LoadOrStore(name, true); waits {
+		return
+	}
+	r.waiting.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, r.retry)
+		defer cancel()
+		for _, objects := range resources {
+			if err := waitEmpty(ctx, objects, name); err != nil && !errors.Is(err, dynamicstorage.ErrClosed) {
+				<-ctx.Done() // an error of etcd: the next attempt is not urgent
+			}
+		}
+		r.waits.Delete(name)
+		r.queue.Add(name)
+	})
+}
+
+// sync deletes the content of a namespace that is being deleted, writes the conditions, and removes the finalizer if
+// nothing is left. It returns the resources that have objects left.
+func (c *Controller) sync(ctx context.Context, name string) ([]*dynamicstorage.Resource, error) {
+	namespace, err := c.client.get(ctx, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, c.recreate(ctx, name)
+	case err != nil:
+		return nil, err
+	case namespace.DeletionTimestamp == nil || !slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes):
+		return nil, nil
+	}
+	found, left := c.deleter.deleteContent(ctx, name)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	err = c.update(ctx, namespace, "status", func(namespace *corev1.Namespace) bool {
+		return setConditions(&namespace.Status, found.conditions())
+	})
+	if err := errors.Join(append(found.errs, err)...); err != nil || len(left) > 0 {
+		return left, err
+	}
+	return nil, c.update(ctx, namespace, "finalize", func(namespace *corev1.Namespace) bool {
+		before := len(namespace.Spec.Finalizers)
+		namespace.Spec.Finalizers = slices.DeleteFunc(namespace.Spec.Finalizers, func(f corev1.FinalizerName) bool {
+			return f == corev1.FinalizerKubernetes
+		})
+		return len(namespace.Spec.Finalizers) != before
+	})
+}
+
+// update changes a subresource of a namespace, unless it was deleted meanwhile or change returns false. The first
+// attempt changes namespace, later ones the present namespace.
+func (c *Controller) update(
+	ctx context.Context, namespace *corev1.Namespace, subresource string, change func(*corev1.Namespace) bool,
+) error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if !change(namespace) {
+			return nil
+		}
+		err := c.client.update(ctx, namespace, subresource)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		present, failed := c.client.get(ctx, namespace.Name)
+		switch {
+		case failed != nil:
+			return failed
+		case present.UID != namespace.UID:
+			return nil
+		}
+		*namespace = *present
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
