@@ -28,6 +28,9 @@ type access struct {
 
 	// The fields below need the generated certificates and the server's own handler; complete sets them.
 
+	// own passes requests on to the server's handler when that exists.
+	own http.Handler
+
 	authenticator *authentication.Authenticator
 	// admission is nil if all objects are admitted.
 	admission *admission.Admission
@@ -52,8 +55,9 @@ func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
 	return a, err
 }
 
-// complete makes the rest. own passes requests on to the server's handler when that exists.
+// complete makes the rest.
 func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynamiccertificates.CAContentProvider, own http.Handler) (err error) {
+	a.own = own
 	a.authenticator, err = authentication.New(lifecycle, authentication.Config{
 		Options:        &o.Authentication,
 		ClientCAs:      clientCAs,

@@ -62,10 +62,15 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		_, served := table.Get(plural + "." + group)
 		return served || group == crds.GroupName && plural == crds.Plural
 	})
+	builtins, err := builtin.NewSet(builtin.Definitions(o.builtinTier()))
+	if err != nil {
+		return nil, err
+	}
 	published := discovery.New(table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
 		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster serves reviews itself
 		Core:    o.Aggregator.Kubeconfig == "",                                     // so does it core/v1
+		Builtin: builtins.Definitions,
 	})
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(a.tracer)))
@@ -79,7 +84,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	// The handler and the lifecycle need each other: the handler waits for the lifecycle before it answers a write of
 	// a CRD, and the lifecycle lets the handler delete the objects of a deleted CRD.
 	var lifecycle *controllers.Lifecycle
-	builtins, err := builtin.NewSet(builtin.Definitions(o.builtinTier()))
+	spaces, err := newNamespaces(a.own, store, table, builtins)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +105,9 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		GarbageCollection:       o.Resources.GarbageCollection,
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
+	}
+	if spaces != nil && o.Admission.HasNamespaceLifecycle(true) {
+		config.Namespaces = spaces.lifecycle
 	}
 	if a.admission != nil {
 		config.Admission = a.admission.Chain
@@ -125,6 +133,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			group.Go(func() error { return store.Run(ctx) })
 			group.Go(func() error { informer.RunWithContext(ctx); return nil })
 			group.Go(func() error { lifecycle.Run(ctx); return nil })
+			group.Go(func() error { spaces.run(ctx); return nil })
 			if len(builtins.Definitions) > 0 {
 				group.Go(func() error { services.Run(ctx); return nil })
 			}
@@ -137,6 +146,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			}
 			return group.Wait()
 		},
+		prepare:  spaces.ensure,
 		register: register,
 		ready:    store.Ready,
 		synced:   table.Synced(),

@@ -25,6 +25,8 @@ type parts struct {
 	routes
 	// run runs the parts until ctx is done or one of them fails.
 	run func(ctx context.Context) error
+	// prepare writes the objects that every server has.
+	prepare func(ctx context.Context) error
 	// register keeps the served groups registered with an aggregator until ctx is done; nil without an aggregator.
 	register func(ctx context.Context) error
 	// ready returns an error unless etcd answers and events arrive.
@@ -245,7 +247,8 @@ func (s *server) watchStorage(working context.Context) error {
 // readyPoll is how often the storage is checked until it is ready at the start.
 const readyPoll = 5 * time.Millisecond
 
-// becomeReady waits until the resources are known, installs the CRDs of --crds, and reports that the server is ready.
+// becomeReady waits until the resources are known, writes the objects that every server has, installs the CRDs of
+// --crds, and reports that the server is ready.
 func (s *server) becomeReady(ctx, working context.Context, manifests []manifest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -258,6 +261,9 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	s.own.open(s.handler)
 	s.health.informer.done.Store(true)
 	s.health.synced.done.Store(true)
+	if err := s.parts.prepare(ctx); err != nil {
+		return err
+	}
 	if err := install(ctx, s.handler, manifests); err != nil {
 		return err
 	}

@@ -67,10 +67,11 @@ func fakeParts(resources http.Handler, synced chan struct{}) composer {
 				openAPIV2: text("openapi v2"), openAPIV3: text("openapi v3"),
 				served: func() []string { return []string{"/apis/example.com"} },
 			},
-			run:    func(ctx context.Context) error { <-ctx.Done(); return nil },
-			synced: synced,
-			serves: func(*request.RequestInfo) bool { return false },
-			sizes:  func(string, string) (int, int64) { return 0, 0 },
+			run:     func(ctx context.Context) error { <-ctx.Done(); return nil },
+			prepare: func(context.Context) error { return nil },
+			synced:  synced,
+			serves:  func(*request.RequestInfo) bool { return false },
+			sizes:   func(string, string) (int, int64) { return 0, 0 },
 			ready: func(ctx context.Context) error {
 				_, err := storage.Client.Get(ctx, "health")
 				return err

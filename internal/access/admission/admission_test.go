@@ -236,8 +236,7 @@ func TestOptions(t *testing.T) {
 		"unknown": {Options{Enable: []string{"Nonsense"}, Disable: []string{"Other"}}, 2},
 		"both": {Options{Enable: []string{"ValidatingAdmissionWebhook"},
 			Disable: []string{"ValidatingAdmissionWebhook"}}, 1},
-		"lifecycle without a host": {Options{Enable: []string{"NamespaceLifecycle"}}, 1},
-		"lifecycle with a host":    {Options{Enable: []string{"NamespaceLifecycle"}, Kubeconfig: "file"}, 0},
+		"lifecycle with a host": {Options{Enable: []string{"NamespaceLifecycle"}, Kubeconfig: "file"}, 0},
 	} {
 		if errs := test.options.Validate(); len(errs) != test.errs {
 			t.Errorf("%s: %v", name, errs)
