@@ -110,10 +110,10 @@ func (d *Definition) GroupVersionResource() schema.GroupVersionResource {
 	return d.GroupVersion.WithResource(d.Plural)
 }
 
-// The verbs of the path of a collection, and of the path of an object.
+// The verbs of the path of a collection, and of the path of an object. A list is named if its field selector has a name.
 var (
 	collectionVerbs = []string{"create", "deletecollection", "list", "watch"}
-	objectVerbs     = []string{"delete", "get", "patch", "update", "watch"}
+	objectVerbs     = []string{"delete", "get", "list", "patch", "update", "watch"}
 )
 
 // Allows reports whether a path has a verb. named says that the path names an object.
