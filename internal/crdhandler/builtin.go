@@ -75,6 +75,9 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 	if d.BeginDeletion != nil {
 		main.finalize = func(obj runtime.Object) bool { return beginDeletion(d, obj) }
 	}
+	if d.Storage != nil {
+		main.storageKind = d.Storage.GroupVersion.WithKind(d.Storage.Kind).GroupKind()
+	}
 	if d.Expires {
 		main.storage.expires = config.EventTTL
 	}

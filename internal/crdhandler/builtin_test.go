@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crd-server/crd-server/internal/builtin/events"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -65,6 +66,7 @@ func TestMadeUpKind(t *testing.T) {
 		{"PATCH", path + "/c?fieldManager=m", "application/apply-patch+yaml", head + `"name":"c"},"size":6}`, 201, `"operation":"Apply"`},
 		{"GET", path + "/a", "", "", 200, `"size":5`},
 		{"GET", "/apis/made.example.com/v1/gizmos?labelSelector=x%3Dy", "", "", 200, `"items":[{"metadata":{"name":"a"`},
+		{"GET", path + "?fieldSelector=metadata.name%3Da", "", "", 200, `"items":[{"metadata":{"name":"a"`},
 		{"GET", path + "?fieldSelector=size%3D1", "", "", 400, `\"size\" is not a known field selector`},
 		{"DELETE", path + "/a", "", "", 200, `"status":"Success"`},
 		{"GET", path + "/a", "", "", 404, `gizmos.made.example.com \"a\" not found`},
@@ -78,5 +80,19 @@ func TestMadeUpKind(t *testing.T) {
 		if w.Code != step.code || !strings.Contains(w.Body.String(), step.want) {
 			t.Errorf("%s %s: %d %s, want %d with %s", step.method, step.path, w.Code, w.Body, step.code, step.want)
 		}
+	}
+}
+
+// TestKindOfErrors checks that errors of events name the kind of their storage, as kube-apiserver's do.
+func TestKindOfErrors(t *testing.T) {
+	t.Parallel()
+	handler := withRequestInfo(newHandler(t, etcd.Client, etcd.Prefix(t), http.NotFoundHandler(), events.V1()))
+	body := strings.NewReader(`{"metadata":{"name":"a"}}`)
+	req := httptest.NewRequest("POST", "/apis/events.k8s.io/v1/namespaces/default/events", body)
+	req.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, req)
+	if want := `"message":"Event \"a\" is invalid: [eventTime: Required value`; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("%s, want %s", w.Body, want)
 	}
 }

@@ -15,8 +15,11 @@ import (
 )
 
 // storedKind returns the kind that an object names. Upstream's messages name the kind that was sent, even if it is the
-// wrong one.
+// wrong one. Those of a built-in resource that is stored in another group name the kind in that group.
 func (s *requestScope) storedKind(obj runtime.Object) schema.GroupKind {
+	if !s.storageKind.Empty() {
+		return s.storageKind
+	}
 	if kinds, _, err := s.objects.typer.ObjectKinds(obj); err == nil {
 		return kinds[0].GroupKind()
 	}

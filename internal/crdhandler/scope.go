@@ -23,6 +23,7 @@ type requestScope struct {
 
 	resource    schema.GroupVersionResource
 	kind        schema.GroupVersionKind // of the objects at this endpoint: autoscaling/v1 Scale for scale
+	storageKind schema.GroupKind        // of stored objects, if it is another
 	listKind    schema.GroupVersionKind
 	subresource string
 	namespaced  bool
