@@ -118,6 +118,9 @@ func (s *requestScope) writeObject(w http.ResponseWriter, req *http.Request, cod
 	if target := mediaType.Convert; target != nil {
 		gv, serializer = target.GroupVersion(), apihelpers.GetMetaInternalVersionCodecs()
 	}
+	if mediaType.Accepted.MediaType == runtime.ContentTypeYAML {
+		serializer = boundedYAML{serializer}
+	}
 	responsewriters.WriteObjectNegotiated(serializer, s.printing(), gv, w, req, code, obj, false)
 }
 

@@ -34,6 +34,21 @@ type Shape struct {
 	Depth int
 	// Objects and Lists are how many there are, Commas how many separate their members and items.
 	Objects, Lists, Commas int
+	// Levels is the sum of the levels of all of these. ShapeOf sets it.
+	Levels int
+}
+
+// Bytes that the YAML library takes for a list or object, and for any other value.
+const (
+	yamlCollection = 800
+	yamlValue      = 300
+)
+
+// YAMLMemory returns how many bytes of memory it takes to write a JSON document of so many bytes as YAML. The library
+// makes a node for each value, and indents each value by its level.
+func (s Shape) YAMLMemory(size int) int64 {
+	const copies, indent = 3, 2 // the text grows in a buffer
+	return int64(yamlCollection*(s.Objects+s.Lists) + yamlValue*s.Commas + copies*(size+indent*s.Levels))
 }
 
 // exceeded returns an error that names the limit that a shape exceeds.
@@ -70,13 +85,16 @@ func ShapeOf(document []byte) (s Shape) {
 		case '{':
 			s.Objects++
 			depth++
+			s.Levels += depth
 		case '[':
 			s.Lists++
 			depth++
+			s.Levels += depth
 		case '}', ']':
 			depth--
 		case ',':
 			s.Commas++
+			s.Levels += depth
 		}
 		s.Depth = max(s.Depth, depth)
 	}
