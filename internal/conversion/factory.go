@@ -38,11 +38,15 @@ func (f *Factory) New(crd *apiextensionsv1.CustomResourceDefinition, set *valida
 	if err != nil {
 		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", crd.Name, err)
 	}
+	inPlace := crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter
+	if !inPlace {
+		safe, unsafe = limited{safe}, limited{unsafe}
+	}
 	return &Converter{
 		set:     set,
 		safe:    safe,
 		unsafe:  unsafe,
-		inPlace: crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter,
+		inPlace: inPlace,
 		calls:   semaphore.NewWeighted(maxCalls),
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -201,6 +202,17 @@ func TestWebhookThatFails(t *testing.T) {
 			many: "conversion webhook for " + from +
 				" returned invalid metadata in object at index 0: metadata.labels: Invalid value: \"-\"",
 		},
+		{
+			name: "too deep",
+			hook: &hook{convert: func(obj *unstructured.Unstructured) { obj.Object["spec"] = nested(1001) }},
+			one:  "conversion webhook for " + from + " returned invalid object: objects and lists may be nested 1000 levels deep",
+		},
+		{
+			name: "too many annotations",
+			hook: &hook{convert: func(obj *unstructured.Unstructured) { obj.SetAnnotations(numbered(10_001)) }},
+			one: "conversion webhook for " + from +
+				" returned invalid object: Request entity too large: metadata.annotations has 10001 entries, at most 10000 are allowed",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			conversion, _ := tc.hook.start(t)
@@ -217,6 +229,24 @@ func TestWebhookThatFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nested returns an object of so many levels.
+func nested(levels int) map[string]any {
+	obj := map[string]any{}
+	for range levels - 1 {
+		obj = map[string]any{"a": obj}
+	}
+	return obj
+}
+
+// numbered returns n members.
+func numbered(n int) map[string]string {
+	members := map[string]string{}
+	for i := range n {
+		members[fmt.Sprint("a", i)] = "b"
+	}
+	return members
 }
 
 // TestWebhookThatIsDown checks that only conversions that need the webhook fail.

@@ -84,7 +84,10 @@ func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 	s := a.scope
 	attributes := admission.NewAttributesRecord(e.obj, e.old, s.kind, a.namespace, a.name, s.resource, s.subresource,
 		e.operation, e.options, a.dryRun, a.user)
-	return a.mutating.Admit(ctx, attributes, s.objects)
+	if err := a.mutating.Admit(ctx, attributes, s.objects); err != nil {
+		return err
+	}
+	return checkAdmitted(e.obj)
 }
 
 // validate calls validating admission with copies of the objects.

@@ -252,10 +252,47 @@ func TestAdmission(t *testing.T) {
 	f.get("a").is(200)
 }
 
-// recordingAdmission is an admission plugin that records its calls. It labels objects, and refuses them if refuse is
-// set.
+// TestAdmittedObjectsAreLimited checks that an object that an admission plugin has changed keeps to the limits of
+// bodies.
+func TestAdmittedObjectsAreLimited(t *testing.T) {
+	t.Parallel()
+	plugin := &recordingAdmission{}
+	f := newGadgets(t, func(f *writes) { f.config.Admission = plugin })
+	f.do(call{method: "POST", body: gadgetJSON("a", "", `{"replicas":1}`)}).is(201)
+	deep := map[string]any{}
+	for range 1000 {
+		deep = map[string]any{"a": deep}
+	}
+	finalizers := make([]string, 10_001)
+	for n := range finalizers {
+		finalizers[n] = fmt.Sprint("example.com/f", n)
+	}
+	for _, test := range []struct {
+		change  func(obj *unstructured.Unstructured)
+		code    int
+		reason  metav1.StatusReason
+		message string
+	}{
+		{func(obj *unstructured.Unstructured) { obj.Object["spec"] = deep }, 400, metav1.StatusReasonBadRequest,
+			"objects and lists may be nested 1000 levels deep"},
+		{func(obj *unstructured.Unstructured) { obj.SetFinalizers(finalizers) }, 413,
+			metav1.StatusReasonRequestEntityTooLarge,
+			"Request entity too large: metadata.finalizers has 10001 entries, at most 10000 are allowed"},
+	} {
+		plugin.change = test.change
+		f.do(call{method: "POST", body: gadgetJSON("b", "", `{}`)}).fails(test.code, test.reason, test.message)
+		f.do(call{method: "PATCH", path: "/a", contentType: mergePatchType, body: `{"spec":{"replicas":2}}`}).
+			fails(test.code, test.reason, test.message)
+		f.do(call{method: "PATCH", path: "/c?fieldManager=m", contentType: "application/apply-patch+yaml",
+			body: gadgetJSON("c", "", `{}`)}).fails(test.code, test.reason, test.message)
+	}
+}
+
+// recordingAdmission is an admission plugin that records its calls. It labels objects and changes them, and refuses
+// them if refuse is set.
 type recordingAdmission struct {
 	asked  []string
+	change func(obj *unstructured.Unstructured)
 	refuse error
 }
 
@@ -284,6 +321,9 @@ func (p *recordingAdmission) Admit(_ context.Context, a admission.Attributes, _ 
 	p.note("admit", a)
 	if obj := a.GetObject(); obj != nil && a.GetSubresource() == "" {
 		objectmeta.Accessor(obj).SetLabels(map[string]string{"admitted": "true"})
+	}
+	if obj, ok := a.GetObject().(*unstructured.Unstructured); ok && p.change != nil {
+		p.change(obj)
 	}
 	return nil
 }
