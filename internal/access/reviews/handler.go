@@ -16,6 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/budget"
 )
 
 // Authorizer decides about requests, and lists its rules.
@@ -87,6 +89,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	answered, err := h.serve(w, req, info, kind)
 	if err != nil {
+		budget.Report(req.Context(), err)
 		responsewriters.ErrorNegotiated(err, codecs, gvr.GroupVersion(), w, req)
 		return
 	}

@@ -12,6 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/crd-server/crd-server/internal/budget"
 )
 
 // decider allows requests of user "allowed" and keeps the last request.
@@ -183,4 +186,35 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %d %s", name, code, body)
 		}
 	}
+}
+
+// TestRefusalsAreReported checks that a review that is too large is counted as one that exceeds its budget.
+func TestRefusalsAreReported(t *testing.T) {
+	budget.RegisterMetrics()
+	before := exceeded(t)
+	code, answer := send(t, &decider{}, "POST", authorization+"selfsubjectaccessreviews", strings.Repeat(" ", maxBody+1))
+	if code != http.StatusRequestEntityTooLarge {
+		t.Errorf("%d %s", code, answer)
+	}
+	if got := exceeded(t) - before; got != 1 {
+		t.Errorf("%v requests were reported", got)
+	}
+}
+
+// exceeded returns how many requests were reported as too large.
+func exceeded(t *testing.T) float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var count float64
+	for _, family := range families {
+		if family.GetName() == "crd_server_request_budget_exceeded_total" {
+			for _, metric := range family.GetMetric() {
+				count += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return count
 }
