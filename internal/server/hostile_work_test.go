@@ -86,5 +86,8 @@ func hostileMatches() []hostileRequest {
 		{"a pattern with many states", "POST", "application/json", hostileObject("new", `"text":"`+strings.Repeat("a", 1<<20)+`"`)},
 		{"a pattern with many states in a patch", "PATCH", "application/merge-patch+json",
 			`{"text":"` + strings.Repeat("a", 1<<20) + `"}`},
+		{"members before a long stored list", "PATCH", "application/json-patch+json",
+			`[{"op":"test","path":"/metadata/name","value":"long"},` +
+				list(`{"op":"add","path":"/free/l/0","value":1}`, 9_998) + `]`},
 	}
 }
