@@ -22,6 +22,8 @@ type cost struct {
 	// after is the processor time that was used after the clients had left.
 	after  time.Duration
 	health answers
+	// stored is the size of the stored object, if the input reads it.
+	stored int64
 	// answers are the statuses of each phase.
 	answers []string
 	// unanswered is the phase with a request that was not answered; fault is an answer that should not be given.
@@ -35,6 +37,11 @@ func (c *cost) String() string {
 		c.slowestPhase, strings.Join(c.answers, " "))
 }
 
+// budget returns how much memory the input may take: it depends on the stored object if that is larger than requests.
+func (c *cost) budget(input *hostile.Input) int64 {
+	return max(input.Budget, hostile.BudgetOf(c.stored))
+}
+
 // excesses lists the budgets of an input that were exceeded.
 func (c *cost) excesses(input *hostile.Input) (found []string) {
 	exceeded := func(is bool, format string, args ...any) {
@@ -44,7 +51,8 @@ func (c *cost) excesses(input *hostile.Input) (found []string) {
 	}
 	exceeded(c.killed, "killed at %d MiB of memory", memoryCap>>20)
 	exceeded(c.ended && !c.killed, "the server has ended")
-	exceeded(c.memory > input.Budget && !raceDetector(), "%d MiB of memory, more than %d", c.memory>>20, input.Budget>>20)
+	budget := c.budget(input)
+	exceeded(c.memory > budget && !raceDetector(), "%d MiB of memory, more than %d", c.memory>>20, budget>>20)
 	exceeded(c.unanswered != "", "%s was not answered", c.unanswered)
 	exceeded(c.fault != "", "%s", c.fault)
 	exceeded(c.slowest > hostileDeadline+time.Second, "%s took %s", c.slowestPhase, c.slowest)
@@ -64,21 +72,22 @@ func newHostileTable() *hostileTable {
 	return t
 }
 
-// compare sends a case to our server and to upstream's, adds what it has cost, and fails the test if our server
-// exceeds a budget.
+// compare sends a case to our server and, if upstream is not empty, to upstream's. It adds what it has cost, and fails
+// the test if our server exceeds a budget.
 func (h *hostileTable) compare(t *testing.T, c hostile.Case, upstream string) {
 	t.Helper()
 	input := generate(t, c)
-	ours := measureAlone(t, input, startVictim(t, programs.Server(), greedy, everybody,
-		"--request-timeout", hostileDeadline.String()))
+	v := startVictim(t, programs.Server(), greedy, everybody, "--request-timeout", hostileDeadline.String())
+	ours := measureAlone(t, input, v, true)
 	h.add(t, c, "crd-server", input, ours)
 	for _, excess := range ours.excesses(input) {
 		t.Error(excess)
 	}
-	if *alone {
+	if upstream == "" {
 		return
 	}
-	theirs := measureAlone(t, input, startVictim(t, upstream, "", "--", "--request-timeout", hostileDeadline.String()))
+	v = startVictim(t, upstream, "", "--", "--request-timeout", hostileDeadline.String())
+	theirs := measureAlone(t, input, v, false)
 	h.add(t, c, "upstream", input, theirs)
 }
 
@@ -95,7 +104,7 @@ func (h *hostileTable) add(t *testing.T, c hostile.Case, server string, input *h
 		slowest = "none (" + got.unanswered + ")"
 	}
 	row := fmt.Sprintf("| %s, %d | %s | %.0f | %s | %d MiB | %.0f | %s | %s | %s | %s | %s | %s |", c.Shape, c.Size, server,
-		bytes, memory, input.Budget>>20, float64(got.memory)/bytes, rounded(got.processor),
+		bytes, memory, got.budget(input)>>20, float64(got.memory)/bytes, rounded(got.processor),
 		(time.Duration(float64(got.processor) / bytes * 1024)).Round(100*time.Nanosecond), slowest, rounded(got.health.Slowest),
 		rounded(got.after), strings.Join(got.answers, " "))
 	t.Log(row)

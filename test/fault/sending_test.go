@@ -65,6 +65,9 @@ func (v *victim) send(ctx context.Context, t *testing.T, input *hostile.Input) *
 			if s.fault != "" {
 				got.fault = p.Name + ": " + s.fault
 			}
+			if p.Name == hostile.GetObject {
+				got.stored = max(got.stored, s.size)
+			}
 			v.version = s.version
 		}
 		got.answers = append(got.answers, counts(answers))
@@ -122,6 +125,8 @@ type sending struct {
 	answers    map[int]int
 	unanswered int
 	slowest    time.Duration
+	// size is the number of bytes of the largest response.
+	size int64
 	// fault is the first answer that no server should give.
 	fault string
 }
@@ -180,9 +185,11 @@ func (s *sending) once(ctx context.Context, r *hostile.Request) (int, error) {
 	}
 	defer resp.Body.Close()
 	start, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	var rest int64
 	if err == nil {
-		_, err = io.Copy(io.Discard, resp.Body)
+		rest, err = io.Copy(io.Discard, resp.Body)
 	}
+	s.size = max(s.size, int64(len(start))+rest)
 	s.slowest = max(s.slowest, time.Since(began))
 	if found := versionField.FindSubmatch(start); found != nil {
 		s.version = string(found[1])

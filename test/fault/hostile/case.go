@@ -46,9 +46,12 @@ type Shape struct {
 	generate func(d dice, size int) *Input
 }
 
-// Shapes are all shapes.
-var Shapes = slices.Concat(objectShapes, listShapes, patchShapes, readShapes, definitionShapes, columnShapes,
-	loadShapes)
+// Shapes are all shapes. Single are those that send one expensive request after the other, so that their answers are
+// always the same.
+var (
+	Shapes = slices.Concat(Single, loadShapes)
+	Single = slices.Concat(objectShapes, listShapes, patchShapes, readShapes, definitionShapes, columnShapes)
+)
 
 // dice makes the random choices of a case.
 type dice struct{ *rand.Rand }

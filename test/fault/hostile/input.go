@@ -58,6 +58,12 @@ func (i *Input) Size() int64 {
 	return size
 }
 
+// Requests returns the number of requests of the input.
+func (i *Input) Requests() (n int) {
+	i.each(func(*Request) { n++ })
+	return n
+}
+
 func (i *Input) each(do func(*Request)) {
 	for _, p := range i.Phases {
 		for n := range p.Requests {
@@ -79,9 +85,15 @@ const (
 // requests returns an input of requests one after the other. The budget is that of the largest.
 func requests(prepare []Request, phases ...Phase) *Input {
 	i := &Input{Prepare: prepare, Phases: phases}
-	i.Budget = floor + requestFactor*i.Largest()
+	i.Budget = BudgetOf(i.Largest())
 	return i
 }
+
+// BudgetOf returns the budget of a request of so many bytes, or about a stored object of so many.
+func BudgetOf(size int64) int64 { return floor + requestFactor*size }
+
+// GetObject is the phase that reads the object that other phases write.
+const GetObject = "get"
 
 // one returns a phase of one request.
 func one(name string, r Request) Phase { return Phase{Name: name, Requests: []Request{r}} }

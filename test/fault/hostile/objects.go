@@ -72,7 +72,7 @@ func written(metadata, fields string) *Input {
 			Body: thing("thing", metadata, fields)}),
 		one("apply", Request{Method: "PATCH", Path: things + "/thing" + force, ContentType: asApply,
 			Body: thing("thing", metadata, fields)}),
-		one("get", Request{Method: "GET", Path: things + "/thing"}),
+		one(GetObject, Request{Method: "GET", Path: things + "/thing"}),
 		one("update", Request{Method: "PUT", Path: things + "/thing", Body: update}),
 		one("apply nothing", Request{Method: "PATCH", Path: things + "/thing" + force, ContentType: asApply,
 			Body: thing("thing", "", `"free":{}`)}),

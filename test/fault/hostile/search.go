@@ -13,18 +13,18 @@ type Found struct {
 	Cost float64 `json:"-"`
 }
 
-// Search looks for the size and the seed of each shape with the highest cost per byte: it measures a case, changes the
-// worst one so far, and measures that, trials times in all. Sizes are a quarter of those of the short form or more, so
-// that the cost of any request does not matter much. It returns the worst case of each shape, the worst of all first.
+// Search looks for the size and the seed of each single shape with the highest cost per byte: it measures a case,
+// changes the worst one so far, and measures that, trials times in all. Sizes are from a quarter to twice those of the
+// short form. It returns the worst case of each shape, the worst of all first.
 func Search(seed uint64, trials int, measure func(Case) (float64, error)) ([]Found, error) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var all []Found
-	for _, s := range Shapes {
+	for _, s := range Single {
 		worst := Found{Cost: -1}
 		for trial := range trials {
 			next := Case{Shape: s.Name, Size: max(1, s.Small/2), Seed: random.Uint64N(1000)}
 			if trial > 0 {
-				next = worst.changed(random, max(1, s.Small/4), s.Small)
+				next = worst.changed(random, max(1, s.Small/4), min(2*s.Small, s.Whole))
 			}
 			cost, err := measure(next)
 			if err != nil {
