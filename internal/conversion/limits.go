@@ -1,13 +1,11 @@
 package conversion
 
 import (
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
@@ -28,12 +26,22 @@ func (c limited) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) 
 			err = checkLimits(&out.Items[i])
 		}
 	}
-	if err != nil { // not wrapped: the client has done nothing wrong
-		return nil, fmt.Errorf("conversion webhook for %v returned invalid object: %v", in.GetObjectKind().GroupVersionKind(), err)
+	if err != nil {
+		return nil, fmt.Errorf("conversion webhook for %v returned invalid object: %w", in.GetObjectKind().GroupVersionKind(), err)
 	}
 	return out, nil
 }
 
+// maxEntries is how many labels and annotations an object may have of each, as in requests. A webhook can change no
+// other metadata.
+const maxEntries = 10_000
+
 func checkLimits(obj *unstructured.Unstructured) error {
-	return errors.Join(objectjson.CheckValue(obj.Object), objectmeta.CheckUnstructuredEntries(obj.Object))
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	for _, name := range [...]string{"labels", "annotations"} {
+		if entries, _ := metadata[name].(map[string]any); len(entries) > maxEntries {
+			return fmt.Errorf("metadata.%s has %d entries, at most %d are allowed", name, len(entries), maxEntries)
+		}
+	}
+	return objectjson.CheckValue(obj.Object)
 }

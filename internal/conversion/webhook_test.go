@@ -211,7 +211,7 @@ func TestWebhookThatFails(t *testing.T) {
 			name: "too many annotations",
 			hook: &hook{convert: func(obj *unstructured.Unstructured) { obj.SetAnnotations(numbered(10_001)) }},
 			one: "conversion webhook for " + from +
-				" returned invalid object: Request entity too large: metadata.annotations has 10001 entries, at most 10000 are allowed",
+				" returned invalid object: metadata.annotations has 10001 entries, at most 10000 are allowed",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
