@@ -17,7 +17,7 @@ func (d *documents) serveV2(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	doc := &document{frame: frame, media: accepted}
-	hash := newHash(d.discovery.version)
+	hash := newHash(d.discovery.version, d.static.Fingerprint())
 	for _, g := range d.discovery.current.Load().groups() {
 		doc.records = append(doc.records, g.records...)
 		for _, version := range g.versions {

@@ -136,5 +136,5 @@ func (d *documents) hash(g *group, version string) string {
 
 // staticHash returns the hash of a static document.
 func (d *documents) staticHash(path string) string {
-	return newHash(d.discovery.version, path).String()
+	return newHash(d.discovery.version, path, d.static.Fingerprint()).String()
 }

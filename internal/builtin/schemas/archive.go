@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"archive/zip"
+	"crypto/sha256"
 	_ "embed" // definitions.zip
 	"encoding/json"
 	"errors"
@@ -12,6 +13,9 @@ import (
 
 //go:embed definitions.zip
 var archive string
+
+// Hash identifies the definitions.
+func Hash() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(archive))) }
 
 // packages gives access to the definitions of an archive. It decompresses each package once.
 type packages struct {

@@ -1,15 +1,13 @@
 package openapi
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/emicklei/go-restful/v3"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/kube-openapi/pkg/builder"
 	"k8s.io/kube-openapi/pkg/builder3"
@@ -50,6 +48,7 @@ func builtinV3(version string, routes *container, rows []*builtin.Definition) ([
 	if err != nil {
 		return nil, err
 	}
+	routes.scopeKinds(definitions)
 	document, err := builder3.BuildOpenAPISpecFromRoutes([]common.RouteContainer{routes}, &common.OpenAPIV3Config{
 		Info:                           &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: version}},
 		CommonResponses:                map[int]*spec3.Response{401: {ResponseProps: spec3.ResponseProps{Description: unauthorized}}},
@@ -88,81 +87,26 @@ func builtinV2(rows []*builtin.Definition) (*spec.Swagger, error) {
 	return document, nil
 }
 
+// fingerprintOf hashes the parts of rows that documents show, and all definitions.
+func fingerprintOf(rows []*builtin.Definition) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	hash := sha256.New()
+	for _, d := range rows {
+		fmt.Fprintln(hash, d.GroupVersionKind(), d.Plural, d.Namespaced, d.VerbList(), d.ReturnsDeleted)
+		for _, sub := range d.Subresources {
+			fmt.Fprintln(hash, sub.Name, sub.Verbs)
+		}
+	}
+	fmt.Fprint(hash, schemas.Hash())
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
 // definitionName returns the name of a definition in documents. Definitions have all extensions already.
 func definitionName(name string) (string, spec.Extensions) { return name, nil }
 
 // operationIDAndTags adds the group and version to the name of an operation.
 func operationIDAndTags(r common.Route) (string, []string, error) {
 	return openapi.GetOperationIDAndTags(&restful.Route{Operation: r.OperationName(), Path: r.Path()})
-}
-
-// container has the routes of one document.
-type container struct{ routes []common.Route }
-
-func (c *container) RootPath() string                   { return "" }
-func (c *container) PathParameters() []common.Parameter { return nil }
-func (c *container) Routes() []common.Route             { return c.routes }
-
-// definitions returns the definitions that the routes refer to. A kind without a definition is any object.
-func (c *container) definitions(prefix string, rows []*builtin.Definition) (map[string]common.OpenAPIDefinition, error) {
-	names := map[string]struct{}{}
-	for _, r := range c.routes {
-		if body, ok := r.RequestPayloadSample().(model); ok {
-			names[string(body)] = struct{}{}
-		}
-		for _, response := range r.StatusCodeResponses() {
-			names[string(response.Model().(model))] = struct{}{}
-		}
-	}
-	definitions, err := schemas.Definitions(prefix, slices.Collect(maps.Keys(names))...)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range rows {
-		kinds := map[model]string{modelOf(d.Object): d.Kind, modelOf(d.List): d.Kind + "List"}
-		for name, kind := range kinds {
-			if _, ok := definitions[string(name)]; ok {
-				continue
-			}
-			anything := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
-			anything.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{
-				"group": d.GroupVersion.Group, "version": d.GroupVersion.Version, "kind": kind,
-			}})
-			definitions[string(name)] = common.OpenAPIDefinition{Schema: anything}
-		}
-	}
-	return definitions, nil
-}
-
-// containers returns the routes of built-in resources, by the paths of their documents.
-func containers(rows []*builtin.Definition) map[string]*container {
-	all := map[string]*container{}
-	of := func(path, operation, doc string, returned model) *container {
-		key := strings.Trim(path, "/")
-		if all[key] == nil {
-			all[key] = &container{routes: []common.Route{&route{
-				method: "GET", path: path, operation: operation, doc: doc, consumes: mediaTypes, produces: mediaTypes,
-				responses: respond(returned, 200),
-			}}}
-		}
-		return all[key]
-	}
-	for _, d := range rows {
-		if d.GroupVersion.Group == "" {
-			of("/api/", "getAPIVersions", "get available API versions", apiVersions)
-		} else {
-			of("/apis/"+d.GroupVersion.Group+"/", "getAPIGroup", "get information of a group", apiGroup)
-		}
-		c := of(groupPath(d.GroupVersion), "getAPIResources", "get available resources", apiResourceList)
-		c.routes = append(c.routes, routesOf(d)...)
-	}
-	return all
-}
-
-// groupPath returns the path below which a group and version is served.
-func groupPath(gv schema.GroupVersion) string {
-	if gv.Group == "" {
-		return "/api/" + gv.Version + "/"
-	}
-	return "/apis/" + gv.Group + "/" + gv.Version + "/"
 }
