@@ -21,8 +21,8 @@ import (
 
 // groupOrder has the groups of kube-apiserver in the order of their priorities. Groups of CRDs follow.
 var groupOrder = []string{
-	"apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
-	"certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
+	"apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
+	"batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
 	"admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
 	"discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io", "storagemigration.k8s.io",
 }
@@ -94,7 +94,8 @@ func builtinResource(d *builtin.Definition) *resource {
 		storageVersionHash: discovery.StorageVersionHash(d.GroupVersion.Group, d.GroupVersion.Version, d.Kind),
 	}
 	if stored := d.Storage; stored != nil {
-		r.storageVersionHash = discovery.StorageVersionHash(stored.GroupVersion.Group, stored.GroupVersion.Version, stored.Kind)
+		gv := stored.GroupVersion
+		r.storageVersionHash = discovery.StorageVersionHash(gv.Group, gv.Version, stored.Kind)
 	}
 	for _, sub := range d.Subresources {
 		r.subresources = append(r.subresources, subresource{
@@ -119,8 +120,8 @@ func reviews(gv schema.GroupVersion, kinds ...string) []*resource {
 	return resources
 }
 
-// definitionResource returns what is shown of CRDs themselves. A CRD of the same group is not shown, because requests for
-// it never reach custom resources.
+// definitionResource returns what is shown of CRDs themselves. A CRD of the same group is not shown, because requests
+// for it never reach custom resources.
 func definitionResource() *resource {
 	const kind = "CustomResourceDefinition"
 	definitions := &resource{

@@ -85,7 +85,8 @@ func TestBuiltinResourceList(t *testing.T) {
 			{Name: "namespaces/status", Kind: "Namespace", Verbs: metav1.Verbs{"get", "patch", "update"}},
 		},
 		"/apis/coordination.k8s.io/v1": {{
-			Name: "leases", SingularName: "lease", Namespaced: true, Kind: "Lease", Verbs: all, StorageVersionHash: "gqkMMb/YqFM=",
+			Name: "leases", SingularName: "lease", Namespaced: true, Kind: "Lease", Verbs: all,
+			StorageVersionHash: "gqkMMb/YqFM=",
 		}},
 		// Events of both groups are stored in one version.
 		"/apis/events.k8s.io/v1": {{
@@ -108,7 +109,8 @@ func TestBuiltinGroups(t *testing.T) {
 		names = append(names, g.Name)
 	}
 	want := []string{
-		"events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io", "acme.io",
+		"events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io",
+		"acme.io",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("groups are %v, want %v", names, want)
@@ -118,8 +120,8 @@ func TestBuiltinGroups(t *testing.T) {
 	namespaces := core.Items[0].Versions[0].Resources[1]
 	kind := &metav1.GroupVersionKind{Kind: "Namespace"}
 	if diff := cmp.Diff(apidiscoveryv2.APIResourceDiscovery{
-		Resource: "namespaces", SingularResource: "namespace", Scope: "Cluster", ResponseKind: kind, ShortNames: []string{"ns"},
-		Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+		Resource: "namespaces", SingularResource: "namespace", Scope: "Cluster", ResponseKind: kind,
+		ShortNames: []string{"ns"}, Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 		Subresources: []apidiscoveryv2.APISubresourceDiscovery{
 			{Subresource: "finalize", ResponseKind: kind, Verbs: []string{"update"}},
 			{Subresource: "status", ResponseKind: kind, Verbs: []string{"get", "patch", "update"}},
@@ -135,7 +137,8 @@ func TestVersionsOfABuiltinGroup(t *testing.T) {
 		return &builtin.Definition{GroupVersion: schema.GroupVersion{Group: group, Version: version}, Plural: plural}
 	}
 	groups := builtinGroups(Options{Builtin: []*builtin.Definition{
-		row("unknown.k8s.io", "v1", "b"), row("autoscaling", "v1", "b"), row("autoscaling", "v2", "a"), row("autoscaling", "v1", "a"),
+		row("unknown.k8s.io", "v1", "b"), row("autoscaling", "v1", "b"),
+		row("autoscaling", "v2", "a"), row("autoscaling", "v1", "a"),
 	}})
 	if len(groups) != 3 || groups[0].name != "autoscaling" || groups[2].name != "unknown.k8s.io" {
 		t.Fatalf("groups are %v", groups)
@@ -155,7 +158,8 @@ func TestBuiltinOpenAPI(t *testing.T) {
 	index := decode[handler3.OpenAPIV3Discovery](t, get(t, handler(d), "/openapi/v3").expect(t, 200))
 	for path, object := range map[string]string{
 		"api": "", "api/v1": "io.k8s.api.core.v1.ConfigMap", "apis/events.k8s.io": "",
-		"apis/events.k8s.io/v1": "io.k8s.api.events.v1.Event", "apis/coordination.k8s.io/v1": "io.k8s.api.coordination.v1.Lease",
+		"apis/events.k8s.io/v1":       "io.k8s.api.events.v1.Event",
+		"apis/coordination.k8s.io/v1": "io.k8s.api.coordination.v1.Lease",
 	} {
 		entry, ok := index.Paths[path]
 		if !ok {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"github.com/emicklei/go-restful/v3"
@@ -30,9 +31,9 @@ var bearerToken = spec3.SecuritySchemeProps{
 // newBuiltin returns the documents of built-in resources in version 3, by path. Each is made on the first call.
 func newBuiltin(version string, rows []*builtin.Definition) map[string]func() (*Document, error) {
 	documents := map[string]func() (*Document, error){}
-	for path, routes := range containers(rows) {
+	for _, path := range documentPaths(rows) {
 		documents[path] = sync.OnceValues(func() (*Document, error) {
-			encoded, err := builtinV3(version, routes, rows)
+			encoded, err := builtinV3(version, newContainer(path, rows), rows)
 			if err != nil {
 				return nil, fmt.Errorf("describing built-in resources of %s: %w", path, err)
 			}
@@ -50,8 +51,10 @@ func builtinV3(version string, routes *container, rows []*builtin.Definition) ([
 	}
 	routes.scopeKinds(definitions)
 	document, err := builder3.BuildOpenAPISpecFromRoutes([]common.RouteContainer{routes}, &common.OpenAPIV3Config{
-		Info:                           &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: version}},
-		CommonResponses:                map[int]*spec3.Response{401: {ResponseProps: spec3.ResponseProps{Description: unauthorized}}},
+		Info: &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: version}},
+		CommonResponses: map[int]*spec3.Response{
+			http.StatusUnauthorized: {ResponseProps: spec3.ResponseProps{Description: unauthorized}},
+		},
 		GetOperationIDAndTagsFromRoute: operationIDAndTags,
 		GetDefinitionName:              definitionName,
 		Definitions:                    definitions,
@@ -66,16 +69,18 @@ func builtinV3(version string, routes *container, rows []*builtin.Definition) ([
 // builtinV2 returns the paths, definitions and parameters of built-in resources in version 2.
 func builtinV2(rows []*builtin.Definition) (*spec.Swagger, error) {
 	all := &container{}
-	for _, routes := range containers(rows) {
-		all.routes = append(all.routes, routes.routes...)
+	for _, path := range documentPaths(rows) {
+		all.routes = append(all.routes, newContainer(path, rows).routes...)
 	}
 	definitions, err := all.definitions(schemas.PrefixV2, rows)
 	if err != nil {
 		return nil, err
 	}
 	document, err := builder.BuildOpenAPISpecFromRoutes([]common.RouteContainer{all}, &common.Config{
-		ProtocolList:                   []string{"https"},
-		CommonResponses:                map[int]spec.Response{401: {ResponseProps: spec.ResponseProps{Description: unauthorized}}},
+		ProtocolList: []string{"https"},
+		CommonResponses: map[int]spec.Response{
+			http.StatusUnauthorized: {ResponseProps: spec.ResponseProps{Description: unauthorized}},
+		},
 		GetOperationIDAndTagsFromRoute: operationIDAndTags,
 		GetDefinitionName:              definitionName,
 		GetDefinitions:                 func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return definitions },

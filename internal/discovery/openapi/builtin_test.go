@@ -101,8 +101,8 @@ func coreServices(t *testing.T) []*restful.WebService {
 	return container.RegisteredWebServices()
 }
 
-// TestBuiltinEqualsUpstream compares the documents of built-in resources with those that kube-openapi's builder makes from
-// the routes of apiserver's installer.
+// TestBuiltinEqualsUpstream compares the documents of built-in resources with those that kube-openapi's builder makes
+// from the routes of apiserver's installer.
 func TestBuiltinEqualsUpstream(t *testing.T) {
 	t.Parallel()
 	ours := NewStatic("v1", coreRows)
@@ -116,7 +116,7 @@ func TestBuiltinEqualsUpstream(t *testing.T) {
 				GetOperationIDAndTags: openapi.GetOperationIDAndTags,
 				GetDefinitionName:     definitionName,
 				GetDefinitions: func(common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-					all, err := (&container{routes: routesOfAll(coreRows)}).definitions(schemas.PrefixV3, coreRows)
+					all, err := newContainer(path, coreRows).definitions(schemas.PrefixV3, coreRows)
 					if err != nil {
 						t.Error(err)
 					}
@@ -140,15 +140,6 @@ func TestBuiltinEqualsUpstream(t *testing.T) {
 			t.Errorf("%s: -upstream +ours\n%s", path, diff)
 		}
 	}
-}
-
-// routesOfAll returns the routes of all documents.
-func routesOfAll(rows []*builtin.Definition) []common.Route {
-	var routes []common.Route
-	for _, c := range containers(rows) {
-		routes = append(routes, c.routes...)
-	}
-	return routes
 }
 
 // madeUp is a kind without a definition.

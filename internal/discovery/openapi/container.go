@@ -3,6 +3,7 @@ package openapi
 import (
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
@@ -26,7 +27,9 @@ func (c *container) PathParameters() []common.Parameter { return nil }
 func (c *container) Routes() []common.Route             { return c.routes }
 
 // definitions returns the definitions that the routes refer to. A kind without a definition is any object.
-func (c *container) definitions(prefix string, rows []*builtin.Definition) (map[string]common.OpenAPIDefinition, error) {
+func (c *container) definitions(
+	prefix string, rows []*builtin.Definition,
+) (map[string]common.OpenAPIDefinition, error) {
 	names := map[string]struct{}{}
 	for _, r := range c.routes {
 		if body, ok := r.RequestPayloadSample().(model); ok {
@@ -72,30 +75,42 @@ func (c *container) scopeKinds(definitions map[string]common.OpenAPIDefinition) 
 	}
 }
 
-// containers returns the routes of built-in resources, by the paths of their documents.
-func containers(rows []*builtin.Definition) map[string]*container {
-	all := map[string]*container{}
-	of := func(path, operation, doc string, returned model) *container {
-		key := strings.Trim(path, "/")
-		if all[key] == nil {
-			all[key] = &container{routes: []common.Route{&route{
-				method: http.MethodGet, path: path, operation: operation, doc: doc, consumes: mediaTypes, produces: mediaTypes,
-				responses: respond(returned, http.StatusOK),
-			}}}
+// documentPaths returns the paths of the documents of some resources.
+func documentPaths(rows []*builtin.Definition) []string {
+	var paths []string
+	for _, d := range rows {
+		version := strings.Trim(groupPath(d.GroupVersion), "/")
+		paths = append(paths, path.Dir(version), version)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// newContainer returns the routes of the document of a path.
+func newContainer(document string, rows []*builtin.Definition) *container {
+	c := &container{}
+	root := func(operation, doc string, returned model) {
+		if len(c.routes) == 0 {
+			c.routes = append(c.routes, &route{
+				method: http.MethodGet, path: "/" + document + "/", operation: operation, doc: doc,
+				consumes: mediaTypes, produces: mediaTypes, responses: respond(returned, http.StatusOK),
+			})
 		}
-		return all[key]
 	}
 	for _, d := range rows {
-		if d.GroupVersion.Group == "" {
-			of("/api/", "getAPIVersions", "get available API versions", apiVersions)
-		} else {
-			of("/apis/"+d.GroupVersion.Group+"/", "getAPIGroup", "get information of a group", apiGroup)
+		switch version := strings.Trim(groupPath(d.GroupVersion), "/"); {
+		case document == version:
+			c.groupVersion = d.GroupVersion
+			root("getAPIResources", "get available resources", apiResourceList)
+			c.routes = append(c.routes, routesOf(d)...)
+		case document != path.Dir(version):
+		case d.GroupVersion.Group == "":
+			root("getAPIVersions", "get available API versions", apiVersions)
+		default:
+			root("getAPIGroup", "get information of a group", apiGroup)
 		}
-		c := of(groupPath(d.GroupVersion), "getAPIResources", "get available resources", apiResourceList)
-		c.groupVersion = d.GroupVersion
-		c.routes = append(c.routes, routesOf(d)...)
 	}
-	return all
+	return c
 }
 
 // groupPath returns the path below which a group and version is served.

@@ -167,7 +167,8 @@ func (b *routeBuilder) addObject(path, subresource string, verbs []string) {
 	if has("patch") {
 		b.add(route{
 			method: http.MethodPatch, path: path, action: "patch", operation: "patch",
-			doc: "partially update" + specified, body: patch, consumes: patchMediaTypes, parameters: options(metav1.PatchOptions{}),
+			doc: "partially update" + specified, body: patch,
+			consumes: patchMediaTypes, parameters: options(metav1.PatchOptions{}),
 			responses: respond(b.object, http.StatusOK, http.StatusCreated),
 		}, suffix)
 	}
