@@ -9,6 +9,9 @@ import (
 // receive handles events of the watch. Afterwards the feed has reached their revision.
 func (f *feed) receive(ctx context.Context, events []*clientv3.Event) {
 	changed := f.distribute(ctx, events)
+	for _, o := range f.observing() {
+		o.receive(events, f.current())
+	}
 	// The revision in the header is that of etcd. It may be newer than the events of this response.
 	last := events[len(events)-1]
 	if last.Kv.ModRevision > f.current() {

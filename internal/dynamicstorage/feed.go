@@ -31,6 +31,8 @@ type feed struct {
 	inSync atomic.Pointer[feedWatch]
 	// cluster is the ID of the etcd cluster; 0 until it is known.
 	cluster atomic.Uint64
+	// observations get all events. The slice is immutable; mu guards its replacement.
+	observations atomic.Pointer[[]*observation]
 	// started is closed when the feed has its first revision.
 	started chan struct{}
 	// wanted has an element when a reader waits for a revision that the feed has not reached.

@@ -163,6 +163,9 @@ func (f *feed) startOver(ctx context.Context, cause error) error {
 	for _, r := range f.store.all() {
 		r.loseEvents()
 	}
+	for _, o := range f.observing() {
+		o.lose()
+	}
 	f.move(header.Revision)
 	return cause
 }

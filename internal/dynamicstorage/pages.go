@@ -30,23 +30,28 @@ func (r *Resource) readAll(ctx context.Context, f func(*mvccpb.KeyValue)) (int64
 	})
 }
 
-// readPages calls f for the keys of a range in etcd, page by page, all at the same revision, until it returns false.
-// It skips keys that do not belong to objects. It returns the revision.
+// readPages is Store.readPages for the keys of objects.
 func (r *Resource) readPages(ctx context.Context, k keyRange, f func(*mvccpb.KeyValue) bool) (int64, error) {
-	ctx, done, err := r.store.requesting(ctx)
+	return r.store.readPages(ctx, k, func(kv *mvccpb.KeyValue) bool { return !r.owns(kv) || f(kv) })
+}
+
+// readPages calls f for the keys of a range in etcd, page by page, all at the same revision, until it returns false.
+// It returns the revision.
+func (s *Store) readPages(ctx context.Context, k keyRange, f func(*mvccpb.KeyValue) bool) (int64, error) {
+	ctx, done, err := s.requesting(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("reading from etcd: %w", err)
 	}
 	defer done()
 	limit := int64(firstPage)
 	for {
-		known := r.store.feed.current()
-		resp, err := r.store.client.Get(ctx, k.from, clientv3.WithRange(k.to), clientv3.WithRev(k.revision),
+		known := s.feed.current()
+		resp, err := s.client.Get(ctx, k.from, clientv3.WithRange(k.to), clientv3.WithRev(k.revision),
 			clientv3.WithLimit(limit))
 		if err != nil {
 			return 0, etcdError(ctx, "reading from etcd", err)
 		}
-		r.store.examine(resp.Header, known)
+		s.examine(resp.Header, known)
 		if k.revision == 0 {
 			k.revision = resp.Header.Revision
 		}
@@ -54,7 +59,7 @@ func (r *Resource) readPages(ctx context.Context, k keyRange, f func(*mvccpb.Key
 		for i, kv := range resp.Kvs {
 			size += len(kv.Value) + len(kv.Key)
 			resp.Kvs[i] = nil // f keeps those that it needs
-			if r.owns(kv) && !f(kv) {
+			if !f(kv) {
 				return k.revision, context.Cause(ctx)
 			}
 			k.from = string(kv.Key) + "\x00"

@@ -1,0 +1,243 @@
+package dynamicstorage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/klog/v2"
+)
+
+// Observation is the state of a key below the prefix, of any resource, in memory or not.
+type Observation struct {
+	// Key is the key in etcd without the prefix: "<folder>/<name>" or "<folder>/<namespace>/<name>".
+	Key string
+	// Revision is the revision of the change, or of the deletion.
+	Revision int64
+	// Deleted: there is no such key.
+	Deleted bool
+	// Value is the value, decrypted. It is nil if the key is deleted or the value cannot be decrypted. The observer must
+	// not modify it.
+	Value []byte
+	// Err is the reason why the value cannot be decrypted.
+	Err error
+}
+
+// Observer learns the state of all keys below the prefix. Its methods are called one after the other.
+type Observer interface {
+	// Reset is called before a scan, the first time and each time events were lost. What was observed before may be
+	// wrong.
+	Reset()
+	// Observe is called for every key that a scan finds, and then for every event, in the order of their revisions.
+	Observe(o Observation)
+	// Scanned is called at the end of a scan.
+	Scanned()
+}
+
+// maxObserved bounds the values of events that wait for an observer. An observer that falls behind starts over.
+const maxObserved = 64 << 20
+
+// Observe scans all keys below the prefix at one revision, and follows the feed from there until ctx is done or the
+// store stops. It loads no resource.
+func (s *Store) Observe(ctx context.Context, observer Observer) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.background, cancel)()
+	o := &observation{store: s, observer: observer, woken: make(chan struct{}, 1)}
+	s.feed.addObservation(o)
+	defer s.feed.removeObservation(o)
+	select {
+	case <-s.feed.started:
+	case <-ctx.Done():
+	}
+	for ctx.Err() == nil {
+		err := o.follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		klog.FromContext(ctx).Info("Scanning etcd again", "reason", err)
+		select {
+		case <-s.options.Clock.After(maxBackoff):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// observation brings the events of the feed to an observer.
+type observation struct {
+	store    *Store
+	observer Observer
+	// woken has an element when events have arrived or were lost.
+	woken chan struct{}
+
+	// mu guards the fields below.
+	mu     sync.Mutex
+	events []*clientv3.Event
+	bytes  int
+	lost   bool
+}
+
+var errEventsLost = errors.New("events were lost")
+
+// follow scans, and then hands over events until it fails or ctx is done. No event is missed: the scan is linearizable
+// and begins after the buffering of events.
+func (o *observation) follow(ctx context.Context) error {
+	o.begin()
+	o.observer.Reset()
+	prefix := o.store.prefix + "/"
+	revision, err := o.store.readPages(ctx, keyRange{from: prefix, to: prefixEnd(prefix)}, func(kv *mvccpb.KeyValue) bool {
+		o.observer.Observe(o.store.observed(ctx, kv))
+		return ctx.Err() == nil
+	})
+	if err != nil {
+		return fmt.Errorf("scanning: %w", err)
+	}
+	events, err := o.take()
+	if err != nil {
+		return err
+	}
+	o.observer.Scanned()
+	for ; err == nil; events, err = o.next(ctx) {
+		o.hand(ctx, events, revision)
+	}
+	return err
+}
+
+// hand hands over the events that are newer than the scan.
+func (o *observation) hand(ctx context.Context, events []*clientv3.Event, scanned int64) {
+	for _, event := range events {
+		kv := event.Kv
+		switch {
+		case kv.ModRevision <= scanned:
+		case event.Type == clientv3.EventTypeDelete:
+			o.observer.Observe(Observation{Key: o.store.keyBelowPrefix(kv.Key), Revision: kv.ModRevision, Deleted: true})
+		default:
+			o.observer.Observe(o.store.observed(ctx, kv))
+		}
+	}
+}
+
+// begin drops the events so far. The scan that follows includes them.
+func (o *observation) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events, o.bytes, o.lost = nil, 0, false
+}
+
+// next waits for events.
+func (o *observation) next(ctx context.Context) ([]*clientv3.Event, error) {
+	select {
+	case <-o.woken:
+		return o.take()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// take returns the events that have arrived.
+func (o *observation) take() ([]*clientv3.Event, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.lost {
+		return nil, errEventsLost
+	}
+	events := o.events
+	o.events, o.bytes = nil, 0
+	return events, nil
+}
+
+// receive buffers the events of the feed that are newer than known.
+func (o *observation) receive(events []*clientv3.Event, known int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, event := range events {
+		if event.Kv.ModRevision > known && !o.lost {
+			o.events = append(o.events, event)
+			o.bytes += len(event.Kv.Key) + len(event.Kv.Value)
+		}
+	}
+	if o.bytes > maxObserved {
+		o.loseLocked()
+	}
+	o.wake()
+}
+
+// lose makes the observer start over.
+func (o *observation) lose() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.loseLocked()
+	o.wake()
+}
+
+func (o *observation) loseLocked() { o.events, o.bytes, o.lost = nil, 0, true }
+
+func (o *observation) wake() {
+	select {
+	case o.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Read returns the present state in etcd of a key without the prefix, "<folder>/<name>" or
+// "<folder>/<namespace>/<name>". It loads no resource.
+func (s *Store) Read(ctx context.Context, key string) (Observation, error) {
+	ctx, done, err := s.requesting(ctx)
+	if err != nil {
+		return Observation{}, fmt.Errorf("reading from etcd: %w", err)
+	}
+	defer done()
+	known := s.feed.current()
+	resp, err := s.client.Get(ctx, s.prefix+"/"+key)
+	if err != nil {
+		return Observation{}, etcdError(ctx, "reading from etcd", err)
+	}
+	s.examine(resp.Header, known)
+	if len(resp.Kvs) == 0 {
+		return Observation{Key: key, Revision: resp.Header.Revision, Deleted: true}, nil
+	}
+	return s.observed(ctx, resp.Kvs[0]), nil
+}
+
+func (s *Store) observed(ctx context.Context, kv *mvccpb.KeyValue) Observation {
+	o := Observation{Key: s.keyBelowPrefix(kv.Key), Revision: kv.ModRevision, Value: kv.Value}
+	if transform := s.options.Transform; transform != nil {
+		o.Value, _, o.Err = transform.FromStorage(ctx, kv.Value, string(kv.Key))
+		if o.Err != nil {
+			o.Value = nil
+		}
+	}
+	return o
+}
+
+func (s *Store) keyBelowPrefix(key []byte) string {
+	return strings.TrimPrefix(string(key[len(s.prefix):]), "/")
+}
+
+// addObservation makes the feed hand its events to an observation.
+func (f *feed) addObservation(o *observation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := append(slices.Clone(f.observing()), o)
+	f.observations.Store(&all)
+}
+
+func (f *feed) removeObservation(o *observation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := slices.DeleteFunc(slices.Clone(f.observing()), func(other *observation) bool { return other == o })
+	f.observations.Store(&all)
+}
+
+// observing returns the present observations.
+func (f *feed) observing() []*observation {
+	if all := f.observations.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
