@@ -1,0 +1,150 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// workers is the number of objects, and of references, that are worked on concurrently, as upstream.
+const workers = 20
+
+// Retries back off exponentially between these two.
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = 5 * time.Minute
+)
+
+// Config configures a Collector.
+type Config struct {
+	Store *dynamicstorage.Store
+	Kinds Kinds
+	// Client is for requests to this server.
+	Client *rest.Config
+}
+
+// Collector is the garbage collector. Only one may run on an etcd at a time; two do no harm, but each does the work.
+type Collector struct {
+	config       Config
+	client       metadata.Interface
+	kindsChanged chan struct{}
+}
+
+// New returns a collector.
+func New(config Config) (*Collector, error) {
+	client, err := metadata.NewForConfig(config.Client)
+	if err != nil {
+		return nil, fmt.Errorf("client of the garbage collector: %w", err)
+	}
+	return &Collector{config: config, client: client, kindsChanged: make(chan struct{}, 1)}, nil
+}
+
+// KindsChanged says that kinds may be served that were not before. It does not block.
+func (c *Collector) KindsChanged() {
+	select {
+	case c.kindsChanged <- struct{}{}:
+	default:
+	}
+}
+
+// Run collects until ctx is done, and returns when all of its work has ended. The index is kept while it runs.
+func (c *Collector) Run(ctx context.Context) {
+	klog.FromContext(ctx).V(1).Info("Starting the garbage collector")
+	r := c.newRun()
+	var working sync.WaitGroup
+	working.Go(func() { c.config.Store.Observe(ctx, r) })
+	for range workers {
+		working.Go(func() { work(ctx, r.objects, r.process) })
+		working.Go(func() { work(ctx, r.references, r.verify) })
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-c.kindsChanged:
+			r.retryUnserved()
+		case <-ctx.Done():
+		}
+	}
+	r.objects.ShutDown()
+	r.references.ShutDown()
+	working.Wait()
+}
+
+type queue[T comparable] = workqueue.TypedRateLimitingInterface[T]
+
+func newQueue[T comparable](name string) queue[T] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[T](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[T]{Name: name},
+	)
+}
+
+// errRetry makes a worker retry later without logging an error.
+var errRetry = errors.New("changed meanwhile")
+
+// work processes items from the queue until it is shut down.
+func work[T comparable](ctx context.Context, q queue[T], do func(context.Context, T) error) {
+	for {
+		item, stopped := q.Get()
+		if stopped {
+			return
+		}
+		switch err := do(ctx, item); {
+		case err == nil || ctx.Err() != nil:
+			q.Forget(item)
+		case errors.Is(err, errRetry):
+			q.AddRateLimited(item)
+		default:
+			klog.FromContext(ctx).Error(err, "Collecting garbage failed, will retry")
+			q.AddRateLimited(item)
+		}
+		q.Done(item)
+	}
+}
+
+// run is one run of a collector.
+type run struct {
+	*Collector
+	// objects has the keys of objects that are due, references those to verify.
+	objects    queue[string]
+	references queue[*reference]
+
+	// mu guards the fields below. It is not held during requests.
+	mu    sync.Mutex
+	index *index
+	// scanned: the index has all objects. Until then nothing is decided.
+	scanned bool
+	// stranded are the keys of due objects whose resource is not served.
+	stranded map[string]struct{}
+}
+
+func (c *Collector) newRun() *run {
+	r := &run{
+		Collector:  c,
+		objects:    newQueue[string]("garbage_collector_objects"),
+		references: newQueue[*reference]("garbage_collector_references"),
+	}
+	r.Reset()
+	return r
+}
+
+// retryUnserved looks again at everything whose kind was not served.
+func (r *run) retryUnserved() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ref := range r.index.unserved {
+		r.index.resolve(ref)
+	}
+	for key := range r.stranded {
+		r.objects.Add(key)
+	}
+	clear(r.stranded)
+}

@@ -1,0 +1,153 @@
+package collector
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crds"
+)
+
+// Resource is a served resource.
+type Resource struct {
+	schema.GroupVersionResource
+	Kind       string
+	Namespaced bool
+	// Folder is the part of the objects' keys before the namespace or name.
+	Folder string
+}
+
+// key returns the key of an object without the prefix.
+func (r *Resource) key(namespace, name string) string {
+	if r.Namespaced {
+		return r.Folder + "/" + namespace + "/" + name
+	}
+	return r.Folder + "/" + name
+}
+
+// Kinds finds served resources. Its methods are called concurrently, and must be quick.
+type Kinds interface {
+	// OfKind returns the resource that serves a kind in a version.
+	OfKind(kind schema.GroupVersionKind) (Resource, bool)
+	// AtFolder returns the resource of the objects in a folder, in one of its versions.
+	AtFolder(folder string) (Resource, bool)
+	// FolderOf returns the folder of a key. It is empty if the collector ignores keys like this one.
+	FolderOf(key string) string
+}
+
+// ServedKinds are the kinds of a table of CRDs and of built-in resources.
+type ServedKinds struct {
+	table   *crds.Table
+	kinds   map[schema.GroupVersionKind]Resource
+	folders map[string]Resource
+}
+
+var _ Kinds = &ServedKinds{}
+
+// NewServedKinds returns the kinds of a table and of built-in resources, and CustomResourceDefinition.
+func NewServedKinds(table *crds.Table, builtin []*resource.Definition) *ServedKinds {
+	k := &ServedKinds{table: table, kinds: map[schema.GroupVersionKind]Resource{}, folders: map[string]Resource{}}
+	definitions := Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: crds.GroupName, Version: "v1", Resource: crds.Plural},
+		Kind:                 "CustomResourceDefinition",
+		Folder:               crds.GroupName + "/" + crds.Plural,
+	}
+	k.kinds[definitions.GroupVersion().WithKind(definitions.Kind)] = definitions
+	k.folders[definitions.Folder] = definitions
+	for _, definition := range builtin {
+		served := Resource{GroupVersionResource: definition.GroupVersionResource(), Kind: definition.Kind,
+			Namespaced: definition.Namespaced, Folder: definition.StorageFolder()}
+		if slices.Contains(definition.VerbList(), "get") {
+			k.kinds[definition.GroupVersionKind()] = served
+		}
+		if _, known := k.folders[served.Folder]; !known && collectable(definition) {
+			k.folders[served.Folder] = served
+		}
+	}
+	return k
+}
+
+// collectable reports whether the objects of a built-in resource can be dependents. Events cannot: there are many, and
+// they expire.
+func collectable(d *resource.Definition) bool {
+	verbs := d.VerbList()
+	return !d.Expires && slices.Contains(verbs, "delete") && slices.Contains(verbs, "list") && slices.Contains(verbs, "watch")
+}
+
+// OfKind implements Kinds.
+func (k *ServedKinds) OfKind(kind schema.GroupVersionKind) (Resource, bool) {
+	if served, ok := k.kinds[kind]; ok {
+		return served, true
+	}
+	for record := range k.table.Group(kind.Group) {
+		if record.Established && record.AcceptedNames.Kind == kind.Kind {
+			version := record.Version(kind.Version)
+			if version == nil || !version.Served {
+				return Resource{}, false
+			}
+			return customResource(record, kind.Version), true
+		}
+	}
+	return Resource{}, false
+}
+
+// AtFolder implements Kinds.
+func (k *ServedKinds) AtFolder(folder string) (Resource, bool) {
+	if served, ok := k.folders[folder]; ok {
+		return served, true
+	}
+	group, plural, _ := strings.Cut(folder, "/")
+	record, ok := k.table.Get(plural + "." + group)
+	if !ok || !record.Established {
+		return Resource{}, false
+	}
+	n := slices.IndexFunc(record.Versions, func(v crds.Version) bool { return v.Served })
+	if n < 0 {
+		return Resource{}, false
+	}
+	return customResource(record, record.Versions[n].Name), true
+}
+
+func customResource(record *crds.Record, version string) Resource {
+	return Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: record.Group, Version: version, Resource: record.Names.Plural},
+		Kind:                 record.AcceptedNames.Kind,
+		Namespaced:           record.Namespaced,
+		Folder:               record.Group + "/" + record.Names.Plural,
+	}
+}
+
+// FolderOf implements Kinds. Only groups have a dot, and the folder of a resource in a group is
+// "<group>/<plural>". It does not matter whether the CRD is known yet.
+func (k *ServedKinds) FolderOf(key string) string {
+	first, rest, _ := strings.Cut(key, "/")
+	if plural, _, ok := strings.Cut(rest, "/"); ok {
+		folder := key[:len(first)+1+len(plural)]
+		if _, builtin := k.folders[folder]; builtin || strings.Contains(first, ".") {
+			return folder
+		}
+	}
+	if _, builtin := k.folders[first]; builtin {
+		return first
+	}
+	return ""
+}
+
+// location is where the object of a key is.
+type location struct{ folder, namespace, name string }
+
+// locate splits a key; false if the collector ignores it.
+func locate(kinds Kinds, key string) (location, bool) {
+	folder := kinds.FolderOf(key)
+	if folder == "" {
+		return location{}, false
+	}
+	rest := key[len(folder)+1:]
+	namespace, name, namespaced := strings.Cut(rest, "/")
+	if !namespaced {
+		namespace, name = "", rest
+	}
+	return location{folder, namespace, name}, name != "" && !strings.Contains(name, "/")
+}
