@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.opentelemetry.io/otel/trace/noop"
@@ -46,12 +47,14 @@ type server struct {
 	kinds   *ServedKinds
 	handler http.Handler
 	prefix  string
-	fences  int
+	fences  atomic.Int64
+	// undefined has the names of deleted CRDs.
+	undefined chan string
 }
 
 func startServer(t testing.TB) *server {
 	t.Helper()
-	s := &server{TB: t, prefix: etcd.Prefix(t)}
+	s := &server{TB: t, prefix: etcd.Prefix(t), undefined: make(chan string, 1)}
 	var err error
 	s.store, err = dynamicstorage.New(dynamicstorage.Options{Client: etcd.Client, Prefix: s.prefix, Header: crds.ReadHeader})
 	if err != nil {
@@ -59,6 +62,11 @@ func startServer(t testing.TB) *server {
 	}
 	informer := crds.NewInformer(s.store)
 	s.table = crds.NewTable(informer)
+	s.table.OnChange(func(old, record *crds.Record) {
+		if record == nil {
+			s.undefined <- old.Name
+		}
+	})
 	s.kinds = NewServedKinds(s.table, nil)
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, noop.NewTracerProvider()))
@@ -209,13 +217,14 @@ type stepped struct {
 	*run
 	*server
 	fenced chan string
+	scan   chan struct{} // closed at the end of the first scan
 	stop   func()
 }
 
 // step starts a collector. stop, which the end of the test calls too, stops it.
 func (s *server) step() *stepped {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &stepped{run: s.collector().newRun(), server: s, fenced: make(chan string, 1)}
+	r := &stepped{run: s.collector().newRun(), server: s, fenced: make(chan string, 1), scan: make(chan struct{})}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -228,13 +237,20 @@ func (s *server) step() *stepped {
 		r.references.ShutDown()
 	}
 	s.Cleanup(r.stop)
+	<-r.scan
 	return r
+}
+
+// Scanned implements dynamicstorage.Observer.
+func (r *stepped) Scanned() {
+	r.run.Scanned()
+	close(r.scan)
 }
 
 // Observe implements dynamicstorage.Observer.
 func (r *stepped) Observe(o dynamicstorage.Observation) {
 	r.run.Observe(o)
-	if fence, ok := strings.CutPrefix(o.Key, "fence/"); ok && !o.Deleted {
+	if fence, ok := strings.CutPrefix(o.Key, "fence/"); ok && fence == fmt.Sprint(r.fences.Load()) {
 		r.fenced <- fence
 	}
 }
@@ -242,13 +258,11 @@ func (r *stepped) Observe(o dynamicstorage.Observation) {
 // fence waits until the collector has observed everything up to now.
 func (r *stepped) fence() {
 	r.Helper()
-	r.fences++
-	fence := fmt.Sprint(r.fences)
+	fence := fmt.Sprint(r.fences.Add(1))
 	if _, err := etcd.Client.Put(r.Context(), r.prefix+"/fence/"+fence, ""); err != nil {
 		r.Fatal(err)
 	}
-	for r.fences > 0 && <-r.fenced != fence {
-	}
+	<-r.fenced
 }
 
 // settle processes what is due until nothing is. It returns the number of objects that were due.

@@ -32,7 +32,7 @@ func (w *world) reference(owner string) metav1.OwnerReference {
 	return ref
 }
 
-func (w *world) owned(id string, owners ...string) {
+func (w *world) ownedBy(id string, owners ...string) {
 	w.Helper()
 	var meta metav1.ObjectMeta
 	for _, owner := range owners {
@@ -44,7 +44,7 @@ func (w *world) owned(id string, owners ...string) {
 // held creates an object with a finalizer of somebody else.
 func (w *world) held(id string, owners ...string) {
 	w.Helper()
-	w.owned(id, owners...)
+	w.ownedBy(id, owners...)
 	w.merge(id, `{"metadata":{"finalizers":["example.com/held"]}}`)
 }
 
@@ -105,165 +105,165 @@ var scenarios = []struct {
 	want        string
 }{
 	{"background", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a")
-		w.owned("n/c", "n/b")
-		w.owned("n/other")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a")
+		w.ownedBy("n/c", "n/b")
+		w.ownedBy("n/other")
 	}, func(w *world) { w.delete("n/a", background) }, "n/other"},
 	{"foreground", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a!")
-		w.owned("n/c", "n/b!")
-		w.owned("n/d", "n/a")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a!")
+		w.ownedBy("n/c", "n/b!")
+		w.ownedBy("n/d", "n/a")
 	}, func(w *world) { w.delete("n/a", foreground) }, ""},
 	{"foreground waits for a blocking dependent", func(w *world) {
-		w.owned("n/a")
+		w.ownedBy("n/a")
 		w.held("n/b", "n/a!")
 	}, func(w *world) { w.delete("n/a", foreground) }, "n/a*[foregroundDeletion] n/b*<n/a!"},
 	{"foreground does not wait for others", func(w *world) {
-		w.owned("n/a")
+		w.ownedBy("n/a")
 		w.held("n/b", "n/a")
 	}, func(w *world) { w.delete("n/a", foreground) }, "n/b*<n/a"},
 	{"foreground goes on when a dependent does not block any more", func(w *world) {
-		w.owned("n/a")
+		w.ownedBy("n/a")
 		w.held("n/b", "n/a!")
 		w.delete("n/a", foreground)
 		w.delete("n/b", background)
 	}, func(w *world) {
 		w.merge("n/b", `{"metadata":{"ownerReferences":null}}`)
 	}, "n/b*"},
-	{"foreground without dependents", func(w *world) { w.owned("n/a") },
+	{"foreground without dependents", func(w *world) { w.ownedBy("n/a") },
 		func(w *world) { w.delete("n/a", foreground) }, ""},
 	{"foreground reaches dependents of dependents that block", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a!")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a!")
 		w.held("n/c", "n/b!")
 	}, func(w *world) { w.delete("n/a", foreground) }, "n/a*[foregroundDeletion] n/b*[foregroundDeletion]<n/a! n/c*<n/b!"},
 	{"foreground: a new dependent goes too", func(w *world) {
-		w.owned("n/a")
+		w.ownedBy("n/a")
 		w.held("n/b", "n/a!")
 		w.delete("n/a", foreground)
 	}, func(w *world) {
-		w.owned("n/c", "n/a")
+		w.ownedBy("n/c", "n/a")
 		w.merge("n/b", `{"metadata":{"finalizers":null}}`)
 	}, ""},
 	{"orphan", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a")
-		w.owned("n/c", "n/a!", "n/b")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a")
+		w.ownedBy("n/c", "n/a!", "n/b")
 	}, func(w *world) { w.delete("n/a", orphan) }, "n/b n/c<n/b"},
-	{"orphan without dependents", func(w *world) { w.owned("n/a") },
+	{"orphan without dependents", func(w *world) { w.ownedBy("n/a") },
 		func(w *world) { w.delete("n/a", orphan) }, ""},
 	{"a dependent keeps its other owner", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b")
-		w.owned("n/c", "n/a", "n/b!")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b")
+		w.ownedBy("n/c", "n/a", "n/b!")
 	}, func(w *world) { w.delete("n/a", background) }, "n/b n/c<n/b!"},
 	{"a dependent of a waiting owner keeps its other owner", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b")
-		w.owned("n/c", "n/a!", "n/b")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b")
+		w.ownedBy("n/c", "n/a!", "n/b")
 	}, func(w *world) { w.delete("n/a", foreground) }, "n/b n/c<n/b"},
 	{"both owners go", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b")
-		w.owned("n/c", "n/a", "n/b")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b")
+		w.ownedBy("n/c", "n/a", "n/b")
 	}, func(w *world) {
 		w.delete("n/a", background)
 		w.delete("n/b", background)
 	}, ""},
 	{"one owner absent, one waits", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/c", "n/a!", "n/absent")
+		w.ownedBy("n/a")
+		w.ownedBy("n/c", "n/a!", "n/absent")
 	}, func(w *world) { w.delete("n/a", foreground) }, ""},
 	{"an owner that waits for somebody else is there", func(w *world) {
 		w.held("n/a")
-		w.owned("n/b", "n/a")
+		w.ownedBy("n/b", "n/a")
 	}, func(w *world) { w.delete("n/a", background) }, "n/a* n/b<n/a"},
-	{"absent owner", func(w *world) { w.owned("n/b", "n/absent") }, nil, ""},
+	{"absent owner", func(w *world) { w.ownedBy("n/b", "n/absent") }, nil, ""},
 	{"absent owner, and one of a kind that is not served", func(w *world) {
-		w.owned("n/b", "n/absent")
+		w.ownedBy("n/b", "n/absent")
 		w.merge("n/b", `{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"absent","uid":"1"},
 {"apiVersion":"apps/v1","kind":"Deployment","name":"x","uid":"2"}]}}`)
 	}, nil, "n/b<1,2"},
 	{"owner in a version that is not served", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a")
 		w.merge("n/b", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v2","kind":"Widget","name":"a","uid":%q}]}}`,
 			w.uids["n/a"]))
 	}, func(w *world) { w.delete("n/a", background) }, "n/b<n/a"},
 	{"owner with another UID", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a")
 		w.delete("n/a", background)
-		w.owned("n/a")
-		w.owned("n/c", "n/a")
+		w.ownedBy("n/a")
+		w.ownedBy("n/c", "n/a")
 	}, nil, "n/a n/c<n/a"},
 	{"owner by another name", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a")
-		w.owned("n/c", "n/a")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a")
+		w.ownedBy("n/c", "n/a")
 		w.merge("n/b", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"x","uid":%q}]}}`,
 			w.uids["n/a"]))
 	}, nil, "n/a n/c<n/a"},
 	{"owner in another namespace", func(w *world) {
-		w.owned("n/a")
-		w.owned("m/b", "n/a")
-		w.owned("n/c", "n/a")
+		w.ownedBy("n/a")
+		w.ownedBy("m/b", "n/a")
+		w.ownedBy("n/c", "n/a")
 	}, nil, "n/a n/c<n/a"},
 	{"cluster-scoped owner", func(w *world) {
-		w.owned("a")
-		w.owned("n/b", "a")
-		w.owned("m/c", "a")
-		w.owned("d", "a")
+		w.ownedBy("a")
+		w.ownedBy("n/b", "a")
+		w.ownedBy("m/c", "a")
+		w.ownedBy("d", "a")
 	}, func(w *world) { w.delete("a", background) }, ""},
 	{"cluster-scoped dependent of a namespaced owner", func(w *world) {
-		w.owned("n/a")
-		w.owned("a")
-		w.owned("b", "n/a", "a")
+		w.ownedBy("n/a")
+		w.ownedBy("a")
+		w.ownedBy("b", "n/a", "a")
 	}, func(w *world) {
 		w.delete("n/a", background)
 		w.delete("a", background)
 	}, "b<n/a,a"},
 	{"cycle in the foreground", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a!")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a!")
 		w.merge("n/a", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"b",
 "uid":%q,"blockOwnerDeletion":true}]}}`, w.uids["n/b"]))
 	}, func(w *world) { w.delete("n/a", foreground) }, ""},
 	{"cycle that nobody deletes", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a")
 		w.merge("n/a", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"b",
 "uid":%q}]}}`, w.uids["n/b"]))
 	}, nil, "n/a<n/b n/b<n/a"},
 	{"cycle in the background", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a")
 		w.merge("n/a", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"b",
 "uid":%q}]}}`, w.uids["n/b"]))
 	}, func(w *world) { w.delete("n/a", background) }, ""},
 	{"an owner is added", func(w *world) {
-		w.owned("n/b")
+		w.ownedBy("n/b")
 	}, func(w *world) {
 		w.merge("n/b", `{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"x","uid":"1"}]}}`)
 	}, ""},
 	{"the owner is removed in time", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a")
 	}, func(w *world) {
 		w.merge("n/b", `{"metadata":{"ownerReferences":null}}`)
 		w.delete("n/a", background)
 	}, "n/b"},
 	{"a dependent with the finalizer of orphan deletion", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a")
-		w.owned("n/c", "n/b")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a")
+		w.ownedBy("n/c", "n/b")
 		w.merge("n/b", `{"metadata":{"finalizers":["orphan"]}}`)
 	}, func(w *world) { w.delete("n/a", background) }, "n/c"},
 	{"the same owner twice", func(w *world) {
-		w.owned("n/a")
-		w.owned("n/b", "n/a!", "n/a!")
+		w.ownedBy("n/a")
+		w.ownedBy("n/b", "n/a!", "n/a!")
 	}, func(w *world) { w.delete("n/a", foreground) }, ""},
 }
 
