@@ -102,7 +102,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		},
 		Authorizer:              a.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
-		GarbageCollection:       o.Resources.GarbageCollection,
+		GarbageCollection:       o.garbageCollection(),
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	}
@@ -122,7 +122,19 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		Table:           table,
 		DeleteInstances: handler.DeleteInstances,
 	})
+	var lead func(ctx context.Context) error
+	if o.garbageCollection() && len(builtins.Definitions) > 0 {
+		client := inProcess{a.own}.clientConfig()
+		collector, err := newCollector(store, table, builtins, client)
+		if err != nil {
+			return nil, err
+		}
+		if lead, err = newLead(o, client, collector.Run); err != nil {
+			return nil, err
+		}
+	}
 	return &parts{
+		lead: lead,
 		routes: routes{
 			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
 			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),

@@ -80,8 +80,10 @@ func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
 		"Workers for one deletecollection request.")
 	fs.Var(&o.SchemaCache, "schema-cache-size",
 		"Memory for compiled schemas (validators, rules, types) of all CRDs together, such as 256Mi. The least recently used ones are dropped and compiled again when needed.")
-	fs.BoolVar(&o.GarbageCollection, "enable-garbage-collector", o.GarbageCollection,
-		"Implements orphan and foreground deletion by finalizers. It needs a garbage collector that runs beside the server.")
+	collects := fs.VarPF(&o.GarbageCollection, "enable-garbage-collector", "",
+		"Implements orphan and foreground deletion by finalizers, and deletes the dependents of deleted owners. Without built-in resources, a garbage collector beside the server has to do the work. Default: true with built-in resources.")
+	collects.NoOptDefVal = "true"
+	collects.DefValue = "false" // the help prints no default
 }
 
 func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {

@@ -99,9 +99,9 @@ type ResourceOptions struct {
 	// EventTTL is the time after which events are deleted.
 	EventTTL                time.Duration
 	DeleteCollectionWorkers int
-	// GarbageCollection implements orphan and foreground deletion by finalizers. A garbage collector beside the
-	// server has to remove them.
-	GarbageCollection bool
+	// GarbageCollection implements orphan and foreground deletion by finalizers. If the server has built-in resources, it
+	// also collects garbage; else a garbage collector beside it has to. The default is to do so with built-in resources.
+	GarbageCollection cliflag.Tristate
 	// SchemaCache bounds the memory of compiled schemas, in bytes.
 	SchemaCache resource.QuantityValue
 }
@@ -156,6 +156,14 @@ func (o *Options) builtinTier() string {
 		return builtin.None
 	}
 	return builtin.TierEssential
+}
+
+// garbageCollection reports whether a collector runs, in the server or beside it.
+func (o *Options) garbageCollection() bool {
+	if o.Resources.GarbageCollection == cliflag.Unset {
+		return o.builtinTier() != builtin.None
+	}
+	return o.Resources.GarbageCollection == cliflag.True
 }
 
 // certificates returns what the options say about certificates.

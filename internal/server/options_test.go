@@ -62,7 +62,7 @@ func TestParse(t *testing.T) {
 		{"max-request-memory", o.Requests.MaxMemory.Value() == 700<<20},
 		{"schema-cache-size", o.Resources.SchemaCache.Value() == 100<<20},
 		{"delete-collection-workers", o.Resources.DeleteCollectionWorkers == 12},
-		{"enable-garbage-collector", o.Resources.GarbageCollection},
+		{"enable-garbage-collector", o.Resources.GarbageCollection == cliflag.True},
 		{"goaway-chance", o.Serving.GoawayChance == 0.01},
 		{"cors", len(o.Serving.CORSOrigins) == 2},
 		{"hsts", len(o.Serving.HSTSDirectives) == 2},

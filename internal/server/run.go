@@ -27,6 +27,8 @@ type parts struct {
 	run func(ctx context.Context) error
 	// prepare writes the objects that every server has.
 	prepare func(ctx context.Context) error
+	// lead runs the controllers that only one replica runs, until ctx is done; nil if there are none.
+	lead func(ctx context.Context) error
 	// register keeps the served groups registered with an aggregator until ctx is done; nil without an aggregator.
 	register func(ctx context.Context) error
 	// ready returns an error unless etcd answers and events arrive.
@@ -198,6 +200,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	defer endRequests()
 	web := newHTTPServer(requests, &s.options.Serving, s.tls.Config, s.handler)
 	group.Go(func() error { return s.parts.run(working) })
+	stopLeading := s.lead(group, working)
 	group.Go(func() error { s.tls.Run(working); return nil })
 	group.Go(func() error { s.access.run(working); return nil })
 	group.Go(func() error { return s.access.audit.Run(requests) })
@@ -224,6 +227,8 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 		case <-working.Done():
 		}
 	}
+	s.drain.Stop()
+	stopLeading() // while requests are served
 	s.stopServing(working, web)
 	endRequests()
 	_ = web.Close() // closes connections that did not end in time
@@ -232,6 +237,20 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 		return failed // err may only say that the work has ended
 	}
 	return err
+}
+
+// lead starts the controllers that only one replica runs. stop stops them, and returns when another replica may go on.
+func (s *server) lead(group *errgroup.Group, working context.Context) (stop func()) {
+	if s.parts.lead == nil {
+		return func() {}
+	}
+	leading, cancel := context.WithCancel(working)
+	ended := make(chan struct{})
+	group.Go(func() error {
+		defer close(ended)
+		return s.parts.lead(leading)
+	})
+	return func() { cancel(); <-ended }
 }
 
 // watchStorage fails when the embedded etcd does.
@@ -279,10 +298,9 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	return s.reportReady()
 }
 
-// stopServing drains the server: it becomes unready, then takes no new requests, and waits until those in flight have
-// ended or have timed out.
+// stopServing drains the server, which is unready: it takes no new requests, and waits until those in flight have ended
+// or have timed out.
 func (s *server) stopServing(working context.Context, web *http.Server) {
-	s.drain.Stop()
 	delay := time.NewTimer(s.options.Requests.ShutdownDelay)
 	defer delay.Stop()
 	select {
