@@ -142,10 +142,13 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 		}
 	}
 	began := s.finalize != nil && m.GetDeletionTimestamp() == nil && s.finalize(existing)
+	if !began && s.holds(existing) {
+		return proposal{obj: existing}, nil
+	}
 	if s.config.GarbageCollection && (!began || s.held != nil) {
 		m.SetFinalizers(objectmeta.CollectorFinalizers(m.GetFinalizers(), d.options))
 	}
-	if began || s.holds(existing) {
+	if began {
 		return proposal{obj: existing}, nil
 	}
 	if len(m.GetFinalizers()) == 0 {

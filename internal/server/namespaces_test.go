@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func (p *person) becomes(code int, path, text string) answer {
 		got = p.send(http.MethodGet, path, "")
 		return got.code == code && strings.Contains(got.body, text), nil
 	}); err != nil {
-		p.t.Fatalf("%s: %v, last %d: %.900s", path, err, got.code, got.body)
+		p.t.Fatalf("%s: %v, last %d: %.3900s", path, err, got.code, got.body)
 	}
 	return got
 }
@@ -42,6 +43,15 @@ func (p *person) createNamespace(name string) {
 	p.must(http.StatusCreated, http.MethodPost, namespacesPath, `{"metadata":{"name":"`+name+`"}}`)
 }
 
+func (p *person) createTable(namespace, name string) {
+	p.t.Helper()
+	p.must(http.StatusCreated, http.MethodPost, "/apis/shop.example.com/v1/namespaces/"+namespace+"/tables",
+		strings.Replace(table(name, 4), `"namespace":"default"`, `"namespace":"`+namespace+`"`, 1))
+}
+
+// mergePatch is the header of a merge patch.
+var mergePatch = []string{"Content-Type", "application/merge-patch+json"}
+
 // TestSystemNamespaces checks that a server has the namespaces of kube-apiserver when it is ready, that three of them
 // cannot be deleted, and that the fourth is created again.
 func TestSystemNamespaces(t *testing.T) {
@@ -58,15 +68,16 @@ func TestSystemNamespaces(t *testing.T) {
 	}
 	before := p.namespace("kube-node-lease").UID
 	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/kube-node-lease", "")
-	for p.becomes(http.StatusOK, namespacesPath+"/kube-node-lease", `"phase":"Active"`); p.namespace("kube-node-lease").UID == before; {
-		t.Fatal("the namespace was not deleted")
-	}
+	waitUntil(t, "the namespace is created again", func() bool {
+		got := p.send(http.MethodGet, namespacesPath+"/kube-node-lease", "")
+		return got.code == http.StatusOK && !strings.Contains(got.body, string(before))
+	})
 }
 
 // TestNamespaceDeletion deletes a namespace with custom and built-in objects, of which one has a finalizer.
 func TestNamespaceDeletion(t *testing.T) {
 	t.Parallel()
-	p := startWhole(t).root().withTables()
+	p := startWhole(t, "--enable-garbage-collector").root().withTables()
 	const objects = 120
 	p.createNamespace("x")
 	p.createNamespace("y")
@@ -74,13 +85,11 @@ func TestNamespaceDeletion(t *testing.T) {
 	for n := range objects {
 		name := fmt.Sprintf(`{"metadata":{"name":"o%d"}}`, n)
 		p.must(http.StatusCreated, http.MethodPost, fmt.Sprintf(maps, "x"), name)
-		p.must(http.StatusCreated, http.MethodPost, fmt.Sprintf(tables, "x"),
-			strings.Replace(table(fmt.Sprint("o", n), 4), `"namespace":"default"`, `"namespace":"x"`, 1))
+		p.createTable("x", fmt.Sprint("o", n))
 	}
 	p.must(http.StatusCreated, http.MethodPost, fmt.Sprintf(maps, "y"), `{"metadata":{"name":"other"}}`)
 	held := fmt.Sprintf(tables, "x") + "/o7"
-	patch := []string{"Content-Type", "application/merge-patch+json"}
-	p.must(http.StatusOK, http.MethodPatch, held, `{"metadata":{"finalizers":["example.com/hold"]}}`, patch...)
+	p.must(http.StatusOK, http.MethodPatch, held, `{"metadata":{"finalizers":["example.com/hold"]}}`, mergePatch...)
 	before := p.namespace("x")
 	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/x", "")
 
@@ -100,7 +109,7 @@ func TestNamespaceDeletion(t *testing.T) {
 		t.Errorf("conditions:\n%s\nwant:\n%s", got, want)
 	}
 	version := p.namespace("x").ResourceVersion
-	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/x", "")
+	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/x?propagationPolicy=Orphan", "")
 	if after := p.namespace("x").ResourceVersion; after != version {
 		t.Errorf("a second DELETE has changed the namespace from %s to %s", version, after)
 	}
@@ -113,7 +122,7 @@ func TestNamespaceDeletion(t *testing.T) {
 			t.Errorf("a creation while the namespace is being deleted: %s", refused.body)
 		}
 	}
-	p.must(http.StatusOK, http.MethodPatch, held, `{"metadata":{"finalizers":null}}`, patch...)
+	p.must(http.StatusOK, http.MethodPatch, held, `{"metadata":{"finalizers":null}}`, mergePatch...)
 	p.becomes(http.StatusNotFound, namespacesPath+"/x", "")
 	p.must(http.StatusNotFound, http.MethodPost, fmt.Sprintf(maps, "x"), `{"metadata":{"name":"late"}}`)
 	p.must(http.StatusOK, http.MethodGet, fmt.Sprintf(maps, "y")+"/other", "")
@@ -121,4 +130,87 @@ func TestNamespaceDeletion(t *testing.T) {
 	if after := p.namespace("x"); after.UID == before.UID || len(after.Status.Conditions) > 0 {
 		t.Errorf("a namespace of the same name: %+v", after)
 	}
+}
+
+// TestNamespaceDeletionContinues stops the server while it deletes a namespace. The next server finishes that.
+func TestNamespaceDeletionContinues(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	first := startWhole(t, "--data-dir", dir)
+	p := first.root().withTables()
+	p.createNamespace("x")
+	for n := range 100 {
+		p.createTable("x", fmt.Sprint("o", n))
+	}
+	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/x", "")
+	first.shutDown()
+
+	p = startWhole(t, "--data-dir", dir).root()
+	p.becomes(http.StatusNotFound, namespacesPath+"/x", "")
+	p.becomes(http.StatusOK, "/apis/shop.example.com/v1/tables", `"items":[]`)
+}
+
+// TestNamespaceOfDeletedDefinition deletes a CRD while a namespace waits for one of its objects.
+func TestNamespaceOfDeletedDefinition(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t).root().withTables()
+	p.createNamespace("x")
+	p.createTable("x", "held")
+	held := "/apis/shop.example.com/v1/namespaces/x/tables/held"
+	p.must(http.StatusOK, http.MethodPatch, held, `{"metadata":{"finalizers":["example.com/hold"]}}`, mergePatch...)
+	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/x", "")
+	p.becomes(http.StatusOK, namespacesPath+"/x", "SomeFinalizersRemain")
+	p.must(http.StatusOK, http.MethodDelete, definitionsPath+"/tables.shop.example.com", "")
+	p.must(http.StatusOK, http.MethodPatch, held, `{"metadata":{"finalizers":null}}`, mergePatch...)
+	p.becomes(http.StatusNotFound, namespacesPath+"/x", "")
+}
+
+// TestNamespaceWithoutConversion deletes a namespace with objects whose conversion webhook does not answer. Deleting
+// them needs no conversion.
+func TestNamespaceWithoutConversion(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t).root()
+	p.must(http.StatusCreated, http.MethodPost, definitionsPath, strings.Replace(tablesCRD, `"scope":`,
+		`"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}},"scope":`, 1))
+	p.createNamespace("x")
+	p.createTable("x", "a")
+	p.must(http.StatusInternalServerError, http.MethodGet, "/apis/shop.example.com/v2/namespaces/x/tables/a", "")
+	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/x", "")
+	p.becomes(http.StatusNotFound, namespacesPath+"/x", "")
+}
+
+const noDeletion = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: kept.static.k8s.io}
+spec:
+  failurePolicy: Fail
+  matchConstraints: {resourceRules: [{apiGroups: [shop.example.com], apiVersions: [v1, v2], operations: [DELETE], resources: [tables]}]}
+  validations: [{expression: '!has(oldObject.metadata.labels)', message: a table with labels is kept}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: kept.static.k8s.io}
+spec: {policyName: kept.static.k8s.io, validationActions: [Deny]}
+`
+
+// TestNamespaceWhoseContentStays checks the condition of a namespace while admission keeps an object, and that the
+// controller tries again.
+func TestNamespaceWhoseContentStays(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t, "--admission-control-config-file", admissionConfig(t, map[string]string{
+		"ValidatingAdmissionPolicy/kept.yaml": noDeletion,
+	})).root().withTables()
+	p.createNamespace("x")
+	p.createTable("x", "a")
+	kept := "/apis/shop.example.com/v1/namespaces/x/tables/a"
+	p.must(http.StatusOK, http.MethodPatch, kept, `{"metadata":{"labels":{"keep":"me"}}}`, mergePatch...)
+	waitUntil(t, "the policy is in effect", func() bool {
+		return p.send(http.MethodDelete, kept+"?dryRun=All", "").code == http.StatusUnprocessableEntity
+	})
+	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/x", "")
+	p.becomes(http.StatusOK, namespacesPath+"/x", `"reason":"ContentDeletionFailed","message":"Failed to delete all resource types, 1 remaining: `+
+		`tables.shop.example.com \"Unknown\" is forbidden: ValidatingAdmissionPolicy 'kept.static.k8s.io' with binding 'kept.static.k8s.io' denied request: `+
+		`a table with labels is kept"`)
+	p.must(http.StatusOK, http.MethodPatch, kept, `{"metadata":{"labels":null}}`, mergePatch...)
+	p.becomes(http.StatusNotFound, namespacesPath+"/x", "")
 }
