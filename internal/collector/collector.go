@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -36,6 +38,8 @@ type Config struct {
 type Collector struct {
 	config       Config
 	client       metadata.Interface
+	events       core.EventsGetter
+	reports      *rate.Limiter
 	kindsChanged chan struct{}
 }
 
@@ -45,7 +49,13 @@ func New(config Config) (*Collector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the garbage collector: %w", err)
 	}
-	return &Collector{config: config, client: client, kindsChanged: make(chan struct{}, 1)}, nil
+	events, err := core.NewForConfig(config.Client)
+	if err != nil {
+		return nil, fmt.Errorf("client of events: %w", err)
+	}
+	return &Collector{
+		config: config, client: client, events: events, reports: rate.NewLimiter(1, 25), kindsChanged: make(chan struct{}, 1),
+	}, nil
 }
 
 // KindsChanged says that kinds may be served that were not before. It does not block.

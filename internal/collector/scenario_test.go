@@ -201,10 +201,8 @@ var scenarios = []struct {
 	}, nil, "n/a n/c<n/a"},
 	{"owner by another name", func(w *world) {
 		w.ownedBy("n/a")
-		w.ownedBy("n/b", "n/a")
+		w.uids["n/b"] = w.create("n/b", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{widget("x", w.uids["n/a"])}})
 		w.ownedBy("n/c", "n/a")
-		w.merge("n/b", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"x","uid":%q}]}}`,
-			w.uids["n/a"]))
 	}, nil, "n/a n/c<n/a"},
 	{"owner in another namespace", func(w *world) {
 		w.ownedBy("n/a")

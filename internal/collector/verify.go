@@ -21,6 +21,9 @@ func (r *run) verify(ctx context.Context, ref *reference) error {
 	if m != nil && m.UID == ref.uid {
 		found = present
 	}
+	if found == absent && ref.namespaced {
+		r.reportNamespace(ctx, ref)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.index.setState(ref, found)

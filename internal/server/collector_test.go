@@ -65,3 +65,23 @@ func TestGarbageCollectionDefault(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnerInAnotherNamespace checks that a dependent of an owner in another namespace is deleted and reported.
+func TestOwnerInAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	s := startWhole(t)
+	p := s.root()
+	const maps = "/api/v1/namespaces/default/configmaps"
+	_, rest, _ := strings.Cut(p.must(http.StatusCreated, http.MethodPost, maps, `{"metadata":{"name":"owner"}}`).body, `"uid":"`)
+	uid, _, _ := strings.Cut(rest, `"`)
+	deleted := p.awaitDeletion("/api/v1/namespaces/kube-public/configmaps?watch=true&fieldSelector=metadata.name%3Downed")
+	p.must(http.StatusCreated, http.MethodPost, "/api/v1/namespaces/kube-public/configmaps", fmt.Sprintf(
+		`{"metadata":{"name":"owned","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`, uid))
+	deleted()
+	got := p.must(http.StatusOK, http.MethodGet, "/api/v1/namespaces/kube-public/events", "").body
+	want := fmt.Sprintf(`ownerRef [v1/ConfigMap, namespace: kube-public, name: owner, uid: %s] does not exist in namespace \"kube-public\"`, uid)
+	if !strings.Contains(got, want) || !strings.Contains(got, `"reason":"OwnerRefInvalidNamespace"`) {
+		t.Errorf("%s", got)
+	}
+	p.must(http.StatusOK, http.MethodGet, maps+"/owner", "")
+}
