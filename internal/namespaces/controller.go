@@ -156,7 +156,7 @@ func (r *run) work(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			klog.FromContext(ctx).Error(err, "Deletion of a namespace failed, will retry", "namespace", name)
+			klog.FromContext(ctx).Error(err, "Reconciling a namespace failed, will retry", "namespace", name)
 			r.queue.AddRateLimited(name)
 		default:
 			r.queue.Forget(name)

@@ -2,6 +2,7 @@ package namespaces
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,16 +16,17 @@ var systemNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic, 
 
 // EnsureSystem creates the system namespaces that do not exist. Several replicas may do so at the same time.
 func (c *Controller) EnsureSystem(ctx context.Context) error {
+	var errs []error
 	for _, name := range systemNamespaces {
 		_, err := c.client.get(ctx, name)
 		if apierrors.IsNotFound(err) {
 			err = c.recreate(ctx, name)
 		}
 		if err != nil {
-			return fmt.Errorf("create namespace %s: %w", name, err)
+			errs = append(errs, fmt.Errorf("create namespace %s: %w", name, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // recreate creates a namespace that does not exist if it is one of the system's.

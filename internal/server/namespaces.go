@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"k8s.io/klog/v2"
+
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -37,12 +39,15 @@ func newNamespaces(own http.Handler, store *dynamicstorage.Store, table *crds.Ta
 	return &namespaceParts{lifecycle: namespaces.NewLifecycle(stored), controller: controller}, nil
 }
 
-// ensure creates the namespaces that every server has.
+// ensure creates the namespaces that every server has. Admission may refuse one; then the controller tries again.
 func (p *namespaceParts) ensure(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
-	return p.controller.EnsureSystem(ctx)
+	if err := p.controller.EnsureSystem(ctx); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "System namespaces are missing, will retry")
+	}
+	return ctx.Err()
 }
 
 // run deletes the content of namespaces until ctx is done.

@@ -74,6 +74,31 @@ func TestSystemNamespaces(t *testing.T) {
 	})
 }
 
+const noPublic = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: public.static.k8s.io}
+spec:
+  failurePolicy: Fail
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [namespaces]}]}
+  validations: [{expression: 'object.metadata.name != "kube-public"', message: nothing is public}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: public.static.k8s.io}
+spec: {policyName: public.static.k8s.io, validationActions: [Deny]}
+`
+
+// TestSystemNamespaceIsRefused checks that a server becomes ready although admission refuses one of its namespaces.
+func TestSystemNamespaceIsRefused(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t, "--admission-control-config-file", admissionConfig(t, map[string]string{
+		"ValidatingAdmissionPolicy/public.yaml": noPublic,
+	})).root()
+	for _, name := range []string{"default", "kube-system", "kube-node-lease"} {
+		p.namespace(name)
+	}
+}
+
 // TestNamespaceDeletion deletes a namespace with custom and built-in objects, of which one has a finalizer.
 func TestNamespaceDeletion(t *testing.T) {
 	t.Parallel()
