@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/client-go/rest"
 
@@ -31,15 +32,25 @@ func newCollector(store *dynamicstorage.Store, table *crds.Table, builtins *buil
 	return c, nil
 }
 
-// newLead returns a function that runs controllers while this replica leads, until ctx is done. With the embedded etcd
-// there are no other replicas.
-func newLead(o *Options, client *rest.Config, controllers func(ctx context.Context)) (func(ctx context.Context) error, error) {
+// newLead returns a function that runs controllers while this replica leads, until ctx is done; nil without controllers.
+// With the embedded etcd there are no other replicas.
+func newLead(o *Options, client *rest.Config, controllers []func(ctx context.Context)) (func(ctx context.Context) error, error) {
+	if len(controllers) == 0 {
+		return nil, nil
+	}
+	runAll := func(ctx context.Context) {
+		var running sync.WaitGroup
+		for _, run := range controllers {
+			running.Go(func() { run(ctx) })
+		}
+		running.Wait()
+	}
 	if len(o.Etcd.Servers) == 0 {
-		return func(ctx context.Context) error { controllers(ctx); return nil }, nil
+		return func(ctx context.Context) error { runAll(ctx); return nil }, nil
 	}
 	lock, err := leader.NewLock(client, "kube-system", controllersLease)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) error { return leader.Run(ctx, lock, controllers) }, nil
+	return func(ctx context.Context) error { return leader.Run(ctx, lock, runAll) }, nil
 }

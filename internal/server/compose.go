@@ -122,16 +122,21 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		Table:           table,
 		DeleteInstances: handler.DeleteInstances,
 	})
-	var lead func(ctx context.Context) error
+	own := inProcess{a.own}.clientConfig()
+	var led []func(ctx context.Context)
+	if spaces != nil {
+		led = append(led, spaces.controller.Run)
+	}
 	if o.garbageCollection() && len(builtins.Definitions) > 0 {
-		client := inProcess{a.own}.clientConfig()
-		collector, err := newCollector(store, table, builtins, client)
+		collector, err := newCollector(store, table, builtins, own)
 		if err != nil {
 			return nil, err
 		}
-		if lead, err = newLead(o, client, collector.Run); err != nil {
-			return nil, err
-		}
+		led = append(led, collector.Run)
+	}
+	lead, err := newLead(o, own, led)
+	if err != nil {
+		return nil, err
 	}
 	return &parts{
 		lead: lead,
@@ -145,7 +150,6 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			group.Go(func() error { return store.Run(ctx) })
 			group.Go(func() error { informer.RunWithContext(ctx); return nil })
 			group.Go(func() error { lifecycle.Run(ctx); return nil })
-			group.Go(func() error { spaces.run(ctx); return nil })
 			if len(builtins.Definitions) > 0 {
 				group.Go(func() error { services.Run(ctx); return nil })
 			}

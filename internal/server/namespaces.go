@@ -49,10 +49,3 @@ func (p *namespaceParts) ensure(ctx context.Context) error {
 	}
 	return ctx.Err()
 }
-
-// run deletes the content of namespaces until ctx is done.
-func (p *namespaceParts) run(ctx context.Context) {
-	if p != nil {
-		p.controller.Run(ctx)
-	}
-}
