@@ -200,7 +200,6 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	defer endRequests()
 	web := newHTTPServer(requests, &s.options.Serving, s.tls.Config, s.handler)
 	group.Go(func() error { return s.parts.run(working) })
-	stopLeading := s.lead(group, working)
 	group.Go(func() error { s.tls.Run(working); return nil })
 	group.Go(func() error { s.access.run(working); return nil })
 	group.Go(func() error { return s.access.audit.Run(requests) })
@@ -218,7 +217,9 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	s.health.startControllers.done.Store(true)
 
 	err := s.becomeReady(ctx, working, manifests)
+	stopLeading := func() {}
 	if err == nil {
+		stopLeading = s.lead(group, working) // the Lease needs its namespace
 		if s.parts.register != nil {
 			group.Go(func() error { return ignoreCancelled(working, s.parts.register(working)) })
 		}
