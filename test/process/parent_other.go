@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// endWithParent needs Linux; elsewhere an interrupted test may leave a server behind.
-func endWithParent() *syscall.SysProcAttr { return nil }
+// EndWithParent needs Linux; elsewhere an interrupted test may leave a server behind.
+func EndWithParent() *syscall.SysProcAttr { return nil }

@@ -97,7 +97,7 @@ func launch(options Options) (*Server, error) {
 	s.command.Env = append(append(os.Environ(), "KUBECONFIG="), options.Env...)
 	s.command.Stdout = s.output
 	s.command.Stderr = s.output
-	s.command.SysProcAttr = endWithParent()
+	s.command.SysProcAttr = EndWithParent()
 	if err := s.command.Start(); err != nil {
 		return nil, fmt.Errorf("start server: %w", err)
 	}

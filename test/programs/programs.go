@@ -1,5 +1,5 @@
 // Package programs finds and builds the programs that tests run as processes: the server under test, and the
-// etcd, kubectl and kube-apiserver extensions server that run beside it.
+// etcd, kubectl, upstream's server and Kubernetes' control plane that run beside it.
 //
 // Tests run in the folder of their package, two levels below the root of the project; every path here follows from that.
 // The programs are kept in build/programs, so that a later run, or another package, does not link them again.
@@ -52,11 +52,48 @@ var Upstream = sync.OnceValues(func() (string, error) {
 // Kubectl builds the kubectl of this Kubernetes version (test/kubectl), with its version stamped in as in a release, and
 // returns its path.
 var Kubectl = sync.OnceValues(func() (string, error) {
+	return build("kubectl", "./kubectl", "-ldflags", versionFlags())
+})
+
+// versionFlags are the linker's flags that stamp the Kubernetes version into a program, as in a release.
+func versionFlags() string {
 	parts := strings.Split(strings.TrimPrefix(kubernetesVersion, "v"), ".")
 	const version = "k8s.io/component-base/version."
-	return build("kubectl", "./kubectl", "-ldflags", fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s",
-		version, kubernetesVersion, version, parts[0], version, parts[1]))
-})
+	return fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s",
+		version, kubernetesVersion, version, parts[0], version, parts[1])
+}
+
+// ControlPlane builds the program of test/controlplane, and kube-apiserver and kube-controller-manager for it. It returns
+// the path of the first, and the arguments that name the others. The first build takes several minutes.
+func ControlPlane() (path string, args []string, err error) {
+	if path, err = build("controlplane", "./controlplane"); err != nil {
+		return "", nil, err
+	}
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager"} {
+		program, err := release(name)
+		if err != nil {
+			return "", nil, err
+		}
+		args = append(args, "--"+name, program)
+	}
+	return path, args, nil
+}
+
+// release builds a program of Kubernetes (test/kubernetes), unless it was built before: its folder names its version. Its
+// own name is that of its field manager.
+func release(name string) (string, error) {
+	file := filepath.Join("kubernetes-"+kubernetesVersion, name)
+	if path := filepath.Join(Root(), "build", "programs", file); exists(path) {
+		return path, nil
+	}
+	return buildIn("test/kubernetes", file, "k8s.io/kubernetes/cmd/"+name, "-trimpath", "-buildvcs=false",
+		"-ldflags", versionFlags())
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
 
 // EtcdRelease builds etcd as it is released, for the commands of documents, and returns its path.
 var EtcdRelease = sync.OnceValues(func() (string, error) { return build("etcd-release", "go.etcd.io/etcd/server/v3") })
@@ -70,14 +107,18 @@ var Etcdutl = sync.OnceValues(func() (string, error) { return build("etcdutl", "
 // Websites builds the example of docs/controllers.md and returns its path.
 var Websites = sync.OnceValues(func() (string, error) { return build("websites", "./docs/websites") })
 
-// build builds a command of this module, or of one that it needs, and returns its path. Test packages run at the same
-// time, so the build holds a lock.
+// build builds a command of this module, or of one that it needs, and returns its path.
 func build(name, command string, flags ...string) (string, error) {
-	dir := filepath.Join(Root(), "build", "programs")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	return buildIn("test", name, command, flags...)
+}
+
+// buildIn builds a command of the module in a folder. Test packages run at the same time, so the build holds a lock.
+func buildIn(folder, name, command string, flags ...string) (string, error) {
+	path := filepath.Join(Root(), "build", "programs", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	lock, err := os.Create(filepath.Join(dir, name+".lock"))
+	lock, err := os.Create(path + ".lock")
 	if err != nil {
 		return "", err
 	}
@@ -85,9 +126,8 @@ func build(name, command string, flags ...string) (string, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
-	path := filepath.Join(dir, name)
 	compiler := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), command)...)
-	compiler.Dir = filepath.Join(Root(), "test")
+	compiler.Dir = filepath.Join(Root(), folder)
 	if printed, err := compiler.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, printed)
 	}
