@@ -90,6 +90,9 @@ func (s *Server) start(ctx context.Context, programs Programs) (err error) {
 		s.EtcdStarted = time.Since(began)
 		s.options.Args = []string{"--etcd-servers", s.etcd.url}
 	}
+	if s.Kind.own() {
+		s.options.Args = append(s.options.Args, process.CustomResourcesOnly...)
+	}
 	return s.launch(ctx)
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,7 +118,7 @@ func newInterop(t *testing.T, upstream, ours []string) *interop {
 
 func (i *interop) startOurs() *process.Server {
 	i.Helper()
-	args := append([]string{"--etcd-servers", i.etcd.Endpoints()[0]}, i.ours...)
+	args := slices.Concat(process.CustomResourcesOnly, []string{"--etcd-servers", i.etcd.Endpoints()[0]}, i.ours)
 	return start(i.T, process.Options{DataDir: filepath.Join(i.TempDir(), "data"), Args: args})
 }
 

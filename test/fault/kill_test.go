@@ -64,7 +64,7 @@ func TestKill(t *testing.T) {
 // killed at the end of the test if it still runs.
 func startServer(t *testing.T, options process.Options) *process.Server {
 	t.Helper()
-	options.Args = slices.Concat(process.CheckCache, options.Args)
+	options.Args = slices.Concat(process.CheckCache, process.CustomResourcesOnly, options.Args)
 	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
 	defer cancel()
 	server, err := process.Start(ctx, options)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/crd-server/crd-server/test/etcd/cluster"
 	"github.com/crd-server/crd-server/test/fault/hostile"
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 // victim is a server that gets hostile inputs.
@@ -37,6 +39,9 @@ func startVictim(t *testing.T, binary, user string, args ...string) *victim {
 	etcd := cluster.Start(t, 1).Members[0]
 	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
 	defer cancel()
+	if binary == programs.Server() {
+		args = slices.Concat(process.CustomResourcesOnly, args)
+	}
 	server, err := process.Start(ctx, process.Options{Binary: binary, DataDir: filepath.Join(t.TempDir(), "server"),
 		Args: append([]string{"--etcd-servers", etcd.URL}, args...)})
 	if err != nil {
