@@ -141,8 +141,21 @@ func (n *node) keep(name string) {
 	}
 }
 
+// keepResources drops all resources of a discovery document but the named ones, and those below them.
+func (n *node) keepResources(names []string) {
+	for i, value := range n.values {
+		if n.kind == objectNode && n.keys[i] == "resources" {
+			value.values = slices.DeleteFunc(value.values, func(resource *node) bool {
+				name := resource.field("name").text() + resource.field("resource").text()
+				return !slices.Contains(names, name)
+			})
+		}
+		value.keepResources(names)
+	}
+}
+
 // servers are the field managers of servers. What their controllers write is not shown: see docs/conformance.md, D1.
-var servers = []string{"upstream", "transcripts-upstream", "crd-server"}
+var servers = []string{"upstream", "transcripts-upstream", "crd-server", "kube-apiserver", "kube-controller-manager"}
 
 // dropServers removes the entries of servers from managedFields.
 func (n *node) dropServers() {
@@ -153,6 +166,9 @@ func (n *node) dropServers() {
 			})
 		}
 		value.dropServers()
+	}
+	if i := slices.Index(n.keys, "managedFields"); i >= 0 && len(n.values[i].values) == 0 {
+		n.keys, n.values = slices.Delete(n.keys, i, i+1), slices.Delete(n.values, i, i+1)
 	}
 }
 
@@ -166,6 +182,16 @@ func (n *node) unorder() {
 	if message := n.field("message"); message != nil {
 		before, _, _ := strings.Cut(message.text(), ": [")
 		message.setText(before + ": [...]")
+	}
+}
+
+// rename replaces the names of fields.
+func (n *node) rename(name func(string) string) {
+	for i, value := range n.values {
+		if n.kind == objectNode {
+			n.keys[i] = name(n.keys[i])
+		}
+		value.rename(name)
 	}
 }
 

@@ -37,6 +37,8 @@ type player struct {
 	target  *target
 	symbols *symbols
 	watches map[string]*watch
+	// sorted says that managed fields are shown sorted: servers sort them by second, and controllers write them too.
+	sorted bool
 }
 
 func newPlayer(t testing.TB, target *target) *player {
@@ -178,7 +180,13 @@ func (p *player) body(response *http.Response, e exchange, body []byte) string {
 	if name, ok := e.directive("item"); ok {
 		root.keep(name)
 	}
+	if names, ok := e.directive("resources"); ok {
+		root.keepResources(strings.Fields(names))
+	}
 	root.dropServers()
+	if p.sorted {
+		root.sortManagers()
+	}
 	if e.has("unordered") {
 		root.unorder()
 	}

@@ -1,11 +1,13 @@
 package transcripts
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,19 +34,25 @@ func TestTranscripts(t *testing.T) {
 	if *upstream {
 		t.Skip("with -upstream, TestDifferential plays them")
 	}
-	eachTranscript(t, startOurs, func(t *testing.T, ours *target, script *transcript) {
-		player := newPlayer(t, ours)
-		for i, e := range script.exchanges {
-			got := player.play(e)
-			if !*update {
-				report(t, e, "the transcript", e.response, "the server", got)
-			}
-			script.exchanges[i].response = got
+	for _, f := range folders {
+		t.Run(f.title(), func(t *testing.T) { eachTranscript(t, f, f.startOurs, playOurs) })
+	}
+}
+
+// playOurs plays a transcript against our server.
+func playOurs(t *testing.T, ours *target, script *transcript) {
+	player := newPlayer(t, ours)
+	player.sorted = script.builtin()
+	for i, e := range script.exchanges {
+		got := player.play(e)
+		if !*update {
+			report(t, e, "the transcript", e.response, "the server", got)
 		}
-		if *update {
-			script.write(t)
-		}
-	})
+		script.exchanges[i].response = got
+	}
+	if *update {
+		script.write(t)
+	}
 }
 
 // TestDifferential plays all transcripts against upstream's server and ours, and prints where the answers differ. An
@@ -53,15 +61,21 @@ func TestDifferential(t *testing.T) {
 	if !*upstream {
 		t.Skip("without -upstream")
 	}
-	eachTranscript(t, startBoth, func(t *testing.T, servers both, script *transcript) {
-		reference, player := newPlayer(t, servers.theirs), newPlayer(t, servers.ours)
-		for i, e := range script.exchanges {
-			script.exchanges[i].response = compare(t, e, reference, player)
-		}
-		if *update {
-			script.write(t)
-		}
-	})
+	for _, f := range folders {
+		t.Run(f.title(), func(t *testing.T) { eachTranscript(t, f, f.startBoth, playBoth) })
+	}
+}
+
+// playBoth plays a transcript against both servers.
+func playBoth(t *testing.T, servers both, script *transcript) {
+	reference, player := newPlayer(t, servers.theirs), newPlayer(t, servers.ours)
+	reference.sorted, player.sorted = script.builtin(), script.builtin()
+	for i, e := range script.exchanges {
+		script.exchanges[i].response = compare(t, e, reference, player)
+	}
+	if *update {
+		script.write(t)
+	}
 }
 
 // compare plays an exchange against both servers and returns the response that the transcript should hold.
@@ -88,29 +102,51 @@ func compare(t *testing.T, e exchange, reference, player *player) []string {
 // both are upstream's server and ours.
 type both struct{ theirs, ours *target }
 
-func startOurs(t *testing.T) *target { return startTarget(t, programs.Server(), ourFlags...) }
+// folder is a folder of transcripts.
+type folder struct {
+	// name is the path below testdata, empty or with a slash at its end.
+	name string
+	// alone says that each file has servers of its own, else all share them.
+	alone bool
+	// upstream starts the server that has written the transcripts, flags are those of ours.
+	upstream func(t *testing.T) *target
+	flags    []string
+}
 
-func startBoth(t *testing.T) both { return both{theirs: startUpstream(t), ours: startOurs(t)} }
+// folders are all transcripts. Those in refused install the same CRDs. Those in builtin are on built-in resources, which
+// upstream's server of custom resources does not have.
+var folders = []folder{
+	{upstream: startUpstream, flags: customFlags},
+	{name: "refused/", alone: true, upstream: startUpstream, flags: customFlags},
+	{name: "builtin/", upstream: startControlPlane, flags: builtinFlags},
+}
 
-// eachTranscript runs a test for each file, in parallel. The files in testdata share servers. Those in testdata/refused
-// install the same CRDs and each have servers of their own.
-func eachTranscript[S any](t *testing.T, start func(*testing.T) S, play func(*testing.T, S, *transcript)) {
+// title names the folder in the output of a test.
+func (f folder) title() string {
+	return cmp.Or(strings.TrimSuffix(f.name, "/"), "files")
+}
+
+func (f folder) startOurs(t *testing.T) *target { return startTarget(t, programs.Server(), f.flags...) }
+
+func (f folder) startBoth(t *testing.T) both {
+	return both{theirs: f.upstream(t), ours: f.startOurs(t)}
+}
+
+// eachTranscript runs a test for each file of a folder, in parallel.
+func eachTranscript[S any](t *testing.T, f folder, start func(*testing.T) S, play func(*testing.T, S, *transcript)) {
 	t.Helper()
-	shared := start(t)
-	t.Run("files", func(t *testing.T) {
-		for _, name := range transcriptsIn(t, "") {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				play(t, shared, readTranscript(t, name))
-			})
-		}
-		for _, name := range transcriptsIn(t, "refused/") {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				play(t, start(t), readTranscript(t, name))
-			})
-		}
-	})
+	t.Parallel()
+	servers := start
+	if !f.alone {
+		shared := start(t)
+		servers = func(*testing.T) S { return shared }
+	}
+	for _, name := range transcriptsIn(t, f.name) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, servers(t), readTranscript(t, name))
+		})
+	}
 }
 
 // transcriptsIn returns the names of the transcripts in a folder of testdata.
@@ -153,8 +189,12 @@ type target struct {
 	client, anonymous *http.Client
 }
 
-// ourFlags enable what is default upstream, and the comparison of the cache with etcd.
-var ourFlags = append([]string{"--enable-garbage-collector"}, process.CheckCache...)
+var (
+	// customFlags enable what is default upstream, and the comparison of the cache with etcd.
+	customFlags = slices.Concat(process.CustomResourcesOnly, process.CheckCache, []string{"--enable-garbage-collector"})
+	// builtinFlags are those of a server that stands alone.
+	builtinFlags = slices.Concat(process.CheckCache, []string{"--builtin-resources=essential"})
+)
 
 // startUpstream starts upstream's server, which is stopped when the test ends.
 func startUpstream(t *testing.T) *target {
@@ -164,6 +204,16 @@ func startUpstream(t *testing.T) *target {
 		t.Fatal(err)
 	}
 	return startTarget(t, program)
+}
+
+// startControlPlane starts kube-apiserver and the controllers that crd-server has too.
+func startControlPlane(t *testing.T) *target {
+	t.Helper()
+	program, args, err := programs.ControlPlane()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startTarget(t, program, args...)
 }
 
 // startTarget starts a server that is stopped when the test ends.

@@ -60,7 +60,7 @@ func (s *symbols) expand(text string) string {
 var (
 	uids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	ages      = regexp.MustCompile(`^\d+s$`)
+	ages      = regexp.MustCompile(`^(\d+m)?\d+s$`)
 	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 	// generatedInText is a generated name in a message.
 	generatedInText = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}"`)
@@ -103,6 +103,11 @@ func (s *symbols) inText(text string) string {
 	return text
 }
 
+// inKey replaces UIDs in a name of a field: managed fields name owners by them.
+func (s *symbols) inKey(key string) string {
+	return uids.ReplaceAllStringFunc(key, func(uid string) string { return s.name("uid", uid) })
+}
+
 // inJSON replaces values by their place in a document.
 func (s *symbols) inJSON(root *node, pageOfList bool) {
 	root.walk(nil, func(path []string, n *node) {
@@ -124,7 +129,7 @@ func (s *symbols) inJSON(root *node, pageOfList bool) {
 			n.setText(s.name("rv", value))
 		case last == "continue" && parent == "metadata":
 			n.setText(s.fresh("continue", value))
-		case last == "name" && generated.MatchString(value):
+		case strings.HasSuffix(last, "name") && generated.MatchString(value):
 			n.setText(generated.ReplaceAllString(value, "-{generated}"))
 		case len(path) > 2 && path[len(path)-2] == "cells" && ages.MatchString(value):
 			n.setText("{age}")
@@ -132,6 +137,7 @@ func (s *symbols) inJSON(root *node, pageOfList bool) {
 			n.setText(s.inText(value))
 		}
 	})
+	root.rename(s.inKey)
 }
 
 // clone returns a copy, for a response that may not be shown.

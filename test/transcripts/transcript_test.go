@@ -17,6 +17,7 @@ import (
 //
 //	@until TEXT      repeat the request until the response holds TEXT (for later effects of a request)
 //	@item NAME       of a list, show only the item, or API group, of that name
+//	@resources NAMES of a discovery document, show only the resources of those names
 //	@unordered       show the causes of a Status sorted, and not in its message: their order is random
 //	@raw             show the body byte by byte, not laid out
 //	@bodiless        show no body, of documents that have tests of their own
@@ -86,6 +87,9 @@ func readTranscript(t testing.TB, name string) *transcript {
 	parsed.tail = current.prose
 	return parsed
 }
+
+// builtin says that the transcript is on built-in resources.
+func (tr *transcript) builtin() bool { return strings.HasPrefix(tr.name, "builtin/") }
 
 // write puts the transcript back into its file.
 func (tr *transcript) write(t testing.TB) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
-	autoscaling "k8s.io/api/autoscaling/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	builtin "k8s.io/client-go/kubernetes/scheme"
 )
 
 // scheme has the types that the server reads and writes as protobuf.
@@ -23,7 +23,7 @@ var scheme = func() *runtime.Scheme {
 	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
 	utilruntime.Must(metav1.AddMetaToScheme(s))
 	utilruntime.Must(apiextensions.AddToScheme(s))
-	utilruntime.Must(autoscaling.AddToScheme(s))
+	utilruntime.Must(builtin.AddToScheme(s))
 	utilruntime.Must(apidiscovery.AddToScheme(s))
 	return s
 }()
