@@ -20,6 +20,9 @@ var excuses = []excuse{
 		"that nothing can be read from protobuf is told before what is wrong with the options"},
 	{"object has no apiVersion field", "",
 		"upstream takes a patch that removes apiVersion for a failure of its own, with 500"},
+	{"415: Unsupported Media Type", "415 application/json", "the words of 415 are those of custom resources"},
+	{"406: Not Acceptable", "406 application/json", "the words of 406 are those of custom resources"},
+	{") to (core.", "unknown conversion", "kube-apiserver names an internal type"},
 }
 
 // excusable returns whether a difference is intended.

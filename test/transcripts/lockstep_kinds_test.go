@@ -3,6 +3,7 @@ package transcripts
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -85,12 +86,18 @@ func (k *kind) in(random *rand.Rand, space string) place {
 
 // collection is the path of the objects.
 func (p place) collection() string {
-	path := "/apis/" + p.group + "/" + p.name + "/"
+	path := "/apis/" + p.apiVersion() + "/"
+	if p.group == "" {
+		path = "/api/" + p.name + "/"
+	}
 	if p.namespaced {
 		path += "namespaces/" + p.space + "/"
 	}
 	return path + p.plural
 }
+
+// apiVersion is that of the objects.
+func (p place) apiVersion() string { return strings.TrimPrefix(p.group+"/"+p.name, "/") }
 
 // names are the objects' names. Those of cluster-scoped objects contain the sequence.
 func (p place) names() []string {

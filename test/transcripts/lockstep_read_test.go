@@ -38,7 +38,7 @@ func populate(kinds []*kind, known *side, i int) request {
 	}
 	color := []string{"red", "green", "blue"}[i%3]
 	return request{method: "POST", path: p.collection(), header: map[string]string{"Content-Type": "application/json"},
-		body: encode(map[string]any{"apiVersion": p.group + "/" + p.name, "kind": p.kind.kind,
+		body: encode(map[string]any{"apiVersion": p.apiVersion(), "kind": p.kind.kind,
 			"metadata": map[string]any{"name": name, "labels": map[string]any{"space": known.space,
 				"a": fmt.Sprint(i % 3)}},
 			"spec": map[string]any{"color": color, "both": "x"}})}

@@ -126,7 +126,7 @@ func (w *write) fresh() map[string]any {
 
 // typed sets the kind of the object, sometimes a wrong one.
 func (w *write) typed(object map[string]any) map[string]any {
-	object["apiVersion"], object["kind"] = w.group+"/"+w.name, w.kind.kind
+	object["apiVersion"], object["kind"] = w.apiVersion(), w.kind.kind
 	if chance(w.Rand, 2) {
 		object[pick(w.Rand, []string{"apiVersion", "kind"})] = pick(w.Rand,
 			[]any{"", "Other", lockstepGroup + "/v2", lockstepGroup + "/v1beta1", nil})
