@@ -173,7 +173,8 @@ func (g *graph) equal(t *testing.T, when string, theirs, ours *side) {
 	}
 }
 
-// state describes the namespace and its objects: owners, finalizers, whether they are being deleted, and conditions.
+// state describes the namespace and its objects: owners, finalizers, whether they are being deleted, and conditions. The
+// owners of an object that is being deleted depend on which object of a namespace went first.
 func (g *graph) state(s *side) (lines []string) {
 	for _, space := range s.list("/api/v1/namespaces?fieldSelector=metadata.name=" + g.space) {
 		status, _ := space["status"].(map[string]any)
@@ -188,6 +189,9 @@ func (g *graph) state(s *side) (lines []string) {
 			meta := item["metadata"].(map[string]any)
 			var owners []string
 			for _, owner := range asList(meta["ownerReferences"]) {
+				if meta["deletionTimestamp"] != nil {
+					break
+				}
 				owners = append(owners, fmt.Sprint(owner.(map[string]any)["name"]))
 			}
 			finalizers := slices.Sorted(func(yield func(string) bool) {
