@@ -25,9 +25,10 @@ type replicas struct {
 	next    atomic.Uint32 // the replica of the next connection
 }
 
-func startReplicas(t *testing.T, count int) *replicas {
+// startReplicas starts count servers on an etcd cluster of some members.
+func startReplicas(t *testing.T, members, count int) *replicas {
 	t.Helper()
-	r := &replicas{T: t, etcd: cluster.Start(t, 3)}
+	r := &replicas{T: t, etcd: cluster.Start(t, members)}
 	endpoints := "--etcd-servers=" + strings.Join(r.etcd.Endpoints(), ",")
 	for i := range count {
 		options := process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Args: []string{endpoints}}
@@ -51,6 +52,14 @@ func (r *replicas) restart(i int) {
 		r.Errorf("replica %d did not stop cleanly: %v\n%s", i, err, r.servers[i].Output())
 	}
 	r.servers[i] = start(r.T, r.options[i])
+}
+
+// kill kills a replica.
+func (r *replicas) kill(i int) {
+	r.Helper()
+	if err := r.servers[i].Kill(); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // dial connects to the replicas in turn, and to the next one if one cannot be reached.
@@ -83,7 +92,7 @@ func (r *replicas) client() dynamic.Interface {
 // twice, and every failure must be one that clients retry.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
-	r := startReplicas(t, 2)
+	r := startReplicas(t, 3, 2)
 	setup := r.client()
 	createCRDs(t, setup, readManifests(t, samplesDir+"/regions.yaml"))
 
