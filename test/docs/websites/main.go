@@ -87,9 +87,11 @@ func run() error {
 		return err
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:         types,
-		LeaderElection: false, // crd-server has no Leases
-		Metrics:        server.Options{BindAddress: "0"},
+		Scheme:                  types,
+		LeaderElection:          true, // of several replicas of the controller, one works
+		LeaderElectionID:        "websites",
+		LeaderElectionNamespace: "default",
+		Metrics:                 server.Options{BindAddress: "0"},
 	})
 	if err != nil {
 		return err
