@@ -22,7 +22,8 @@ var excuses = []excuse{
 		"upstream takes a patch that removes apiVersion for a failure of its own, with 500"},
 	{"415: Unsupported Media Type", "415 application/json", "the words of 415 are those of custom resources"},
 	{"406: Not Acceptable", "406 application/json", "the words of 406 are those of custom resources"},
-	{") to (core.", "unknown conversion", "kube-apiserver names an internal type"},
+	{"(core.", "unknown conversion", "kube-apiserver names an internal type"},
+	{"(*core.", "the requested object is a list", "kube-apiserver names an internal type"},
 }
 
 // excusable returns whether a difference is intended.
