@@ -152,7 +152,9 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 		delegate.ServeHTTP(w, req)
 		return
 	}
-	if !b.definition.Allows(info.Verb, info.Subresource, info.Name != "") { // answered as by upstream's router
+	// The path of a collection in all namespaces can only be read.
+	writesAcross := scope.namespaced && info.Namespace == "" && !acrossNamespaces.Has(info.Verb)
+	if writesAcross || !b.definition.Allows(info.Verb, info.Subresource, info.Name != "") { // answered as by upstream's router
 		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false), w, req)
 		return
 	}
@@ -164,7 +166,7 @@ func (b *builtinEndpoints) addresses(info *request.RequestInfo) bool {
 	if !b.main.namespaced {
 		return info.Namespace == "" || b.main.resource == namespaceResource && info.Namespace == info.Name
 	}
-	return info.Namespace != "" || acrossNamespaces.Has(info.Verb) || info.Name == "" && info.Verb == "create"
+	return info.Namespace != "" || info.Name == "" || acrossNamespaces.Has(info.Verb)
 }
 
 var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

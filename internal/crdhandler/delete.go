@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,7 +96,11 @@ func (d *deletion) run(ctx context.Context) (updateResult, error) {
 	dryRun := isDryRun(d.options.DryRun)
 	update := guardedUpdate{scope: d.scope, key: d.key, change: d, dryRun: dryRun, orStored: d.unconverted && !dryRun}
 	res, err := update.run(ctx)
-	if err == nil && res.removed && !d.scope.returnsDeleted {
+	switch {
+	case err != nil || !res.removed:
+	case d.scope.returnsDeleted && !dryRun:
+		objectmeta.Accessor(res.obj).SetResourceVersion(strconv.FormatInt(res.removedAt, 10))
+	case !d.scope.returnsDeleted:
 		res.result = result{obj: d.status(objectmeta.Accessor(res.obj).GetUID())}
 	}
 	return res, err
@@ -170,6 +175,9 @@ func (d *deletion) checkPreconditions(m metav1.Object) error {
 	if d.scope.finalize != nil {
 		resource = d.scope.resource.GroupResource()
 		format = "precondition failed: %[1]s in precondition: %[2]s, %[1]s in object meta: %[3]s"
+	}
+	if d.scope.held != nil { // a namespace
+		format = "P" + format[1:]
 	}
 	if uid := preconditions.UID; uid != nil && *uid != m.GetUID() {
 		return apierrors.NewConflict(resource, d.name(), fmt.Errorf(format, "UID", *uid, m.GetUID(), "deleted and then recreated"))

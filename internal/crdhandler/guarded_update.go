@@ -54,6 +54,8 @@ type proposal struct {
 type updateResult struct {
 	result
 	created, removed bool
+	// removedAt is the revision at which the object was removed; 0 in a dry run.
+	removedAt int64
 }
 
 // run carries out the update, and waits until it is in effect.
@@ -111,6 +113,9 @@ func reserveFor(ctx context.Context, entry *dynamicstorage.Entry) error {
 // that has stored none.
 func (p *proposal) result(entry *dynamicstorage.Entry) updateResult {
 	res := updateResult{result: result{entry: entry}, created: p.creation != nil, removed: p.remove}
+	if p.remove && entry != nil {
+		res.removedAt = entry.Revision
+	}
 	if p.remove || entry == nil {
 		res.result = result{obj: p.obj}
 	}

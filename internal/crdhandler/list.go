@@ -9,6 +9,7 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/klog/v2"
 
@@ -114,6 +115,9 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 		var err error
 		if items[n], err = s.storage.codec.Decode(page.Views[n], entry.Revision); err != nil {
 			return nil, &stored.CorruptError{Key: entry.Key, Err: err}
+		}
+		if s.typed {
+			items[n].GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // the list says it
 		}
 	}
 	list, err := s.newList()
