@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -246,6 +247,11 @@ func TestTraversal(t *testing.T) {
 	hidden.SetNamespace("vault")
 	hidden.SetName("treasure")
 	hidden.Object["spec"].(map[string]any)["image"] = marker
+	vault := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "vault"}}
+	if _, err := clientset(t, adminConfig(t, server)).CoreV1().Namespaces().Create(t.Context(), vault,
+		metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	crontabs := dynamicClient(t, server).Resource(resources["CronTab"])
 	if _, err := crontabs.Namespace("vault").Create(t.Context(), hidden, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
