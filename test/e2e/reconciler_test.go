@@ -122,7 +122,8 @@ func TestControllerRuntime(t *testing.T) {
 
 	// The terms of the first one are short, because it does not give the Lease back.
 	first, die := startManager(t, running, ctrl.Options{
-		LeaseDuration: ptr.To(2 * time.Second), RenewDeadline: ptr.To(time.Second), RetryPeriod: ptr.To(100 * time.Millisecond),
+		LeaseDuration: ptr.To(2 * time.Second), RenewDeadline: ptr.To(time.Second),
+		RetryPeriod: ptr.To(100 * time.Millisecond),
 	})
 	crontab := newObject(crontabKind, "default", "report")
 	awaitReplicas(t, ctx, first, crontab, 2)
@@ -145,7 +146,8 @@ func TestControllerRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	reader := second.GetAPIReader()
-	for _, kind := range []schema.GroupVersionKind{crontabKind, databaseKind, corev1.SchemeGroupVersion.WithKind("Secret")} {
+	secretKind := corev1.SchemeGroupVersion.WithKind("Secret")
+	for _, kind := range []schema.GroupVersionKind{crontabKind, databaseKind, secretKind} {
 		gone := newObject(kind, "default", "report")
 		await(t, ctx, kind.Kind+" is gone", func() bool {
 			return apierrors.IsNotFound(reader.Get(ctx, client.ObjectKeyFromObject(gone), gone))
@@ -200,7 +202,8 @@ func scale(t *testing.T, ctx context.Context, manager ctrl.Manager, replicas int
 }
 
 // awaitReplicas waits until the reconciler has written the replicas of a CronTab.
-func awaitReplicas(t *testing.T, ctx context.Context, manager ctrl.Manager, crontab *unstructured.Unstructured, want int64) {
+func awaitReplicas(t *testing.T, ctx context.Context, manager ctrl.Manager, crontab *unstructured.Unstructured,
+	want int64) {
 	t.Helper()
 	await(t, ctx, "status follows spec", func() bool {
 		mustGet(t, ctx, manager.GetAPIReader(), crontab)
