@@ -39,6 +39,8 @@ type Config struct {
 	Authorizer authorizer.Authorizer
 	// Namespaces decides in which namespaces objects may be created; nil for all, whether they exist or not.
 	Namespaces NamespaceLifecycle
+	// Quotas limit the number of objects in namespaces; nil for no limits.
+	Quotas ResourceQuotas
 	// Admission admits objects before they are stored; nil admits all.
 	Admission admission.Interface
 
@@ -66,4 +68,10 @@ type NamespaceLifecycle interface {
 	) (dynamicstorage.Condition, error)
 	// ForDelete returns the answer to the deletion of a namespace that must stay, else nil.
 	ForDelete(namespace string) error
+}
+
+// ResourceQuotas decides about new objects as the admission plugin ResourceQuota. It comes after all other admission.
+type ResourceQuotas interface {
+	// Reserve adds a new object to the usage of its namespace, or returns the answer to a request that exceeds a quota.
+	Reserve(ctx context.Context, namespace string, attributes func() admission.Attributes) error
 }

@@ -72,7 +72,7 @@ func (c *creation) admit(ctx context.Context, obj runtime.Object) error {
 }
 
 // validate completes the object by its system fields and the rules of the endpoint, and validates it. Validating
-// admission is asked last.
+// admission is asked last, and then the quotas.
 func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
 	objectmeta.FillSystemFields(objectmeta.Accessor(obj))
 	if err := c.scope.beforeCreate(ctx, c.admission.namespace, obj); err != nil {
@@ -83,7 +83,11 @@ func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
 			return err
 		}
 	}
-	return c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options})
+	event := admissionEvent{operation: admission.Create, obj: obj, options: c.options}
+	if err := c.admission.validate(ctx, event); err != nil || c.scope.config.Quotas == nil || !c.scope.namespaced {
+		return err
+	}
+	return c.scope.config.Quotas.Reserve(ctx, c.admission.namespace, func() admission.Attributes { return c.admission.attributes(event) })
 }
 
 // insert validates and commits an object that POST creates. Without its managed fields an object that is too large

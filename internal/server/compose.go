@@ -21,6 +21,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/quota"
 	"github.com/crd-server/crd-server/internal/server/etcd"
 	"github.com/crd-server/crd-server/internal/server/filters"
 	"github.com/crd-server/crd-server/internal/server/metrics"
@@ -109,6 +110,14 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if spaces != nil && o.Admission.HasNamespaceLifecycle(true) {
 		config.Namespaces = spaces.lifecycle
 	}
+	own := inProcess{a.own}.clientConfig()
+	quotas, counter, err := quota.New(quota.Config{Store: store, Table: table, Set: builtins, Client: own})
+	if err != nil {
+		return nil, err
+	}
+	if quotas != nil && o.Admission.HasResourceQuota(true) {
+		config.Quotas = quotas
+	}
 	if a.admission != nil {
 		config.Admission = a.admission.Chain
 	}
@@ -122,10 +131,12 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		Table:           table,
 		DeleteInstances: handler.DeleteInstances,
 	})
-	own := inProcess{a.own}.clientConfig()
 	var led []func(ctx context.Context)
 	if spaces != nil {
 		led = append(led, spaces.controller.Run)
+	}
+	if counter != nil {
+		led = append(led, counter.Run)
 	}
 	if o.garbageCollection() && len(builtins.Definitions) > 0 {
 		collector, err := newCollector(store, table, builtins, own)

@@ -39,6 +39,9 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New(
 			"--enable-admission-plugins NamespaceLifecycle needs --kubeconfig or --builtin-resources: without them every namespace exists"))
 	}
+	if o.builtinTier() == builtin.None && o.Admission.HasResourceQuota(false) {
+		errs = append(errs, errors.New("--enable-admission-plugins ResourceQuota needs --builtin-resources: without them there are no quotas"))
+	}
 	if o.Resources.EventTTL < time.Second {
 		errs = append(errs, fmt.Errorf("--event-ttl must be at least 1s, not %s", o.Resources.EventTTL))
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 )
@@ -31,6 +32,7 @@ var order = []string{
 	mutatingwebhook.PluginName,
 	validatingpolicy.PluginName,
 	validatingwebhook.PluginName,
+	resourcequota.PluginName,
 }
 
 // AddFlags adds the flags of o.
@@ -63,19 +65,28 @@ func (o *Options) Validate() (errs []error) {
 // HasNamespaceLifecycle reports whether the plugin NamespaceLifecycle is enabled by flags, or not disabled by them if
 // byDefault is set.
 func (o *Options) HasNamespaceLifecycle(byDefault bool) bool {
-	return slices.Contains(o.Enable, lifecycle.PluginName) || byDefault && !slices.Contains(o.Disable, lifecycle.PluginName)
+	return o.has(lifecycle.PluginName, byDefault)
+}
+
+// HasResourceQuota is HasNamespaceLifecycle for the plugin ResourceQuota.
+func (o *Options) HasResourceQuota(byDefault bool) bool {
+	return o.has(resourcequota.PluginName, byDefault)
+}
+
+func (o *Options) has(plugin string, byDefault bool) bool {
+	return slices.Contains(o.Enable, plugin) || byDefault && !slices.Contains(o.Disable, plugin)
 }
 
 // plugins returns the names of the enabled plugins, in order. The default is all with a host cluster or a configuration
-// file, and none otherwise. NamespaceLifecycle is a plugin for the namespaces of a host cluster only.
+// file, and none otherwise. NamespaceLifecycle is a plugin for the namespaces of a host cluster only. ResourceQuota is
+// none: it is for quotas of the server's own.
 func (o *Options) plugins() []string {
 	var names []string
 	for _, name := range order {
 		if name == lifecycle.PluginName && o.Kubeconfig == "" {
 			continue // the server's own namespaces have a lifecycle of their own
 		}
-		byDefault := o.Kubeconfig != "" || o.ConfigFile != ""
-		if slices.Contains(o.Enable, name) || byDefault && !slices.Contains(o.Disable, name) {
+		if name != resourcequota.PluginName && o.has(name, o.Kubeconfig != "" || o.ConfigFile != "") {
 			names = append(names, name)
 		}
 	}

@@ -1,0 +1,136 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+
+	"golang.org/x/sync/semaphore"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	quotav1 "k8s.io/apiserver/pkg/quota/v1"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// locks is the number of locks that the namespaces share.
+const locks = 64
+
+// Admission is the admission plugin ResourceQuota. It runs after all other validating admission, for the creation of
+// namespaced objects.
+type Admission struct {
+	quotas store
+	client client
+	// locked has a lock for the namespaces of each hash: creations in one namespace would only make each other's update
+	// of its quotas fail.
+	locked [locks]*semaphore.Weighted
+	seed   maphash.Seed
+}
+
+func newAdmission(quotas store, c client) *Admission {
+	a := &Admission{quotas: quotas, client: c, seed: maphash.MakeSeed()}
+	for n := range a.locked {
+		a.locked[n] = semaphore.NewWeighted(1)
+	}
+	return a
+}
+
+// Reserve adds a new object to the usage of the quotas of its namespace. The error is the answer to the request, if the
+// object exceeds one of them. attributes returns those of the request; it is only called if the namespace has quotas.
+//
+// The controller corrects the usage if the object is not created after all.
+func (a *Admission) Reserve(ctx context.Context, namespace string, attributes func() admission.Attributes) error {
+	quotas, err := a.quotas.list(ctx, namespace, dynamicstorage.Any)
+	if err != nil || len(quotas) == 0 {
+		return internalError(err)
+	}
+	r := reservation{Admission: a, attributes: attributes()}
+	if r.evaluator = evaluatorOf(r.attributes.GetResource().GroupResource()); r.evaluator == nil {
+		return nil
+	}
+	// No quota that the cache has counts the object. This is the usual case, and needs no newer state.
+	if after, err := r.check(quotas); err == nil && len(changed(quotas, after)) == 0 {
+		return nil
+	}
+	lock := a.locked[maphash.String(a.seed, namespace)%locks]
+	if err := lock.Acquire(ctx, 1); err != nil {
+		return internalError(err)
+	}
+	defer lock.Release(1)
+	return r.run(ctx, namespace)
+}
+
+// reservation adds one object to the usage of quotas.
+type reservation struct {
+	*Admission
+	attributes admission.Attributes
+	evaluator  quotav1.Evaluator
+}
+
+// run checks all quotas, and then updates each that counts the object. Those that others have changed meanwhile are
+// checked again. A quota that was updated stays so if another is exceeded then.
+func (r *reservation) run(ctx context.Context, namespace string) error {
+	var failed sets.Set[string] // the names of the quotas to check again
+	for {
+		quotas, err := r.quotas.list(ctx, namespace, dynamicstorage.Consistent)
+		if err != nil {
+			return internalError(err)
+		}
+		if failed != nil {
+			quotas = only(quotas, failed)
+		}
+		after, err := r.check(quotas)
+		if err != nil || r.attributes.IsDryRun() {
+			return err
+		}
+		failed = sets.New[string]()
+		for _, quota := range changed(quotas, after) {
+			switch err := r.client.updateStatus(ctx, quota); {
+			case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+				failed.Insert(quota.Name)
+			case err != nil:
+				return err
+			}
+		}
+		if len(failed) == 0 {
+			return nil
+		}
+	}
+}
+
+// check returns the quotas with the usage that they have with the object, or the error that answers the request.
+func (r *reservation) check(quotas []corev1.ResourceQuota) ([]corev1.ResourceQuota, error) {
+	return resourcequota.CheckRequest(quotas, r.attributes, r.evaluator, nil)
+}
+
+// only returns the quotas with one of the names.
+func only(quotas []corev1.ResourceQuota, names sets.Set[string]) (found []corev1.ResourceQuota) {
+	for n := range quotas {
+		if names.Has(quotas[n].Name) {
+			found = append(found, quotas[n])
+		}
+	}
+	return found
+}
+
+// changed returns the quotas of after whose usage differs from that in before.
+func changed(before, after []corev1.ResourceQuota) (found []*corev1.ResourceQuota) {
+	for n := range after {
+		if !quotav1.Equals(before[n].Status.Used, after[n].Status.Used) {
+			found = append(found, &after[n])
+		}
+	}
+	return found
+}
+
+func internalError(err error) error {
+	var status apierrors.APIStatus
+	if err == nil || errors.As(err, &status) {
+		return err
+	}
+	return apierrors.NewInternalError(fmt.Errorf("error resolving quota: %w", err))
+}

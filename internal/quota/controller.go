@@ -1,0 +1,287 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+const (
+	// workers is the number of quotas that are counted concurrently, as upstream.
+	workers = 5
+	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Minute
+	// collect is how long deletions wait for others, so that many cause few updates.
+	collect = 50 * time.Millisecond
+	// settle is how long a quota must be unchanged until reservations are taken back whose objects do not exist. A
+	// creation takes milliseconds from its reservation to its commit.
+	settle = 10 * time.Second
+	// watchRetry is the delay after a failure of a watch.
+	watchRetry = time.Second
+)
+
+// Config configures the quotas.
+type Config struct {
+	Store *dynamicstorage.Store
+	Table *crds.Table
+	Set   *builtin.Set
+	// Client is for requests to this server.
+	Client *rest.Config
+}
+
+// New returns the admission plugin and the controller. It returns nil, nil, nil if quotas are not served.
+func New(config Config) (*Admission, *Controller, error) {
+	for _, d := range config.Set.Definitions {
+		if d.GroupVersion.Group != "" || d.Plural != plural {
+			continue
+		}
+		requests, err := core.NewForConfig(config.Client)
+		if err != nil {
+			return nil, nil, fmt.Errorf("client of resource quotas: %w", err)
+		}
+		quotas := store{entries: config.Store.ResourceAt(d.StorageFolder()), codec: config.Set.Codec(d)}
+		c := &Controller{
+			store: config.Store, names: newNames(config.Table, config.Set.Definitions), quotas: quotas, client: client{requests},
+			kindsChanged: make(chan struct{}, 1), settle: settle,
+		}
+		config.Table.OnChange(func(old, record *crds.Record) {
+			if record != nil && record.Established && (old == nil || !old.Established) {
+				c.kindServed()
+			}
+		})
+		return newAdmission(quotas, c.client), c, nil
+	}
+	return nil, nil, nil
+}
+
+// Controller keeps the status of quotas. One replica runs it at a time, but several do no harm.
+type Controller struct {
+	store  *dynamicstorage.Store
+	names  names
+	quotas store
+	client client
+	// kindsChanged says that a kind is served that was not before.
+	kindsChanged chan struct{}
+	settle       time.Duration // settle, except in tests
+}
+
+// kindServed makes the controller count all quotas. It does not block.
+func (c *Controller) kindServed() {
+	select {
+	case c.kindsChanged <- struct{}{}:
+	default:
+	}
+}
+
+// Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
+func (c *Controller) Run(ctx context.Context) {
+	r := &run{Controller: c, namespaces: map[string]map[string]*usage{}, observed: map[string]struct{}{},
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "resource_quota"},
+		)}
+	var running sync.WaitGroup
+	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
+	for range workers {
+		running.Go(func() { r.work(ctx) })
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-c.kindsChanged:
+			r.countAll()
+		case <-ctx.Done():
+		}
+	}
+	r.queue.ShutDown()
+	running.Wait()
+	r.observing.Wait()
+}
+
+// run is one run of a controller.
+type run struct {
+	*Controller
+	queue workqueue.TypedRateLimitingInterface[string] // "<namespace>/<name>"
+	// observing are the goroutines that watch counted objects. They end with the context of the run. Only workers start
+	// them.
+	observing sync.WaitGroup
+
+	// mu guards the fields below. It is not held during requests.
+	mu sync.Mutex
+	// namespaces are those with quotas. They have the usage of each quota.
+	namespaces map[string]map[string]*usage
+	// observed are the folders of counted objects that are watched.
+	observed map[string]struct{}
+}
+
+// countAll queues all quotas.
+func (r *run) countAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for namespace, quotas := range r.namespaces {
+		for name := range quotas {
+			r.queue.Add(namespace + "/" + name)
+		}
+	}
+}
+
+// follow queues the quotas that change, until its watch ends.
+func (r *run) follow(ctx context.Context) {
+	if err := r.watch(ctx); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "The quota controller lost its watch and starts again")
+	}
+}
+
+func (r *run) watch(ctx context.Context) error {
+	snapshot, err := r.quotas.entries.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return fmt.Errorf("list quotas: %w", err)
+	}
+	for entry, err := range snapshot.Ascend(ctx, "", "") {
+		if err != nil {
+			return fmt.Errorf("list quotas: %w", err)
+		}
+		r.changed(entry)
+	}
+	return eachEvent(ctx, r.quotas.entries, snapshot.Revision, func(event *dynamicstorage.Event) {
+		if event.Entry == nil {
+			r.forget(event.Prev.Key)
+			return
+		}
+		r.changed(event.Entry)
+	})
+}
+
+// eachEvent calls f with the events of a resource after a revision, until ctx is done or the watch fails.
+func eachEvent(ctx context.Context, objects *dynamicstorage.Resource, after int64, f func(*dynamicstorage.Event)) error {
+	watcher, err := objects.Watch(ctx, after)
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	defer watcher.Close()
+	for {
+		events, err := watcher.Next(ctx)
+		if err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+		for n := range events {
+			f(&events[n])
+		}
+	}
+}
+
+// changed queues a quota whose status is not that of its spec. After other changes, which are mostly reservations, the
+// quota is counted when it has settled.
+func (r *run) changed(entry *dynamicstorage.Entry) {
+	namespace, name, _ := strings.Cut(entry.Key, "/")
+	r.mu.Lock()
+	u := r.namespaces[namespace][name]
+	if u == nil {
+		if r.namespaces[namespace] == nil {
+			r.namespaces[namespace] = map[string]*usage{}
+		}
+		u = &usage{tallies: tallies{}}
+		r.namespaces[namespace][name] = u
+	}
+	u.revision, u.since = entry.Revision, time.Now()
+	r.mu.Unlock()
+	if quota, err := r.quotas.decode(entry); err == nil && outdated(quota) {
+		r.queue.Add(entry.Key)
+	}
+	r.queue.AddAfter(entry.Key, r.settle)
+}
+
+func (r *run) forget(key string) {
+	namespace, name, _ := strings.Cut(key, "/")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if delete(r.namespaces[namespace], name); len(r.namespaces[namespace]) == 0 {
+		delete(r.namespaces, namespace)
+	}
+}
+
+// observe watches the objects in a folder, if they are not watched yet.
+func (r *run) observe(ctx context.Context, folder string) error {
+	r.mu.Lock()
+	_, observed := r.observed[folder]
+	r.observed[folder] = struct{}{}
+	r.mu.Unlock()
+	if observed {
+		return nil
+	}
+	end := func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.observed, folder)
+	}
+	objects := r.store.ResourceAt(folder)
+	snapshot, err := objects.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		end()
+		return fmt.Errorf("list %s: %w", folder, err)
+	}
+	r.observing.Go(func() {
+		err := eachEvent(ctx, objects, snapshot.Revision, func(event *dynamicstorage.Event) { r.objectChanged(folder, event) })
+		end()
+		if ctx.Err() == nil {
+			klog.FromContext(ctx).V(1).Info("The quota controller lost a watch", "folder", folder, "err", err)
+			r.countAll() // and watch again if the objects are served still
+		}
+	})
+	return nil
+}
+
+// objectChanged queues the quotas that count an object.
+func (r *run) objectChanged(folder string, event *dynamicstorage.Event) {
+	if event.Entry != nil && event.Prev != nil {
+		return
+	}
+	deleted := event.Entry == nil
+	key, delay := "", r.settle
+	if deleted {
+		key, delay = event.Prev.Key, collect
+	} else {
+		key = event.Entry.Key
+	}
+	namespace, _, _ := strings.Cut(key, "/")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, u := range r.namespaces[namespace] {
+		if u.tallies.count(folder, event.Revision, deleted) {
+			r.queue.AddAfter(namespace+"/"+name, delay)
+		}
+	}
+}
+
+// work processes the queue until it is shut down.
+func (r *run) work(ctx context.Context) {
+	for {
+		key, stopped := r.queue.Get()
+		if stopped {
+			return
+		}
+		switch err := r.sync(ctx, key); {
+		case err == nil || ctx.Err() != nil:
+			r.queue.Forget(key)
+		case apierrors.IsConflict(err):
+			r.queue.AddRateLimited(key)
+		default:
+			klog.FromContext(ctx).Error(err, "Counting for a quota failed, will retry", "quota", key)
+			r.queue.AddRateLimited(key)
+		}
+		r.queue.Done(key)
+	}
+}

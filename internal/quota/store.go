@@ -1,0 +1,65 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// store reads quotas.
+type store struct {
+	entries *dynamicstorage.Resource
+	codec   *builtin.Codec
+}
+
+// list returns the quotas of a namespace. Without quotas it costs one lookup in memory if mode is Any.
+func (s store) list(ctx context.Context, namespace string, mode dynamicstorage.ReadMode) ([]corev1.ResourceQuota, error) {
+	snapshot, err := s.entries.Snapshot(ctx, dynamicstorage.ReadAt{Mode: mode})
+	if err != nil {
+		return nil, err
+	}
+	var quotas []corev1.ResourceQuota
+	for entry, err := range snapshot.Ascend(ctx, namespace+"/", "") {
+		if err != nil {
+			return nil, err
+		}
+		quota, err := s.decode(entry)
+		if err != nil {
+			return nil, err
+		}
+		quotas = append(quotas, *quota)
+	}
+	return quotas, nil
+}
+
+func (s store) decode(entry *dynamicstorage.Entry) (*corev1.ResourceQuota, error) {
+	view, err := s.codec.StoredView(entry)
+	if err != nil {
+		return nil, fmt.Errorf("quota %s: %w", entry.Key, err)
+	}
+	obj, err := s.codec.Decode(view, entry.Revision)
+	if err != nil {
+		return nil, fmt.Errorf("quota %s: %w", entry.Key, err)
+	}
+	return obj.(*corev1.ResourceQuota), nil
+}
+
+// client writes quotas through the server's own handler, so that their status has an owner in the managed fields, as
+// upstream.
+type client struct{ core.ResourceQuotasGetter }
+
+// updateStatus stores the status of a quota, unless the quota has changed.
+func (c client) updateStatus(ctx context.Context, quota *corev1.ResourceQuota) error {
+	// The request must not inherit the values of the one that it is made for, such as its user or its audit event.
+	own, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	_, err := c.ResourceQuotas(quota.Namespace).UpdateStatus(own, quota, metav1.UpdateOptions{})
+	return err
+}
