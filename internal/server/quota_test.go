@@ -1,0 +1,185 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.etcd.io/etcd/server/v3/embed"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/crd-server/crd-server/internal/etcdtest"
+)
+
+const quotasPath = "/api/v1/namespaces/default/resourcequotas"
+
+// createQuota creates a quota, and waits until it is enforced. hard has names and quantities.
+func (p *person) createQuota(name string, hard map[string]string) {
+	p.t.Helper()
+	limits, err := json.Marshal(hard)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.must(http.StatusCreated, http.MethodPost, quotasPath, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"hard":%s}}`, name, limits))
+	p.becomes(http.StatusOK, quotasPath+"/"+name, `"used":{`)
+}
+
+// used returns the usage in the status of a quota.
+func (p *person) used(name string) map[corev1.ResourceName]string {
+	p.t.Helper()
+	var quota corev1.ResourceQuota
+	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, quotasPath+"/"+name, "").body), &quota); err != nil {
+		p.t.Fatal(err)
+	}
+	used := map[corev1.ResourceName]string{}
+	for name, quantity := range quota.Status.Used {
+		used[name] = quantity.String()
+	}
+	return used
+}
+
+// refused sends a request that must exceed a quota.
+func (p *person) refused(message, method, path, body string, headers ...string) {
+	p.t.Helper()
+	var status struct{ Reason, Message string }
+	got := p.must(http.StatusForbidden, method, path, body, headers...)
+	if err := json.Unmarshal([]byte(got.body), &status); err != nil {
+		p.t.Fatal(err)
+	}
+	if status.Reason != "Forbidden" || status.Message != message {
+		p.t.Errorf("%s %s: %s: %s\nwant: %s", method, path, status.Reason, status.Message, message)
+	}
+}
+
+// TestQuotas checks every way to create an object that a quota counts, and that a deletion makes room for another one.
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t).root().withTables()
+	const (
+		maps    = "/api/v1/namespaces/default/configmaps"
+		secrets = "/api/v1/namespaces/default/secrets"
+		leases  = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+	)
+	p.must(http.StatusCreated, http.MethodPost, maps, `{"metadata":{"name":"a"}}`)
+	p.createQuota("q", map[string]string{
+		"configmaps": "3", "count/configmaps": "2", "count/tables.shop.example.com": "1", "count/leases.coordination.k8s.io": "1",
+		"count/absent.example.com": "1", "pods": "1",
+	})
+	p.createQuota("r", map[string]string{"count/secrets": "1", "resourcequotas": "2"})
+	want := fmt.Sprint(map[string]string{
+		"configmaps": "1", "count/configmaps": "1", "count/tables.shop.example.com": "0", "count/leases.coordination.k8s.io": "0"})
+	if got := fmt.Sprint(p.used("q")); got != want {
+		t.Errorf("used %s, want %s", got, want)
+	}
+
+	p.must(http.StatusCreated, http.MethodPost, maps+"?dryRun=All", `{"metadata":{"name":"b"}}`)
+	p.must(http.StatusCreated, http.MethodPost, maps, `{"metadata":{"generateName":"b"}}`)
+	exceeded := "exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=2, limited: count/configmaps=2"
+	for _, query := range []string{"", "?dryRun=All"} {
+		p.refused(`configmaps "c" is forbidden: `+exceeded, http.MethodPost, maps+query, `{"metadata":{"name":"c"}}`)
+		p.refused(`configmaps "c" is forbidden: `+exceeded, http.MethodPatch, maps+"/c"+strings.Replace(query, "?", "?fieldManager=m&", 1)+
+			map[bool]string{true: "?fieldManager=m"}[query == ""],
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`, "Content-Type", "application/apply-patch+yaml")
+	}
+	p.must(http.StatusCreated, http.MethodPost, tablesPath, table("one", 4))
+	p.refused(`tables.shop.example.com "two" is forbidden: exceeded quota: q, requested: count/tables.shop.example.com=1, `+
+		`used: count/tables.shop.example.com=1, limited: count/tables.shop.example.com=1`, http.MethodPost, tablesPath, table("two", 4))
+	p.must(http.StatusCreated, http.MethodPut, leases+"/l", `{"metadata":{"name":"l"}}`)
+	p.refused(`leases.coordination.k8s.io "m" is forbidden: exceeded quota: q, requested: count/leases.coordination.k8s.io=1, `+
+		`used: count/leases.coordination.k8s.io=1, limited: count/leases.coordination.k8s.io=1`,
+		http.MethodPut, leases+"/m", `{"metadata":{"name":"m"}}`)
+	p.must(http.StatusCreated, http.MethodPost, secrets, `{"metadata":{"name":"s"}}`)
+	p.refused(`secrets "t" is forbidden: exceeded quota: r, requested: count/secrets=1, used: count/secrets=1, limited: count/secrets=1`,
+		http.MethodPost, secrets, `{"metadata":{"name":"t"}}`)
+	p.refused(`resourcequotas "s" is forbidden: exceeded quota: r, requested: resourcequotas=1, used: resourcequotas=2, limited: resourcequotas=2`,
+		http.MethodPost, quotasPath, `{"metadata":{"name":"s"}}`)
+
+	p.must(http.StatusOK, http.MethodPatch, maps+"/a", `{"data":{"k":"v"}}`, mergePatch...)
+	p.must(http.StatusOK, http.MethodDelete, maps+"/a", "")
+	p.must(http.StatusOK, http.MethodDelete, tablesPath+"/one", "")
+	waitUntil(t, "the deletions are counted", func() bool {
+		used := p.used("q")
+		return used["count/configmaps"] == "1" && used["configmaps"] == "1" && used["count/tables.shop.example.com"] == "0"
+	})
+	p.must(http.StatusCreated, http.MethodPost, maps, `{"metadata":{"name":"c"}}`)
+	p.must(http.StatusCreated, http.MethodPost, tablesPath, table("two", 4))
+
+	p.must(http.StatusOK, http.MethodPatch, quotasPath+"/q", `{"spec":{"hard":{"count/configmaps":"3"}}}`, mergePatch...)
+	waitUntil(t, "the new limit is in the status", func() bool {
+		return p.send(http.MethodPost, maps, `{"metadata":{"name":"d"}}`).code == http.StatusCreated
+	})
+}
+
+// TestQuotaOfLaterKind checks that objects of a kind are refused while its usage is not known, and then counted.
+func TestQuotaOfLaterKind(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t).root()
+	p.createQuota("q", map[string]string{"count/tables.shop.example.com": "1", "secrets": "1"})
+	p.withTables()
+	p.becomes(http.StatusOK, quotasPath+"/q", `"count/tables.shop.example.com":"0"`)
+	p.must(http.StatusCreated, http.MethodPost, tablesPath, table("one", 4))
+	p.must(http.StatusForbidden, http.MethodPost, tablesPath, table("two", 4))
+}
+
+// TestQuotaPluginDisabled checks that quotas are still counted without the plugin, but not enforced.
+func TestQuotaPluginDisabled(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t, "--disable-admission-plugins=ResourceQuota").root()
+	p.createQuota("q", map[string]string{"count/configmaps": "0"})
+	p.must(http.StatusCreated, http.MethodPost, "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`)
+}
+
+// TestQuotaOnReplicas creates and deletes objects at two replicas at once. There must never be more than the quota
+// allows, and the usage must be right in the end.
+func TestQuotaOnReplicas(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.New(t, func(c *embed.Config) { c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}} })
+	var replicas []*person
+	for range 2 {
+		replicas = append(replicas, startWhole(t, "--etcd-servers", "http://"+etcd.Addr().String()).root())
+	}
+	p := replicas[0]
+	const hard, maps = 5, "/api/v1/namespaces/default/configmaps"
+	p.createQuota("q", map[string]string{"count/configmaps": fmt.Sprint(hard)})
+	race := func(want int64) {
+		t.Helper()
+		var created atomic.Int64
+		var running sync.WaitGroup
+		for n := range 16 {
+			running.Go(func() {
+				got := replicas[n%2].send(http.MethodPost, maps, `{"metadata":{"generateName":"m"}}`)
+				switch {
+				case got.code == http.StatusCreated:
+					created.Add(1)
+				case got.code != http.StatusForbidden || !strings.Contains(got.body, "exceeded quota: q"):
+					t.Errorf("%d %s", got.code, got.body)
+				}
+			})
+		}
+		running.Wait()
+		if created.Load() != want {
+			t.Errorf("%d objects were created, want %d", created.Load(), want)
+		}
+	}
+	race(hard)
+	for round := range 3 {
+		var list corev1.ConfigMapList
+		if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, maps, "").body), &list); err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Items) != hard {
+			t.Fatalf("round %d: %d objects", round, len(list.Items))
+		}
+		for n := range 2 {
+			p.must(http.StatusOK, http.MethodDelete, maps+"/"+list.Items[n].Name, "")
+		}
+		waitUntil(t, "the deletions are counted", func() bool { return p.used("q")["count/configmaps"] == fmt.Sprint(hard-2) })
+		race(2)
+	}
+}
