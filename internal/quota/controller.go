@@ -29,7 +29,7 @@ const (
 	collect = 50 * time.Millisecond
 	// settle is how long a quota must be unchanged until reservations are taken back whose objects do not exist. A
 	// creation takes milliseconds from its reservation to its commit.
-	settle = 10 * time.Second
+	settle = 5 * time.Second
 	// watchRetry is the delay after a failure of a watch.
 	watchRetry = time.Second
 )

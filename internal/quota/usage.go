@@ -83,10 +83,13 @@ func (r *run) sync(ctx context.Context, key string) error {
 	used := corev1.ResourceList{}
 	for name := range quota.Spec.Hard {
 		old, has := quota.Status.Used[name]
-		if c := counts[name]; c != nil {
+		switch c := counts[name]; {
+		case c != nil:
 			used[name] = *apiresource.NewQuantity(c.usage(old.Value(), has && !settled), apiresource.DecimalSI)
-		} else if has {
-			used[name] = old // the resource is not served
+		case has:
+			used[name] = old
+		case !strings.HasPrefix(string(name), countPrefix):
+			used[name] = *apiresource.NewQuantity(0, apiresource.DecimalSI) // such as cpu: nothing uses it here
 		}
 	}
 	if dirty := outdated(quota) || !quotav1.Equals(used, quota.Status.Used); dirty {

@@ -73,7 +73,7 @@ func TestQuotas(t *testing.T) {
 	})
 	p.createQuota("r", map[string]string{"count/secrets": "1", "resourcequotas": "2"})
 	want := fmt.Sprint(map[string]string{
-		"configmaps": "1", "count/configmaps": "1", "count/tables.shop.example.com": "0", "count/leases.coordination.k8s.io": "0"})
+		"configmaps": "1", "count/configmaps": "1", "count/tables.shop.example.com": "0", "count/leases.coordination.k8s.io": "0", "pods": "0"})
 	if got := fmt.Sprint(p.used("q")); got != want {
 		t.Errorf("used %s, want %s", got, want)
 	}
