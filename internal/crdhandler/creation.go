@@ -47,9 +47,7 @@ func (c *creation) admitToNamespace(ctx context.Context, obj runtime.Object) err
 	}
 	fresh := c.decisions > 0 || a.dryRun // a dry run has no commit that finds out
 	c.decisions++
-	condition, err := namespaces.ForCreate(ctx, a.namespace, fresh, func() admission.Attributes {
-		return a.attributes(admissionEvent{operation: admission.Create, obj: obj, options: c.options})
-	})
+	condition, err := namespaces.ForCreate(ctx, a.namespace, fresh, c.attributes(obj))
 	c.conditions = []dynamicstorage.Condition{condition}
 	return err
 }
@@ -83,11 +81,17 @@ func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
 			return err
 		}
 	}
-	event := admissionEvent{operation: admission.Create, obj: obj, options: c.options}
-	if err := c.admission.validate(ctx, event); err != nil || c.scope.config.Quotas == nil || !c.scope.namespaced {
-		return err
+	err := c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options})
+	if quotas := c.scope.config.Quotas; err == nil && quotas != nil && c.scope.namespaced {
+		return quotas.Reserve(ctx, c.admission.namespace, c.attributes(obj))
 	}
-	return c.scope.config.Quotas.Reserve(ctx, c.admission.namespace, func() admission.Attributes { return c.admission.attributes(event) })
+	return err
+}
+
+func (c *creation) attributes(obj runtime.Object) func() admission.Attributes {
+	return func() admission.Attributes {
+		return c.admission.attributes(admissionEvent{operation: admission.Create, obj: obj, options: c.options})
+	}
 }
 
 // insert validates and commits an object that POST creates. Without its managed fields an object that is too large

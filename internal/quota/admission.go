@@ -2,7 +2,6 @@ package quota
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 
@@ -45,8 +44,11 @@ func newAdmission(quotas store, c client) *Admission {
 // The controller corrects the usage if the object is not created after all.
 func (a *Admission) Reserve(ctx context.Context, namespace string, attributes func() admission.Attributes) error {
 	quotas, err := a.quotas.list(ctx, namespace, dynamicstorage.Any)
-	if err != nil || len(quotas) == 0 {
+	if err != nil {
 		return internalError(err)
+	}
+	if len(quotas) == 0 {
+		return nil
 	}
 	r := reservation{Admission: a, attributes: attributes()}
 	if r.evaluator = evaluatorOf(r.attributes.GetResource().GroupResource()); r.evaluator == nil {
@@ -128,9 +130,5 @@ func changed(before, after []corev1.ResourceQuota) (found []*corev1.ResourceQuot
 }
 
 func internalError(err error) error {
-	var status apierrors.APIStatus
-	if err == nil || errors.As(err, &status) {
-		return err
-	}
 	return apierrors.NewInternalError(fmt.Errorf("error resolving quota: %w", err))
 }
