@@ -85,9 +85,33 @@ type replica struct {
 	proxies []*proxy
 
 	current atomic.Pointer[process.Server]
+
+	mu sync.Mutex // guards the fields below
+	// shared is a client of sharedOf.
+	shared   *client
+	sharedOf *process.Server
 }
 
 func (r *replica) server() *process.Server { return r.current.Load() }
+
+// client returns a client of the server that runs now. Callers share it, and its connection.
+func (r *replica) client() (*client, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	server := r.server()
+	if r.sharedOf == server {
+		return r.shared, nil
+	}
+	c, err := connect(server)
+	if err != nil {
+		return nil, err
+	}
+	if r.shared != nil {
+		r.shared.http.CloseIdleConnections()
+	}
+	r.shared, r.sharedOf = c, server
+	return c, nil
+}
 
 func startReplicas(t *testing.T, c *cluster.Cluster) []*replica {
 	t.Helper()
