@@ -184,9 +184,8 @@ func (m *families) createMore(ctx context.Context, f *fleet, parents []*relative
 			owner := parents[i%len(parents)]
 			r := &relative{kind: secretKind, namespace: owner.namespace, name: fmt.Sprintf("late-%d-%d", began, i),
 				owners: []*relative{owner}}
-			if !r.create(ctx, f) {
-				pause(ctx, 10*time.Millisecond)
-			}
+			r.create(ctx, f)
+			pause(ctx, 10*time.Millisecond)
 			mu.Lock()
 			m.all = append(m.all, r)
 			mu.Unlock()

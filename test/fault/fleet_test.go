@@ -3,12 +3,15 @@ package fault
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/crd-server/crd-server/test/etcd/cluster"
 	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 // controllersLease is the key of the Lease of the replica that runs the controllers.
@@ -21,6 +24,18 @@ type fleet struct {
 	leader int
 	// cluster is nil with an embedded etcd.
 	cluster *cluster.Cluster
+}
+
+// startOnEtcd starts servers on one etcd. The first one leads.
+func startOnEtcd(t *testing.T, servers int) *fleet {
+	t.Helper()
+	f := &fleet{cluster: cluster.Start(t, 1)}
+	for n := range servers {
+		f.add(t, process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), fmt.Sprint("replica", n)),
+			Args: []string{withControllers, "--etcd-servers", f.cluster.Members[0].URL, "--etcd-compaction-interval", "0"}})
+		f.awaitLeader(t, "")
+	}
+	return f
 }
 
 func (f *fleet) add(t *testing.T, options process.Options) {
@@ -41,10 +56,13 @@ func (f *fleet) kill(t *testing.T, n int) {
 // takeOver starts the leader again, which was killed. With two replicas the other one leads before.
 func (f *fleet) takeOver(t *testing.T) {
 	t.Helper()
-	killed := f.leader
+	killed, before := f.leader, ""
+	if f.cluster != nil {
+		before = f.dropLease(t)
+	}
 	if len(f.replicas) > 1 {
 		f.leader = 1 - killed
-		f.awaitLeader(t, f.dropLease(t))
+		f.awaitLeader(t, before)
 	}
 	f.replicas[killed].current.Store(startServer(t, f.replicas[killed].options))
 }

@@ -2,14 +2,12 @@ package fault
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/crd-server/crd-server/test/etcd/cluster"
 	"github.com/crd-server/crd-server/test/process"
 	"github.com/crd-server/crd-server/test/programs"
 )
@@ -92,7 +90,7 @@ func (m *families) deleteBesideKill(t *testing.T, f *fleet, roots []*relative, r
 // awaitCollected waits until nothing is left that has to be collected.
 func (m *families) awaitCollected(t *testing.T, f *fleet) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; pause(t.Context(), 50*time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; pause(t.Context(), size[time.Duration](50, 200)*time.Millisecond) {
 		wrong, left := m.compare(t, f)
 		switch {
 		case len(wrong) > 0:
@@ -134,11 +132,5 @@ func startAlone(t *testing.T) *fleet {
 // startPair starts two servers on one etcd. The first one leads.
 func startPair(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{cluster: cluster.Start(t, 1)}
-	for n := range 2 {
-		f.add(t, process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), fmt.Sprint("replica", n)),
-			Args: []string{withControllers, "--etcd-servers", f.cluster.Members[0].URL, "--etcd-compaction-interval", "0"}})
-		f.awaitLeader(t, "")
-	}
-	return f
+	return startOnEtcd(t, 2)
 }
