@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -60,11 +61,26 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 		served.Body = http.NoBody
 	}
 	answer := &recorder{header: http.Header{}}
-	p.handler.ServeHTTP(answer, served)
+	err := p.serve(answer, served)
 	if req.Body != nil {
 		_ = req.Body.Close() // the rest of the body is not needed
 	}
+	if err != nil {
+		return nil, err
+	}
 	return answer.response(req), nil
+}
+
+// serve calls the handler. A handler aborts its response by a panic, which must not reach the goroutine of a client: a
+// server of net/http recovers it as well.
+func (p inProcess) serve(w http.ResponseWriter, req *http.Request) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("%s %s: no response: %v", req.Method, req.URL.Path, reason)
+		}
+	}()
+	p.handler.ServeHTTP(w, req)
+	return nil
 }
 
 // recorder is a response writer that keeps the response.
