@@ -262,7 +262,7 @@ func TestWatchListIsCompressed(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)
 	r.put("ns/a", "red")
-	got := r.get("/gadgets?watch=true&timeoutSeconds=1&allowWatchBookmarks=true", "Accept-Encoding", "gzip")
+	got := r.get("/gadgets?watch=true&timeoutSeconds=3&allowWatchBookmarks=true", "Accept-Encoding", "gzip")
 	if body := got.unzipped(t); strings.Count(string(body), "\n") != 2 {
 		t.Errorf("got %s", body)
 	}
