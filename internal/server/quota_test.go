@@ -62,7 +62,7 @@ func TestQuotas(t *testing.T) {
 	t.Parallel()
 	p := startWhole(t).root().withTables()
 	const (
-		maps    = "/api/v1/namespaces/default/configmaps"
+		maps    = configMapsPath
 		secrets = "/api/v1/namespaces/default/secrets"
 		leases  = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 	)
@@ -132,7 +132,7 @@ func TestQuotaPluginDisabled(t *testing.T) {
 	t.Parallel()
 	p := startWhole(t, "--disable-admission-plugins=ResourceQuota").root()
 	p.createQuota("q", map[string]string{"count/configmaps": "0"})
-	p.must(http.StatusCreated, http.MethodPost, "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`)
+	p.must(http.StatusCreated, http.MethodPost, configMapsPath, `{"metadata":{"name":"a"}}`)
 }
 
 // TestQuotaOnReplicas creates and deletes objects at two replicas at once. There must never be more than the quota
@@ -140,46 +140,73 @@ func TestQuotaPluginDisabled(t *testing.T) {
 func TestQuotaOnReplicas(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.New(t, func(c *embed.Config) { c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}} })
-	var replicas []*person
-	for range 2 {
-		replicas = append(replicas, startWhole(t, "--etcd-servers", "http://"+etcd.Addr().String()).root())
+	r := replicas{}
+	for n := range r {
+		r[n] = startWhole(t, "--etcd-servers", "http://"+etcd.Addr().String()).root()
 	}
-	p := replicas[0]
-	const hard, maps = 5, "/api/v1/namespaces/default/configmaps"
+	const hard = 5
+	p := r[0]
 	p.createQuota("q", map[string]string{"count/configmaps": fmt.Sprint(hard)})
-	race := func(want int64) {
-		t.Helper()
-		var created atomic.Int64
-		var running sync.WaitGroup
-		for n := range 16 {
-			running.Go(func() {
-				got := replicas[n%2].send(http.MethodPost, maps, `{"metadata":{"generateName":"m"}}`)
-				switch {
-				case got.code == http.StatusCreated:
-					created.Add(1)
-				case got.code != http.StatusForbidden || !strings.Contains(got.body, "exceeded quota: q"):
-					t.Errorf("%d %s", got.code, got.body)
-				}
-			})
+	if created := r.race(nil); created != hard {
+		t.Errorf("%d objects were created, want %d", created, hard)
+	}
+	for range 5 {
+		present := p.configMaps()
+		r.race(present[:2])
+		left := len(p.configMaps())
+		if left > hard {
+			t.Fatalf("%d objects, want at most %d", left, hard)
 		}
-		running.Wait()
-		if created.Load() != want {
-			t.Errorf("%d objects were created, want %d", created.Load(), want)
+		waitUntil(t, "the deletions are counted", func() bool { return p.used("q")["count/configmaps"] == fmt.Sprint(left) })
+		if created := r.race(nil); created != hard-left {
+			t.Errorf("%d objects were created beside %d, want %d", created, left, hard-left)
 		}
 	}
-	race(hard)
-	for round := range 3 {
-		var list corev1.ConfigMapList
-		if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, maps, "").body), &list); err != nil {
-			t.Fatal(err)
-		}
-		if len(list.Items) != hard {
-			t.Fatalf("round %d: %d objects", round, len(list.Items))
-		}
-		for n := range 2 {
-			p.must(http.StatusOK, http.MethodDelete, maps+"/"+list.Items[n].Name, "")
-		}
-		waitUntil(t, "the deletions are counted", func() bool { return p.used("q")["count/configmaps"] == fmt.Sprint(hard-2) })
-		race(2)
+}
+
+const configMapsPath = "/api/v1/namespaces/default/configmaps"
+
+// configMaps returns the names of the config maps.
+func (p *person) configMaps() (names []string) {
+	p.t.Helper()
+	var list corev1.ConfigMapList
+	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, configMapsPath, "").body), &list); err != nil {
+		p.t.Fatal(err)
 	}
+	for n := range list.Items {
+		names = append(names, list.Items[n].Name)
+	}
+	return names
+}
+
+// replicas are clients of servers on one etcd.
+type replicas [2]*person
+
+// race creates config maps at all replicas at once, and meanwhile deletes others. It returns how many it has created;
+// the quota q may refuse the others.
+func (r *replicas) race(deleted []string) int {
+	var created atomic.Int64
+	var running sync.WaitGroup
+	for n := range 16 {
+		p := r[n%len(r)]
+		running.Go(func() {
+			got := p.send(http.MethodPost, configMapsPath, `{"metadata":{"generateName":"m"}}`)
+			switch {
+			case got.code == http.StatusCreated:
+				created.Add(1)
+			case got.code != http.StatusForbidden || !strings.Contains(got.body, "exceeded quota: q"):
+				p.t.Errorf("%d %s", got.code, got.body)
+			}
+		})
+	}
+	for n, name := range deleted {
+		p := r[n%len(r)]
+		running.Go(func() {
+			if got := p.send(http.MethodDelete, configMapsPath+"/"+name, ""); got.code != http.StatusOK {
+				p.t.Errorf("%d %s", got.code, got.body)
+			}
+		})
+	}
+	running.Wait()
+	return int(created.Load())
 }
