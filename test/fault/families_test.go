@@ -212,6 +212,21 @@ func (m *families) kept() (kept []*relative) {
 	return kept
 }
 
+// childOf returns a dependent of a root.
+func (m *families) childOf(root *relative) *relative {
+	return m.all[slices.IndexFunc(m.all, func(r *relative) bool { return slices.Contains(r.owners, root) })]
+}
+
+// awaitChange waits until the collector has deleted or changed an object, or until ctx is done.
+func (r *relative) awaitChange(ctx context.Context, f *fleet) {
+	for ; ctx.Err() == nil; pause(ctx, 5*time.Millisecond) {
+		code, answer, err := f.do(ctx, f.leader, http.MethodGet, r.path(), nil)
+		if err == nil && code < 500 && !strings.Contains(string(answer), `"resourceVersion":"`+r.revision+`"`) {
+			return
+		}
+	}
+}
+
 // collected returns how many objects the collector has to delete.
 func (m *families) collected() (n int) {
 	for _, r := range m.all {

@@ -67,16 +67,22 @@ func collectGarbage(t *testing.T, f *fleet, kills int) {
 	}
 }
 
-// deleteBesideKill deletes roots and creates dependents while the replica that leads is killed and started again.
+// deleteBesideKill deletes roots and creates dependents while the replica that leads is killed and started again: at a
+// random moment, or when it has begun to collect.
 func (m *families) deleteBesideKill(t *testing.T, f *fleet, roots []*relative, random *rand.Rand) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	writing, stop := context.WithCancel(ctx)
 	parents, deleted, created := m.kept(), make(chan struct{}), make(chan struct{})
+	early := m.childOf(roots[random.IntN(len(roots))])
 	go func() { defer close(deleted); m.deleteRoots(ctx, f, roots) }()      // ends when all are deleted
 	go func() { defer close(created); m.createMore(writing, f, parents) }() // ends with stop
-	pause(ctx, time.Duration(20+random.IntN(size(300, 1000)))*time.Millisecond)
+	if random.IntN(2) == 0 {
+		pause(ctx, time.Duration(20+random.IntN(size(300, 1000)))*time.Millisecond)
+	} else {
+		early.awaitChange(ctx, f)
+	}
 	f.kill(t, f.leader)
 	f.takeOver(t)
 	stop()
