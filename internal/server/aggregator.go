@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"iter"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -30,31 +28,16 @@ func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.St
 	}
 	config := apiservices.Config{
 		CABundle: authority.CurrentCABundleContent,
-		Served: func() []schema.GroupVersion {
-			var all []schema.GroupVersion
-			for record := range table.All() {
-				all = slices.AppendSeq(all, servedBy(record))
-			}
-			return all
-		},
-		Serves: func(version schema.GroupVersion) bool {
-			for record := range table.Group(version.Group) {
-				if slices.Contains(slices.Collect(servedBy(record)), version) {
-					return true
-				}
-			}
-			return false
-		},
-		Current: func(ctx context.Context) error { return catchUp(ctx, store, table) },
+		Served:   func() []schema.GroupVersion { return servedVersions(table) },
+		Serves:   func(version schema.GroupVersion) bool { return servesVersion(table, version) },
+		Current:  func(ctx context.Context) error { return catchUp(ctx, store, table) },
 	}
 	if err := o.Connect(&config); err != nil {
 		return nil, err
 	}
 	registrar := apiservices.NewRegistrar(config)
 	authority.AddListener(listener(func() { registrar.Changed(config.Served()...) }))
-	table.OnChange(func(old, new *crds.Record) {
-		registrar.Changed(slices.AppendSeq(slices.Collect(servedBy(old)), servedBy(new))...)
-	})
+	onVersionsChange(table, registrar.Changed)
 	return func(ctx context.Context) error {
 		go authority.Run(ctx, 1) // ends with ctx
 		return registrar.Run(ctx)
@@ -66,21 +49,6 @@ type listener func()
 
 // Enqueue implements dynamiccertificates.Listener.
 func (l listener) Enqueue() { l() }
-
-// servedBy yields the groups and versions that discovery shows because of a CRD, which may be nil.
-func servedBy(record *crds.Record) iter.Seq[schema.GroupVersion] {
-	return func(yield func(schema.GroupVersion) bool) {
-		if record == nil || !record.Established || record.Group == crds.GroupName {
-			return
-		}
-		for n := range record.Versions {
-			v := &record.Versions[n]
-			if v.Served && !yield(schema.GroupVersion{Group: record.Group, Version: v.Name}) {
-				return
-			}
-		}
-	}
-}
 
 // catchUp waits until the table shows the stored state of every CRD, whichever replica has stored it.
 func catchUp(ctx context.Context, store *dynamicstorage.Store, table *crds.Table) error {

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crd-server/crd-server/internal/access/reviews"
 	"github.com/crd-server/crd-server/internal/budget"
@@ -42,12 +44,70 @@ func newChain(o *Options, a *access, p *parts, drain *filters.Drain, paths []str
 	})
 }
 
-// compose connects the parts that serve custom resources: the store feeds the informer, the informer feeds the table
-// of served resources, and the table feeds everything else.
+// compose connects the parts that serve custom resources and built-in resources.
 func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
-	client := storage.Client
-	storing := dynamicstorage.Options{Client: client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader,
-		CheckViews: o.Etcd.CheckViews}
+	s, err := newStored(o, storage, a)
+	if err != nil {
+		return nil, err
+	}
+	register, err := newRegistrar(&o.Aggregator, a.trust, s.store, s.table)
+	if err != nil {
+		return nil, err
+	}
+	spaces, err := newNamespaces(a.own, s.store, s.table, s.builtins)
+	if err != nil {
+		return nil, err
+	}
+	published := newDiscovery(o, s)
+	quotas, counter, err := quota.New(quota.Config{
+		Store: s.store, Table: s.table, Set: s.builtins, Client: inProcess{a.own}.clientConfig(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	p := handlerParts{published: published, spaces: spaces, quotas: quotas, counter: counter}
+	handler, lifecycle, err := newHandler(o, a, s, p)
+	if err != nil {
+		return nil, err
+	}
+	lead, err := newLeading(o, a, s, p)
+	if err != nil {
+		return nil, err
+	}
+	return &parts{
+		routes: routes{
+			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
+			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
+			served: published.Paths,
+		},
+		run:      newRun(o, storage.Client, s, lifecycle),
+		prepare:  spaces.ensure,
+		lead:     lead,
+		register: register,
+		ready:    s.store.Ready,
+		synced:   s.table.Synced(),
+		serves:   func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
+		sizes: func(group, plural string) (objects int, bytes int64) {
+			return s.store.Size(s.folders.Folder(schema.GroupResource{Group: group, Resource: plural}))
+		},
+	}, nil
+}
+
+// stored are the parts that know what is stored, and of which resources: the store feeds the informer, the informer
+// feeds the table of served CRDs, and the table feeds everything else.
+type stored struct {
+	store    *dynamicstorage.Store
+	informer cache.SharedIndexInformer
+	table    *crds.Table
+	builtins *builtin.Set
+	folders  *etcd.Folders
+}
+
+func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error) {
+	storing := dynamicstorage.Options{
+		Client: storage.Client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader,
+		CheckViews: o.Etcd.CheckViews,
+	}
 	if a.encryption != nil {
 		storing.Transform = a.encryption
 	}
@@ -55,49 +115,64 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
-	informer := crds.NewInformer(store)
-	table := crds.NewTable(informer)
-	logDefinitions(table)
-	folders := o.folders()
-	etcd.Measure(client, folders, func(group, plural string) bool {
-		_, served := table.Get(plural + "." + group)
-		return served || group == crds.GroupName && plural == crds.Plural
-	})
 	builtins, err := builtin.NewSet(builtin.Definitions(o.builtinTier()))
 	if err != nil {
 		return nil, err
 	}
-	published := discovery.New(table, discovery.Options{
+	informer := crds.NewInformer(store)
+	table := crds.NewTable(informer)
+	logDefinitions(table)
+	s := &stored{store: store, informer: informer, table: table, builtins: builtins, folders: o.folders()}
+	etcd.Measure(storage.Client, s.folders, func(group, plural string) bool {
+		_, served := table.Get(plural + "." + group)
+		return served || group == crds.GroupName && plural == crds.Plural
+	})
+	return s, nil
+}
+
+func newDiscovery(o *Options, s *stored) *discovery.Discovery {
+	return discovery.New(s.table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
 		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster serves reviews itself
 		Core:    o.Aggregator.Kubeconfig == "",                                     // so does it core/v1
-		Builtin: builtins.Definitions,
+		Builtin: s.builtins.Definitions,
 	})
+}
+
+// resourceHandler serves resources.
+type resourceHandler interface {
+	http.Handler
+	Serves(info *request.RequestInfo) bool
+}
+
+// handlerParts are the parts that the handler and the controllers need besides what is stored. The last three are nil
+// without the resources that they are for.
+type handlerParts struct {
+	published *discovery.Discovery
+	spaces    *namespaceParts
+	quotas    *quota.Admission
+	counter   *quota.Controller
+}
+
+// newHandler returns the handler of resources, and the lifecycle of CRDs. They need each other: the handler waits for
+// the lifecycle before it answers a write of a CRD, and the lifecycle lets the handler delete the objects of a deleted
+// CRD.
+func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandler, *controllers.Lifecycle, error) {
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(a.tracer)))
 	if err != nil {
-		return nil, fmt.Errorf("conversion: %w", err)
+		return nil, nil, fmt.Errorf("conversion: %w", err)
 	}
-	register, err := newRegistrar(&o.Aggregator, a.trust, store, table)
-	if err != nil {
-		return nil, err
-	}
-	// The handler and the lifecycle need each other: the handler waits for the lifecycle before it answers a write of
-	// a CRD, and the lifecycle lets the handler delete the objects of a deleted CRD.
 	var lifecycle *controllers.Lifecycle
-	spaces, err := newNamespaces(a.own, store, table, builtins)
-	if err != nil {
-		return nil, err
-	}
 	config := crdhandler.Config{
-		Builtin:          builtins,
+		Builtin:          s.builtins,
 		EventTTL:         o.Resources.EventTTL,
-		Store:            store,
-		Table:            table,
+		Store:            s.store,
+		Table:            s.table,
 		Converters:       converters,
 		Delegate:         reviews.New(a.authorizer, http.HandlerFunc(notFound)),
-		GroupDiscovery:   published.Group(),
-		VersionDiscovery: published.Version(),
+		GroupDiscovery:   p.published.Group(),
+		VersionDiscovery: p.published.Version(),
 		ReconcileDefinition: func(ctx context.Context, name string) error {
 			return lifecycle.Reconcile(ctx, name)
 		},
@@ -107,79 +182,66 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	}
-	if spaces != nil && o.Admission.HasNamespaceLifecycle(true) {
-		config.Namespaces = spaces.lifecycle
+	if p.spaces != nil && o.Admission.HasNamespaceLifecycle(true) {
+		config.Namespaces = p.spaces.lifecycle
 	}
-	own := inProcess{a.own}.clientConfig()
-	quotas, counter, err := quota.New(quota.Config{Store: store, Table: table, Set: builtins, Client: own})
-	if err != nil {
-		return nil, err
-	}
-	if quotas != nil && o.Admission.HasResourceQuota(true) {
-		config.Quotas = quotas
+	if p.quotas != nil && o.Admission.HasResourceQuota(true) {
+		config.Quotas = p.quotas
 	}
 	if a.admission != nil {
 		config.Admission = a.admission.Chain
 	}
-	services := newAPIServices(store, table, builtins)
 	handler, err := crdhandler.New(config)
 	if err != nil {
-		return nil, fmt.Errorf("handler: %w", err)
+		return nil, nil, fmt.Errorf("handler: %w", err)
 	}
 	lifecycle = controllers.NewLifecycle(controllers.Config{
-		Store:           store,
-		Table:           table,
-		DeleteInstances: handler.DeleteInstances,
+		Store: s.store, Table: s.table, DeleteInstances: handler.DeleteInstances,
 	})
+	return handler, lifecycle, nil
+}
+
+// newLeading returns a function that runs the controllers that only one replica runs, while this one leads; nil if
+// there are none.
+func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx context.Context) error, error) {
+	own := inProcess{a.own}.clientConfig()
 	var led []func(ctx context.Context)
-	if spaces != nil {
-		led = append(led, spaces.controller.Run)
+	if p.spaces != nil {
+		led = append(led, p.spaces.controller.Run)
 	}
-	if counter != nil {
-		led = append(led, counter.Run)
+	if p.counter != nil {
+		led = append(led, p.counter.Run)
 	}
-	if o.garbageCollection() && len(builtins.Definitions) > 0 {
-		collector, err := newCollector(store, table, builtins, own)
+	if o.garbageCollection() && len(s.builtins.Definitions) > 0 {
+		collector, err := newCollector(s.store, s.table, s.builtins, own)
 		if err != nil {
 			return nil, err
 		}
 		led = append(led, collector.Run)
 	}
-	lead, err := newLead(o, own, led)
-	if err != nil {
-		return nil, err
+	return newLead(o, own, led)
+}
+
+// newRun returns a function that runs what every replica runs, until ctx is done or something fails.
+func newRun(
+	o *Options, client *clientv3.Client, s *stored, lifecycle *controllers.Lifecycle,
+) func(ctx context.Context) error {
+	services := newAPIServices(s.store, s.table, s.builtins)
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return s.store.Run(ctx) })
+		group.Go(func() error { s.informer.RunWithContext(ctx); return nil })
+		group.Go(func() error { lifecycle.Run(ctx); return nil })
+		if len(s.builtins.Definitions) > 0 {
+			group.Go(func() error { services.Run(ctx); return nil })
+		}
+		group.Go(func() error { metrics.FollowStorage(ctx, s.store, client, s.folders); return nil })
+		if interval := o.Etcd.CheckInterval; interval > 0 {
+			group.Go(func() error { s.store.CheckEvery(ctx, interval); return nil })
+		}
+		if interval := o.Etcd.CompactionInterval; interval > 0 && len(o.Etcd.Servers) > 0 {
+			group.Go(func() error { s.store.Compact(ctx, interval); return nil })
+		}
+		return group.Wait()
 	}
-	return &parts{
-		lead: lead,
-		routes: routes{
-			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
-			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
-			served: published.Paths,
-		},
-		run: func(ctx context.Context) error {
-			group, ctx := errgroup.WithContext(ctx)
-			group.Go(func() error { return store.Run(ctx) })
-			group.Go(func() error { informer.RunWithContext(ctx); return nil })
-			group.Go(func() error { lifecycle.Run(ctx); return nil })
-			if len(builtins.Definitions) > 0 {
-				group.Go(func() error { services.Run(ctx); return nil })
-			}
-			group.Go(func() error { metrics.FollowStorage(ctx, store, client, folders); return nil })
-			if interval := o.Etcd.CheckInterval; interval > 0 {
-				group.Go(func() error { store.CheckEvery(ctx, interval); return nil })
-			}
-			if interval := o.Etcd.CompactionInterval; interval > 0 && len(o.Etcd.Servers) > 0 {
-				group.Go(func() error { store.Compact(ctx, interval); return nil })
-			}
-			return group.Wait()
-		},
-		prepare:  spaces.ensure,
-		register: register,
-		ready:    store.Ready,
-		synced:   table.Synced(),
-		serves:   func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
-		sizes: func(group, plural string) (objects int, bytes int64) {
-			return store.Size(folders.Folder(schema.GroupResource{Group: group, Resource: plural}))
-		},
-	}, nil
 }
