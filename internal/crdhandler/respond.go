@@ -119,7 +119,7 @@ func (s *requestScope) writeObject(w http.ResponseWriter, req *http.Request, cod
 		gv, serializer = target.GroupVersion(), apihelpers.GetMetaInternalVersionCodecs()
 	}
 	if mediaType.Accepted.MediaType == runtime.ContentTypeYAML {
-		serializer = boundedYAML{serializer}
+		serializer = printing.BoundedYAML{NegotiatedSerializer: serializer}
 	}
 	responsewriters.WriteObjectNegotiated(serializer, s.printing(), gv, w, req, code, obj, false)
 }

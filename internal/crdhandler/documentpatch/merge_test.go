@@ -1,4 +1,4 @@
-package crdhandler
+package documentpatch
 
 import (
 	"reflect"
@@ -8,7 +8,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
@@ -20,7 +19,7 @@ func FuzzMergedMembers(f *testing.F) {
 		`{"b":{"b":{"c":null,"d":{"e":null}},"x":{"y":null}}}`, `{"b":[{"c":null}]}`, `{"n":[{"c":null}],"a":[{"c":null}],"z":[{"c":null}]}`, `{"b":{"b":{}},"spec":{}}`,
 		`{"b":-0,"c":1e3,"d":12345678901234567890}`, "{\"\xff\":\"\xff\"}", `{"b":{"b":{}},"n":{}}`, ` {"b" : 1 } `, `{"b":1}}`,
 	} {
-		f.Add([]byte(machine("m", 1)), []byte(patch))
+		f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"m","labels":{"shard":"s"}},"spec":{"replicas":1,"parts":[{"name":"a"}]}}`), []byte(patch))
 		f.Add([]byte(`{"a":null,"b":{"b":{"c":[1,2.5,1e21,-0,12345678901234567890,"\u2028"]}},"kind":"K","n":[]}`), []byte(patch))
 	}
 	f.Fuzz(func(t *testing.T, document, body []byte) {
@@ -36,11 +35,11 @@ func FuzzMergedMembers(f *testing.F) {
 		if err := utiljson.Unmarshal(before, &live); err != nil {
 			t.Fatal(err)
 		}
-		got, ok := mergedMembers(t.Context(), live, body)
+		got, ok := MergedMembers(t.Context(), live, body)
 		if !ok {
 			return
 		}
-		after, found, err := documentpatch.Patch{Type: types.MergePatchType, Body: body, Strict: true}.Apply(t.Context(), before)
+		after, found, err := Patch{Type: types.MergePatchType, Body: body, Strict: true}.Apply(t.Context(), before)
 		if err != nil || len(found) > 0 {
 			t.Fatalf("%q: got %v, should have been refused: %v %v", body, got, found, err)
 		}

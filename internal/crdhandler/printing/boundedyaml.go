@@ -1,4 +1,4 @@
-package crdhandler
+package printing
 
 import (
 	"encoding/json"
@@ -11,12 +11,12 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// boundedYAML is a serializer that bounds the memory for YAML. The YAML library takes up to 800 bytes for a value, and
+// BoundedYAML is a serializer that bounds the memory for YAML. The YAML library takes up to 800 bytes for a value, and
 // indents each value by its level, so that the text of deep objects is many times as long as their JSON.
-type boundedYAML struct{ runtime.NegotiatedSerializer }
+type BoundedYAML struct{ runtime.NegotiatedSerializer }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
-func (s boundedYAML) SupportedMediaTypes() []runtime.SerializerInfo {
+func (s BoundedYAML) SupportedMediaTypes() []runtime.SerializerInfo {
 	all := slices.Clone(s.NegotiatedSerializer.SupportedMediaTypes())
 	for n := range all {
 		if all[n].MediaType == runtime.ContentTypeYAML {
