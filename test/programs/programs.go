@@ -1,8 +1,7 @@
 // Package programs finds and builds the programs that tests run as processes: the server under test, and the
 // etcd, kubectl, upstream's server and Kubernetes' control plane that run beside it.
 //
-// Tests run in the folder of their package, two levels below the root of the project; every path here follows from that.
-// The programs are kept in build/programs, so that a later run, or another package, does not link them again.
+// Tests and make bench run in folders below the root of the project; every path here follows from that. The programs are kept in build/programs, so that a later run, or another package, does not link them again.
 package programs
 
 import (
@@ -18,8 +17,14 @@ import (
 // kubernetesVersion is the version of k8s.io/kubectl in go.mod, as a Kubernetes version.
 const kubernetesVersion = "v1.37.2"
 
-// Root returns the absolute path of the project.
-func Root() string { return absolute(filepath.Join("..", "..")) }
+// Root returns the absolute path of the project: of the folder with the Makefile that is this one or above it.
+func Root() string {
+	dir := absolute(".")
+	for !exists(filepath.Join(dir, "Makefile")) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
 
 // Server returns the path of the crd-server under test: the one that CRD_SERVER names, else the one that make build builds.
 func Server() string {
@@ -63,13 +68,14 @@ func versionFlags() string {
 		version, kubernetesVersion, version, parts[0], version, parts[1])
 }
 
-// ControlPlane builds the program of test/controlplane, and kube-apiserver and kube-controller-manager for it. It returns
-// the path of the first, and the arguments that name the others. The first build takes several minutes.
-func ControlPlane() (path string, args []string, err error) {
+// ControlPlane builds the program of test/controlplane and programs of Kubernetes for it: kube-apiserver, and
+// kube-controller-manager if the controllers have to run. It returns the path of the first, and the arguments that name
+// the others. The first build takes several minutes.
+func ControlPlane(names ...string) (path string, args []string, err error) {
 	if path, err = build("controlplane", "./controlplane"); err != nil {
 		return "", nil, err
 	}
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager"} {
+	for _, name := range names {
 		program, err := release(name)
 		if err != nil {
 			return "", nil, err

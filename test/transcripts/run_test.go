@@ -209,7 +209,7 @@ func startUpstream(t *testing.T) *target {
 // startControlPlane starts kube-apiserver and the controllers that crd-server has too.
 func startControlPlane(t *testing.T) *target {
 	t.Helper()
-	program, args, err := programs.ControlPlane()
+	program, args, err := programs.ControlPlane("kube-apiserver", "kube-controller-manager")
 	if err != nil {
 		t.Fatal(err)
 	}
