@@ -6,10 +6,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 // Programs are the paths of the built programs.
-type Programs struct{ Ours, Upstream, Etcd, Bare string }
+type Programs struct {
+	Ours, Upstream, Etcd, Bare string
+	// Kubernetes starts kube-apiserver with the arguments. It is built for the parts that need it only.
+	Kubernetes     string
+	KubernetesArgs []string
+}
+
+// buildKubernetes builds kube-apiserver, unless it was built before.
+func (p *Programs) buildKubernetes() (err error) {
+	p.Kubernetes, p.KubernetesArgs, err = programs.ControlPlane("kube-apiserver")
+	return err
+}
 
 // build builds everything that is measured into dir. It is run in this module's folder.
 func build(ctx context.Context, dir string) (Programs, error) {

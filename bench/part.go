@@ -54,6 +54,8 @@ const (
 	partScale = "scale"
 	partCrowd = "crowd"
 	partCRDs  = "crds"
+	// partBuiltin compares built-in resources with kube-apiserver.
+	partBuiltin = "builtin"
 )
 
 func partNames() []string {
@@ -61,7 +63,7 @@ func partNames() []string {
 	for _, p := range objectParts {
 		names = append(names, p.name)
 	}
-	return append(names, partScale, partCrowd, partCRDs)
+	return append(names, partScale, partCrowd, partCRDs, partBuiltin)
 }
 
 // run runs parts by name.
@@ -86,7 +88,7 @@ func (b *Bench) run(ctx context.Context, names []string) error {
 	for _, own := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{partScale, b.scale}, {partCrowd, b.crowd}, {partCRDs, b.manyCRDs}, {partGrowth, b.growth}} {
+	}{{partScale, b.scale}, {partCrowd, b.crowd}, {partCRDs, b.manyCRDs}, {partBuiltin, b.builtin}, {partGrowth, b.growth}} {
 		if !wanted(own.name) {
 			continue
 		}

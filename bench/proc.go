@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,26 @@ func cpuTime(pid int) (time.Duration, error) {
 		ticks += n
 	}
 	return time.Duration(ticks) * clockTick, nil
+}
+
+// childOf returns the only process that a process has started.
+func childOf(pid int) (int, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return 0, err
+	}
+	var children []string // by the thread that has started them
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return 0, err
+		}
+		children = append(children, strings.Fields(string(text))...)
+	}
+	if len(children) != 1 {
+		return 0, fmt.Errorf("process %d has %d children, not one", pid, len(children))
+	}
+	return strconv.Atoi(children[0])
 }
 
 // anonymous returns the anonymous memory of a process in MB (10^6 bytes): heap, stacks and other memory that it has

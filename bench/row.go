@@ -97,7 +97,7 @@ func (r *Results) Row(work Work) *Row {
 
 // Put records what a server needed.
 func (r *Results) Put(work Work, kind Kind, value float64) {
-	r.Row(work).Values[kind] = Value{Value: value}
+	r.Row(work).Values[kind.column()] = Value{Value: value}
 }
 
 // PutSample records the cost of a load for each operation.
@@ -106,7 +106,7 @@ func (r *Results) PutSample(work Work, kind Kind, s Sample) {
 	if work.Unit == MillisCPU {
 		value /= 1e3
 	}
-	r.Row(work).Values[kind] = Value{Value: value, PerSecond: s.Rate(), P50Millis: millis(s.P50), P99Millis: millis(s.P99)}
+	r.Row(work).Values[kind.column()] = Value{Value: value, PerSecond: s.Rate(), P50Millis: millis(s.P50), P99Millis: millis(s.P99)}
 }
 
 // Note adds a remark to a row.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,12 +28,25 @@ const (
 	Ours     Kind = "crd-server"
 	// Embedded is crd-server with etcd in its process.
 	Embedded Kind = "crd-server with etcd"
+	// Kubernetes is kube-apiserver, upstream's server of built-in resources. Results count it as upstream.
+	Kubernetes Kind = "kube-apiserver"
 	// Bare is a handler that sends as many bytes and does nothing else.
 	Bare Kind = "bare handler"
 )
 
 // own returns whether the kind is crd-server.
 func (k Kind) own() bool { return k == Ours || k == Embedded }
+
+// hasNamespaces returns whether objects need a namespace that exists.
+func (k Kind) hasNamespaces() bool { return k.own() || k == Kubernetes }
+
+// column is the kind as which results count it.
+func (k Kind) column() Kind {
+	if k == Kubernetes {
+		return Upstream
+	}
+	return k
+}
 
 // clientCount is the default number of clients of a load.
 const clientCount = 16
@@ -49,13 +63,14 @@ type Server struct {
 
 	options process.Options
 	process *process.Server
+	pid     int
 	etcd    *etcd
 	clients []*Client
 	dir     string
 }
 
 // Pid is the server's process.
-func (s *Server) Pid() int { return s.process.Pid() }
+func (s *Server) Pid() int { return s.pid }
 
 // Client returns one of its clients.
 func (s *Server) Client() *Client { return s.clients[0] }
@@ -80,7 +95,10 @@ func start(ctx context.Context, programs Programs, kind Kind) (*Server, error) {
 }
 
 func (s *Server) start(ctx context.Context, programs Programs) (err error) {
-	binaries := map[Kind]string{Upstream: programs.Upstream, Ours: programs.Ours, Embedded: programs.Ours, Bare: programs.Bare}
+	binaries := map[Kind]string{
+		Upstream: programs.Upstream, Kubernetes: programs.Kubernetes,
+		Ours: programs.Ours, Embedded: programs.Ours, Bare: programs.Bare,
+	}
 	s.options = process.Options{Binary: binaries[s.Kind], DataDir: filepath.Join(s.dir, "data")}
 	if s.Kind == Upstream || s.Kind == Ours {
 		began := time.Now()
@@ -90,10 +108,20 @@ func (s *Server) start(ctx context.Context, programs Programs) (err error) {
 		s.EtcdStarted = time.Since(began)
 		s.options.Args = []string{"--etcd-servers", s.etcd.url}
 	}
-	if s.Kind.own() {
-		s.options.Args = append(s.options.Args, process.CustomResourcesOnly...)
+	if s.Kind == Kubernetes {
+		s.options.Args = programs.KubernetesArgs
 	}
-	return s.launch(ctx)
+	if err := s.launch(ctx); err != nil || !s.Kind.hasNamespaces() {
+		return err
+	}
+	return s.createNamespace(ctx, widgetNamespace)
+}
+
+// createNamespace creates a namespace for objects.
+func (s *Server) createNamespace(ctx context.Context, name string) error {
+	body := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+	_, err := s.Client().Do(ctx, http.StatusCreated, http.MethodPost, "/api/v1/namespaces", asJSON, body)
+	return err
 }
 
 // launch starts the process and connects the clients.
@@ -103,7 +131,7 @@ func (s *Server) launch(ctx context.Context) (err error) {
 	}
 	began := time.Now()
 	ready := make(chan error, 1)
-	go func() { ready <- pollReady(ctx, s.options.Port) }() // ends with ctx at the latest
+	go func() { ready <- s.pollReady(ctx) }() // ends with ctx at the latest
 	if s.process, err = process.Start(ctx, s.options); err != nil {
 		return err
 	}
@@ -111,6 +139,12 @@ func (s *Server) launch(ctx context.Context) (err error) {
 		return err
 	}
 	s.Started = time.Since(began)
+	s.pid = s.process.Pid()
+	if s.Kind == Kubernetes {
+		if s.pid, err = childOf(s.pid); err != nil {
+			return err
+		}
+	}
 	_, err = s.crew(clientCount)
 	return err
 }
@@ -145,9 +179,13 @@ func (s *Server) closeClients() {
 	s.clients = nil
 }
 
-// pollReady polls /readyz without a credential, which does not exist yet.
-func pollReady(ctx context.Context, port int) error {
-	client := newAnonymousClient(fmt.Sprintf("https://127.0.0.1:%d", port))
+// pollReady polls /readyz without a credential, which does not exist yet. kube-apiserver knows no anonymous user here;
+// the program that starts it says when it is ready.
+func (s *Server) pollReady(ctx context.Context) error {
+	if s.Kind == Kubernetes {
+		return nil
+	}
+	client := newAnonymousClient(fmt.Sprintf("https://127.0.0.1:%d", s.options.Port))
 	defer client.Close()
 	return client.waitReady(ctx)
 }

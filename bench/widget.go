@@ -7,10 +7,11 @@ import (
 
 // The resource that the object rows use.
 const (
-	widgetGroup = "bench.example.com"
-	widgets     = "/apis/" + widgetGroup + "/v1/namespaces/bench/widgets"
-	allWidgets  = "/apis/" + widgetGroup + "/v1/widgets"
-	crds        = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	widgetGroup     = "bench.example.com"
+	widgetNamespace = "bench"
+	widgets         = "/apis/" + widgetGroup + "/v1/namespaces/" + widgetNamespace + "/widgets"
+	allWidgets      = "/apis/" + widgetGroup + "/v1/widgets"
+	crds            = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 )
 
 // shards is the number of values of the label shard: one of them selects 1 %.
