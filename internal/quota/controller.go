@@ -166,7 +166,9 @@ func (r *run) watch(ctx context.Context) error {
 }
 
 // eachEvent calls f with the events of a resource after a revision, until ctx is done or the watch fails.
-func eachEvent(ctx context.Context, objects *dynamicstorage.Resource, after int64, f func(*dynamicstorage.Event)) error {
+func eachEvent(
+	ctx context.Context, objects *dynamicstorage.Resource, after int64, f func(*dynamicstorage.Event),
+) error {
 	watcher, err := objects.Watch(ctx, after)
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
@@ -234,7 +236,9 @@ func (r *run) observe(ctx context.Context, folder string) error {
 		return fmt.Errorf("list %s: %w", folder, err)
 	}
 	r.observing.Go(func() {
-		err := eachEvent(ctx, objects, snapshot.Revision, func(event *dynamicstorage.Event) { r.objectChanged(folder, event) })
+		err := eachEvent(ctx, objects, snapshot.Revision, func(event *dynamicstorage.Event) {
+			r.objectChanged(folder, event)
+		})
 		end()
 		if ctx.Err() == nil {
 			klog.FromContext(ctx).V(1).Info("The quota controller lost a watch", "folder", folder, "err", err)

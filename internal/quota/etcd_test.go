@@ -37,7 +37,9 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	store, err := dynamicstorage.New(dynamicstorage.Options{Client: etcd.Client, Prefix: etcd.Prefix(t), Header: crds.ReadHeader})
+	store, err := dynamicstorage.New(dynamicstorage.Options{
+		Client: etcd.Client, Prefix: etcd.Prefix(t), Header: crds.ReadHeader,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +64,10 @@ func (f *fixture) put(t testing.TB, folder, key string, obj any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = f.ResourceAt(folder).Update(t.Context(), key, func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	write := func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, nil
-	}, dynamicstorage.UpdateOptions{}); err != nil {
+	}
+	if _, err := f.ResourceAt(folder).Update(t.Context(), key, write, dynamicstorage.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -112,17 +115,20 @@ type directClient struct {
 var errConflict = errors.New("conflict")
 
 // UpdateStatus implements core.ResourceQuotaInterface.
-func (c *directClient) UpdateStatus(ctx context.Context, quota *corev1.ResourceQuota, _ metav1.UpdateOptions) (*corev1.ResourceQuota, error) {
+func (c *directClient) UpdateStatus(
+	ctx context.Context, quota *corev1.ResourceQuota, _ metav1.UpdateOptions,
+) (*corev1.ResourceQuota, error) {
 	value, err := json.Marshal(quota)
 	if err != nil {
 		return nil, fmt.Errorf("encoding: %w", err)
 	}
-	_, err = c.resource.Update(ctx, quota.Namespace+"/"+quota.Name, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	write := func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if current == nil || strconv.FormatInt(current.Revision, 10) != quota.ResourceVersion {
 			return dynamicstorage.Change{}, errConflict
 		}
 		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, nil
-	}, dynamicstorage.UpdateOptions{})
+	}
+	_, err = c.resource.Update(ctx, quota.Namespace+"/"+quota.Name, write, dynamicstorage.UpdateOptions{})
 	if errors.Is(err, errConflict) {
 		err = apierrors.NewConflict(schema.GroupResource{Resource: plural}, quota.Name, err)
 	}

@@ -19,7 +19,9 @@ type store struct {
 }
 
 // list returns the quotas of a namespace. Without quotas it costs one lookup in memory if mode is Any.
-func (s store) list(ctx context.Context, namespace string, mode dynamicstorage.ReadMode) ([]corev1.ResourceQuota, error) {
+func (s store) list(
+	ctx context.Context, namespace string, mode dynamicstorage.ReadMode,
+) ([]corev1.ResourceQuota, error) {
 	snapshot, err := s.entries.Snapshot(ctx, dynamicstorage.ReadAt{Mode: mode})
 	if err != nil {
 		return nil, err

@@ -160,7 +160,8 @@ func (r *run) count(ctx context.Context, quota *corev1.ResourceQuota) (map[corev
 
 // scoped reports whether a quota has scopes. Only pods have them, so such a quota counts nothing.
 func scoped(quota *corev1.ResourceQuota) bool {
-	return len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil && len(quota.Spec.ScopeSelector.MatchExpressions) > 0
+	selector := quota.Spec.ScopeSelector
+	return len(quota.Spec.Scopes) > 0 || selector != nil && len(selector.MatchExpressions) > 0
 }
 
 // tally returns a count with the tally of a name; nil if the quota was deleted meanwhile.

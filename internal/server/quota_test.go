@@ -26,7 +26,8 @@ func (p *person) createQuota(name string, hard map[string]string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.must(http.StatusCreated, http.MethodPost, quotasPath, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"hard":%s}}`, name, limits))
+	quota := fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"hard":%s}}`, name, limits)
+	p.must(http.StatusCreated, http.MethodPost, quotasPath, quota)
 	p.becomes(http.StatusOK, quotasPath+"/"+name, `"used":{`)
 }
 
@@ -34,7 +35,8 @@ func (p *person) createQuota(name string, hard map[string]string) {
 func (p *person) used(name string) map[corev1.ResourceName]string {
 	p.t.Helper()
 	var quota corev1.ResourceQuota
-	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, quotasPath+"/"+name, "").body), &quota); err != nil {
+	got := p.must(http.StatusOK, http.MethodGet, quotasPath+"/"+name, "")
+	if err := json.Unmarshal([]byte(got.body), &quota); err != nil {
 		p.t.Fatal(err)
 	}
 	used := map[corev1.ResourceName]string{}
@@ -57,6 +59,12 @@ func (p *person) refused(message, method, path, body string, headers ...string) 
 	}
 }
 
+// exceeds is the message that refuses an object because of a quota that is used up.
+func exceeds(resource, object, quota, counted string, hard int) string {
+	return fmt.Sprintf("%s %q is forbidden: exceeded quota: %s, requested: %s=1, used: %[4]s=%[5]d, limited: %[4]s=%[5]d",
+		resource, object, quota, counted, hard)
+}
+
 // TestQuotas checks every way to create an object that a quota counts, and that a deletion makes room for another one.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
@@ -68,36 +76,35 @@ func TestQuotas(t *testing.T) {
 	)
 	p.must(http.StatusCreated, http.MethodPost, maps, `{"metadata":{"name":"a"}}`)
 	p.createQuota("q", map[string]string{
-		"configmaps": "3", "count/configmaps": "2", "count/tables.shop.example.com": "1", "count/leases.coordination.k8s.io": "1",
-		"count/absent.example.com": "1", "pods": "1",
+		"configmaps": "3", "count/configmaps": "2", "count/tables.shop.example.com": "1",
+		"count/leases.coordination.k8s.io": "1", "count/absent.example.com": "1", "pods": "1",
 	})
 	p.createQuota("r", map[string]string{"count/secrets": "1", "resourcequotas": "2"})
 	want := fmt.Sprint(map[string]string{
-		"configmaps": "1", "count/configmaps": "1", "count/tables.shop.example.com": "0", "count/leases.coordination.k8s.io": "0", "pods": "0"})
+		"configmaps": "1", "count/configmaps": "1", "count/tables.shop.example.com": "0",
+		"count/leases.coordination.k8s.io": "0", "pods": "0",
+	})
 	if got := fmt.Sprint(p.used("q")); got != want {
 		t.Errorf("used %s, want %s", got, want)
 	}
 
 	p.must(http.StatusCreated, http.MethodPost, maps+"?dryRun=All", `{"metadata":{"name":"b"}}`)
 	p.must(http.StatusCreated, http.MethodPost, maps, `{"metadata":{"generateName":"b"}}`)
-	exceeded := "exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=2, limited: count/configmaps=2"
-	for _, query := range []string{"", "?dryRun=All"} {
-		p.refused(`configmaps "c" is forbidden: `+exceeded, http.MethodPost, maps+query, `{"metadata":{"name":"c"}}`)
-		p.refused(`configmaps "c" is forbidden: `+exceeded, http.MethodPatch, maps+"/c"+strings.Replace(query, "?", "?fieldManager=m&", 1)+
-			map[bool]string{true: "?fieldManager=m"}[query == ""],
+	full := exceeds("configmaps", "c", "q", "count/configmaps", 2)
+	for _, query := range []string{"?fieldManager=m", "?fieldManager=m&dryRun=All"} {
+		p.refused(full, http.MethodPost, maps+query, `{"metadata":{"name":"c"}}`)
+		p.refused(full, http.MethodPatch, maps+"/c"+query,
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`, "Content-Type", "application/apply-patch+yaml")
 	}
 	p.must(http.StatusCreated, http.MethodPost, tablesPath, table("one", 4))
-	p.refused(`tables.shop.example.com "two" is forbidden: exceeded quota: q, requested: count/tables.shop.example.com=1, `+
-		`used: count/tables.shop.example.com=1, limited: count/tables.shop.example.com=1`, http.MethodPost, tablesPath, table("two", 4))
+	p.refused(exceeds("tables.shop.example.com", "two", "q", "count/tables.shop.example.com", 1),
+		http.MethodPost, tablesPath, table("two", 4))
 	p.must(http.StatusCreated, http.MethodPut, leases+"/l", `{"metadata":{"name":"l"}}`)
-	p.refused(`leases.coordination.k8s.io "m" is forbidden: exceeded quota: q, requested: count/leases.coordination.k8s.io=1, `+
-		`used: count/leases.coordination.k8s.io=1, limited: count/leases.coordination.k8s.io=1`,
+	p.refused(exceeds("leases.coordination.k8s.io", "m", "q", "count/leases.coordination.k8s.io", 1),
 		http.MethodPut, leases+"/m", `{"metadata":{"name":"m"}}`)
 	p.must(http.StatusCreated, http.MethodPost, secrets, `{"metadata":{"name":"s"}}`)
-	p.refused(`secrets "t" is forbidden: exceeded quota: r, requested: count/secrets=1, used: count/secrets=1, limited: count/secrets=1`,
-		http.MethodPost, secrets, `{"metadata":{"name":"t"}}`)
-	p.refused(`resourcequotas "s" is forbidden: exceeded quota: r, requested: resourcequotas=1, used: resourcequotas=2, limited: resourcequotas=2`,
+	p.refused(exceeds("secrets", "t", "r", "count/secrets", 1), http.MethodPost, secrets, `{"metadata":{"name":"t"}}`)
+	p.refused(exceeds("resourcequotas", "s", "r", "resourcequotas", 2),
 		http.MethodPost, quotasPath, `{"metadata":{"name":"s"}}`)
 
 	p.must(http.StatusOK, http.MethodPatch, maps+"/a", `{"data":{"k":"v"}}`, mergePatch...)
@@ -139,7 +146,9 @@ func TestQuotaPluginDisabled(t *testing.T) {
 // allows, and the usage must be right in the end.
 func TestQuotaOnReplicas(t *testing.T) {
 	t.Parallel()
-	etcd := etcdtest.New(t, func(c *embed.Config) { c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}} })
+	etcd := etcdtest.New(t, func(c *embed.Config) {
+		c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	})
 	r := replicas{}
 	for n := range r {
 		r[n] = startWhole(t, "--etcd-servers", "http://"+etcd.Addr().String()).root()
