@@ -16,11 +16,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// leaseTime is how long a candidate leads after a renewal. Leases count whole seconds.
-const leaseTime = time.Second
+const (
+	// leaseTime is how long a candidate waits after the last change of the Lease that it has seen. client-go compares
+	// leases by the second, so the last renewal may be up to a second later than that change.
+	leaseTime = 2 * time.Second
+	// A leader gives up leadingTime after the renewal that succeeded last, which must be before the other one leads.
+	leadingTime   = renewDeadline + retryPeriod
+	renewDeadline = 800 * time.Millisecond
+	retryPeriod   = 50 * time.Millisecond
+)
 
 // TestElection lets two candidates of client-go compete for a Lease while the server is killed. From the responses that
-// they got, by their own clock, no lease may begin before the one of the other candidate has ended.
+// they got, by their own clock, no candidate may lead before the other one has given up.
 func TestElection(t *testing.T) {
 	besideOthers(t)
 	defer written.outcome(t, time.Now())
@@ -97,7 +104,7 @@ func (s *terms) stand(t *testing.T, f *fleet, name string) (die func()) {
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: name},
 		}, s},
-		LeaseDuration: leaseTime, RenewDeadline: 3 * leaseTime / 4, RetryPeriod: leaseTime / 20,
+		LeaseDuration: leaseTime, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
@@ -133,7 +140,7 @@ func (s *terms) next(t *testing.T, before string) string {
 	}
 }
 
-// check checks that leases do not overlap. It returns how often the leader has changed.
+// check checks that no two candidates have led at the same time. It returns how often the leader has changed.
 func (s *terms) check(t *testing.T) (changes int) {
 	t.Helper()
 	s.mu.Lock()
@@ -147,8 +154,8 @@ func (s *terms) check(t *testing.T) (changes int) {
 			continue
 		}
 		changes++
-		if next.RenewTime.Time.Before(last.RenewTime.Add(leaseTime)) {
-			t.Errorf("%s leads since %v, but the lease of %s began at %v", next.HolderIdentity, next.RenewTime,
+		if next.RenewTime.Time.Before(last.RenewTime.Add(leadingTime)) {
+			t.Errorf("%s leads since %v, but %s has renewed the Lease at %v", next.HolderIdentity, next.RenewTime,
 				last.HolderIdentity, last.RenewTime)
 		}
 	}
