@@ -55,7 +55,7 @@ func collectGarbage(t *testing.T, f *fleet, kills int) {
 	m.deleteRoots(t.Context(), f, doomed[kills*len(doomed)/(kills+1):])
 	last := time.Now()
 	m.awaitCollected(t, f)
-	written.add(t, "%d kills; %d objects, %d owners deleted: %d objects collected, the last one at most %s after the last deletion",
+	written.add(t, "%d kills; %d objects, %d of them deleted; %d collected, the last one %s after the last deletion",
 		kills, len(m.all), len(doomed), m.collected(), time.Since(last).Round(10*time.Millisecond))
 	if len(f.replicas) == 1 { // a new collector looks at every object that is left
 		f.kill(t, f.leader)

@@ -163,7 +163,8 @@ func (n *fleeting) release(ctx context.Context) {
 				continue
 			}
 			for _, item := range list.Items {
-				if r := (relative{kind: k, namespace: item.Metadata.Namespace, name: item.Metadata.Name}); item.Metadata.DeletionTimestamp != "" {
+				r := relative{kind: k, namespace: item.Metadata.Namespace, name: item.Metadata.Name}
+				if item.Metadata.DeletionTimestamp != "" {
 					_, _, _ = n.do(ctx, n.leader, http.MethodPatch, r.path(), []byte(`{"metadata":{"finalizers":null}}`))
 				}
 			}
