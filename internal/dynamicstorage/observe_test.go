@@ -180,4 +180,3 @@ func TestReadByKey(t *testing.T) {
 		t.Error("the read has loaded the resource")
 	}
 }
-
