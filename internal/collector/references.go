@@ -23,8 +23,8 @@ func (i *identity) groupVersionKind() schema.GroupVersionKind {
 type state uint8
 
 const (
-	// unserved: its kind is not served.
-	unserved state = iota
+	// The zero state: the kind of the owner is not served.
+	_ state = iota
 	// unverified: nobody has looked yet.
 	unverified
 	present
