@@ -89,11 +89,7 @@ func (c *Controller) kindServed() {
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
 func (c *Controller) Run(ctx context.Context) {
-	r := &run{Controller: c, namespaces: map[string]map[string]*usage{}, observed: map[string]struct{}{},
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "resource_quota"},
-		)}
+	r := c.newRun()
 	var running sync.WaitGroup
 	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
 	for range workers {
@@ -125,6 +121,16 @@ type run struct {
 	namespaces map[string]map[string]*usage
 	// observed are the folders of counted objects that are watched.
 	observed map[string]struct{}
+}
+
+func (c *Controller) newRun() *run {
+	return &run{
+		Controller: c, namespaces: map[string]map[string]*usage{}, observed: map[string]struct{}{},
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "resource_quota"},
+		),
+	}
 }
 
 // countAll queues all quotas.

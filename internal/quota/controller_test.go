@@ -40,6 +40,46 @@ func TestReservationIsTakenBack(t *testing.T) {
 	}
 }
 
+// TestReservationIsKept checks that a deletion does not take back the reservation of an object that is being created.
+func TestReservationIsKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.controller.settle = time.Hour
+	f.putMap(t, "x", "a")
+	f.putMap(t, "x", "b")
+	f.putQuota(t, maps(3), maps(2))
+	if err := f.admission.Reserve(t.Context(), "x", func() admission.Attributes { return attributes("x") }); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	r := f.controller.newRun()
+	t.Cleanup(func() {
+		stop()
+		r.queue.ShutDown()
+		r.observing.Wait()
+	})
+	entry, _, err := f.ResourceAt(plural).Get(ctx, "x/q", dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.changed(entry)
+	if err := r.sync(ctx, "x/q"); err != nil {
+		t.Fatal(err)
+	}
+	if used := f.used(t); used != 3 {
+		t.Errorf("used %d before the deletion, want 3", used)
+	}
+	f.remove(t, "configmaps", "x/a")
+	key, _ := r.queue.Get() // when the deletion is observed
+	if err := r.sync(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	if used := f.used(t); used != 2 {
+		t.Errorf("used %d after the deletion, want 2", used)
+	}
+	r.queue.Done(key)
+}
+
 // awaitUsed waits until the quota has a usage.
 func (f *fixture) awaitUsed(t *testing.T, want int64) {
 	t.Helper()
@@ -54,17 +94,23 @@ func (f *fixture) awaitUsed(t *testing.T, want int64) {
 	}
 	defer watcher.Close()
 	for {
-		found, err := f.controller.quotas.list(t.Context(), "x", dynamicstorage.Consistent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if used := found[0].Status.Used[corev1.ResourceConfigMaps]; used.Value() == want {
+		if f.used(t) == want {
 			return
 		}
 		if _, err := watcher.Next(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+func (f *fixture) used(t *testing.T) int64 {
+	t.Helper()
+	found, err := f.controller.quotas.list(t.Context(), "x", dynamicstorage.Consistent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := found[0].Status.Used[corev1.ResourceConfigMaps]
+	return used.Value()
 }
 
 // BenchmarkReserveWithoutQuota measures what quotas cost a creation in a namespace that has none.

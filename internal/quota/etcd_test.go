@@ -72,6 +72,17 @@ func (f *fixture) put(t testing.TB, folder, key string, obj any) {
 	}
 }
 
+// remove removes an object.
+func (f *fixture) remove(t testing.TB, folder, key string) {
+	t.Helper()
+	write := func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
+	}
+	if _, err := f.ResourceAt(folder).Update(t.Context(), key, write, dynamicstorage.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (f *fixture) putMap(t testing.TB, namespace, name string) {
 	t.Helper()
 	f.put(t, "configmaps", namespace+"/"+name, &corev1.ConfigMap{
