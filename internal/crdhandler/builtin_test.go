@@ -3,6 +3,7 @@ package crdhandler
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/events"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -94,5 +96,22 @@ func TestKindOfErrors(t *testing.T) {
 	handler.ServeHTTP(w, req)
 	if want := `"message":"Event \"a\" is invalid: [eventTime: Required value`; !strings.Contains(w.Body.String(), want) {
 		t.Errorf("%s, want %s", w.Body, want)
+	}
+}
+
+// TestCreateOnUpdateWithUID checks that a PUT that means another object creates none.
+func TestCreateOnUpdateWithUID(t *testing.T) {
+	t.Parallel()
+	rows := builtin.Essential()
+	lease := rows[slices.IndexFunc(rows, func(d *resource.Definition) bool { return d.Plural == "leases" })]
+	handler := withRequestInfo(newHandler(t, etcd.Client, etcd.Prefix(t), http.NotFoundHandler(), lease))
+	for uid, code := range map[string]int{`"uid":"u",`: 409, "": 201} {
+		req := httptest.NewRequest("PUT", "/apis/coordination.k8s.io/v1/namespaces/ns/leases/a", strings.NewReader(
+			`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{`+uid+`"name":"a"},"spec":{}}`))
+		req.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, req); w.Code != code {
+			t.Errorf("%s %d %s", uid, w.Code, w.Body)
+		}
 	}
 }

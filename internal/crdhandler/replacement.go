@@ -90,6 +90,9 @@ func (r *replacement) propose(ctx context.Context, existing runtime.Object) (pro
 
 // create makes the object.
 func (r *replacement) create(ctx context.Context) (proposal, error) {
+	if err := r.checkUID(""); err != nil {
+		return proposal{}, err
+	}
 	obj, err := r.builder.build(ctx, nil)
 	if err != nil {
 		return proposal{}, err
@@ -110,7 +113,7 @@ func (r *replacement) create(ctx context.Context) (proposal, error) {
 // update changes the existing object.
 func (r *replacement) update(ctx context.Context, existing runtime.Object) (proposal, error) {
 	s, a := r.scope, r.admission
-	if err := r.checkUID(existing); err != nil {
+	if err := r.checkUID(objectmeta.Accessor(existing).GetUID()); err != nil {
 		return proposal{}, err
 	}
 	obj, err := r.buildFrom(ctx, existing)
@@ -164,8 +167,9 @@ func (r *replacement) buildAdmitted(ctx context.Context, live runtime.Object) (r
 	return obj, nil
 }
 
-func (r *replacement) checkUID(existing runtime.Object) error {
-	if uid := objectmeta.Accessor(existing).GetUID(); r.uid != "" && r.uid != uid {
+// checkUID returns an error unless the client means the object of a UID, or any. A new object has no UID yet.
+func (r *replacement) checkUID(uid types.UID) error {
+	if r.uid != "" && r.uid != uid {
 		return r.scope.preconditionFailed(r.admission.namespace, r.admission.name, fmt.Sprintf(
 			"Precondition failed: UID in precondition: %v, UID in object meta: %v", r.uid, uid))
 	}
