@@ -5,9 +5,7 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	definitiontable "k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/definitions"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -37,7 +35,7 @@ func newDefinitionEndpoints(config *Config) *builtinEndpoints {
 		},
 		strategy: rules,
 		columns:  func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
-		finalize: func(obj runtime.Object) bool { return definitions.MarkForDeletion(obj) },
+		finalize: definitions.MarkForDeletion,
 		inEffect: config.ReconcileDefinition,
 		replaced: context.Background(),
 	}
@@ -54,5 +52,3 @@ func (s *requestScope) setDefinitionFields(reset managedfields.ResetFields) {
 	config.ResetFields = reset
 	s.fieldManager = definitions.LazyFieldManager(config)
 }
-
-var _ resource.Strategy = definitions.Strategy{}

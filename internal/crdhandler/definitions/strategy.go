@@ -11,21 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // rules are the methods of upstream's strategies.
 type rules interface {
-	PrepareForCreate(ctx context.Context, obj runtime.Object)
-	Validate(ctx context.Context, obj runtime.Object) field.ErrorList
-	WarningsOnCreate(ctx context.Context, obj runtime.Object) []string
-	PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
-	ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
-	WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string
-	Canonicalize(obj runtime.Object)
-	AllowCreateOnUpdate(ctx context.Context) bool
-	AllowUnconditionalUpdate(ctx context.Context) bool
+	resource.Strategy
 	GetResetFields() managedfields.ResetFields
 }
 
