@@ -1,13 +1,17 @@
 package builtin
 
 import (
+	"slices"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/builtin/coordination"
 	"github.com/crd-server/crd-server/internal/builtin/core"
 	"github.com/crd-server/crd-server/internal/builtin/events"
+	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -22,6 +26,11 @@ var statusVerbs = []string{"get", "patch", "update"}
 
 // Essential returns the resources of the tier essential, which controllers need beside custom resources.
 func Essential() []*resource.Definition {
+	return slices.Concat(controllers(), rbac.Definitions(), admissionregistration.Definitions())
+}
+
+// controllers returns the resources that nearly every controller uses.
+func controllers() []*resource.Definition {
 	return []*resource.Definition{
 		{
 			GroupVersion: corev1.SchemeGroupVersion, Kind: "ConfigMap", Plural: "configmaps", Singular: "configmap",

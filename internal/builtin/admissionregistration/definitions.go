@@ -1,0 +1,56 @@
+package admissionregistration
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// categories are those of all resources of the group.
+var categories = []string{"api-extensions"}
+
+// Definitions returns the resources of the group.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{
+		{
+			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "MutatingAdmissionPolicyBinding",
+			Plural: "mutatingadmissionpolicybindings", Singular: "mutatingadmissionpolicybinding", Categories: categories,
+			Object: &admissionregistrationv1.MutatingAdmissionPolicyBinding{},
+			List:   &admissionregistrationv1.MutatingAdmissionPolicyBindingList{},
+		},
+		{
+			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "MutatingAdmissionPolicy",
+			Plural: "mutatingadmissionpolicies", Singular: "mutatingadmissionpolicy", Categories: categories,
+			Object: &admissionregistrationv1.MutatingAdmissionPolicy{},
+			List:   &admissionregistrationv1.MutatingAdmissionPolicyList{},
+		},
+		{
+			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "MutatingWebhookConfiguration",
+			Plural: "mutatingwebhookconfigurations", Singular: "mutatingwebhookconfiguration", Categories: categories,
+			Object: &admissionregistrationv1.MutatingWebhookConfiguration{},
+			List:   &admissionregistrationv1.MutatingWebhookConfigurationList{},
+		},
+		{
+			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingAdmissionPolicyBinding",
+			Plural: "validatingadmissionpolicybindings", Singular: "validatingadmissionpolicybinding", Categories: categories,
+			Object: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{},
+			List:   &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
+		},
+		{
+			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingAdmissionPolicy",
+			Plural: "validatingadmissionpolicies", Singular: "validatingadmissionpolicy", Categories: categories,
+			Object: &admissionregistrationv1.ValidatingAdmissionPolicy{},
+			List:   &admissionregistrationv1.ValidatingAdmissionPolicyList{},
+			Resets: []string{"status"},
+			Subresources: []resource.Subresource{{
+				Name: "status", Verbs: []string{"get", "patch", "update"}, Strategy: resource.Rules{}, Resets: []string{"spec"},
+			}},
+		},
+		{
+			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingWebhookConfiguration",
+			Plural: "validatingwebhookconfigurations", Singular: "validatingwebhookconfiguration", Categories: categories,
+			Object: &admissionregistrationv1.ValidatingWebhookConfiguration{},
+			List:   &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+		},
+	}
+}

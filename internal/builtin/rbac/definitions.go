@@ -1,0 +1,32 @@
+package rbac
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// Definitions returns the resources of the group.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{
+		{
+			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "ClusterRoleBinding", Plural: "clusterrolebindings",
+			Singular: "clusterrolebinding", Object: &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
+			Default: defaultClusterRoleBinding,
+		},
+		{
+			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "ClusterRole", Plural: "clusterroles",
+			Singular: "clusterrole", Object: &rbacv1.ClusterRole{}, List: &rbacv1.ClusterRoleList{},
+		},
+		{
+			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "RoleBinding", Plural: "rolebindings",
+			Singular: "rolebinding", Namespaced: true,
+			Object: &rbacv1.RoleBinding{}, List: &rbacv1.RoleBindingList{},
+			Default: defaultRoleBinding,
+		},
+		{
+			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "Role", Plural: "roles",
+			Singular: "role", Namespaced: true, Object: &rbacv1.Role{}, List: &rbacv1.RoleList{},
+		},
+	}
+}
