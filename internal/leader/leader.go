@@ -15,11 +15,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Times of the election, those of kube-controller-manager. A leader that dies is replaced after leaseDuration.
+// Times of the election. A leader that dies is replaced after leaseDuration, which is a third of
+// kube-controller-manager's: garbage and namespaces wait for a leader. The price is one write a second. A leader whose
+// process was paused for longer stops at its next renewal.
 const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
+	leaseDuration = 5 * time.Second
+	renewDeadline = 3 * time.Second
+	retryPeriod   = time.Second
 )
 
 // NewLock returns a lock by a Lease, which this process holds under a name of its own.
