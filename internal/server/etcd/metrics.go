@@ -95,7 +95,7 @@ func (kv *measuredKV) Txn(ctx context.Context) clientv3.Txn {
 	return &measuredTxn{Txn: kv.KV.Txn(ctx), kv: kv}
 }
 
-// measuredTxn is a transaction that writes one key.
+// measuredTxn is a transaction. Mostly it writes one key; if there are more operations, the first one stands for all.
 type measuredTxn struct {
 	clientv3.Txn
 	kv     *measuredKV
@@ -128,6 +128,8 @@ func (t *measuredTxn) Else(ops ...clientv3.Op) clientv3.Txn {
 func (t *measuredTxn) Commit() (*clientv3.TxnResponse, error) {
 	operation := "update"
 	switch {
+	case t.op.IsGet():
+		operation = "get"
 	case t.op.IsDelete():
 		operation = "delete"
 	case t.absent:
