@@ -36,6 +36,17 @@ func NewSet(definitions []*resource.Definition) (*Set, error) {
 	return s, nil
 }
 
+// Find returns the definition of a resource, or nil if the set does not have it. A resource with several versions has
+// several definitions; Find returns the first.
+func (s *Set) Find(gr schema.GroupResource) *resource.Definition {
+	for _, d := range s.Definitions {
+		if d.GroupVersionResource().GroupResource() == gr {
+			return d
+		}
+	}
+	return nil
+}
+
 // Types returns the structure of a definition's objects, by which managed fields are merged.
 func (s *Set) Types(d *resource.Definition) (managedfields.TypeConverter, error) {
 	name := ""

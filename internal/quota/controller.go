@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -45,27 +46,25 @@ type Config struct {
 
 // New returns the admission plugin and the controller. It returns nil, nil, nil if quotas are not served.
 func New(config Config) (*Admission, *Controller, error) {
-	for _, d := range config.Set.Definitions {
-		if d.GroupVersion.Group != "" || d.Plural != plural {
-			continue
-		}
-		requests, err := core.NewForConfig(config.Client)
-		if err != nil {
-			return nil, nil, fmt.Errorf("client of resource quotas: %w", err)
-		}
-		quotas := store{entries: config.Store.ResourceAt(d.StorageFolder()), codec: config.Set.Codec(d)}
-		c := &Controller{
-			store: config.Store, names: newNames(config.Table, config.Set.Definitions), quotas: quotas, client: client{requests},
-			kindsChanged: make(chan struct{}, 1), settle: settle,
-		}
-		config.Table.OnChange(func(old, record *crds.Record) {
-			if record != nil && record.Established && (old == nil || !old.Established) {
-				c.kindServed()
-			}
-		})
-		return newAdmission(quotas, c.client), c, nil
+	d := config.Set.Find(schema.GroupResource{Resource: plural})
+	if d == nil {
+		return nil, nil, nil
 	}
-	return nil, nil, nil
+	requests, err := core.NewForConfig(config.Client)
+	if err != nil {
+		return nil, nil, fmt.Errorf("client of resource quotas: %w", err)
+	}
+	quotas := store{entries: config.Store.ResourceAt(d.StorageFolder()), codec: config.Set.Codec(d)}
+	c := &Controller{
+		store: config.Store, names: newNames(config.Table, config.Set.Definitions), quotas: quotas, client: client{requests},
+		kindsChanged: make(chan struct{}, 1), settle: settle,
+	}
+	config.Table.OnChange(func(old, record *crds.Record) {
+		if record != nil && record.Established && (old == nil || !old.Established) {
+			c.kindServed()
+		}
+	})
+	return newAdmission(quotas, c.client), c, nil
 }
 
 // Controller keeps the status of quotas. One replica runs it at a time, but several do no harm.
