@@ -2,8 +2,6 @@ package namespaces
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,19 +12,16 @@ import (
 // systemNamespaces exist in every server, in the order in which kube-apiserver creates them.
 var systemNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic, metav1.NamespaceDefault, corev1.NamespaceNodeLease}
 
-// EnsureSystem creates the system namespaces that do not exist. Several replicas may do so at the same time.
-func (c *Controller) EnsureSystem(ctx context.Context) error {
-	var errs []error
-	for _, name := range systemNamespaces {
-		_, err := c.client.get(ctx, name)
-		if apierrors.IsNotFound(err) {
-			err = c.recreate(ctx, name)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("create namespace %s: %w", name, err))
-		}
+// SystemFields are the managed fields of a system namespace, in the format FieldsV1.
+const SystemFields = `{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}`
+
+// System returns the system namespaces, which exist before a server is ready.
+func System() []*corev1.Namespace {
+	namespaces := make([]*corev1.Namespace, len(systemNamespaces))
+	for n, name := range systemNamespaces {
+		namespaces[n] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
-	return errors.Join(errs...)
+	return namespaces
 }
 
 // recreate creates a namespace that does not exist if it is one of the system's.

@@ -12,8 +12,11 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// newAPIServices returns the controller that keeps an APIService for each group and version that is served.
-func newAPIServices(store *dynamicstorage.Store, table *crds.Table, builtins *builtin.Set) *apiregistration.Controller {
+// newAPIServices returns the controller that keeps an APIService for each group and version that is served. It waits
+// until ready is closed: all CRDs are known, and the system objects exist.
+func newAPIServices(
+	store *dynamicstorage.Store, table *crds.Table, builtins *builtin.Set, ready <-chan struct{},
+) *apiregistration.Controller {
 	versions := []schema.GroupVersion{
 		apiextensionsv1.SchemeGroupVersion, authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion,
 	}
@@ -25,7 +28,7 @@ func newAPIServices(store *dynamicstorage.Store, table *crds.Table, builtins *bu
 		BuiltIn: versions,
 		Served:  func() []schema.GroupVersion { return servedVersions(table) },
 		Serves:  func(version schema.GroupVersion) bool { return servesVersion(table, version) },
-		Synced:  table.Synced(),
+		Ready:   ready,
 	})
 	onVersionsChange(table, controller.Changed)
 	return controller

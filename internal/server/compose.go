@@ -17,6 +17,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/reviews"
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
@@ -74,14 +75,18 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	system := newSystemObjects(s)
+	services := newAPIServices(s.store, s.table, s.builtins, system.exist)
+	system.addNamespaces()
+	system.addAPIServices(services)
 	return &parts{
 		routes: routes{
 			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
 			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
 			served: published.Paths,
 		},
-		run:      newRun(o, storage.Client, s, lifecycle),
-		prepare:  spaces.ensure,
+		run:      newRun(o, storage.Client, s, everywhere{lifecycle, services}),
+		prepare:  system.create,
 		lead:     lead,
 		register: register,
 		ready:    s.store.Ready,
@@ -222,18 +227,21 @@ func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx cont
 	return newLead(o, own, led)
 }
 
+// everywhere are the controllers that every replica runs.
+type everywhere struct {
+	lifecycle *controllers.Lifecycle
+	services  *apiregistration.Controller
+}
+
 // newRun returns a function that runs what every replica runs, until ctx is done or something fails.
-func newRun(
-	o *Options, client *clientv3.Client, s *stored, lifecycle *controllers.Lifecycle,
-) func(ctx context.Context) error {
-	services := newAPIServices(s.store, s.table, s.builtins)
+func newRun(o *Options, client *clientv3.Client, s *stored, c everywhere) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return s.store.Run(ctx) })
 		group.Go(func() error { s.informer.RunWithContext(ctx); return nil })
-		group.Go(func() error { lifecycle.Run(ctx); return nil })
+		group.Go(func() error { c.lifecycle.Run(ctx); return nil })
 		if len(s.builtins.Definitions) > 0 {
-			group.Go(func() error { services.Run(ctx); return nil })
+			group.Go(func() error { c.services.Run(ctx); return nil })
 		}
 		group.Go(func() error { metrics.FollowStorage(ctx, s.store, client, s.folders); return nil })
 		if interval := o.Etcd.CheckInterval; interval > 0 {

@@ -1,15 +1,12 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
-	"k8s.io/klog/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crd-server/crd-server/internal/builtin"
-	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/namespaces"
@@ -22,12 +19,14 @@ type namespaceParts struct {
 }
 
 // newNamespaces returns the parts for namespaces; nil if the server does not serve them. own is the server's handler.
-func newNamespaces(own http.Handler, store *dynamicstorage.Store, table *crds.Table, set *builtin.Set) (*namespaceParts, error) {
-	n := slices.IndexFunc(set.Definitions, func(d *resource.Definition) bool { return d.GroupVersion.Group == "" && d.Plural == "namespaces" })
-	if n < 0 {
+func newNamespaces(
+	own http.Handler, store *dynamicstorage.Store, table *crds.Table, set *builtin.Set,
+) (*namespaceParts, error) {
+	definition := set.Find(schema.GroupResource{Resource: "namespaces"})
+	if definition == nil {
 		return nil, nil
 	}
-	stored := store.ResourceAt(set.Definitions[n].StorageFolder())
+	stored := store.ResourceAt(definition.StorageFolder())
 	controller, err := namespaces.NewController(namespaces.Config{
 		Namespaces: stored,
 		Client:     inProcess{own}.clientConfig(),
@@ -37,15 +36,4 @@ func newNamespaces(own http.Handler, store *dynamicstorage.Store, table *crds.Ta
 		return nil, fmt.Errorf("namespaces: %w", err)
 	}
 	return &namespaceParts{lifecycle: namespaces.NewLifecycle(stored), controller: controller}, nil
-}
-
-// ensure creates the namespaces that every server has. Admission may refuse one; then the controller tries again.
-func (p *namespaceParts) ensure(ctx context.Context) error {
-	if p == nil {
-		return nil
-	}
-	if err := p.controller.EnsureSystem(ctx); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "System namespaces are missing, will retry")
-	}
-	return ctx.Err()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -88,13 +89,38 @@ metadata: {name: public.static.k8s.io}
 spec: {policyName: public.static.k8s.io, validationActions: [Deny]}
 `
 
-// TestSystemNamespaceIsRefused checks that a server becomes ready although admission refuses one of its namespaces.
-func TestSystemNamespaceIsRefused(t *testing.T) {
+// TestSystemNamespaceFields checks that a system namespace is stored as one that a client creates.
+func TestSystemNamespaceFields(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t).root()
+	p.createNamespace("x")
+	withoutOrigin := func(name string) string {
+		namespace := p.namespace(name)
+		if namespace.UID == "" || namespace.CreationTimestamp.IsZero() || len(namespace.ManagedFields) != 1 ||
+			namespace.ManagedFields[0].Time == nil || namespace.ManagedFields[0].Manager == "" {
+			t.Errorf("%s is incomplete: %+v", name, namespace)
+			return ""
+		}
+		namespace.UID, namespace.CreationTimestamp, namespace.ResourceVersion = "", metav1.Time{}, ""
+		namespace.ManagedFields[0].Time, namespace.ManagedFields[0].Manager = nil, ""
+		text, err := json.Marshal(namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(string(text), `:"`+name+`"`, `:"NAME"`)
+	}
+	if system, other := withoutOrigin("default"), withoutOrigin("x"); system != other {
+		t.Errorf("a system namespace is\n%s\nand another is\n%s", system, other)
+	}
+}
+
+// TestSystemNamespacesPassAdmission checks that admission is not asked about system namespaces at the start.
+func TestSystemNamespacesPassAdmission(t *testing.T) {
 	t.Parallel()
 	p := startWhole(t, "--admission-control-config-file", admissionConfig(t, map[string]string{
 		"ValidatingAdmissionPolicy/public.yaml": noPublic,
 	})).root()
-	for _, name := range []string{"default", "kube-system", "kube-node-lease"} {
+	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		p.namespace(name)
 	}
 }

@@ -24,8 +24,8 @@ type Config struct {
 	// Served returns the groups and versions that are served because of CRDs, and Serves reports whether one is.
 	Served func() []schema.GroupVersion
 	Serves func(schema.GroupVersion) bool
-	// Synced is closed when Served and Serves know all CRDs.
-	Synced <-chan struct{}
+	// Ready is closed when Served and Serves know all CRDs, and the Initial APIServices exist.
+	Ready <-chan struct{}
 }
 
 // Controller keeps the stored APIServices equal to the groups and versions that are served.
@@ -72,7 +72,7 @@ func (c *Controller) Changed(versions ...schema.GroupVersion) {
 // Run reconciles until ctx is done. While nothing changes, it waits and costs nothing.
 func (c *Controller) Run(ctx context.Context) {
 	select {
-	case <-c.config.Synced:
+	case <-c.config.Ready:
 	case <-ctx.Done():
 		return
 	}

@@ -65,10 +65,10 @@ func (c *cluster) newStore() *dynamicstorage.Store {
 // replica runs a controller on a store of its own until the test ends.
 func (c *cluster) replica(builtIn ...schema.GroupVersion) *Controller {
 	c.t.Helper()
-	synced := make(chan struct{})
-	close(synced)
+	ready := make(chan struct{})
+	close(ready)
 	controller := NewController(Config{
-		Store: c.newStore(), BuiltIn: builtIn, Served: c.all, Serves: c.serves, Synced: synced,
+		Store: c.newStore(), BuiltIn: builtIn, Served: c.all, Serves: c.serves, Ready: ready,
 	})
 	etcdtest.Run(c.t, func(ctx context.Context) error { controller.Run(ctx); return nil })
 	return controller
@@ -181,6 +181,20 @@ func TestController(t *testing.T) {
 
 	c.replica(core) // as after a start with fewer groups
 	c.eventually("v1.", "v1beta1.light.example.com")
+}
+
+// TestInitial checks that there is one APIService for each listed group and version, however many resources it has.
+func TestInitial(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	names := sets.New[string]()
+	services := NewController(Config{Store: c.store, BuiltIn: append(builtins, core, events)}).Initial()
+	for _, service := range services {
+		names.Insert(service.Name)
+	}
+	if want := sets.New("v1.", "v1.events.k8s.io"); !names.Equal(want) || len(services) != len(want) {
+		t.Errorf("%d APIServices with the names %v, want %v", len(services), names, want)
+	}
 }
 
 // TestControllerStart starts on an etcd that has APIServices.

@@ -52,6 +52,18 @@ func (c *Controller) change(name string, current *dynamicstorage.Entry, atStart 
 	return put(found)
 }
 
+// Initial returns the APIServices of built-in resources, which exist before a server is ready. They are of Definition.
+func (c *Controller) Initial() []*apiregistrationv1.APIService {
+	var services []*apiregistrationv1.APIService
+	for version := range c.builtIn {
+		if service := c.wanted(version); service != nil {
+			helper.SetAPIServiceCondition(service, helper.NewLocalAvailableAPIServiceCondition())
+			services = append(services, service)
+		}
+	}
+	return services
+}
+
 // wanted returns the APIService of a group and version, or nil if it should have none.
 func (c *Controller) wanted(version schema.GroupVersion) *apiregistrationv1.APIService {
 	if p, listed := priorities[version]; listed && c.builtIn.Has(version) {

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"github.com/crd-server/crd-server/internal/bootstrap"
+	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
+	"github.com/crd-server/crd-server/internal/namespaces"
+)
+
+// systemObjects are the objects that every server has.
+type systemObjects struct {
+	*stored
+	objects []bootstrap.Object
+	// exist is closed when all of them have been created.
+	exist chan struct{}
+}
+
+func newSystemObjects(s *stored) *systemObjects {
+	return &systemObjects{stored: s, exist: make(chan struct{})}
+}
+
+// addNamespaces adds the system namespaces, if namespaces are served.
+func (o *systemObjects) addNamespaces() {
+	definition := o.builtins.Find(schema.GroupResource{Resource: "namespaces"})
+	if definition == nil {
+		return
+	}
+	for _, namespace := range namespaces.System() {
+		o.objects = append(o.objects, bootstrap.Object{
+			Definition: definition, Object: namespace, Fields: namespaces.SystemFields,
+		})
+	}
+}
+
+// addAPIServices adds the APIServices of built-in resources, if APIServices are served.
+func (o *systemObjects) addAPIServices(services *apiregistration.Controller) {
+	definition := o.builtins.Find(apiregistrationv1.Resource("apiservices"))
+	if definition == nil {
+		return
+	}
+	for _, service := range services.Initial() {
+		o.objects = append(o.objects, bootstrap.Object{Definition: definition, Object: service})
+	}
+}
+
+// bootstrapRetry is the delay between attempts to create system objects.
+const bootstrapRetry = time.Second
+
+// create creates the objects that do not exist. It tries until it succeeds or ctx is done.
+func (o *systemObjects) create(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, bootstrapRetry, true, func(ctx context.Context) (bool, error) {
+		err := bootstrap.Create(ctx, o.store, o.builtins, o.objects)
+		if err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "System objects are missing, will retry")
+		}
+		return err == nil, nil
+	})
+	if err == nil {
+		close(o.exist)
+	}
+	return err
+}
