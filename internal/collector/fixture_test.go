@@ -242,8 +242,8 @@ func (s *server) step() *stepped {
 }
 
 // Scanned implements dynamicstorage.Observer.
-func (r *stepped) Scanned() {
-	r.run.Scanned()
+func (r *stepped) Scanned(revision int64) {
+	r.run.Scanned(revision)
 	close(r.scan)
 }
 

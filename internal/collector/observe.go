@@ -28,7 +28,7 @@ func (r *run) Reset() {
 }
 
 // Scanned implements dynamicstorage.Observer.
-func (r *run) Scanned() {
+func (r *run) Scanned(int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.scanned = true

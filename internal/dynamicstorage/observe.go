@@ -28,27 +28,33 @@ type Observation struct {
 	Err error
 }
 
-// Observer learns the state of all keys below the prefix. Its methods are called one after the other.
+// Observer learns the state of keys. Its methods are called one after the other.
 type Observer interface {
 	// Reset is called before a scan, the first time and each time events were lost. What was observed before may be
 	// wrong.
 	Reset()
 	// Observe is called for every key that a scan finds, and then for every event, in the order of their revisions.
 	Observe(o Observation)
-	// Scanned is called at the end of a scan.
-	Scanned()
+	// Scanned is called at the end of a scan, with its revision.
+	Scanned(revision int64)
 }
 
 // maxObserved bounds the values of events that wait for an observer. An observer that falls behind starts over.
 const maxObserved = 64 << 20
 
-// Observe scans all keys below the prefix at one revision, and follows the feed from there until ctx is done or the
-// store stops. It loads no resource.
-func (s *Store) Observe(ctx context.Context, observer Observer) {
+// Observe scans the keys in some folders at one revision, and follows the feed from there until ctx is done or the store
+// stops. Without folders it observes all keys below the prefix. It loads no resource.
+func (s *Store) Observe(ctx context.Context, observer Observer, folders ...string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.background, cancel)()
 	o := &observation{store: s, observer: observer, woken: make(chan struct{}, 1)}
+	for _, folder := range folders {
+		o.prefixes = append(o.prefixes, s.prefix+"/"+folder+"/")
+	}
+	if len(folders) == 0 {
+		o.prefixes = []string{s.prefix + "/"}
+	}
 	s.feed.addObservation(o)
 	defer s.feed.removeObservation(o)
 	select {
@@ -72,6 +78,8 @@ func (s *Store) Observe(ctx context.Context, observer Observer) {
 type observation struct {
 	store    *Store
 	observer Observer
+	// prefixes are those of the keys in etcd to observe.
+	prefixes []string
 	// woken has an element when events have arrived or were lost.
 	woken chan struct{}
 
@@ -89,19 +97,23 @@ var errEventsLost = errors.New("events were lost")
 func (o *observation) follow(ctx context.Context) error {
 	o.begin()
 	o.observer.Reset()
-	prefix := o.store.prefix + "/"
-	revision, err := o.store.readPages(ctx, keyRange{from: prefix, to: prefixEnd(prefix)}, func(kv *mvccpb.KeyValue) bool {
-		o.observer.Observe(o.store.observed(ctx, kv))
-		return ctx.Err() == nil
-	})
-	if err != nil {
-		return fmt.Errorf("scanning: %w", err)
+	var revision int64
+	for _, prefix := range o.prefixes { // all at the revision of the first
+		var err error
+		scanned := keyRange{from: prefix, to: prefixEnd(prefix), revision: revision}
+		revision, err = o.store.readPages(ctx, scanned, func(kv *mvccpb.KeyValue) bool {
+			o.observer.Observe(o.store.observed(ctx, kv))
+			return ctx.Err() == nil
+		})
+		if err != nil {
+			return fmt.Errorf("scanning: %w", err)
+		}
 	}
 	events, err := o.take()
 	if err != nil {
 		return err
 	}
-	o.observer.Scanned()
+	o.observer.Scanned(revision)
 	for ; err == nil; events, err = o.next(ctx) {
 		o.hand(ctx, events, revision)
 	}
@@ -156,7 +168,7 @@ func (o *observation) receive(events []*clientv3.Event, known int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, event := range events {
-		if event.Kv.ModRevision > known && !o.lost {
+		if event.Kv.ModRevision > known && !o.lost && o.covers(event.Kv.Key) {
 			o.events = append(o.events, event)
 			o.bytes += len(event.Kv.Key) + len(event.Kv.Value)
 		}
@@ -164,7 +176,16 @@ func (o *observation) receive(events []*clientv3.Event, known int64) {
 	if o.bytes > maxObserved {
 		o.loseLocked()
 	}
-	o.wake()
+	if len(o.events) > 0 || o.lost {
+		o.wake()
+	}
+}
+
+// covers reports whether a key in etcd is one of those to observe.
+func (o *observation) covers(key []byte) bool {
+	return slices.ContainsFunc(o.prefixes, func(prefix string) bool {
+		return len(key) > len(prefix) && string(key[:len(prefix)]) == prefix
+	})
 }
 
 // lose makes the observer start over.

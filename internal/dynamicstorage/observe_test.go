@@ -34,7 +34,7 @@ func (j *journal) add(call string) {
 func (j *journal) Reset() { j.add("reset") }
 
 // Scanned implements Observer.
-func (j *journal) Scanned() { j.add("scanned") }
+func (j *journal) Scanned(int64) { j.add("scanned") }
 
 // Observe implements Observer.
 func (j *journal) Observe(o Observation) {
@@ -104,6 +104,38 @@ func TestObserve(t *testing.T) {
 		"example.com/warm/a/x=4", "example.com/cold/y deleted", "example.com/cold/y=5", "secrets/a/z deleted")
 	if cold.cache != nil || cold.load != nil {
 		t.Error("the scan has loaded a resource")
+	}
+}
+
+// TestObserveFolders checks that an observer of some folders learns only their keys, all as of one revision.
+func TestObserveFolders(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	roles, bindings, others := s.ResourceAt("roles"), s.ResourceAt("rolebindings"), s.ResourceAt("rolesandmore")
+	put(t, roles, "a/x", "1")
+	put(t, bindings, "a/y", "1")
+	put(t, others, "z", "1")
+	j := newJournal()
+	etcdtest.Run(t, func(ctx context.Context) error { s.Observe(ctx, j, "roles", "rolebindings"); return nil })
+	wantCalls(t, j.until(t, "scanned"), "reset", "roles/a/x=1", "rolebindings/a/y=1", "scanned")
+	put(t, others, "z", "2")
+	remove(t, roles, "a/x")
+	put(t, bindings, "a/y", "2")
+	wantCalls(t, j.until(t, "rolebindings/a/y=2"), "roles/a/x deleted", "rolebindings/a/y=2")
+}
+
+// TestAfterWrites checks that a write calls the function with its revision before it returns.
+func TestAfterWrites(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	r := s.Resource("example.com", "widgets")
+	var revisions []int64
+	r.AfterWrites(func(_ context.Context, revision int64) { revisions = append(revisions, revision) })
+	first, second := put(t, r, "x", "1").Revision, put(t, r, "x", "2").Revision
+	remove(t, r, "x")
+	put(t, s.Resource("example.com", "others"), "x", "1")
+	if len(revisions) != 3 || revisions[0] != first || revisions[1] != second || revisions[2] <= second {
+		t.Errorf("%d, after writes at %d and %d", revisions, first, second)
 	}
 }
 

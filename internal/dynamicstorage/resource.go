@@ -25,6 +25,8 @@ type Resource struct {
 	// replays holds a token while a watcher reads old events from etcd. The next watcher mostly finds them in the
 	// ring then.
 	replays chan struct{}
+	// afterWrites is the function of AfterWrites; nil if there is none.
+	afterWrites atomic.Pointer[func(ctx context.Context, revision int64)]
 	// updates queue where they contend for a key.
 	updates updateQueues
 	counts  counts

@@ -37,6 +37,7 @@ func (u *GuardedUpdate) put(ctx context.Context, change Change, options ...clien
 	}
 	e := w.entryAt(revision, created)
 	r.committed(w, e)
+	r.written(ctx, revision)
 	if settings.CheckViews {
 		r.checkWritten(ctx, e)
 	}
@@ -58,7 +59,20 @@ func (u *GuardedUpdate) delete(ctx context.Context) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	u.resource.written(ctx, revision)
 	return u.current.at(revision), nil
+}
+
+// AfterWrites makes every write of the resource by this process call f with its revision, before the write returns. It
+// is for followers of the feed whose state must show a write before its client gets the answer: f waits for that. f
+// must return soon, also when the feed is interrupted. AfterWrites is called once, before the writes.
+func (r *Resource) AfterWrites(f func(ctx context.Context, revision int64)) { r.afterWrites.Store(&f) }
+
+// written calls the function of AfterWrites.
+func (r *Resource) written(ctx context.Context, revision int64) {
+	if f := r.afterWrites.Load(); f != nil {
+		(*f)(ctx, revision)
+	}
 }
 
 // transact does op if the key still holds the current entry, and the conditions and those of the update hold. It returns
