@@ -41,6 +41,8 @@ type side struct {
 	*player
 	// space is a namespace, and a part of names, of this sequence only.
 	space string
+	// sequence is the number of the sequence.
+	sequence uint64
 	// objects are the last versions in responses, by name.
 	objects map[string]map[string]any
 	// revisions are those of objects in responses, in order.

@@ -125,11 +125,11 @@ func (l *lockstep) run(t *testing.T, s script) {
 	for range inParallel {
 		all.Go(func() {
 			for compared.Load() < int64(*steps) && differences.Load() < enoughDifferences {
-				sequence := sequenceOf(*seed, uint64(next.Add(1)))
-				p := l.play(t, s, sequence)
+				whole := newSequence(*seed, uint64(next.Add(1)))
+				p := l.play(t, s, whole)
 				compared.Add(int64(p.steps))
 				excused.Add(int64(p.excused))
-				if p.difference != "" && l.report(t, s, sequence[:p.steps], p) {
+				if p.difference != "" && l.report(t, s, whole.of(whole.steps[:p.steps]), p) {
 					differences.Add(1)
 				}
 			}
@@ -139,15 +139,26 @@ func (l *lockstep) run(t *testing.T, s script) {
 	t.Logf("%d steps compared, %d of them excused, -seed %d", compared.Load(), excused.Load(), *seed)
 }
 
-// sequenceOf returns the seeds of the steps of a sequence.
-func sequenceOf(seed, number uint64) []uint64 {
-	random := rand.New(rand.NewPCG(seed, number))
-	sequence := make([]uint64, sequenceLength)
-	for i := range sequence {
-		sequence[i] = random.Uint64()
-	}
-	return sequence
+// sequence is a number of steps in a row.
+type sequence struct {
+	// number is that of the sequence. It stays the same when steps are dropped.
+	number uint64
+	// steps are the seeds of the steps.
+	steps []uint64
 }
+
+// newSequence returns a sequence of a run.
+func newSequence(seed, number uint64) sequence {
+	random := rand.New(rand.NewPCG(seed, number))
+	s := sequence{number: number, steps: make([]uint64, sequenceLength)}
+	for i := range s.steps {
+		s.steps[i] = random.Uint64()
+	}
+	return s
+}
+
+// of returns the sequence with some of its steps.
+func (s sequence) of(steps []uint64) sequence { return sequence{s.number, steps} }
 
 // played is the result of a sequence.
 type played struct {
@@ -161,16 +172,17 @@ type played struct {
 }
 
 // play plays a sequence up to the first difference, in a namespace of its own.
-func (l *lockstep) play(t testing.TB, s script, sequence []uint64) *played {
+func (l *lockstep) play(t testing.TB, s script, steps sequence) *played {
 	space := fmt.Sprintf("s%d", l.spaces.Add(1))
 	theirs, ours := newSide(t, l.theirs, space), newSide(t, l.ours, space)
+	theirs.sequence, ours.sequence = steps.number, steps.number
 	p := &played{}
 	for _, step := range s.prologue {
 		if p.compare(theirs, ours, step); p.difference != "" {
 			return p
 		}
 	}
-	for _, seed := range sequence {
+	for _, seed := range steps.steps {
 		p.steps++
 		p.compare(theirs, ours, func(known *side) request { return s.step(rand.New(rand.NewPCG(seed, seed)), known) })
 		if p.difference != "" {
@@ -202,29 +214,30 @@ func (p *played) compare(theirs, ours *side, step func(*side) request) {
 
 // report drops steps from a sequence as long as the last one still differs, and reports the rest. It ignores a
 // difference that it cannot repeat: two servers do not enter a new second at the same moment.
-func (l *lockstep) report(t *testing.T, s script, sequence []uint64, shortest *played) bool {
+func (l *lockstep) report(t *testing.T, s script, failed sequence, shortest *played) bool {
 	differs := func(shorter []uint64) bool {
-		p := l.play(t, s, shorter)
+		p := l.play(t, s, failed.of(shorter))
 		if p.difference == "" || p.steps != len(shorter) {
 			return false
 		}
 		shortest = p
 		return true
 	}
-	if again := slices.Repeat([][]uint64{sequence}, 2); !slices.ContainsFunc(again, differs) {
+	if again := slices.Repeat([][]uint64{failed.steps}, 2); !slices.ContainsFunc(again, differs) {
 		t.Logf("%s: a difference that did not come again:\n%s%s", s.name, shortest.told.String(), shortest.difference)
 		return false
 	}
-	for size := len(sequence) / 2; size > 0; size /= 2 {
-		for from := 0; from+size < len(sequence); {
-			if shorter := slices.Concat(sequence[:from], sequence[from+size:]); differs(shorter) {
-				sequence = shorter
+	steps := failed.steps
+	for size := len(steps) / 2; size > 0; size /= 2 {
+		for from := 0; from+size < len(steps); {
+			if shorter := slices.Concat(steps[:from], steps[from+size:]); differs(shorter) {
+				steps = shorter
 			} else {
 				from += size
 			}
 		}
 	}
-	t.Errorf("%s: these %d steps end differently:\n%s%s", s.name, len(sequence), shortest.told.String(),
+	t.Errorf("%s: these %d steps end differently:\n%s%s", s.name, len(steps), shortest.told.String(),
 		shortest.difference)
 	return true
 }

@@ -12,18 +12,10 @@ import (
 func writing(kinds []*kind) script {
 	return script{name: "writes", step: func(random *rand.Rand, known *side) request {
 		// A sequence uses one kind, so that its steps meet.
-		p := kinds[int(hashOf(known.space))%len(kinds)].in(random, known.space)
+		p := kinds[known.sequence%uint64(len(kinds))].in(random, known.space)
 		w := write{Rand: random, place: p, known: known, object: pick(random, p.names()), query: url.Values{}}
 		return w.request()
 	}}
-}
-
-// hashOf returns a small hash of a text.
-func hashOf(text string) (sum uint8) {
-	for _, c := range []byte(text) {
-		sum += c
-	}
-	return sum
 }
 
 // write builds a write.
