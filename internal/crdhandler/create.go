@@ -3,9 +3,6 @@ package crdhandler
 import (
 	"context"
 	"net/http"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -13,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // create answers POST. terminating: the CustomResourceDefinition is being deleted, and nothing is created (R4).
@@ -77,7 +75,7 @@ func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, term
 			admission: s.admitter(ctx, admissionTarget{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun), terminating: terminating}),
 		},
 		obj:     obj,
-		manager: managerName(options.FieldManager, req.UserAgent()),
+		manager: managedfields.ManagerName(options.FieldManager, req.UserAgent()),
 		media:   media,
 	}, nil
 }
@@ -105,24 +103,4 @@ func (c *createRequest) build(ctx context.Context) (runtime.Object, error) {
 		return nil, err
 	}
 	return fields.Update(ctx, empty, c.obj, c.manager)
-}
-
-// managerName returns the field manager of a write: the one the client names, or else its user agent up to the first
-// slash, without characters that cannot be printed (W8).
-func managerName(manager, userAgent string) string {
-	if manager != "" {
-		return manager
-	}
-	product, _, _ := strings.Cut(userAgent, "/")
-	var name strings.Builder
-	for _, r := range product {
-		if !unicode.IsPrint(r) {
-			continue
-		}
-		if name.Len()+utf8.RuneLen(r) > validation.FieldManagerMaxLength {
-			break
-		}
-		name.WriteRune(r)
-	}
-	return name.String()
 }

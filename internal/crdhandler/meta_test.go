@@ -1,7 +1,6 @@
 package crdhandler
 
 import (
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,25 +31,6 @@ func TestFinalized(t *testing.T) {
 				&metav1.PartialObjectMetadata{ObjectMeta: test.old}
 			if got := new(requestScope).finalized(obj, old); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
-			}
-		})
-	}
-}
-
-func TestManagerName(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ name, manager, userAgent, want string }{
-		{name: "given", manager: "me", userAgent: "kubectl/v1", want: "me"},
-		{name: "from the user agent", userAgent: "kubectl/v1.37 (linux/amd64)", want: "kubectl"},
-		{name: "no slash", userAgent: "curl", want: "curl"},
-		{name: "unprintable", userAgent: "a\x00b\u200bc/1", want: "abc"},
-		{name: "long", userAgent: strings.Repeat("x", 200) + "/1", want: strings.Repeat("x", 128)},
-		{name: "long, of wide runes", userAgent: strings.Repeat("€", 100), want: strings.Repeat("€", 42)},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := managerName(test.manager, test.userAgent); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}

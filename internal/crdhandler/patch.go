@@ -110,7 +110,7 @@ func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patch
 		patchType:  patchType,
 		body:       body,
 		validation: fieldValidationOf(options.FieldValidation),
-		manager:    managerName(options.FieldManager, req.UserAgent()),
+		manager:    managedfields.ManagerName(options.FieldManager, req.UserAgent()),
 		media:      media,
 	}
 	p.authorizeCreate = p.admission.authorizeCreate(req.URL.Path)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // update answers PUT.
@@ -74,7 +75,7 @@ func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*up
 		admission: s.admitter(ctx, admissionTarget{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)}),
 		options:   options,
 		payload:   payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)},
-		manager:   managerName(options.FieldManager, req.UserAgent()),
+		manager:   managedfields.ManagerName(options.FieldManager, req.UserAgent()),
 		media:     media,
 	}
 	u.authorize = u.admission.authorizeCreate(req.URL.Path)
