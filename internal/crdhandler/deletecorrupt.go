@@ -53,7 +53,7 @@ func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *
 	}, dynamicstorage.UpdateOptions{Fresh: true})
 	switch {
 	case errors.Is(err, errReadable):
-		return result{}, s.preconditionFailed(a.namespace, a.name, "unsafe deletion is not allowed because the object is decodable from storage")
+		return result{}, a.preconditionFailed("unsafe deletion is not allowed because the object is decodable from storage")
 	case err != nil && !errors.Is(err, errDryRun):
 		return result{}, s.writeError(err, a.name)
 	}

@@ -28,7 +28,7 @@ func (s *requestScope) storageError(err error, name string) error {
 	var corrupt *stored.CorruptError
 	switch {
 	case errors.As(err, &corrupt):
-		return apierrors.NewInternalError(corrupt.At(resource.Group + "/" + resource.Resource))
+		return apierrors.NewInternalError(corrupt.At(s.storage.resource.Folder()))
 	case errors.Is(err, dynamicstorage.ErrNotFound):
 		return apierrors.NewNotFound(resource, name)
 	case errors.As(err, &future):

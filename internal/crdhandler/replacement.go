@@ -170,7 +170,7 @@ func (r *replacement) buildAdmitted(ctx context.Context, live runtime.Object) (r
 // checkUID returns an error unless the client means the object of a UID, or any. A new object has no UID yet.
 func (r *replacement) checkUID(uid types.UID) error {
 	if r.uid != "" && r.uid != uid {
-		return r.scope.preconditionFailed(r.admission.namespace, r.admission.name, fmt.Sprintf(
+		return r.admission.preconditionFailed(fmt.Sprintf(
 			"Precondition failed: UID in precondition: %v, UID in object meta: %v", r.uid, uid))
 	}
 	return nil

@@ -87,11 +87,14 @@ func (s *requestScope) waitInEffect(ctx context.Context, name string) {
 	}
 }
 
-// preconditionFailed is upstream's answer to a write that was meant for another object.
-func (s *requestScope) preconditionFailed(namespace, name, text string) error {
-	resource := s.resource.GroupResource()
-	key := path.Join("/registry", resource.Group, resource.Resource, s.scopedNamespace(namespace), name)
-	return apierrors.NewConflict(resource, name, fmt.Errorf(
+// preconditionFailed is upstream's answer to a write that was meant for another object. In a dry run upstream names the
+// key without the prefix.
+func (a *admitter) preconditionFailed(text string) error {
+	key := path.Join("/", a.scope.storage.resource.Folder(), a.scope.scopedNamespace(a.namespace), a.name)
+	if !a.dryRun {
+		key = "/registry" + key
+	}
+	return apierrors.NewConflict(a.scope.resource.GroupResource(), a.name, fmt.Errorf(
 		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s", key, text))
 }
 

@@ -55,6 +55,9 @@ func newResource(s *Store, name string) *Resource {
 	return &Resource{store: s, name: name, prefix: s.prefix + "/" + name + "/", replays: make(chan struct{}, 1)}
 }
 
+// Folder returns the part of keys in etcd between the prefix and the namespace or name.
+func (r *Resource) Folder() string { return r.name }
+
 // fullKey returns the key in etcd.
 func (r *Resource) fullKey(key string) string { return r.prefix + key }
 
