@@ -138,7 +138,7 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 		return proposal{}, apierrors.NewNotFound(s.resource.GroupResource(), d.name())
 	}
 	m := objectmeta.Accessor(existing)
-	if err := d.checkPreconditions(m); err != nil {
+	if err := d.checkPreconditions(existing); err != nil {
 		return proposal{}, err
 	}
 	if d.admit != nil {
@@ -164,13 +164,14 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 }
 
 // checkPreconditions checks that the object is the one that the client means.
-func (d *deletion) checkPreconditions(m metav1.Object) error {
-	preconditions := d.options.Preconditions
+func (d *deletion) checkPreconditions(existing runtime.Object) error {
+	m, preconditions := objectmeta.Accessor(existing), d.options.Preconditions
 	if preconditions == nil {
 		return nil
 	}
 	// The first step of the deletion of a CRD has other messages (C4).
-	resource := schema.GroupResource{Group: d.scope.resource.Group, Resource: d.scope.kind.Kind}
+	kind := d.scope.storedKind(existing)
+	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Kind}
 	format := "the %[1]s in the precondition (%[2]s) does not match the %[1]s in record (%[3]s). The object might have been %[4]s"
 	if d.scope.finalize != nil {
 		resource = d.scope.resource.GroupResource()
