@@ -33,6 +33,9 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	at, err := selection.ReadAt(resourceVersion)
+	if err != nil && s.uncached {
+		err = apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
 	if err != nil {
 		s.err(err, w, req)
 		return
