@@ -49,21 +49,33 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 	if err != nil {
 		return nil, err
 	}
-	decoder := s.serializer.DecoderToVersion(p.validation.serializer(info), s.hub)
-	if err := runtime.DecodeInto(decoder, after, obj); err != nil {
-		if isAnswer(err) {
-			return nil, err
-		}
-		strict, isStrict := runtime.AsStrictDecodingError(err)
-		if !isStrict {
-			return nil, invalidPatch(string(after), err)
-		}
-		found = append(found, strict.Errors()...)
+	unknown, err := p.decodePatched(info, after, obj)
+	if isAnswer(err) {
+		return nil, err
 	}
-	if err := p.validation.judge(ctx, found); err != nil {
+	if err == nil {
+		err = p.validation.judge(ctx, append(found, unknown...))
+	}
+	if err != nil {
 		return nil, invalidPatch(string(after), err)
 	}
 	return obj, nil
+}
+
+// decodePatched decodes a patched document into obj. It returns the fields that strict decoding has found.
+func (p *patchRequest) decodePatched(info runtime.SerializerInfo, document []byte, obj runtime.Object) ([]error, error) {
+	s := p.scope
+	if unknown, ok := documentpatch.Unversioned(document, s.kind.Kind); ok && s.typed {
+		if !p.validation.looks() {
+			unknown = nil
+		}
+		return unknown, nil
+	}
+	err := runtime.DecodeInto(s.serializer.DecoderToVersion(p.validation.serializer(info), s.hub), document, obj)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		return strict.Errors(), nil
+	}
+	return nil, err
 }
 
 // document returns the JSON of an object in the version of the endpoint. A custom resource has that version already.
