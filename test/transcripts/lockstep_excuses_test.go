@@ -13,8 +13,6 @@ type excuse struct {
 var excuses = []excuse{
 	{`in scheme \"pkg/runtime/scheme.go:111\"`, `"reason": "BadRequest"`,
 		"upstream's words on a Scale speak of an internal scheme"},
-	{"Code: 4, Key: /lockstep.example.com/", "Code: 4, Key: /registry/lockstep.example.com/",
-		"upstream names the key without its prefix in a dry run"},
 	{"INTERNAL_ERROR; received from peer", "", "upstream panics and breaks the stream"},
 	{"CreateOptions.meta.k8s.io", "415 application/json",
 		"that nothing can be read from protobuf is told before what is wrong with the options"},
@@ -22,8 +20,10 @@ var excuses = []excuse{
 		"upstream takes a patch that removes apiVersion for a failure of its own, with 500"},
 	{"415: Unsupported Media Type", "415 application/json", "the words of 415 are those of custom resources"},
 	{"406: Not Acceptable", "406 application/json", "the words of 406 are those of custom resources"},
-	{"(core.", "unknown conversion", "kube-apiserver names an internal type"},
-	{"(*core.", "the requested object is a list", "kube-apiserver names an internal type"},
+	{"): unknown conversion", "unknown conversion", "kube-apiserver names an internal type"},
+	{"): unknown conversion", "no kind ", "kube-apiserver knows more kinds, and names an internal type"},
+	{"(*core.", "the requested object is ", "kube-apiserver names an internal type"},
+	{"(*coordination.", "the requested object is ", "kube-apiserver names an internal type"},
 }
 
 // excusable returns whether a difference is intended.
