@@ -183,7 +183,7 @@ func (p *patchRequest) build(ctx context.Context, live runtime.Object) (runtime.
 	if err != nil {
 		return nil, err
 	}
-	namespace, name := p.admission.namespace, p.admission.name
+	namespace, name := p.scope.scopedNamespace(p.admission.namespace), p.admission.name
 	if objectmeta.Exists(obj) && !objectmeta.Exists(live) {
 		return nil, apierrors.NewConflict(p.scope.resource.GroupResource(), name, fmt.Errorf(
 			"uid mismatch: the provided object specified uid %s, and no existing object was found", objectmeta.Accessor(obj).GetUID()))

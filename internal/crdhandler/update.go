@@ -92,10 +92,11 @@ func (u *updateRequest) decode(ctx context.Context) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := objectmeta.MatchNamespace(u.admission.namespace, objectmeta.Accessor(obj)); err != nil {
+	namespace := u.scope.scopedNamespace(u.admission.namespace)
+	if err := objectmeta.MatchNamespace(namespace, objectmeta.Accessor(obj)); err != nil {
 		return nil, err
 	}
-	if err := objectmeta.MatchName(obj, u.admission.namespace, u.admission.name); err != nil {
+	if err := objectmeta.MatchName(obj, namespace, u.admission.name); err != nil {
 		return nil, err
 	}
 	objectmeta.DedupOwners(ctx, obj, objectmeta.DuplicateOwners)
