@@ -70,7 +70,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		replaced: context.Background(),
 
 		uniqueErrors:   true,
-		uncached:       d.Expires,
+		events:         d.Expires,
 		returnsDeleted: d.ReturnsDeleted,
 	}
 	if d.BeginDeletion != nil {

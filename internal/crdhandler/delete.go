@@ -150,16 +150,20 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 	if !began && s.holds(existing) {
 		return proposal{obj: existing}, nil
 	}
-	if s.config.GarbageCollection && (!began || s.held != nil) {
-		m.SetFinalizers(objectmeta.CollectorFinalizers(m.GetFinalizers(), d.options))
+	finalizers := m.GetFinalizers()
+	switch collects := s.config.GarbageCollection && !s.events; {
+	case collects && !began:
+		finalizers = objectmeta.CollectorFinalizers(finalizers, d.options)
+	case collects && s.held != nil:
+		finalizers = objectmeta.NamespaceCollectorFinalizers(finalizers, d.options)
 	}
-	if began {
-		return proposal{obj: existing}, nil
-	}
-	if len(m.GetFinalizers()) == 0 {
+	if !began && len(finalizers) == 0 { // the answer may have the object as it was stored
 		return proposal{obj: existing, remove: true}, nil
 	}
-	objectmeta.MarkDeleting(m, metav1.Now())
+	m.SetFinalizers(finalizers)
+	if !began {
+		objectmeta.MarkDeleting(m, metav1.Now())
+	}
 	return proposal{obj: existing}, nil
 }
 

@@ -33,7 +33,7 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	at, err := selection.ReadAt(resourceVersion)
-	if err != nil && s.uncached {
+	if err != nil && s.events {
 		err = apierrors.NewBadRequest("invalid resource version: " + err.Error())
 	}
 	if err != nil {

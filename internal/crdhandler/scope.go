@@ -48,8 +48,8 @@ type requestScope struct {
 	typed bool
 	// uniqueErrors says that no error of an invalid object is reported twice.
 	uniqueErrors bool
-	// uncached says that kube-apiserver reads the resource from etcd only, which answers some errors in another way.
-	uncached bool
+	// events says that the objects are events. kube-apiserver does not cache them, and they have no dependents.
+	events bool
 	// scale is set at the scale endpoint: it makes Scales of the stored objects.
 	scale *scaleConversion
 

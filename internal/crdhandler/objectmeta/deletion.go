@@ -38,6 +38,16 @@ func CollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 	return kept
 }
 
+// NamespaceCollectorFinalizers is CollectorFinalizers for the deletion that a namespace begins with. kube-apiserver takes
+// orphanDependents=false for a foreground deletion there.
+func NamespaceCollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
+	//lint:ignore SA1019 old clients set it
+	if orphan := options.OrphanDependents; orphan != nil && !*orphan {
+		options = &metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}
+	}
+	return CollectorFinalizers(finalizers, options)
+}
+
 // collectorFinalizer returns the finalizer of the garbage collector that an object gets; "" for none.
 func collectorFinalizer(finalizers []string, options *metav1.DeleteOptions) string {
 	//lint:ignore SA1019 old clients set it

@@ -138,6 +138,13 @@ func TestCollectorFinalizers(t *testing.T) {
 			if !slices.Equal(before, test.finalizers) {
 				t.Error("the argument was modified")
 			}
+			//lint:ignore SA1019 old clients set it
+			if orphan := test.options.OrphanDependents; orphan != nil && !*orphan {
+				test.want = []string{foreground}
+			}
+			if got := NamespaceCollectorFinalizers(test.finalizers, &test.options); !slices.Equal(got, test.want) {
+				t.Errorf("got %v for a namespace, want %v", got, test.want)
+			}
 		})
 	}
 }
