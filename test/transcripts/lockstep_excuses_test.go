@@ -18,10 +18,11 @@ var excuses = []excuse{
 		"that nothing can be read from protobuf is told before what is wrong with the options"},
 	{"object has no apiVersion field", "",
 		"upstream takes a patch that removes apiVersion for a failure of its own, with 500"},
-	{"415: Unsupported Media Type", "415 application/json", "the words of 415 are those of custom resources"},
-	{"406: Not Acceptable", "406 application/json", "the words of 406 are those of custom resources"},
+	{"415: Unsupported Media Type", "415 application/", "the words of 415 are those of custom resources"},
+	{"406: Not Acceptable", "406 application/", "the words of 406 are those of custom resources"},
 	{"): unknown conversion", "unknown conversion", "kube-apiserver names an internal type"},
 	{"): unknown conversion", "no kind ", "kube-apiserver knows more kinds, and names an internal type"},
+	{"is registered for the internal version", "is registered for version", "kube-apiserver names an internal version"},
 	{"(*core.", "the requested object is ", "kube-apiserver names an internal type"},
 	{"(*coordination.", "the requested object is ", "kube-apiserver names an internal type"},
 }

@@ -24,8 +24,9 @@ type kindVersion struct {
 	name string
 	// schema is its openAPIV3Schema.
 	schema map[string]any
-	// scales says that it has the scale subresource.
+	// scales says that it has the scale subresource. others are further subresources, of built-in kinds.
 	scales bool
+	others []string
 }
 
 // lockstepGroup is the API group of the kinds in testdata/lockstep.
@@ -53,7 +54,10 @@ func newKind(t testing.TB, content string) *kind {
 				Name         string
 				Served       bool
 				Schema       struct{ OpenAPIV3Schema map[string]any }
-				Subresources struct{ Scale map[string]any }
+				Subresources struct {
+					Scale  map[string]any
+					Others []string
+				}
 			}
 		}
 	}
@@ -66,7 +70,7 @@ func newKind(t testing.TB, content string) *kind {
 	for _, version := range crd.Spec.Versions {
 		if version.Served {
 			k.versions = append(k.versions, kindVersion{name: version.Name, schema: version.Schema.OpenAPIV3Schema,
-				scales: version.Subresources.Scale != nil})
+				scales: version.Subresources.Scale != nil, others: version.Subresources.Others})
 		}
 	}
 	return k

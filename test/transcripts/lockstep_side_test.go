@@ -84,8 +84,11 @@ func (s *side) ask(r request) []string {
 	if err != nil {
 		return append(head, "half a response: "+err.Error())
 	}
+	if isProtobuf(response.Header.Get("Content-Type")) {
+		body = fromProtobuf(body)
+	}
 	s.remember(body)
-	return append(head, strings.Split(s.answer(response, body), "\n")...)
+	return append(head, strings.Split(s.answer(body), "\n")...)
 }
 
 // managersInText matches managed fields in a message. Their order depends on the second.
@@ -95,13 +98,10 @@ var managersInText = regexp.MustCompile(`managedFields(\\*)":\[\{.*?\}\],`)
 var tokensInText = regexp.MustCompile(`(?m)^( *continue: ).+$`)
 
 // preconditions matches revisions that a step has sent.
-var preconditions = regexp.MustCompile(`(ResourceVersion in the precondition \()\d+`)
+var preconditions = regexp.MustCompile(`(ResourceVersion in (?:the )?precondition(?:: | \())\d+`)
 
 // answer shows a body, with everything sorted that has no order.
-func (s *side) answer(response *http.Response, body []byte) string {
-	if isProtobuf(response.Header.Get("Content-Type")) {
-		body = fromProtobuf(body)
-	}
+func (s *side) answer(body []byte) string {
 	root, err := parseJSON(body)
 	if err != nil {
 		return strings.TrimSuffix(tokensInText.ReplaceAllString(s.symbols.inText(string(body)), "$1{continue}"), "\n")

@@ -1,7 +1,6 @@
 package transcripts
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -62,51 +61,6 @@ func TestDifferentialLockstep(t *testing.T) {
 	for _, s := range []script{writing(kinds), reading(kinds), hostility(t, kinds)} {
 		t.Run(s.name, func(t *testing.T) { l.run(t, s) })
 	}
-}
-
-// TestDifferentialLockstepBuiltin does the same for built-in resources and kube-apiserver.
-//
-// Namespaces and quotas are left out, because controllers change them between two steps, and so are owners and
-// propagation policies that need a collector.
-func TestDifferentialLockstepBuiltin(t *testing.T) {
-	if !*upstream {
-		t.Skip("without -upstream")
-	}
-	builtin := folders[len(folders)-1]
-	l := &lockstep{both: builtin.startBoth(t)}
-	if *seed == 0 {
-		*seed = uint64(time.Now().UnixNano())
-	}
-	kinds := kindsIn(t, "testdata/lockstep-builtin")
-	for _, s := range []script{writing(kinds), reading(kinds), hostility(t, kinds)} {
-		t.Run(s.name, func(t *testing.T) { l.run(t, s.inNamespace()) })
-	}
-}
-
-// inNamespace makes a script create the namespace of its sequence first.
-func (s script) inNamespace() script {
-	create := func(known *side) request {
-		return request{method: "POST", path: "/api/v1/namespaces", header: map[string]string{"Content-Type": "application/json"},
-			body: encode(map[string]any{"metadata": map[string]any{"name": known.space}})}
-	}
-	s.prologue = append([]func(*side) request{create}, s.prologue...)
-	step := s.step
-	s.step = func(random *rand.Rand, known *side) request {
-		r := step(random, known)
-		if r.method == "HEAD" || r.method == "OPTIONS" {
-			r.method = "GET" // kube-apiserver has no HEAD
-		}
-		for _, policy := range []string{"Foreground", "Orphan"} {
-			r.path = strings.ReplaceAll(r.path, "="+policy, "=Background")
-			r.body = bytes.ReplaceAll(r.body, encode(policy), encode("Background"))
-		}
-		r.path = strings.ReplaceAll(r.path, "orphanDependents", "orphans")
-		r.body = bytes.ReplaceAll(r.body, []byte("orphanDependents"), []byte("orphans"))
-		r.body = bytes.ReplaceAll(r.body, []byte("ownerReferences"), []byte("owners"))
-		r.body = bytes.ReplaceAll(r.body, []byte("{space}"), []byte(known.space))
-		return r
-	}
-	return s
 }
 
 // lockstep sends the same requests to two servers.

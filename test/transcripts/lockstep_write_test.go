@@ -87,7 +87,7 @@ func (w *write) parameters() {
 func (w *write) subresource() string {
 	switch sort := w.IntN(100); {
 	case sort < 15:
-		return "/status"
+		return pick(w.Rand, append([]string{"/status"}, w.others...))
 	case sort < 24 && w.scales, sort < 16:
 		return "/scale"
 	default:
@@ -286,6 +286,12 @@ func (w *write) remove(path string) request {
 	if chance(w.Rand, 20) {
 		options["preconditions"] = map[string]any{"resourceVersion": pick(w.Rand,
 			append(slices.Clone(w.known.revisions), "1"))}
+	}
+	if meta, ok := w.newest()["metadata"].(map[string]any); ok && chance(w.Rand, 15) {
+		options["preconditions"] = map[string]any{"uid": pick(w.Rand, []any{meta["uid"], meta["uid"], "1"})}
+	}
+	if chance(w.Rand, 10) {
+		options["orphanDependents"] = chance(w.Rand, 50)
 	}
 	return w.send("DELETE", path, "application/json", encode(options))
 }

@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -67,14 +68,23 @@ func toJSON(object any) []byte {
 // toProtobuf encodes an object written as YAML.
 func toProtobuf(t testing.TB, content string) string {
 	t.Helper()
-	object, kind, err := codecs.UniversalDeserializer().Decode([]byte(content), nil, nil)
+	data, err := encodeProtobuf([]byte(content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	object.GetObjectKind().SetGroupVersionKind(*kind)
-	var out strings.Builder
-	if err := protobufCodec.Encode(object, &out); err != nil {
-		t.Fatal(err)
+	return string(data)
+}
+
+// encodeProtobuf is the same, with an error if the object cannot be decoded.
+func encodeProtobuf(content []byte) ([]byte, error) {
+	object, kind, err := codecs.UniversalDeserializer().Decode(content, nil, nil)
+	if err != nil {
+		return nil, err
 	}
-	return out.String()
+	object.GetObjectKind().SetGroupVersionKind(*kind)
+	var out bytes.Buffer
+	if err := protobufCodec.Encode(object, &out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
