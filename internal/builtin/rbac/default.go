@@ -5,14 +5,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func defaultClusterRoleBinding(obj runtime.Object) {
-	binding := obj.(*rbacv1.ClusterRoleBinding)
+// defaultRole makes an empty list of rules equal to none, because kube-apiserver stores protobuf, which does not tell
+// them apart.
+func defaultRole(obj runtime.Object) {
+	if role := obj.(*rbacv1.Role); len(role.Rules) == 0 {
+		role.Rules = nil
+	}
+}
+
+// defaultClusterRole is defaultRole.
+func defaultClusterRole(obj runtime.Object) {
+	if role := obj.(*rbacv1.ClusterRole); len(role.Rules) == 0 {
+		role.Rules = nil
+	}
+}
+
+// defaultRoleBinding sets the group of the role and of the subjects.
+func defaultRoleBinding(obj runtime.Object) {
+	binding := obj.(*rbacv1.RoleBinding)
 	defaultRef(&binding.RoleRef)
 	defaultSubjects(binding.Subjects)
 }
 
-func defaultRoleBinding(obj runtime.Object) {
-	binding := obj.(*rbacv1.RoleBinding)
+// defaultClusterRoleBinding is defaultRoleBinding.
+func defaultClusterRoleBinding(obj runtime.Object) {
+	binding := obj.(*rbacv1.ClusterRoleBinding)
 	defaultRef(&binding.RoleRef)
 	defaultSubjects(binding.Subjects)
 }

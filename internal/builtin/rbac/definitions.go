@@ -12,21 +12,23 @@ func Definitions() []*resource.Definition {
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "ClusterRoleBinding", Plural: "clusterrolebindings",
 			Singular: "clusterrolebinding", Object: &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
-			Default: defaultClusterRoleBinding,
+			Strategy: clusterRoleBindingRules{}, Default: defaultClusterRoleBinding, Columns: clusterRoleBindingColumns,
 		},
 		{
-			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "ClusterRole", Plural: "clusterroles",
+			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindClusterRole, Plural: "clusterroles",
 			Singular: "clusterrole", Object: &rbacv1.ClusterRole{}, List: &rbacv1.ClusterRoleList{},
+			Strategy: clusterRoleRules{}, Default: defaultClusterRole,
 		},
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "RoleBinding", Plural: "rolebindings",
 			Singular: "rolebinding", Namespaced: true,
 			Object: &rbacv1.RoleBinding{}, List: &rbacv1.RoleBindingList{},
-			Default: defaultRoleBinding,
+			Strategy: roleBindingRules{}, Default: defaultRoleBinding, Columns: roleBindingColumns,
 		},
 		{
-			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "Role", Plural: "roles",
+			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindRole, Plural: "roles",
 			Singular: "role", Namespaced: true, Object: &rbacv1.Role{}, List: &rbacv1.RoleList{},
+			Strategy: roleRules{}, Default: defaultRole,
 		},
 	}
 }

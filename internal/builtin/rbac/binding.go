@@ -1,0 +1,146 @@
+package rbac
+
+import (
+	"context"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The kinds of roles that bindings refer to.
+const (
+	kindRole        = "Role"
+	kindClusterRole = "ClusterRole"
+)
+
+// roleBindingRules are the rules of RoleBindings.
+type roleBindingRules struct{ rules }
+
+// Validate checks the metadata, the reference to the role, and the subjects.
+func (roleBindingRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	binding := obj.(*rbacv1.RoleBinding)
+	errs := validateMetadata(&binding.ObjectMeta, true)
+	errs = append(errs, roleBindingGrant(binding).validate()...)
+	return append(errs, roleBindingGrant(binding).require()...)
+}
+
+// ValidateUpdate also checks that the reference does not change.
+func (roleBindingRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	binding, before := obj.(*rbacv1.RoleBinding), old.(*rbacv1.RoleBinding)
+	errs := validateMetadata(&binding.ObjectMeta, true)
+	errs = append(errs, roleBindingGrant(binding).validate()...)
+	errs = append(errs, validateMetadataUpdate(&binding.ObjectMeta, &before.ObjectMeta)...)
+	errs = append(errs, validateSameRole(binding.RoleRef, before.RoleRef)...)
+	return append(errs, roleBindingGrant(binding).require()...)
+}
+
+// clusterRoleBindingRules are the rules of ClusterRoleBindings.
+type clusterRoleBindingRules struct{ rules }
+
+// Validate checks the metadata, the reference to the role, and the subjects.
+func (clusterRoleBindingRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	binding := obj.(*rbacv1.ClusterRoleBinding)
+	errs := validateMetadata(&binding.ObjectMeta, false)
+	errs = append(errs, clusterRoleBindingGrant(binding).validate()...)
+	return append(errs, clusterRoleBindingGrant(binding).require()...)
+}
+
+// ValidateUpdate also checks that the reference does not change.
+func (clusterRoleBindingRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	binding, before := obj.(*rbacv1.ClusterRoleBinding), old.(*rbacv1.ClusterRoleBinding)
+	errs := validateMetadata(&binding.ObjectMeta, false)
+	errs = append(errs, clusterRoleBindingGrant(binding).validate()...)
+	errs = append(errs, validateMetadataUpdate(&binding.ObjectMeta, &before.ObjectMeta)...)
+	errs = append(errs, validateSameRole(binding.RoleRef, before.RoleRef)...)
+	return append(errs, clusterRoleBindingGrant(binding).require()...)
+}
+
+// validateSameRole checks that a reference does not change. Its error shows the reference as kube-apiserver does, which
+// prints an internal type.
+func validateSameRole(ref, before rbacv1.RoleRef) field.ErrorList {
+	type internal struct{ APIGroup, Kind, Name string }
+	return apivalidation.ValidateImmutableField(internal(ref), internal(before), field.NewPath("roleRef"))
+}
+
+// grant is what a binding says: the subjects have the role.
+type grant struct {
+	namespaced bool
+	role       rbacv1.RoleRef
+	subjects   []rbacv1.Subject
+}
+
+func roleBindingGrant(binding *rbacv1.RoleBinding) grant {
+	return grant{namespaced: true, role: binding.RoleRef, subjects: binding.Subjects}
+}
+
+func clusterRoleBindingGrant(binding *rbacv1.ClusterRoleBinding) grant {
+	return grant{role: binding.RoleRef, subjects: binding.Subjects}
+}
+
+func (g grant) validate() (errs field.ErrorList) {
+	path := field.NewPath("roleRef")
+	errs = append(errs, validateGroup(g.role.APIGroup, rbacv1.GroupName, path)...)
+	kinds := []string{kindClusterRole}
+	if g.namespaced {
+		kinds = []string{kindRole, kindClusterRole}
+	}
+	if !slices.Contains(kinds, g.role.Kind) {
+		errs = append(errs, field.NotSupported(path.Child("kind"), g.role.Kind, kinds))
+	}
+	if g.role.Name != "" {
+		for _, message := range content.IsPathSegmentName(g.role.Name) {
+			errs = append(errs, field.Invalid(path.Child("name"), g.role.Name, message))
+		}
+	}
+	for n := range g.subjects {
+		errs = append(errs, g.validateSubject(&g.subjects[n], field.NewPath("subjects").Index(n))...)
+	}
+	return errs
+}
+
+// require checks what the types declare to be required, after everything else as kube-apiserver does (KEP-5073).
+func (g grant) require() (errs field.ErrorList) {
+	for n := range g.subjects {
+		if g.subjects[n].Name == "" {
+			errs = append(errs, field.Required(field.NewPath("subjects").Index(n).Child("name"), ""))
+		}
+	}
+	if g.role.Name == "" {
+		errs = append(errs, field.Required(field.NewPath("roleRef", "name"), ""))
+	}
+	return errs
+}
+
+// subjectKinds are the kinds of subjects, in the order in which an error lists them.
+var subjectKinds = []string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}
+
+func (g grant) validateSubject(subject *rbacv1.Subject, path *field.Path) (errs field.ErrorList) {
+	switch subject.Kind {
+	case rbacv1.ServiceAccountKind:
+		if subject.Name != "" {
+			for _, message := range apivalidation.ValidateServiceAccountName(subject.Name, false) {
+				errs = append(errs, field.Invalid(path.Child("name"), subject.Name, message))
+			}
+		}
+		errs = append(errs, validateGroup(subject.APIGroup, "", path)...)
+		if !g.namespaced && subject.Namespace == "" {
+			errs = append(errs, field.Required(path.Child("namespace"), ""))
+		}
+	case rbacv1.UserKind, rbacv1.GroupKind:
+		errs = append(errs, validateGroup(subject.APIGroup, rbacv1.GroupName, path)...)
+	default:
+		errs = append(errs, field.NotSupported(path.Child("kind"), subject.Kind, subjectKinds))
+	}
+	return errs
+}
+
+func validateGroup(group, want string, path *field.Path) field.ErrorList {
+	if group == want {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path.Child("apiGroup"), group, []string{want})}
+}

@@ -1,0 +1,142 @@
+package rbac
+
+import (
+	"context"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/core"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// rules are the rules that all kinds of the group have.
+type rules struct{ resource.Rules }
+
+// AllowCreateOnUpdate returns true.
+func (rules) AllowCreateOnUpdate(context.Context) bool { return true }
+
+// validateMetadata checks metadata. Names are segments of paths, so that they may have colons.
+func validateMetadata(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(m, namespaced, validName, field.NewPath("metadata"))
+	return append(errs, core.ValidateFinalizers(m)...)
+}
+
+var validName = apivalidation.ValidateNameFunc(func(name string, _ bool) []string { return content.IsPathSegmentName(name) })
+
+// validateMetadataUpdate checks an update of metadata.
+func validateMetadataUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(m, old, field.NewPath("metadata"))
+	return append(errs, core.ValidateFinalizers(m)...)
+}
+
+// roleRules are the rules of Roles.
+type roleRules struct{ rules }
+
+// Validate checks the metadata and the rules.
+func (roleRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	role := obj.(*rbacv1.Role)
+	errs := append(validateMetadata(&role.ObjectMeta, true), validatePolicyRules(role.Rules, true)...)
+	return append(errs, requireVerbs(role.Rules)...)
+}
+
+// ValidateUpdate checks the new object, and that its metadata may change.
+func (r roleRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	role := obj.(*rbacv1.Role)
+	errs := append(validateMetadata(&role.ObjectMeta, true), validatePolicyRules(role.Rules, true)...)
+	errs = append(errs, validateMetadataUpdate(&role.ObjectMeta, &old.(*rbacv1.Role).ObjectMeta)...)
+	return append(errs, requireVerbs(role.Rules)...)
+}
+
+// clusterRoleRules are the rules of ClusterRoles.
+type clusterRoleRules struct{ rules }
+
+// Validate checks the metadata, the rules, and which roles are aggregated.
+func (clusterRoleRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	role := obj.(*rbacv1.ClusterRole)
+	return append(validateClusterRole(role, false), requireVerbs(role.Rules)...)
+}
+
+// ValidateUpdate checks the new object, and that its metadata may change. A label value that is not valid may stay in a
+// selector, because older versions of kube-apiserver accepted it.
+func (clusterRoleRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	role, before := obj.(*rbacv1.ClusterRole), old.(*rbacv1.ClusterRole)
+	errs := validateClusterRole(role, hasInvalidSelector(before))
+	errs = append(errs, validateMetadataUpdate(&role.ObjectMeta, &before.ObjectMeta)...)
+	return append(errs, requireVerbs(role.Rules)...)
+}
+
+func validateClusterRole(role *rbacv1.ClusterRole, anyLabelValue bool) field.ErrorList {
+	errs := append(validateMetadata(&role.ObjectMeta, false), validatePolicyRules(role.Rules, false)...)
+	if role.AggregationRule == nil {
+		return errs
+	}
+	path := field.NewPath("aggregationRule", "clusterRoleSelectors")
+	if len(role.AggregationRule.ClusterRoleSelectors) == 0 {
+		errs = append(errs, field.Required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
+	}
+	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: anyLabelValue}
+	for n := range role.AggregationRule.ClusterRoleSelectors {
+		selector, path := &role.AggregationRule.ClusterRoleSelectors[n], path.Index(n)
+		errs = append(errs, metav1validation.ValidateLabelSelector(selector, options, path)...)
+		if parsed, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+			errs = append(errs, field.Invalid(path, parsed, "invalid label selector."))
+		}
+	}
+	return errs
+}
+
+func hasInvalidSelector(role *rbacv1.ClusterRole) bool {
+	if role.AggregationRule == nil {
+		return false
+	}
+	strict := metav1validation.LabelSelectorValidationOptions{}
+	for n := range role.AggregationRule.ClusterRoleSelectors {
+		if len(metav1validation.ValidateLabelSelector(&role.AggregationRule.ClusterRoleSelectors[n], strict, nil)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+var rulesPath = field.NewPath("rules")
+
+// validatePolicyRules checks that each rule is about resources or paths. Roles in a namespace have no paths.
+func validatePolicyRules(policy []rbacv1.PolicyRule, namespaced bool) (errs field.ErrorList) {
+	for n := range policy {
+		rule, path := &policy[n], rulesPath.Index(n)
+		if urls := rule.NonResourceURLs; len(urls) > 0 {
+			path := path.Child("nonResourceURLs")
+			if namespaced {
+				errs = append(errs, field.Invalid(path, urls, "namespaced rules cannot apply to non-resource URLs"))
+			}
+			if len(rule.APIGroups) > 0 || len(rule.Resources) > 0 || len(rule.ResourceNames) > 0 {
+				errs = append(errs, field.Invalid(path, urls, "rules cannot apply to both regular resources and non-resource URLs"))
+			}
+			continue
+		}
+		if len(rule.APIGroups) == 0 {
+			errs = append(errs, field.Required(path.Child("apiGroups"), "resource rules must supply at least one api group"))
+		}
+		if len(rule.Resources) == 0 {
+			errs = append(errs, field.Required(path.Child("resources"), "resource rules must supply at least one resource"))
+		}
+	}
+	return errs
+}
+
+// requireVerbs checks that each rule has verbs. kube-apiserver checks what its types declare to be required after
+// everything else (KEP-5073).
+func requireVerbs(policy []rbacv1.PolicyRule) (errs field.ErrorList) {
+	for n := range policy {
+		if len(policy[n].Verbs) == 0 {
+			errs = append(errs, field.Required(rulesPath.Index(n).Child("verbs"), ""))
+		}
+	}
+	return errs
+}
