@@ -73,11 +73,18 @@ func (a *admitter) attributes(e admissionEvent) admission.Attributes {
 		e.operation, e.options, a.dryRun, a.user)
 }
 
-// admit lets mutating admission change e.obj.
+// admit lets mutating admission change e.obj, and then asks the guard of the endpoint.
 func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 	if a.terminating && e.operation == admission.Create {
 		return apierrors.NewForbidden(a.scope.resource.GroupResource(), a.name, errTerminating)
 	}
+	if err := a.mutate(ctx, e); err != nil || a.scope.guard == nil {
+		return err
+	}
+	return a.scope.guard(ctx, e.obj, e.old)
+}
+
+func (a *admitter) mutate(ctx context.Context, e admissionEvent) error {
 	if a.mutating == nil || !a.mutating.Handles(e.operation) {
 		return nil
 	}

@@ -65,6 +65,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 			codec:    codec,
 		},
 		strategy: strategyOf(d.Strategy),
+		guard:    d.Guard,
 		columns:  func() (printing.TableConvertor, error) { return columns, nil },
 		held:     d.Held,
 		replaced: context.Background(),

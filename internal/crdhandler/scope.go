@@ -44,6 +44,8 @@ type requestScope struct {
 	storage *storage
 	// strategy has the rules for writes. The strategies of apiextensions-apiserver for CRDs implement it.
 	strategy resource.Strategy
+	// guard, if set, decides whether the user may write the object. See resource.Definition.
+	guard func(ctx context.Context, obj, old runtime.Object) error
 	// typed says that objects have a Go type; else they are unstructured.
 	typed bool
 	// uniqueErrors says that no error of an invalid object is reported twice.

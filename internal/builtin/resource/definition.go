@@ -5,6 +5,7 @@
 package resource
 
 import (
+	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +32,11 @@ type Definition struct {
 	Verbs []string
 	// Subresources of the resource. "status" is one of them if there is a status.
 	Subresources []Subresource
+
+	// Guard, if set, decides whether the user of a request may write an object, besides the authorization of the request
+	// itself. It is called when mutating admission has changed the object, and before the object is validated. old is
+	// the object that is updated; it is nil for a new one. Guard must not modify them.
+	Guard func(ctx context.Context, obj, old runtime.Object) error
 
 	// Columns are printed by kubectl get. Nil means DefaultColumns.
 	Columns *Columns

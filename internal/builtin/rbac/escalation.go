@@ -1,0 +1,185 @@
+package rbac
+
+import (
+	"context"
+	"errors"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// Escalation refuses writes by which users would get, or give, rights that they do not have. As in kube-apiserver, users
+// write roles with rules that they have, and bind roles whose rules they have. The verbs escalate and bind allow more,
+// and the group system:masters may do everything.
+type Escalation struct {
+	Authorizer authorizer.Authorizer
+	Rules      RuleResolver
+}
+
+// Guard makes the definitions of the group refuse escalations.
+func (e Escalation) Guard(definitions []*resource.Definition) {
+	for _, d := range definitions {
+		if d.GroupVersion != rbacv1.SchemeGroupVersion {
+			continue
+		}
+		check := map[string]func(c *write) error{
+			"roles": e.checkRole, "clusterroles": e.checkClusterRole,
+			"rolebindings": e.checkRoleBinding, "clusterrolebindings": e.checkClusterRoleBinding,
+		}[d.Plural]
+		of := d.GroupVersionResource().GroupResource()
+		d.Guard = func(ctx context.Context, obj, old runtime.Object) error {
+			caller, ok := request.UserFrom(ctx)
+			if ok && isPrivileged(caller) || onlyCollectorFields(obj, old) {
+				return nil
+			}
+			if !ok {
+				return apierrors.NewInternalError(errors.New("no user on context"))
+			}
+			return check(&write{Context: ctx, user: caller, resource: of, obj: obj, old: old})
+		}
+	}
+}
+
+// write is a write of a role or binding.
+type write struct {
+	context.Context
+	user     user.Info
+	resource schema.GroupResource
+	obj, old runtime.Object // old is nil for a new object
+}
+
+// forbidden is the answer to an escalation.
+func (w *write) forbidden(name string, err error) error {
+	return apierrors.NewForbidden(w.resource, name, err)
+}
+
+// isPrivileged reports whether a user may do everything. Requests that the server makes to itself are such a user's.
+func isPrivileged(u user.Info) bool {
+	for _, group := range u.GetGroups() {
+		if group == user.SystemPrivilegedGroup {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyCollectorFields reports whether an update changes no more than finalizers and owners, which a garbage collector
+// changes that does not have the rights of the role.
+func onlyCollectorFields(obj, old runtime.Object) bool {
+	if old == nil {
+		return false
+	}
+	changed := obj.DeepCopyObject()
+	m, err := meta.Accessor(changed)
+	if err != nil {
+		return false
+	}
+	before, err := meta.Accessor(old)
+	if err != nil {
+		return false
+	}
+	changed.GetObjectKind().SetGroupVersionKind(old.GetObjectKind().GroupVersionKind())
+	m.SetOwnerReferences(before.GetOwnerReferences())
+	m.SetFinalizers(before.GetFinalizers())
+	m.SetManagedFields(before.GetManagedFields())
+	m.SetSelfLink(before.GetSelfLink())
+	return equality.Semantic.DeepEqual(changed, old)
+}
+
+func (e Escalation) checkRole(w *write) error {
+	role := w.obj.(*rbacv1.Role)
+	if e.mayEscalate(w) {
+		return nil
+	}
+	if err := e.confirm(w, role.Rules); err != nil {
+		return w.forbidden(role.Name, err)
+	}
+	return nil
+}
+
+// everything are the rules of a user who may write an aggregation rule, because that can gather any rule.
+var everything = []rbacv1.PolicyRule{
+	{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
+	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
+}
+
+func (e Escalation) checkClusterRole(w *write) error {
+	role := w.obj.(*rbacv1.ClusterRole)
+	if e.mayEscalate(w) {
+		return nil
+	}
+	if err := e.confirm(w, role.Rules); err != nil {
+		return w.forbidden(role.Name, err)
+	}
+	before, _ := w.old.(*rbacv1.ClusterRole)
+	if (aggregates(role) || aggregates(before)) && e.confirm(w, everything) != nil {
+		return w.forbidden(role.Name, errors.New("must have cluster-admin privileges to use the aggregationRule"))
+	}
+	return nil
+}
+
+func aggregates(role *rbacv1.ClusterRole) bool {
+	return role != nil && role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0
+}
+
+func (e Escalation) checkRoleBinding(w *write) error {
+	binding := w.obj.(*rbacv1.RoleBinding)
+	// The object may leave the namespace out.
+	return e.checkBinding(w, binding.Name, binding.RoleRef, request.NamespaceValue(w))
+}
+
+func (e Escalation) checkClusterRoleBinding(w *write) error {
+	binding := w.obj.(*rbacv1.ClusterRoleBinding)
+	return e.checkBinding(w, binding.Name, binding.RoleRef, "")
+}
+
+func (e Escalation) checkBinding(w *write, name string, ref rbacv1.RoleRef, namespace string) error {
+	if e.mayBind(w, ref, namespace) {
+		return nil
+	}
+	granted, err := e.Rules.GetRoleReferenceRules(w, ref, namespace)
+	if err != nil {
+		return err
+	}
+	if err := e.confirm(w, granted); err != nil {
+		return w.forbidden(name, err)
+	}
+	return nil
+}
+
+// mayEscalate reports whether the user may write the role of a request whatever its rules.
+func (e Escalation) mayEscalate(w *write) bool {
+	info, ok := request.RequestInfoFrom(w)
+	return ok && info.IsResourceRequest && e.allows(w, authorizer.AttributesRecord{
+		Verb: "escalate", APIGroup: info.APIGroup, Resource: info.Resource, Name: info.Name, Namespace: info.Namespace,
+	})
+}
+
+// mayBind reports whether the user may bind a role whatever its rules. namespace is that of the binding, so that a user
+// may be allowed to bind a ClusterRole in one namespace only.
+func (e Escalation) mayBind(w *write, ref rbacv1.RoleRef, namespace string) bool {
+	resources := map[string]string{kindRole: "roles", kindClusterRole: "clusterroles"}
+	return resources[ref.Kind] != "" && e.allows(w, authorizer.AttributesRecord{
+		Verb: "bind", APIGroup: ref.APIGroup, Resource: resources[ref.Kind], Name: ref.Name, Namespace: namespace,
+	})
+}
+
+func (e Escalation) allows(w *write, attributes authorizer.AttributesRecord) bool {
+	attributes.User, attributes.APIVersion, attributes.ResourceRequest = w.user, "*", true
+	decision, _, err := e.Authorizer.Authorize(w, attributes)
+	if err != nil {
+		klog.FromContext(w).Error(err, "Authorizing an escalation failed", "verb", attributes.Verb,
+			"resource", attributes.Resource, "name", attributes.Name, "namespace", attributes.Namespace)
+	}
+	return decision == authorizer.DecisionAllow
+}
