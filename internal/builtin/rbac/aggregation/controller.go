@@ -1,0 +1,216 @@
+package aggregation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	applyrbacv1 "k8s.io/client-go/applyconfigurations/rbac/v1"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+const (
+	// fieldManager is the manager of the rules of aggregated roles, as upstream.
+	fieldManager = "clusterrole-aggregation-controller"
+	// firstRetry and lastRetry bound the exponential delay after failures.
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Minute
+	// watchRetry is the delay after a failure of the watch on roles.
+	watchRetry = time.Second
+)
+
+// Config configures a Controller.
+type Config struct {
+	Store *dynamicstorage.Store
+	Set   *builtin.Set
+	// ClusterRoles is the definition in the set.
+	ClusterRoles *resource.Definition
+	// Client is of this server, as a user that may do everything.
+	Client *rest.Config
+}
+
+// Controller keeps the rules of aggregated ClusterRoles. One replica runs it at a time, but several do no harm. While no
+// ClusterRole changes it does nothing.
+type Controller struct {
+	stored *dynamicstorage.Resource
+	codec  *builtin.Codec
+	roles  rbacclient.ClusterRoleInterface
+}
+
+// New returns a controller. It does nothing before Run.
+func New(config Config) (*Controller, error) {
+	client, err := rbacclient.NewForConfig(config.Client)
+	if err != nil {
+		return nil, fmt.Errorf("client of the aggregation of ClusterRoles: %w", err)
+	}
+	return &Controller{
+		stored: config.Store.ResourceAt(config.ClusterRoles.StorageFolder()),
+		codec:  config.Set.Codec(config.ClusterRoles),
+		roles:  client.ClusterRoles(),
+	}, nil
+}
+
+// Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
+func (c *Controller) Run(ctx context.Context) {
+	r := &run{Controller: c, aggregated: map[string]struct{}{}, queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "clusterrole_aggregation"},
+	)}
+	var running sync.WaitGroup
+	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
+	running.Go(func() { r.work(ctx) })
+	<-ctx.Done()
+	r.queue.ShutDown()
+	running.Wait()
+}
+
+// run is one run of a controller.
+type run struct {
+	*Controller
+	queue workqueue.TypedRateLimitingInterface[string] // names of aggregated roles
+
+	// aggregated has the names of the roles with an aggregationRule. Only follow uses it.
+	aggregated map[string]struct{}
+}
+
+// follow queues all aggregated roles when any role changes, as upstream: they are few. It returns when its watch ends.
+func (r *run) follow(ctx context.Context) {
+	if err := r.watch(ctx); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "The aggregation of ClusterRoles lost its watch and starts again")
+	}
+}
+
+func (r *run) watch(ctx context.Context) error {
+	snapshot, err := r.stored.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return fmt.Errorf("list ClusterRoles: %w", err)
+	}
+	clear(r.aggregated)
+	for entry, err := range snapshot.Ascend(ctx, "", "") {
+		if err != nil {
+			return fmt.Errorf("list ClusterRoles: %w", err)
+		}
+		r.see(entry)
+	}
+	r.queueAll()
+	watcher, err := r.stored.Watch(ctx, snapshot.Revision)
+	if err != nil {
+		return fmt.Errorf("watch ClusterRoles: %w", err)
+	}
+	defer watcher.Close()
+	for {
+		events, err := watcher.Next(ctx)
+		if err != nil {
+			return fmt.Errorf("watch ClusterRoles: %w", err)
+		}
+		for n := range events {
+			if events[n].Entry == nil {
+				delete(r.aggregated, events[n].Prev.Key)
+			} else {
+				r.see(events[n].Entry)
+			}
+		}
+		r.queueAll()
+	}
+}
+
+// see finds out whether a role is aggregated. A value that cannot be read is not.
+func (r *run) see(entry *dynamicstorage.Entry) {
+	delete(r.aggregated, entry.Key)
+	if role, err := r.decode(entry); err == nil && role.AggregationRule != nil {
+		r.aggregated[entry.Key] = struct{}{}
+	}
+}
+
+func (r *run) queueAll() {
+	for name := range r.aggregated {
+		r.queue.Add(name)
+	}
+}
+
+func (c *Controller) decode(entry *dynamicstorage.Entry) (*rbacv1.ClusterRole, error) {
+	view, err := c.codec.StoredView(entry)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := c.codec.Decode(view, entry.Revision)
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*rbacv1.ClusterRole), nil
+}
+
+// work processes the queue until it is shut down.
+func (r *run) work(ctx context.Context) {
+	for {
+		name, stopped := r.queue.Get()
+		if stopped {
+			return
+		}
+		switch err := r.sync(ctx, name); {
+		case err == nil || ctx.Err() != nil:
+			r.queue.Forget(name)
+		default:
+			klog.FromContext(ctx).Error(err, "Aggregation failed, will retry", "clusterRole", name)
+			r.queue.AddRateLimited(name)
+		}
+		r.queue.Done(name)
+	}
+}
+
+// sync writes the rules of a role if they are not those of the roles that it selects.
+func (c *Controller) sync(ctx context.Context, name string) error {
+	role, err := c.roles.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && role.AggregationRule == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var rules []rbacv1.PolicyRule
+	for n := range role.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[n])
+		if err != nil {
+			return nil // no write can have stored it, and no retry helps
+		}
+		selected, err := c.roles.List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+		if err != nil {
+			return err
+		}
+		list := make([]*rbacv1.ClusterRole, len(selected.Items))
+		for n := range selected.Items {
+			list[n] = &selected.Items[n]
+		}
+		rules = add(rules, name, list) // a list is sorted by name
+	}
+	if equality.Semantic.DeepEqual(rules, role.Rules) {
+		return nil
+	}
+	_, err = c.roles.Apply(ctx, configuration(name, rules), metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	return err
+}
+
+// configuration returns the configuration to apply.
+func configuration(name string, rules []rbacv1.PolicyRule) *applyrbacv1.ClusterRoleApplyConfiguration {
+	role := applyrbacv1.ClusterRole(name)
+	for n := range rules {
+		rule := &rules[n]
+		role.WithRules(applyrbacv1.PolicyRule().WithVerbs(rule.Verbs...).WithAPIGroups(rule.APIGroups...).
+			WithResources(rule.Resources...).WithResourceNames(rule.ResourceNames...).
+			WithNonResourceURLs(rule.NonResourceURLs...))
+	}
+	return role
+}
