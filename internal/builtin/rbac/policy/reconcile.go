@@ -1,0 +1,187 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/component-helpers/auth/rbac/reconciliation"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// Reconciler adds to the stored roles and bindings what defaults have and they lack, as kube-apiserver does at its start.
+// It removes nothing, but replaces a binding to another role, and leaves objects alone whose annotation
+// rbac.authorization.kubernetes.io/autoupdate is "false".
+type Reconciler struct {
+	Store *dynamicstorage.Store
+	Set   *builtin.Set
+	// ClusterRoles and ClusterRoleBindings are the definitions in the set.
+	ClusterRoles, ClusterRoleBindings *resource.Definition
+	// Client is of this server, as a user that may do everything.
+	Client *rest.Config
+}
+
+// Run reconciles all objects once. An object that cannot be written does not keep it from the others. Objects that are
+// as they should be cost a read of the store.
+func (r *Reconciler) Run(ctx context.Context) error {
+	client, err := rbacclient.NewForConfig(r.Client)
+	if err != nil {
+		return fmt.Errorf("client of the default roles: %w", err)
+	}
+	roles, err := r.read(ctx, r.ClusterRoles)
+	if err != nil {
+		return err
+	}
+	bindings, err := r.read(ctx, r.ClusterRoleBindings)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.reconcileRoles(client, roles), r.reconcileBindings(client, bindings))
+}
+
+// stored are the objects with the names of defaults; nil for those that do not exist.
+type stored map[string]runtime.Object
+
+// read returns the stored objects of a resource that have the names of defaults.
+func (r *Reconciler) read(ctx context.Context, d *resource.Definition) (stored, error) {
+	objects := stored{}
+	for _, role := range ClusterRoles() {
+		objects[role.Name] = nil // bindings have the same names
+	}
+	snapshot, err := r.Store.ResourceAt(d.StorageFolder()).Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", d.Plural, err)
+	}
+	codec := r.Set.Codec(d)
+	for entry, err := range snapshot.Ascend(ctx, "", "") {
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", d.Plural, err)
+		}
+		if _, isDefault := objects[entry.Key]; !isDefault {
+			continue
+		}
+		view, err := codec.StoredView(entry)
+		if err != nil {
+			return nil, err
+		}
+		if objects[entry.Key], err = codec.Decode(view, entry.Revision); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// take returns an object, and forgets it so that a second attempt reads it by a request. known is false then.
+func (s stored) take(name string) (obj runtime.Object, known bool) {
+	obj, known = s[name]
+	delete(s, name)
+	return obj, known
+}
+
+func (r *Reconciler) reconcileRoles(client rbacclient.ClusterRolesGetter, roles stored) error {
+	var errs []error
+	initial := Initial()
+	for n, role := range ClusterRoles() {
+		if roles[role.Name] == nil {
+			role = initial[n] // else the rules of an aggregated role are the business of the controller
+		}
+		options := reconciliation.ReconcileRoleOptions{
+			Role:    reconciliation.ClusterRoleRuleOwner{ClusterRole: role},
+			Client:  roleModifier{reconciliation.ClusterRoleModifier{Client: client.ClusterRoles()}, roles},
+			Confirm: true,
+		}
+		errs = append(errs, retrying("ClusterRole", role.Name, func() (reconciliation.ReconcileOperation, bool, error) {
+			result, err := options.Run()
+			if err != nil {
+				return "", false, err
+			}
+			return result.Operation, result.Protected, nil
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Reconciler) reconcileBindings(client rbacclient.ClusterRoleBindingsGetter, bindings stored) error {
+	var errs []error
+	for _, binding := range ClusterRoleBindings() {
+		adapter := reconciliation.ClusterRoleBindingClientAdapter{Client: client.ClusterRoleBindings()}
+		options := reconciliation.ReconcileRoleBindingOptions{
+			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding},
+			Client:      bindingModifier{adapter, bindings},
+			Confirm:     true,
+		}
+		errs = append(errs, retrying("ClusterRoleBinding", binding.Name, func() (reconciliation.ReconcileOperation, bool, error) {
+			result, err := options.Run()
+			if err != nil {
+				return "", false, err
+			}
+			return result.Operation, result.Protected, nil
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// retrying reconciles an object, again if another server changed it meanwhile, and logs what was done.
+func retrying(kind, name string, reconcile func() (reconciliation.ReconcileOperation, bool, error)) error {
+	var operation reconciliation.ReconcileOperation
+	var protected bool
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		operation, protected, err = reconcile()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reconcile %s %s: %w", kind, name, err)
+	}
+	if operation != reconciliation.ReconcileNone && protected {
+		klog.InfoS("A default role or binding is out of date, and its annotation keeps it so", "kind", kind, "name", name)
+	} else if operation != reconciliation.ReconcileNone {
+		klog.V(2).InfoS("Reconciled a default role or binding", "kind", kind, "name", name, "operation", operation)
+	}
+	return nil
+}
+
+// roleModifier reads stored roles without a request.
+type roleModifier struct {
+	reconciliation.ClusterRoleModifier
+	roles stored
+}
+
+// Get returns the role as it was read, and later as it is.
+func (m roleModifier) Get(namespace, name string) (reconciliation.RuleOwner, error) {
+	switch role, known := m.roles.take(name); {
+	case !known:
+		return m.ClusterRoleModifier.Get(namespace, name)
+	case role == nil:
+		return nil, apierrors.NewNotFound(rbacv1.Resource("clusterroles"), name)
+	default:
+		return reconciliation.ClusterRoleRuleOwner{ClusterRole: role.(*rbacv1.ClusterRole)}, nil
+	}
+}
+
+// bindingModifier is roleModifier for bindings.
+type bindingModifier struct {
+	reconciliation.ClusterRoleBindingClientAdapter
+	bindings stored
+}
+
+// Get returns the binding as it was read, and later as it is.
+func (m bindingModifier) Get(namespace, name string) (reconciliation.RoleBinding, error) {
+	switch binding, known := m.bindings.take(name); {
+	case !known:
+		return m.ClusterRoleBindingClientAdapter.Get(namespace, name)
+	case binding == nil:
+		return nil, apierrors.NewNotFound(rbacv1.Resource("clusterrolebindings"), name)
+	default:
+		return reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding.(*rbacv1.ClusterRoleBinding)}, nil
+	}
+}
