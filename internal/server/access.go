@@ -13,6 +13,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/encryption"
 )
 
@@ -20,7 +21,9 @@ import (
 // encryption, tracing.
 type access struct {
 	authorizer *authorization.Authorizer
-	audit      *audit.Audit
+	// rules knows which rules users have, for the escalation checks.
+	rules rbac.RuleResolver
+	audit *audit.Audit
 	// encryption is nil if nothing is encrypted.
 	encryption *encryption.Transformer
 	// tracer is nil if nothing is traced.
@@ -41,7 +44,7 @@ type access struct {
 // newAccess makes what depends on files only, before the server writes anything or listens. The work that it starts
 // ends with lifecycle.
 func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
-	a = &access{}
+	a = &access{rules: noRules{}}
 	if a.authorizer, err = authorization.New(&o.Authorization); err != nil {
 		return nil, err
 	}

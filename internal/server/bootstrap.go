@@ -11,6 +11,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/bootstrap"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
+	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
 	"github.com/crd-server/crd-server/internal/namespaces"
 )
 
@@ -47,6 +48,35 @@ func (o *systemObjects) addAPIServices(services *apiregistration.Controller) {
 	}
 	for _, service := range services.Initial() {
 		o.objects = append(o.objects, bootstrap.Object{Definition: definition, Object: service})
+	}
+}
+
+// addRoles adds the default roles and bindings, if they are served.
+func (o *systemObjects) addRoles(roles *roleParts) {
+	if roles == nil {
+		return
+	}
+	for _, role := range policy.Initial() {
+		o.objects = append(o.objects, bootstrap.Object{
+			Definition: roles.defaults.ClusterRoles, Object: role, Fields: policy.RoleFields(role),
+		})
+	}
+	for _, binding := range policy.ClusterRoleBindings() {
+		o.objects = append(o.objects, bootstrap.Object{
+			Definition: roles.defaults.ClusterRoleBindings, Object: binding, Fields: policy.BindingFields(binding),
+		})
+	}
+}
+
+// inOrder returns a function that calls others until one of them fails.
+func inOrder(steps ...func(ctx context.Context) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		for _, step := range steps {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 

@@ -66,7 +66,11 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := handlerParts{published: published, spaces: spaces, quotas: quotas, counter: counter}
+	roles, err := newRoles(a, s, inProcess{a.own}.clientConfig())
+	if err != nil {
+		return nil, err
+	}
+	p := handlerParts{published: published, spaces: spaces, quotas: quotas, counter: counter, roles: roles}
 	handler, lifecycle, err := newHandler(o, a, s, p)
 	if err != nil {
 		return nil, err
@@ -79,6 +83,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	services := newAPIServices(s.store, s.table, s.builtins, system.exist)
 	system.addNamespaces()
 	system.addAPIServices(services)
+	system.addRoles(roles)
 	return &parts{
 		routes: routes{
 			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
@@ -86,7 +91,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			served: published.Paths,
 		},
 		run:      newRun(o, storage.Client, s, everywhere{lifecycle, services}),
-		prepare:  system.create,
+		prepare:  inOrder(system.create, roles.ensure),
 		lead:     lead,
 		register: register,
 		ready:    s.store.Ready,
@@ -150,13 +155,14 @@ type resourceHandler interface {
 	Serves(info *request.RequestInfo) bool
 }
 
-// handlerParts are the parts that the handler and the controllers need besides what is stored. The last three are nil
-// without the resources that they are for.
+// handlerParts are the parts that the handler and the controllers need besides what is stored. All but the first
+// are nil without the resources that they are for.
 type handlerParts struct {
 	published *discovery.Discovery
 	spaces    *namespaceParts
 	quotas    *quota.Admission
 	counter   *quota.Controller
+	roles     *roleParts
 }
 
 // newHandler returns the handler of resources, and the lifecycle of CRDs. They need each other: the handler waits for
@@ -216,6 +222,9 @@ func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx cont
 	}
 	if p.counter != nil {
 		led = append(led, p.counter.Run)
+	}
+	if p.roles != nil {
+		led = append(led, p.roles.controller.Run)
 	}
 	if o.garbageCollection() && len(s.builtins.Definitions) > 0 {
 		collector, err := newCollector(s.store, s.table, s.builtins, own)

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/builtin/rbac"
+	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
+	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
+)
+
+// roleParts are the parts of a server that serves roles and bindings.
+type roleParts struct {
+	defaults   policy.Reconciler
+	controller *aggregation.Controller
+}
+
+// newRoles returns the parts for roles and bindings; nil if the server does not serve them. Writes of them refuse
+// escalations from then on. client is for requests to this server.
+func newRoles(a *access, s *stored, client *rest.Config) (*roleParts, error) {
+	roles := s.builtins.Find(rbacv1.Resource("clusterroles"))
+	bindings := s.builtins.Find(rbacv1.Resource("clusterrolebindings"))
+	if roles == nil || bindings == nil {
+		return nil, nil
+	}
+	rbac.Escalation{Authorizer: a.authorizer, Rules: a.rules}.Guard(s.builtins.Definitions)
+	controller, err := aggregation.New(aggregation.Config{
+		Store: s.store, Set: s.builtins, ClusterRoles: roles, Client: client,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &roleParts{
+		defaults: policy.Reconciler{
+			Store: s.store, Set: s.builtins, ClusterRoles: roles, ClusterRoleBindings: bindings, Client: client,
+		},
+		controller: controller,
+	}, nil
+}
+
+// ensure reconciles the default roles and bindings. A failure does not keep the server from being ready, because
+// admission may refuse one of them.
+func (p *roleParts) ensure(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	if err := p.defaults.Run(ctx); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Default roles and bindings are incomplete until the next start")
+	}
+	return ctx.Err()
+}
+
+// noRules is a RuleResolver that knows no roles, so that users may only write roles and bindings if the authorizer lets
+// them escalate and bind.
+type noRules struct{}
+
+var _ rbac.RuleResolver = noRules{}
+
+// RulesFor returns no rules.
+func (noRules) RulesFor(context.Context, user.Info, string) ([]rbacv1.PolicyRule, error) {
+	return nil, nil
+}
+
+// GetRoleReferenceRules finds no role.
+func (noRules) GetRoleReferenceRules(_ context.Context, ref rbacv1.RoleRef, _ string) ([]rbacv1.PolicyRule, error) {
+	return nil, apierrors.NewNotFound(schema.GroupResource{Group: ref.APIGroup, Resource: ref.Kind}, ref.Name)
+}
