@@ -10,6 +10,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/scales"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -92,9 +93,9 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale := *s
 	scale.subresource = "scale"
 	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
-	scale.serializer = scaleSerializer() // protobuf is accepted, but as upstream not returned
+	scale.serializer = scales.Serializer() // protobuf is accepted, but as upstream not returned
 	scale.scale = &scaleConversion{info: info, version: version, hub: s.hub}
-	scale.columns = sync.OnceValues(scaleTable)
+	scale.columns = sync.OnceValues(scales.Table)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return nil, nil })
 	return &scale
 }

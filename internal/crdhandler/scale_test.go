@@ -16,6 +16,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/scales"
 	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -179,9 +180,9 @@ func TestScale(t *testing.T) {
 			body: `{"spec":{"replicas":2}}`}).is(200)
 	})
 	t.Run("through protobuf", func(t *testing.T) {
-		info, _ := runtime.SerializerInfoForMediaType(scaleSerializer().SupportedMediaTypes(),
+		info, _ := runtime.SerializerInfoForMediaType(scales.Serializer().SupportedMediaTypes(),
 			runtime.ContentTypeProtobuf)
-		body, err := runtime.Encode(scaleSerializer().EncoderForVersion(info.Serializer,
+		body, err := runtime.Encode(scales.Serializer().EncoderForVersion(info.Serializer,
 			autoscalingv1.SchemeGroupVersion), &autoscalingv1.Scale{
 			ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: autoscalingv1.ScaleSpec{Replicas: 11},
 		})
