@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/crd-server/crd-server/internal/server/certs"
 )
@@ -50,15 +51,17 @@ func newIssuer(t *testing.T) *issuer {
 
 // token returns the Authorization header of a token that is signed with the key. It has the claims of jane, replaced by
 // other where that has them.
-func (i *issuer) token(t *testing.T, key *rsa.PrivateKey, other jwt.MapClaims) string {
+func (i *issuer) token(t *testing.T, key *rsa.PrivateKey, other map[string]any) string {
 	t.Helper()
-	claims := jwt.MapClaims{
+	claims := map[string]any{
 		"iss": i.URL, "aud": "crd", "sub": "jane", "teams": []string{"shop"}, "exp": time.Now().Add(time.Hour).Unix(),
 	}
 	maps.Copy(claims, other)
-	token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
-	token.Header["kid"] = "k"
-	signed, err := token.SignedString(key)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := jwt.Signed(signer).Claims(claims).Serialize()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +157,7 @@ func TestAuthentication(t *testing.T) {
 	)
 	nobody := s.person("")
 	bearer := func(token string) *person { return nobody.with("Authorization", "Bearer "+token) }
-	signed := func(key *rsa.PrivateKey, other jwt.MapClaims) *person {
+	signed := func(key *rsa.PrivateKey, other map[string]any) *person {
 		return nobody.with("Authorization", issues.token(t, key, other))
 	}
 	waitUntil(t, "the issuer's keys have been read", func() bool { return signed(issues.key, nil).whoami() != "" })
@@ -182,9 +185,9 @@ func TestAuthentication(t *testing.T) {
 		{"an empty token", bearer(""), ""},
 		{"basic authentication", nobody.with("Authorization", "Basic Ym9iOnNlY3JldA=="), ""},
 		{"a token of the issuer", signed(issues.key, nil), "sso:jane sso:shop,system:authenticated"},
-		{"a token that has expired", signed(issues.key, jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()}), ""},
-		{"a token for another audience", signed(issues.key, jwt.MapClaims{"aud": "other"}), ""},
-		{"a token of another issuer", signed(issues.key, jwt.MapClaims{"iss": "https://other.example.com"}), ""},
+		{"a token that has expired", signed(issues.key, map[string]any{"exp": time.Now().Add(-time.Hour).Unix()}), ""},
+		{"a token for another audience", signed(issues.key, map[string]any{"aud": "other"}), ""},
+		{"a token of another issuer", signed(issues.key, map[string]any{"iss": "https://other.example.com"}), ""},
 		{"a token that is signed with another key", signed(stranger, nil), ""},
 		{"a token of the webhook", bearer("asked"), "web hook,system:authenticated"},
 		{"a wrong token with a right certificate", s.person("root", "system:masters").with("Authorization", "Bearer wrong"),
@@ -213,7 +216,7 @@ func TestIssuersAreReloaded(t *testing.T) {
 	waitUntil(t, "the issuer's keys have been read",
 		func() bool { return jane.whoami() == "one:jane shop,system:authenticated" })
 	if got := s.person("").with("Authorization",
-		issues.token(t, issues.key, jwt.MapClaims{"sub": "mallory"})).whoami(); got != "" {
+		issues.token(t, issues.key, map[string]any{"sub": "mallory"})).whoami(); got != "" {
 		t.Errorf("mallory is %s", got)
 	}
 	// the anonymous user is not allowed
@@ -227,7 +230,7 @@ func TestIssuersAreReloaded(t *testing.T) {
 	if err := os.Rename(file+".new", file); err != nil {
 		t.Fatal(err)
 	}
-	late := s.person("").with("Authorization", issues.token(t, issues.key, jwt.MapClaims{"jti": "another"}))
+	late := s.person("").with("Authorization", issues.token(t, issues.key, map[string]any{"jti": "another"}))
 	waitUntil(t, "the changed file is in effect",
 		func() bool { return late.whoami() == "two:jane shop,system:authenticated" })
 }
