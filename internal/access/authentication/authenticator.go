@@ -36,8 +36,19 @@ type Config struct {
 	ClientCAs dynamiccertificates.CAContentProvider
 	// First is the first authenticator; it may be nil.
 	First authenticator.Request
+	// ServiceAccounts verifies tokens of service accounts; nil without service accounts.
+	ServiceAccounts ServiceAccounts
 	// AnonymousPaths are open to anonymous requests while Options.Anonymous is not set.
 	AnonymousPaths []string
+}
+
+// ServiceAccounts verifies tokens of service accounts.
+type ServiceAccounts interface {
+	authenticator.Token
+	// Audiences are those of the server, unless Options has some.
+	Audiences() authenticator.Audiences
+	// Issuers are the issuers of the tokens, which nobody else may issue.
+	Issuers() []string
 }
 
 // Authenticator finds the user of a request. It follows its files and its ConfigMap while Run runs.
@@ -59,6 +70,9 @@ type Authenticator struct {
 func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 	o := config.Options
 	a := &Authenticator{Audiences: o.Audiences}
+	if config.ServiceAccounts != nil {
+		a.Audiences = config.ServiceAccounts.Audiences()
+	}
 	client, err := o.Delegated.client()
 	if err != nil {
 		return nil, err
@@ -78,12 +92,12 @@ func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 	}
 	methods = append(methods, authenticator.WrapAudienceAgnosticRequest(a.Audiences, newCertificates(clients)))
 
-	structured, tokens, err := a.tokens(lifecycle, o, client)
+	structured, tokens, err := a.tokens(lifecycle, &config, client)
 	if err != nil {
 		return nil, err
 	}
 	if len(tokens) > 0 {
-		token := tokencache.New(tokenunion.New(tokens...), true, tokenTTL, 0)
+		token := tokenunion.New(tokens...)
 		methods = append(methods, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
 	}
 	a.Request = group.NewAuthenticatedGroupAdder(union.New(methods...))
@@ -148,8 +162,25 @@ func (a *Authenticator) trust(ctx context.Context, config *Config, client kubern
 	return clients, nil
 }
 
-// tokens returns the authenticators of tokens, local ones first, and the configuration file if there is one.
-func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kubernetes.Interface) (structured *apiserver.AuthenticationConfiguration, tokens []authenticator.Token, err error) {
+// tokens returns the authenticators of tokens, and the configuration file if there is one. Accepted tokens are cached,
+// except for those of service accounts: the deletion of an account takes effect at once.
+func (a *Authenticator) tokens(lifecycle context.Context, config *Config, client kubernetes.Interface) (structured *apiserver.AuthenticationConfiguration, tokens []authenticator.Token, err error) {
+	structured, others, err := a.otherTokens(lifecycle, config, client)
+	if err != nil {
+		return nil, nil, err
+	}
+	if config.ServiceAccounts != nil {
+		tokens = append(tokens, config.ServiceAccounts)
+	}
+	if len(others) > 0 {
+		tokens = append(tokens, tokencache.New(tokenunion.New(others...), true, tokenTTL, 0))
+	}
+	return structured, tokens, nil
+}
+
+// otherTokens returns the authenticators of tokens besides those of service accounts, local ones first.
+func (a *Authenticator) otherTokens(lifecycle context.Context, config *Config, client kubernetes.Interface) (structured *apiserver.AuthenticationConfiguration, tokens []authenticator.Token, err error) {
+	o := config.Options
 	if o.TokenFile != "" {
 		file, err := tokenfile.NewCSV(o.TokenFile)
 		if err != nil {
@@ -157,12 +188,12 @@ func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kub
 		}
 		tokens = append(tokens, authenticator.WrapAudienceAgnosticToken(a.Audiences, file))
 	}
-	structured, issued, err := a.issued(lifecycle, o)
+	structured, issued, err := a.issued(lifecycle, config)
 	if err != nil {
 		return nil, nil, err
 	}
 	if issued != nil {
-		tokens = append(tokens, issued)
+		tokens = append(tokens, authenticator.WrapAudienceAgnosticToken(a.Audiences, issued))
 	}
 	if o.Webhook.ConfigFile != "" {
 		config, err := webhook.LoadKubeconfig(o.Webhook.ConfigFile, nil)
@@ -186,25 +217,32 @@ func (a *Authenticator) tokens(lifecycle context.Context, o *Options, client kub
 }
 
 // issued returns the authenticator of tokens of issuers, from a configuration file or flags; nil without issuers.
-func (a *Authenticator) issued(lifecycle context.Context, o *Options) (*apiserver.AuthenticationConfiguration, authenticator.Token, error) {
+func (a *Authenticator) issued(lifecycle context.Context, config *Config) (*apiserver.AuthenticationConfiguration, authenticator.Token, error) {
+	o := config.Options
+	base := issuers{lifecycle: lifecycle}
+	if config.ServiceAccounts != nil {
+		base.disallowed = config.ServiceAccounts.Issuers()
+	}
 	switch {
 	case o.ConfigFile != "":
-		config, data, err := readConfig(o.ConfigFile)
+		structured, data, err := readConfig(o.ConfigFile)
 		if err != nil {
 			return nil, nil, err
 		}
-		accepted, err := newIssuers(lifecycle, config.JWT, oidc.AllValidSigningAlgorithms())
+		base.algorithms = oidc.AllValidSigningAlgorithms()
+		accepted, err := newIssuers(base, structured.JWT)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-config %s: %w", o.ConfigFile, err)
 		}
 		a.run = append(a.run, func(ctx context.Context) { accepted.follow(ctx, o.ConfigFile, data) })
-		return config, accepted, nil
+		return structured, accepted, nil
 	case o.OIDC.used():
 		jwt, err := o.OIDC.jwt()
 		if err != nil {
 			return nil, nil, err
 		}
-		accepted, err := newIssuers(lifecycle, []apiserver.JWTAuthenticator{jwt}, o.OIDC.SigningAlgs)
+		base.algorithms = o.OIDC.SigningAlgs
+		accepted, err := newIssuers(base, []apiserver.JWTAuthenticator{jwt})
 		if err != nil {
 			return nil, nil, fmt.Errorf("--oidc-issuer-url: %w", err)
 		}

@@ -53,7 +53,8 @@ func (c *certificates) AuthenticateRequest(req *http.Request) (*authenticator.Re
 	// generation.
 	key := verifiedKey{c.generation.Load(), fingerprint(req.TLS.PeerCertificates)}
 	if known, ok := c.verified.Get(key); ok {
-		return known.(*authenticator.Response), true, nil
+		response := known.(authenticator.Response) // a copy: the caller sets its audiences
+		return &response, true, nil
 	}
 	options, ok := c.authorities.VerifyOptions()
 	if !ok {
@@ -67,7 +68,7 @@ func (c *certificates) AuthenticateRequest(req *http.Request) (*authenticator.Re
 		}))
 	response, ok, err := group.NewAuthenticatedGroupAdder(verifier).AuthenticateRequest(req)
 	if ok && err == nil {
-		c.verified.Add(key, response, time.Until(expires))
+		c.verified.Add(key, *response, time.Until(expires))
 	}
 	return response, ok, err
 }

@@ -92,7 +92,9 @@ type issuers struct {
 	// lifecycle ends with the server.
 	lifecycle  context.Context
 	algorithms []string
-	current    atomic.Pointer[issuerSet]
+	// disallowed are issuers that cannot be configured: those of service accounts.
+	disallowed []string
+	current    *atomic.Pointer[issuerSet]
 }
 
 // issuerSet is the issuers of one configuration.
@@ -105,15 +107,16 @@ type issuerSet struct {
 
 var _ authenticator.Token = &issuers{}
 
-// newIssuers returns the issuers of a configuration. Their keys are fetched in the background until lifecycle ends.
-func newIssuers(lifecycle context.Context, jwts []apiserver.JWTAuthenticator, algorithms []string) (*issuers, error) {
-	i := &issuers{lifecycle: lifecycle, algorithms: algorithms}
+// newIssuers returns the issuers of a configuration: i with a current set. Their keys are fetched in the background until
+// the lifecycle ends.
+func newIssuers(i issuers, jwts []apiserver.JWTAuthenticator) (*issuers, error) {
+	i.current = &atomic.Pointer[issuerSet]{}
 	set, err := i.make(jwts)
 	if err != nil {
 		return nil, err
 	}
 	i.current.Store(set)
-	return i, nil
+	return &i, nil
 }
 
 // AuthenticateToken implements authenticator.Token.
@@ -133,7 +136,8 @@ func (i *issuers) make(jwts []apiserver.JWTAuthenticator) (*issuerSet, error) {
 			cancel()
 			return nil, fmt.Errorf("authority of issuer %s: %w", jwt.Issuer.URL, err)
 		}
-		token, err := oidc.New(ctx, oidc.Options{JWTAuthenticator: jwt, SupportedSigningAlgs: i.algorithms, Client: client})
+		token, err := oidc.New(ctx, oidc.Options{JWTAuthenticator: jwt, SupportedSigningAlgs: i.algorithms,
+			DisallowedIssuers: i.disallowed, Client: client})
 		if err != nil {
 			cancel()
 			return nil, fmt.Errorf("issuer %s: %w", jwt.Issuer.URL, err)
