@@ -45,16 +45,27 @@ const maxObserved = 64 << 20
 // Observe scans the keys in some folders at one revision, and follows the feed from there until ctx is done or the store
 // stops. Without folders it observes all keys below the prefix. It loads no resource.
 func (s *Store) Observe(ctx context.Context, observer Observer, folders ...string) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.background, cancel)()
-	o := &observation{store: s, observer: observer, woken: make(chan struct{}, 1)}
+	o := &observation{observer: observer}
 	for _, folder := range folders {
 		o.prefixes = append(o.prefixes, s.prefix+"/"+folder+"/")
 	}
 	if len(folders) == 0 {
 		o.prefixes = []string{s.prefix + "/"}
 	}
+	s.observe(ctx, o)
+}
+
+// Follow is Observe without the scan, for the events of keys that concerns accepts. After Reset and Scanned, which come
+// together, the observer has to find out itself what the state is.
+func (s *Store) Follow(ctx context.Context, concerns func(key string) bool, observer Observer) {
+	s.observe(ctx, &observation{observer: observer, concerns: concerns})
+}
+
+func (s *Store) observe(ctx context.Context, o *observation) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.background, cancel)()
+	o.store, o.woken = s, make(chan struct{}, 1)
 	s.feed.addObservation(o)
 	defer s.feed.removeObservation(o)
 	select {
@@ -66,7 +77,7 @@ func (s *Store) Observe(ctx context.Context, observer Observer, folders ...strin
 		if ctx.Err() != nil {
 			return
 		}
-		klog.FromContext(ctx).Info("Scanning etcd again", "reason", err)
+		klog.FromContext(ctx).Info("Observing etcd again", "reason", err)
 		select {
 		case <-s.options.Clock.After(maxBackoff):
 		case <-ctx.Done():
@@ -78,8 +89,9 @@ func (s *Store) Observe(ctx context.Context, observer Observer, folders ...strin
 type observation struct {
 	store    *Store
 	observer Observer
-	// prefixes are those of the keys in etcd to observe.
+	// prefixes are those of the keys in etcd to observe, or concerns accepts them.
 	prefixes []string
+	concerns func(key string) bool
 	// woken has an element when events have arrived or were lost.
 	woken chan struct{}
 
@@ -183,6 +195,9 @@ func (o *observation) receive(events []*clientv3.Event, known int64) {
 
 // covers reports whether a key in etcd is one of those to observe.
 func (o *observation) covers(key []byte) bool {
+	if o.concerns != nil {
+		return o.concerns(o.store.keyBelowPrefix(key))
+	}
 	return slices.ContainsFunc(o.prefixes, func(prefix string) bool {
 		return len(key) > len(prefix) && string(key[:len(prefix)]) == prefix
 	})
