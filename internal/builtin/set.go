@@ -65,6 +65,20 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
+// registerActions adds the types of the bodies of actions to a scheme.
+func registerActions(scheme *runtime.Scheme, subresources []resource.Subresource) {
+	for _, sub := range subresources {
+		action := sub.Action
+		if action == nil {
+			continue
+		}
+		scheme.AddKnownTypeWithName(action.GroupVersionKind(), action.Object)
+		if action.Default != nil {
+			scheme.AddTypeDefaultingFunc(action.Object, func(obj any) { action.Default(obj.(runtime.Object)) })
+		}
+	}
+}
+
 // register adds the types of a definition to a scheme.
 func register(scheme *runtime.Scheme, d *resource.Definition) error {
 	if !scheme.IsVersionRegistered(d.GroupVersion) {
@@ -78,6 +92,7 @@ func register(scheme *runtime.Scheme, d *resource.Definition) error {
 	if d.Default != nil {
 		scheme.AddTypeDefaultingFunc(d.Object, func(obj any) { d.Default(obj.(runtime.Object)) })
 	}
+	registerActions(scheme, d.Subresources)
 	if d.Fields == nil {
 		return nil // apimachinery accepts the name and the namespace
 	}

@@ -71,6 +71,7 @@ func controllers() []*resource.Definition {
 			Singular: "serviceaccount", ShortNames: []string{"sa"}, Namespaced: true,
 			Object: &corev1.ServiceAccount{}, List: &corev1.ServiceAccountList{},
 			Strategy: core.ServiceAccountRules{}, Columns: core.ServiceAccountColumns, ReturnsDeleted: true,
+			Subresources: []resource.Subresource{core.TokenSubresource()},
 		},
 		{
 			GroupVersion: coordinationv1.SchemeGroupVersion, Kind: "Lease", Plural: "leases", Singular: "lease",

@@ -89,7 +89,11 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		scope := *main
 		scope.subresource = sub.Name
 		scope.strategy = strategyOf(sub.Strategy)
-		scope.setBuiltinFields(d, sub.Resets)
+		if sub.Action != nil {
+			scope.actionScope(d, &sub)
+		} else {
+			scope.setBuiltinFields(d, sub.Resets)
+		}
 		endpoints.subresources[sub.Name] = &scope
 	}
 	return endpoints

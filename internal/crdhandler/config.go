@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -23,6 +24,8 @@ type Config struct {
 
 	// Builtin are the built-in resources; nil for none.
 	Builtin *builtin.Set
+	// Actions do the actions of built-in resources, by "resource/subresource". Each action of Builtin has one.
+	Actions map[string]resource.ActionFunc
 	// EventTTL is the time after which events are deleted.
 	EventTTL time.Duration
 

@@ -63,7 +63,9 @@ func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, term
 	if name == "" {
 		name = objectmeta.Accessor(obj).GetName()
 	}
-	objectmeta.WipeSystemFields(objectmeta.Accessor(obj))
+	if s.action == nil || !s.action.KeepsSystemFields {
+		objectmeta.WipeSystemFields(objectmeta.Accessor(obj))
+	}
 	if err := objectmeta.MatchNamespace(namespace, objectmeta.Accessor(obj)); err != nil {
 		return nil, err
 	}

@@ -172,6 +172,9 @@ func (v *servedVersion) serveScale(verb string) http.HandlerFunc {
 
 // verb returns the handler of a verb on a main resource. terminating forbids new objects (R4).
 func (s *requestScope) verb(verb string, terminating bool) http.HandlerFunc {
+	if s.action != nil {
+		return s.act // definitions allow no other verb
+	}
 	switch verb {
 	case "list":
 		return s.list

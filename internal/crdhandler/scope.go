@@ -55,6 +55,9 @@ type requestScope struct {
 	// scale is set at the scale endpoint: it makes Scales of the stored objects.
 	scale *scaleConversion
 
+	// action is set at the endpoint of an action.
+	action *endpointAction
+
 	// fieldManager returns the field manager, which is built on first use.
 	fieldManager func() (managedfields.Manager, error)
 	// columns returns the convertor of objects into Tables of printed columns. It is built on first use.

@@ -99,7 +99,7 @@ func builtinResource(d *builtin.Definition) *resource {
 	}
 	for _, sub := range d.Subresources {
 		r.subresources = append(r.subresources, subresource{
-			name: sub.Name, kind: r.kind, verbs: slices.Sorted(slices.Values(sub.Verbs)),
+			name: sub.Name, kind: sub.GroupVersionKind(d), verbs: slices.Sorted(slices.Values(sub.Verbs)),
 		})
 	}
 	slices.SortFunc(r.subresources, func(a, b subresource) int { return strings.Compare(a.name, b.name) })

@@ -71,6 +71,8 @@ type Subresource struct {
 	Strategy Strategy
 	// Resets names the top-level fields that a write of the endpoint cannot change.
 	Resets []string
+	// Action makes the endpoint one for an action. Its only verb is create then.
+	Action *Action
 }
 
 // Storage is the version in which the objects of another version are stored.

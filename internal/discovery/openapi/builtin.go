@@ -101,7 +101,7 @@ func fingerprintOf(rows []*builtin.Definition) string {
 	for _, d := range rows {
 		fmt.Fprintln(hash, d.GroupVersionKind(), d.Plural, d.Namespaced, d.VerbList(), d.ReturnsDeleted)
 		for _, sub := range d.Subresources {
-			fmt.Fprintln(hash, sub.Name, sub.Verbs)
+			fmt.Fprintln(hash, sub.Name, sub.Verbs, sub.GroupVersionKind(d))
 		}
 	}
 	fmt.Fprint(hash, schemas.Hash())

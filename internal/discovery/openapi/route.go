@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/util"
 )
@@ -34,6 +35,8 @@ type route struct {
 	parameters                           []parameter
 	consumes, produces                   []string
 	metadata                             map[string]any
+	// kind is what the route is about; empty for that of the resource.
+	kind schema.GroupVersionKind
 	// body is what a request contains, empty if nothing.
 	body         model
 	bodyOptional bool

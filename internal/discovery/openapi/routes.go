@@ -45,6 +45,10 @@ func routesOf(d *builtin.Definition) []common.Route {
 			"filtered to a single item with the 'fieldSelector' parameter.")
 	}
 	for _, sub := range d.Subresources {
+		if sub.Action != nil {
+			b.addAction(collection+"/{name}/"+sub.Name, &sub)
+			continue
+		}
 		b.addObject(collection+"/{name}/"+sub.Name, sub.Name, sub.Verbs)
 	}
 	if d.Namespaced {
@@ -68,14 +72,15 @@ func (b *routeBuilder) has(verb string) bool { return slices.Contains(b.VerbList
 // add adds a route. The operation is a verb, to which the kind is added.
 func (b *routeBuilder) add(r route, suffix string) {
 	r.operation += b.namespaced + b.Kind + suffix
+	if r.kind.Empty() {
+		r.kind = b.GroupVersionKind()
+	}
 	r.metadata = map[string]any{
-		"x-kubernetes-action": r.action,
-		"x-kubernetes-group-version-kind": metav1.GroupVersionKind{
-			Group: b.GroupVersion.Group, Version: b.GroupVersion.Version, Kind: b.Kind,
-		},
+		"x-kubernetes-action":             r.action,
+		"x-kubernetes-group-version-kind": metav1.GroupVersionKind(r.kind),
 	}
 	for _, p := range []parameter{
-		{name: "name", doc: "name of the " + b.Kind},
+		{name: "name", doc: "name of the " + r.kind.Kind},
 		{name: "namespace", doc: "object name and auth scope, such as for teams and projects"},
 	} {
 		if strings.Contains(r.path, "{"+p.name+"}") {
@@ -141,6 +146,16 @@ func (b *routeBuilder) addCreate(path, of, suffix string) {
 		doc: "create" + of + article(b.Kind) + b.Kind, body: b.object, parameters: options(metav1.CreateOptions{}),
 		responses: respond(b.object, http.StatusOK, http.StatusCreated, http.StatusAccepted),
 	}, suffix)
+}
+
+// addAction adds the route of an action.
+func (b *routeBuilder) addAction(path string, sub *builtin.Subresource) {
+	body := modelOf(sub.Action.Object)
+	b.add(route{
+		method: http.MethodPost, path: path, action: "post", operation: "create", kind: sub.Action.GroupVersionKind(),
+		doc: "create " + sub.Name + " of" + article(b.Kind) + b.Kind, body: body, parameters: options(metav1.CreateOptions{}),
+		responses: respond(body, http.StatusOK, http.StatusCreated, http.StatusAccepted),
+	}, openapi.ToValidOperationID(sub.Name, true))
 }
 
 // addObject adds the routes of an object or of a subresource of it.

@@ -1,0 +1,48 @@
+package resource
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Action is what a subresource accepts that does something with an object, instead of being a part of it: POST with a
+// body of a kind of its own, such as serviceaccounts/token with a TokenRequest. The body is not stored.
+type Action struct {
+	// GroupVersion and Kind name the body and the answer, Object is an empty one.
+	GroupVersion schema.GroupVersion
+	Kind         string
+	Object       runtime.Object
+	// Default sets the fields that a decoded body leaves out.
+	Default func(obj runtime.Object)
+	// KeepsSystemFields keeps the UID and the other system fields of the body, which are cleared otherwise.
+	KeepsSystemFields bool
+}
+
+// ActionRequest is one request for an action.
+type ActionRequest struct {
+	// Namespace and Name are those of the object.
+	Namespace, Name string
+	// Body was decoded, has its defaults, and was admitted by mutating admission. The action may change it.
+	Body    runtime.Object
+	Options *metav1.CreateOptions
+	// Admit asks validating admission about a body. The action calls it when it has validated the body.
+	Admit func(ctx context.Context, body runtime.Object) error
+}
+
+// ActionFunc does an action and returns the answer, an object of the action's kind or a Status. It has to look whether
+// the object exists.
+type ActionFunc func(ctx context.Context, r ActionRequest) (runtime.Object, error)
+
+// GroupVersionKind returns the kind of the bodies.
+func (a *Action) GroupVersionKind() schema.GroupVersionKind { return a.GroupVersion.WithKind(a.Kind) }
+
+// GroupVersionKind returns the kind of what the subresource of d accepts and answers.
+func (s *Subresource) GroupVersionKind(d *Definition) schema.GroupVersionKind {
+	if s.Action != nil {
+		return s.Action.GroupVersionKind()
+	}
+	return d.GroupVersionKind()
+}

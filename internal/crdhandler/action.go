@@ -1,0 +1,60 @@
+package crdhandler
+
+import (
+	"context"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// endpointAction is the action of an endpoint, and the function that does it.
+type endpointAction struct {
+	*resource.Action
+	do resource.ActionFunc
+}
+
+// actionScope makes s the endpoint of an action on objects of d. Bodies and answers have the kind of the action.
+func (s *requestScope) actionScope(d *resource.Definition, sub *resource.Subresource) {
+	action := sub.Action
+	s.action = &endpointAction{Action: action, do: s.config.Actions[d.Plural+"/"+sub.Name]}
+	s.kind, s.hub = action.GroupVersionKind(), action.GroupVersion
+	s.columns = nil
+	s.setBuiltinFields(&resource.Definition{GroupVersion: action.GroupVersion, Kind: action.Kind, Object: action.Object}, nil)
+}
+
+// act answers POST at the endpoint of an action. The steps are those of a creation, except that nothing is stored.
+func (s *requestScope) act(w http.ResponseWriter, req *http.Request) {
+	ctx, cancel := s.writeContext(req)
+	defer cancel()
+	c, err := s.decodeCreate(ctx, req, false)
+	if err != nil {
+		s.err(err, w, req)
+		return
+	}
+	answer, err := c.act(ctx)
+	if err != nil {
+		s.writeFailed(ctx, err, w, req)
+		return
+	}
+	s.respond(w, req, http.StatusCreated, c.media, result{obj: answer})
+}
+
+// act builds and admits the body, and does the action.
+func (c *createRequest) act(ctx context.Context) (runtime.Object, error) {
+	body, err := c.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.admit(ctx, body); err != nil {
+		return nil, err
+	}
+	return c.scope.action.do(ctx, resource.ActionRequest{
+		Namespace: c.admission.namespace, Name: c.admission.name, Body: body, Options: c.options,
+		Admit: func(ctx context.Context, body runtime.Object) error {
+			return c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: body, options: c.options})
+		},
+	})
+}
