@@ -12,6 +12,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/audit"
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
+	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/encryption"
@@ -24,6 +25,8 @@ type access struct {
 	// rules knows which rules users have, for the escalation checks.
 	rules rbac.RuleResolver
 	audit *audit.Audit
+	// keys are those of files that sign and verify tokens of service accounts.
+	keys *serviceaccounts.Keys
 	// encryption is nil if nothing is encrypted.
 	encryption *encryption.Transformer
 	// tracer is nil if nothing is traced.
@@ -31,6 +34,8 @@ type access struct {
 
 	// The fields below need the generated certificates and the server's own handler; complete sets them.
 
+	// accounts are nil if the server has no service accounts.
+	accounts *accounts
 	// own passes requests on to the server's handler when that exists.
 	own http.Handler
 
@@ -48,6 +53,9 @@ func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
 	if a.authorizer, err = authorization.New(&o.Authorization); err != nil {
 		return nil, err
 	}
+	if a.keys, err = serviceaccounts.ReadKeys(&o.ServiceAccounts); err != nil {
+		return nil, err
+	}
 	if a.encryption, err = encryption.New(lifecycle, &o.Encryption, o.folders().Resource, componentName); err != nil {
 		return nil, err
 	}
@@ -61,12 +69,16 @@ func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
 // complete makes the rest.
 func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynamiccertificates.CAContentProvider, own http.Handler) (err error) {
 	a.own = own
-	a.authenticator, err = authentication.New(lifecycle, authentication.Config{
+	authenticating := authentication.Config{
 		Options:        &o.Authentication,
 		ClientCAs:      clientCAs,
 		First:          ownRequests,
 		AnonymousPaths: healthPaths,
-	})
+	}
+	if a.accounts != nil {
+		authenticating.ServiceAccounts = a.accounts.issuer
+	}
+	a.authenticator, err = authentication.New(lifecycle, authenticating)
 	if err != nil {
 		return err
 	}

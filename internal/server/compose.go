@@ -28,6 +28,7 @@ import (
 	"github.com/crd-server/crd-server/internal/server/etcd"
 	"github.com/crd-server/crd-server/internal/server/filters"
 	"github.com/crd-server/crd-server/internal/server/metrics"
+	"github.com/crd-server/crd-server/internal/serviceaccounts"
 )
 
 // newChain returns the filters around the handler. paths are the paths served besides resources.
@@ -74,6 +75,9 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	handler, lifecycle, err := newHandler(o, a, s, p)
 	if err != nil {
 		return nil, err
+	}
+	if a.accounts != nil {
+		a.accounts.bound.Objects = serviceaccounts.NewObjects(s.store, s.builtins)
 	}
 	lead, err := newLeading(o, a, s, p)
 	if err != nil {
@@ -177,6 +181,7 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 	var lifecycle *controllers.Lifecycle
 	config := crdhandler.Config{
 		Builtin:          s.builtins,
+		Actions:          a.accounts.actions(),
 		EventTTL:         o.Resources.EventTTL,
 		Store:            s.store,
 		Table:            s.table,
@@ -225,6 +230,15 @@ func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx cont
 	}
 	if p.roles != nil {
 		led = append(led, p.roles.controller.Run)
+	}
+	if a.accounts != nil {
+		keeper, err := serviceaccounts.NewController(serviceaccounts.Config{
+			Store: s.store, Set: s.builtins, Client: own, TrustFile: a.trust,
+		})
+		if err != nil {
+			return nil, err
+		}
+		led = append(led, keeper.Run)
 	}
 	if o.garbageCollection() && len(s.builtins.Definitions) > 0 {
 		collector, err := newCollector(s.store, s.table, s.builtins, own)

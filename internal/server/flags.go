@@ -14,6 +14,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.addGenericFlags(groups.FlagSet("generic"))
 	o.Serving.addFlags(groups.FlagSet("secure serving"))
 	o.Authentication.AddFlags(groups.FlagSet("authentication"))
+	o.ServiceAccounts.AddFlags(groups.FlagSet("authentication"))
 	o.Authorization.AddFlags(groups.FlagSet("authorization"))
 	o.Admission.AddFlags(groups.FlagSet("admission"))
 	o.Audit.AddFlags(groups.FlagSet("audit"))

@@ -15,6 +15,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/audit"
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
+	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/apiservices"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/encryption"
@@ -33,13 +34,15 @@ type Options struct {
 	Authentication authentication.Options
 	Authorization  authorization.Options
 	Admission      admission.Options
-	Audit          audit.Options
-	Encryption     encryption.Options
-	Aggregator     apiservices.Options
-	Etcd           etcd.Options
-	Requests       RequestOptions
-	Resources      ResourceOptions
-	Logs           LogOptions
+	// ServiceAccounts configures tokens of service accounts.
+	ServiceAccounts serviceaccounts.Options
+	Audit           audit.Options
+	Encryption      encryption.Options
+	Aggregator      apiservices.Options
+	Etcd            etcd.Options
+	Requests        RequestOptions
+	Resources       ResourceOptions
+	Logs            LogOptions
 
 	// FeatureGates switches features of the Kubernetes libraries, by name.
 	FeatureGates map[string]bool
@@ -118,10 +121,11 @@ func NewOptions() *Options {
 			SecurePort:      6443,
 			HTTP2MaxStreams: 1000,
 		},
-		Authentication: authentication.NewOptions(),
-		Authorization:  authorization.NewOptions(),
-		Audit:          audit.NewOptions(),
-		Etcd:           etcd.NewOptions(),
+		Authentication:  authentication.NewOptions(),
+		Authorization:   authorization.NewOptions(),
+		ServiceAccounts: serviceaccounts.NewOptions(),
+		Audit:           audit.NewOptions(),
+		Etcd:            etcd.NewOptions(),
 		Requests: RequestOptions{
 			Timeout:             time.Minute,
 			MinTimeout:          1800,

@@ -33,7 +33,9 @@ type routes struct {
 	api, core, groups, resources, openAPIV2, openAPIV3 http.Handler
 	// served returns the paths of the groups and versions of custom resources, for the index at /.
 	served func() []string
-	health *health
+	// documents has the handlers of the documents by which others verify tokens of service accounts, by their paths.
+	documents map[string]http.Handler
+	health    *health
 	// etcdMetrics gathers the metrics of the embedded etcd; nil with an external one.
 	etcdMetrics prometheus.Gatherer
 	// flags are shown at /flagz.
@@ -66,6 +68,10 @@ func newRouter(r *routes) (router http.Handler, paths []string) {
 	mux.Handle("/api/v1/", r.core)
 	handle("/apis", r.groups)
 	mux.Handle("/apis/", r.groups)
+	for path, h := range r.documents {
+		handle(path, onlyGet(h))
+		mux.Handle(path+"/", onlyGet(h))
+	}
 	handle("/openapi/v2", r.openAPIV2)
 	handle("/openapi/v3", r.openAPIV3)
 	mux.Handle("/openapi/v3/*", r.openAPIV3)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -146,6 +147,7 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	}
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
 	s.parts.etcdMetrics = s.storage.Metrics
+	s.parts.documents = s.access.accounts.documents(strings.TrimPrefix(serverURL(s.listener), "https://"))
 	router, paths := newRouter(&s.parts.routes)
 	s.chain = newChain(s.options, s.access, s.parts, s.drain, paths)
 	s.handler = s.chain.Handler(router)
@@ -157,6 +159,9 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 func (s *server) completeAccess(working context.Context, id *certs.Identity) error {
 	authorities, watchers, err := certs.ReadAuthorities(id)
 	if err != nil {
+		return err
+	}
+	if s.access.accounts, err = newAccounts(s.options, s.access.keys, s.dir); err != nil {
 		return err
 	}
 	s.own = newOwnHandler(working)

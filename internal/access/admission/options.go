@@ -45,11 +45,14 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"`File` (a kubeconfig) of the host cluster, whose admission webhooks, policies and namespaces count here too.")
 }
 
+// serviceAccount is the plugin that gives tokens to Pods. Its name is accepted, but there are no Pods.
+const serviceAccount = "ServiceAccount"
+
 // Validate returns every mistake.
 func (o *Options) Validate() (errs []error) {
 	for flag, names := range map[string][]string{"--enable-admission-plugins": o.Enable, "--disable-admission-plugins": o.Disable} {
 		for _, name := range names {
-			if !slices.Contains(order, name) {
+			if !slices.Contains(order, name) && name != serviceAccount {
 				errs = append(errs, fmt.Errorf("%s: %q is none of %s", flag, name, strings.Join(order, ", ")))
 			}
 		}

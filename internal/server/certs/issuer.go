@@ -96,6 +96,11 @@ func (p Issuer) obtain(name string, template *x509.Certificate, authority *Pair)
 	return found, p.Dir.Write(pem, "pki", name+".crt")
 }
 
+// ServiceAccountKey returns the private key that signs tokens of service accounts, and creates it on the first call.
+func ServiceAccountKey(dir *datadir.Dir) (crypto.Signer, error) {
+	return Issuer{Dir: dir}.key("service-account")
+}
+
 // key returns the named private key, and creates it on the first call.
 func (p Issuer) key(name string) (crypto.Signer, error) {
 	file := p.Dir.Path("pki", name+".key")

@@ -1,0 +1,208 @@
+package serviceaccounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+const (
+	// workers is the number of namespaces that are worked on concurrently.
+	workers = 2
+	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = 1000 * time.Second
+	// listRetry is the delay after a failure to list namespaces.
+	listRetry = time.Second
+)
+
+// Config configures a Controller.
+type Config struct {
+	Store *dynamicstorage.Store
+	Set   *builtin.Set
+	// Client is of this server, as a user that may do everything.
+	Client *rest.Config
+	// TrustFile has the authority by which clients recognise the server.
+	TrustFile string
+}
+
+// Controller keeps the account "default" and the ConfigMap "kube-root-ca.crt" of each namespace. One replica runs it at a
+// time, but several do no harm. It holds no objects: while nothing changes it costs nothing.
+type Controller struct {
+	config     Config
+	namespaces *dynamicstorage.Resource
+	client     core.CoreV1Interface
+}
+
+// NewController returns a controller. It does nothing before Run.
+func NewController(config Config) (*Controller, error) {
+	client, err := core.NewForConfig(config.Client)
+	if err != nil {
+		return nil, fmt.Errorf("client of service accounts: %w", err)
+	}
+	return &Controller{config: config, namespaces: config.Store.ResourceAt(namespaceFolder), client: client}, nil
+}
+
+// Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
+func (c *Controller) Run(ctx context.Context) {
+	roots, err := dynamiccertificates.NewDynamicCAContentFromFile("root-ca", c.config.TrustFile)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The authority of the server is not published", "file", c.config.TrustFile)
+		return
+	}
+	r := &run{
+		Controller: c, roots: roots, listing: make(chan struct{}, 1),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "serviceaccount"},
+		),
+	}
+	roots.AddListener(r)
+	var running sync.WaitGroup
+	running.Go(func() { roots.Run(ctx, 1) })
+	running.Go(func() { c.config.Store.Follow(ctx, concerns, r) })
+	running.Go(func() { r.listNamespaces(ctx) })
+	for range workers {
+		running.Go(func() { r.work(ctx) })
+	}
+	<-ctx.Done()
+	r.queue.ShutDown()
+	running.Wait()
+}
+
+// run is one run of a controller.
+type run struct {
+	*Controller
+	roots *dynamiccertificates.DynamicFileCAContent
+	// queue has the names of namespaces.
+	queue workqueue.TypedRateLimitingInterface[string]
+	// listing has an element when all namespaces have to be looked at.
+	listing chan struct{}
+}
+
+// Enqueue implements dynamiccertificates.Listener: the authority has changed.
+func (r *run) Enqueue() { r.Reset() }
+
+// Reset implements dynamicstorage.Observer: events may have been lost.
+func (r *run) Reset() {
+	select {
+	case r.listing <- struct{}{}:
+	default:
+	}
+}
+
+// Scanned implements dynamicstorage.Observer.
+func (r *run) Scanned(int64) {}
+
+// Observe implements dynamicstorage.Observer. It queues the namespace of an object that may have to be written.
+func (r *run) Observe(o dynamicstorage.Observation) {
+	parts := strings.Split(o.Key, "/")
+	isNamespace := parts[0] == namespaceFolder
+	isAccount := parts[0] == accountFolder
+	if isNamespace && o.Deleted || isAccount && !o.Deleted {
+		return
+	}
+	r.queue.Add(parts[1])
+}
+
+// The folders of the resources.
+const (
+	namespaceFolder = "namespaces"
+	accountFolder   = "serviceaccounts"
+	mapFolder       = "configmaps"
+)
+
+// concerns reports whether a key is that of a namespace, or of an object that the controller keeps.
+func concerns(key string) bool {
+	folder, rest, _ := strings.Cut(key, "/")
+	switch folder {
+	case namespaceFolder:
+		return !strings.Contains(rest, "/")
+	case accountFolder:
+		return strings.HasSuffix(rest, "/"+accountName)
+	case mapFolder:
+		return strings.HasSuffix(rest, "/"+mapName)
+	}
+	return false
+}
+
+// listNamespaces queues all namespaces whenever r.listing says so, until ctx is done.
+func (r *run) listNamespaces(ctx context.Context) {
+	for {
+		select {
+		case <-r.listing:
+		case <-ctx.Done():
+			return
+		}
+		_ = wait.PollUntilContextCancel(ctx, listRetry, true, func(ctx context.Context) (bool, error) {
+			err := r.queueAll(ctx)
+			if err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "Listing namespaces failed, will retry")
+			}
+			return err == nil, nil
+		})
+	}
+}
+
+func (r *run) queueAll(ctx context.Context) error {
+	snapshot, err := r.namespaces.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return err
+	}
+	for entry, err := range snapshot.Ascend(ctx, "", "") {
+		if err != nil {
+			return err
+		}
+		if !entry.Header.Deleting {
+			r.queue.Add(entry.Key)
+		}
+	}
+	return nil
+}
+
+// work processes the queue until it is shut down.
+func (r *run) work(ctx context.Context) {
+	for {
+		namespace, stopped := r.queue.Get()
+		if stopped {
+			return
+		}
+		err := r.sync(ctx, namespace)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "Giving a namespace its account and root certificate failed, will retry",
+				"namespace", namespace)
+			r.queue.AddRateLimited(namespace)
+		default:
+			r.queue.Forget(namespace)
+		}
+		r.queue.Done(namespace)
+	}
+}
+
+// sync writes what is missing or wrong in a namespace, unless it is being deleted. The cache of namespaces is at least as
+// new as the event that queued the namespace.
+func (r *run) sync(ctx context.Context, namespace string) error {
+	entry, _, err := r.namespaces.Get(ctx, namespace, dynamicstorage.ReadAt{Mode: dynamicstorage.Any})
+	if errors.Is(err, dynamicstorage.ErrNotFound) || err == nil && entry.Header.Deleting {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read namespace: %w", err)
+	}
+	return errors.Join(r.syncAccount(ctx, namespace), r.syncMap(ctx, namespace))
+}
