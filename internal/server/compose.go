@@ -222,25 +222,23 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx context.Context) error, error) {
 	own := inProcess{a.own}.clientConfig()
 	var led []func(ctx context.Context)
-	if p.spaces != nil {
+	if p.spaces != nil && o.Resources.runsController(namespaceController) {
 		led = append(led, p.spaces.controller.Run)
 	}
-	if p.counter != nil {
+	if p.counter != nil && o.Resources.runsController(quotaController) {
 		led = append(led, p.counter.Run)
 	}
 	if p.roles != nil {
 		led = append(led, p.roles.controller.Run)
 	}
 	if a.accounts != nil {
-		keeper, err := serviceaccounts.NewController(serviceaccounts.Config{
-			Store: s.store, Set: s.builtins, Client: own, TrustFile: a.trust,
-		})
+		keeper, err := newKeeper(o, a, s)
 		if err != nil {
 			return nil, err
 		}
 		led = append(led, keeper.Run)
 	}
-	if o.garbageCollection() && len(s.builtins.Definitions) > 0 {
+	if o.garbageCollection() && o.Resources.runsController(garbageCollector) && len(s.builtins.Definitions) > 0 {
 		collector, err := newCollector(s.store, s.table, s.builtins, own)
 		if err != nil {
 			return nil, err
@@ -275,4 +273,12 @@ func newRun(o *Options, client *clientv3.Client, s *stored, c everywhere) func(c
 		}
 		return group.Wait()
 	}
+}
+
+// newKeeper returns the controllers of the accounts and root certificates of namespaces.
+func newKeeper(o *Options, a *access, s *stored) (*serviceaccounts.Controller, error) {
+	return serviceaccounts.NewController(serviceaccounts.Config{
+		Store: s.store, Set: s.builtins, Client: inProcess{a.own}.clientConfig(), TrustFile: a.trust,
+		Accounts: o.Resources.runsController(accountController), Roots: o.Resources.runsController(rootController),
+	})
 }

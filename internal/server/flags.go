@@ -1,6 +1,8 @@
 package server
 
 import (
+	"strings"
+
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -79,6 +81,9 @@ func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "Time after which events are deleted.")
 	fs.IntVar(&o.DeleteCollectionWorkers, "delete-collection-workers", o.DeleteCollectionWorkers,
 		"Workers for one deletecollection request.")
+	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
+		"Controllers to run, comma separated: * for all, name for one, -name to leave one out. They are "+
+			strings.Join(controllerNames, ", ")+".")
 	fs.Var(&o.SchemaCache, "schema-cache-size",
 		"Memory for compiled schemas (validators, rules, types) of all CRDs together, such as 256Mi. The least recently used ones are dropped and compiled again when needed.")
 	collects := fs.VarPF(&o.GarbageCollection, "enable-garbage-collector", "",

@@ -102,6 +102,8 @@ type ResourceOptions struct {
 	// EventTTL is the time after which events are deleted.
 	EventTTL                time.Duration
 	DeleteCollectionWorkers int
+	// Controllers selects the controllers: "*" all, "name" one, "-name" not this one.
+	Controllers []string
 	// GarbageCollection implements orphan and foreground deletion by finalizers. If the server has built-in resources, it
 	// also collects garbage; else a garbage collector beside it has to. The default is to do so with built-in resources.
 	GarbageCollection cliflag.Tristate
@@ -136,6 +138,7 @@ func NewOptions() *Options {
 		Resources: ResourceOptions{
 			EventTTL:                time.Hour,
 			DeleteCollectionWorkers: 1,
+			Controllers:             []string{"*"},
 			SchemaCache:             resource.QuantityValue{Quantity: resource.MustParse("256Mi")},
 		},
 		Logs:         LogOptions{logsapi.NewLoggingConfiguration()},

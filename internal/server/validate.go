@@ -29,6 +29,7 @@ func (o *Options) Validate() error {
 	for _, mistakes := range [][]error{
 		o.Serving.validate(), o.Authentication.Validate(), o.ServiceAccounts.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Audit.Validate(),
 		o.Aggregator.Validate(), o.Etcd.Validate(), o.Encryption.Validate(), o.Requests.validate(),
+		o.Resources.validateControllers(),
 	} {
 		errs = append(errs, mistakes...)
 	}

@@ -37,6 +37,8 @@ type Config struct {
 	Client *rest.Config
 	// TrustFile has the authority by which clients recognise the server.
 	TrustFile string
+	// Accounts and Roots select what the controller keeps.
+	Accounts, Roots bool
 }
 
 // Controller keeps the account "default" and the ConfigMap "kube-root-ca.crt" of each namespace. One replica runs it at a
@@ -58,6 +60,9 @@ func NewController(config Config) (*Controller, error) {
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
 func (c *Controller) Run(ctx context.Context) {
+	if !c.config.Accounts && !c.config.Roots {
+		return
+	}
 	roots, err := dynamiccertificates.NewDynamicCAContentFromFile("root-ca", c.config.TrustFile)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The authority of the server is not published", "file", c.config.TrustFile)
@@ -204,5 +209,12 @@ func (r *run) sync(ctx context.Context, namespace string) error {
 	if err != nil {
 		return fmt.Errorf("read namespace: %w", err)
 	}
-	return errors.Join(r.syncAccount(ctx, namespace), r.syncMap(ctx, namespace))
+	var errs []error
+	if r.config.Accounts {
+		errs = append(errs, r.syncAccount(ctx, namespace))
+	}
+	if r.config.Roots {
+		errs = append(errs, r.syncMap(ctx, namespace))
+	}
+	return errors.Join(errs...)
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -78,6 +80,9 @@ func (o *Objects) entry(
 ) (*dynamicstorage.Entry, error) {
 	if ref.Name == "" {
 		return nil, apierrors.NewBadRequest("Name parameter required.")
+	}
+	if mistakes := path.IsValidPathSegmentName(ref.Name); len(mistakes) > 0 {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", ref.Name, strings.Join(mistakes, ";")))
 	}
 	resource, served := o.resources[ref.Resource]
 	if !served {

@@ -103,7 +103,7 @@ func (o *options) apiserverFlags(c *credentials, etcd string) []string {
 		"--token-auth-file", c.tokens,
 		"--authorization-mode", "AlwaysAllow",
 		"--service-cluster-ip-range", "10.0.0.0/24",
-		"--service-account-issuer", "https://kubernetes.default.svc",
+		"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file", c.key,
 		"--service-account-signing-key-file", c.key,
 		"--enable-priority-and-fairness=false",

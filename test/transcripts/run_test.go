@@ -192,8 +192,12 @@ type target struct {
 var (
 	// customFlags enable what is default upstream, and the comparison of the cache with etcd.
 	customFlags = slices.Concat(process.CustomResourcesOnly, process.CheckCache, []string{"--enable-garbage-collector"})
-	// builtinFlags are those of a server that stands alone.
-	builtinFlags = slices.Concat(process.CheckCache, []string{"--builtin-resources=essential"})
+	// builtinFlags are those of a server that stands alone, with the controllers of the reference: what others write in
+	// namespaces depends on time.
+	builtinFlags = slices.Concat(process.CheckCache, []string{
+		"--builtin-resources=essential",
+		"--controllers=*,-serviceaccount-controller,-root-ca-certificate-publisher-controller",
+	})
 )
 
 // startUpstream starts upstream's server, which is stopped when the test ends.

@@ -19,6 +19,7 @@ import (
 //	{time} {age} {generated} {revision} {type}  a time close to now, an age in a table, a random suffix,
 //	             some revision, a type of the server's source
 //	{hash} {date} {address} a hash of a document, a date in a header, where the server listens
+//	{token}      a signed token of a service account
 type symbols struct {
 	names  map[string]string // kind and value -> name
 	values map[string]string // name -> value
@@ -59,6 +60,7 @@ func (s *symbols) expand(text string) string {
 
 var (
 	uids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	tokens    = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`)
 	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	ages      = regexp.MustCompile(`^(\d+m)?\d+s$`)
 	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
@@ -82,6 +84,7 @@ const closeToNow = time.Hour
 
 // inText replaces values that may occur anywhere in a text.
 func (s *symbols) inText(text string) string {
+	text = tokens.ReplaceAllString(text, "{token}")
 	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
 		return s.name("uid", uid)
 	})
