@@ -16,6 +16,7 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/encryption"
+	"github.com/crd-server/crd-server/internal/users"
 )
 
 // access is what flags configure between clients and the storage: authentication, authorization, admission, audit,
@@ -36,6 +37,9 @@ type access struct {
 
 	// accounts are nil if the server has no service accounts.
 	accounts *accounts
+	// removed refuses the certificates of users who were removed; nil if the server has no Secrets for their records.
+	removed *users.Removed
+
 	// own passes requests on to the server's handler when that exists.
 	own http.Handler
 
@@ -77,6 +81,10 @@ func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynam
 	}
 	if a.accounts != nil {
 		authenticating.ServiceAccounts = a.accounts.issuer
+	}
+	if o.builtinTier() != builtin.None {
+		a.removed = users.NewRemoved()
+		authenticating.Removed = a.removed
 	}
 	a.authenticator, err = authentication.New(lifecycle, authenticating)
 	if err != nil {

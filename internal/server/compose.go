@@ -29,11 +29,12 @@ import (
 	"github.com/crd-server/crd-server/internal/server/filters"
 	"github.com/crd-server/crd-server/internal/server/metrics"
 	"github.com/crd-server/crd-server/internal/serviceaccounts"
+	"github.com/crd-server/crd-server/internal/users"
 )
 
 // newChain returns the filters around the handler. paths are the paths served besides resources.
 func newChain(o *Options, a *access, p *parts, drain *filters.Drain, paths []string) *filters.Chain {
-	return filters.New(&filters.Config{
+	config := &filters.Config{
 		CORSOrigins: o.Serving.CORSOrigins, HSTSDirectives: o.Serving.HSTSDirectives, GoawayChance: o.Serving.GoawayChance,
 		Timeout: o.Requests.Timeout, MaxInFlight: o.Requests.MaxInFlight, MaxMutatingInFlight: o.Requests.MaxMutatingInFlight,
 		Memory:        budget.NewGovernor(o.Requests.memory()),
@@ -43,7 +44,11 @@ func newChain(o *Options, a *access, p *parts, drain *filters.Drain, paths []str
 		Sizes:  p.sizes,
 		Labels: &filters.MetricLabels{Paths: paths, Serves: p.serves},
 		Synced: p.synced, Drain: drain,
-	})
+	}
+	if a.removed != nil {
+		config.Removals = a.removed
+	}
+	return filters.New(config)
 }
 
 // compose connects the parts that serve custom resources and built-in resources.
@@ -94,7 +99,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
 			served: published.Paths,
 		},
-		run:      newRun(o, storage.Client, s, everywhere{lifecycle, services}),
+		run:      newRun(o, storage.Client, s, everywhere{lifecycle, services, a.removed}),
 		prepare:  inOrder(system.create, roles.ensure),
 		lead:     lead,
 		register: register,
@@ -252,6 +257,7 @@ func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx cont
 type everywhere struct {
 	lifecycle *controllers.Lifecycle
 	services  *apiregistration.Controller
+	removed   *users.Removed // nil without Secrets
 }
 
 // newRun returns a function that runs what every replica runs, until ctx is done or something fails.
@@ -261,6 +267,9 @@ func newRun(o *Options, client *clientv3.Client, s *stored, c everywhere) func(c
 		group.Go(func() error { return s.store.Run(ctx) })
 		group.Go(func() error { s.informer.RunWithContext(ctx); return nil })
 		group.Go(func() error { c.lifecycle.Run(ctx); return nil })
+		if secrets := s.folders.Folder(schema.GroupResource{Resource: "secrets"}); c.removed != nil {
+			group.Go(func() error { c.removed.Run(ctx, s.store, secrets); return nil })
+		}
 		if len(s.builtins.Definitions) > 0 {
 			group.Go(func() error { c.services.Run(ctx); return nil })
 		}

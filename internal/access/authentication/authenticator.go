@@ -17,6 +17,7 @@ import (
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
@@ -40,6 +41,14 @@ type Config struct {
 	ServiceAccounts ServiceAccounts
 	// AnonymousPaths are open to anonymous requests while Options.Anonymous is not set.
 	AnonymousPaths []string
+	// Removed refuses client certificates that were removed; nil if there are none.
+	Removed Removed
+}
+
+// Removed knows which client certificates are no longer valid.
+type Removed interface {
+	// Refuse returns an error if the certificate by which the user was authenticated was removed.
+	Refuse(ctx context.Context, u user.Info) error
 }
 
 // ServiceAccounts verifies tokens of service accounts.
@@ -90,7 +99,7 @@ func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 		a.ClientCAs = dynamiccertificates.NewUnionCAContentProvider(clients, a.RequestHeaders.CAContentProvider)
 		methods = append(methods, authenticator.WrapAudienceAgnosticRequest(a.Audiences, newFrontProxy(a.RequestHeaders)))
 	}
-	methods = append(methods, authenticator.WrapAudienceAgnosticRequest(a.Audiences, newCertificates(clients)))
+	methods = append(methods, authenticator.WrapAudienceAgnosticRequest(a.Audiences, newCertificates(clients, config.Removed)))
 
 	structured, tokens, err := a.tokens(lifecycle, &config, client)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 // change, because verifying a chain for every request would cost as much as a whole read.
 type certificates struct {
 	authorities dynamiccertificates.CAContentProvider
+	removed     Removed // may be nil
 	// generation counts the changes of the authorities. Results of other generations are not used.
 	generation atomic.Uint64
 	verified   *cache.LRUExpireCache
@@ -35,8 +36,10 @@ type verifiedKey struct {
 	presented  [sha256.Size]byte
 }
 
-func newCertificates(authorities dynamiccertificates.CAContentProvider) *certificates {
-	c := &certificates{authorities: authorities, verified: cache.NewLRUExpireCache(maxVerified)}
+func newCertificates(authorities dynamiccertificates.CAContentProvider, removed Removed) *certificates {
+	c := &certificates{
+		authorities: authorities, removed: removed, verified: cache.NewLRUExpireCache(maxVerified),
+	}
 	authorities.AddListener(c)
 	return c
 }
@@ -44,8 +47,21 @@ func newCertificates(authorities dynamiccertificates.CAContentProvider) *certifi
 // Enqueue implements dynamiccertificates.Listener: the authorities have changed.
 func (c *certificates) Enqueue() { c.generation.Add(1) }
 
-// AuthenticateRequest returns the user of the client certificate: its common name. The organizations are the groups.
+// AuthenticateRequest returns the user of the client certificate: its common name. The organizations are the groups. A
+// certificate that was removed is refused.
 func (c *certificates) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
+	response, ok, err := c.verify(req)
+	if !ok || err != nil || c.removed == nil {
+		return response, ok, err
+	}
+	if err := c.removed.Refuse(req.Context(), response.User); err != nil {
+		return nil, false, err
+	}
+	return response, true, nil
+}
+
+// verify returns the user of the client certificate if the authorities have signed it.
+func (c *certificates) verify(req *http.Request) (*authenticator.Response, bool, error) {
 	if req.TLS == nil || len(req.TLS.PeerCertificates) == 0 {
 		return nil, false, nil
 	}

@@ -115,7 +115,7 @@ func TestClientCertificatesAreCached(t *testing.T) {
 	jane := signed.client(soon(), "jane", "dev")
 	file := signed.provider()
 	counted := &countingCA{CAContentProvider: file}
-	certificates := newCertificates(counted)
+	certificates := newCertificates(counted, nil)
 
 	for range 3 {
 		response, ok, err := certificates.AuthenticateRequest(requestWith(jane))
@@ -143,7 +143,7 @@ func TestClientCertificatesAreCached(t *testing.T) {
 func TestClientCertificatesExpire(t *testing.T) {
 	signed := newAuthority(t)
 	old := signed.client(time.Now().Add(-time.Minute), "old")
-	if _, ok, err := newCertificates(signed.provider()).AuthenticateRequest(requestWith(old)); ok || err == nil {
+	if _, ok, err := newCertificates(signed.provider(), nil).AuthenticateRequest(requestWith(old)); ok || err == nil {
 		t.Error("an expired certificate was accepted")
 	}
 	if got := earliestExpiry([]*x509.Certificate{signed.cert, old}); !got.Equal(old.NotAfter) {

@@ -23,7 +23,7 @@ var _ authenticator.Request = &frontProxy{}
 func newFrontProxy(config *authenticatorfactory.RequestHeaderConfig) *frontProxy {
 	return &frontProxy{
 		config:  config,
-		proxies: newCertificates(config.CAContentProvider),
+		proxies: newCertificates(config.CAContentProvider, nil),
 		headers: headerrequest.NewDynamic(config.UsernameHeaders, config.UIDHeaders, config.GroupHeaders, config.ExtraHeaderPrefixes),
 	}
 }

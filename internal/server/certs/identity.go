@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/crd-server/crd-server/internal/server/datadir"
+	"github.com/crd-server/crd-server/internal/users"
 )
 
 // Config holds what flags say about certificates.
@@ -63,7 +64,7 @@ func NewIdentity(c *Config, dir *datadir.Dir, now func() time.Time) (*Identity, 
 		return nil, err
 	}
 	admin, err := issuer.Leaf("admin", &x509.Certificate{
-		Subject:     pkix.Name{CommonName: "crd-server-admin", Organization: []string{user.SystemPrivilegedGroup}},
+		Subject:     pkix.Name{CommonName: users.Admin, Organization: []string{user.SystemPrivilegedGroup}},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, authority)
 	if err != nil {

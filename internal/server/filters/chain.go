@@ -44,6 +44,8 @@ type Config struct {
 	Unauthorized http.Handler
 	Authorizer   *authorization.Authorizer
 	Audit        *audit.Audit
+	// Removals ends the watches of users who are removed; nil if no user can be removed.
+	Removals Removals
 	// Tracer is nil if requests are not traced.
 	Tracer tracing.TracerProvider
 
@@ -130,6 +132,9 @@ func (c *Chain) access() []filter {
 			return serverfilters.WithCORS(h, c.CORSOrigins, nil, nil, nil, "true")
 		},
 		c.authenticate,
+	}
+	if c.Removals != nil {
+		filters = append(filters, c.endRemoved)
 	}
 	if c.Tracer != nil {
 		// Tracing comes after authentication: strangers must not decide what is traced.
