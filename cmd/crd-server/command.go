@@ -49,6 +49,7 @@ func newCommand(options *server.Options) *cobra.Command {
 	command.SetFlagErrorFunc(suggestFlag)
 	setHelp(command, groups)
 	command.AddCommand(
+		newUserCommand(),
 		&cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: printVersion},
 		&cobra.Command{
 			Use: "man", Short: "Print the man page", Args: cobra.NoArgs, RunE: printMan,

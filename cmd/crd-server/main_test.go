@@ -50,6 +50,10 @@ func TestAbout(t *testing.T) {
 		"version":               "crd-server ",
 		"help":                  "crd-server serves Kubernetes custom resources",
 		"help version":          "Print the version\n",
+		"user":                  "Add, list and remove users of a running server.\n",
+		"user add --help":       "Write a kubeconfig with a client certificate for a user\n",
+		"help user remove":      "Refuse the client certificates of a user:",
+		"__complete user re":    "remove\tRefuse",
 		"man":                   ".nh\n.TH \"CRD-SERVER\" \"1\"",
 		"completion bash":       "# bash completion",
 		"completion zsh":        "#compdef crd-server",
@@ -89,6 +93,13 @@ func TestFailureIsOneLine(t *testing.T) {
 		{"serve", `crd-server: unexpected argument "serve": `},
 		{"verison", `crd-server: unexpected argument "verison": crd-server takes flags only, ` +
 			`or one of its commands; did you mean version?`},
+		{"user lst", `crd-server: unexpected argument "lst": crd-server user takes one of its commands; did you mean list?`},
+		{"user add", "crd-server: crd-server user add takes one name, not 0: crd-server user add NAME [flags]\n"},
+		{"user add jane --gruop x", "crd-server: unknown flag: --gruop; did you mean --group?\n"},
+		{"user add system:jane", `crd-server: user "system:jane" belongs to the system and cannot be added`},
+		{"user add jane --expires 1s", "crd-server: --expires must be a minute or longer, not 1s\n"},
+		{"user list", "crd-server: data dir crd-server.data has no admin.kubeconfig: run this where the server runs, "},
+		{"user token bot --expires -1h", "crd-server: "},
 		{"--secure-port x", `crd-server: invalid argument "x" for "--secure-port" flag: `},
 		{"--secure-port 99999", "crd-server: --secure-port must be between 0 and 65535, not 99999\n"},
 		{"--feature-gates Nonsense=true", `crd-server: --feature-gates: unknown feature "Nonsense"`},
@@ -148,7 +159,7 @@ func TestHelp(t *testing.T) {
 	}
 	at := 0
 	for _, part := range []string{
-		"Usage:\n  crd-server [flags]", "\n  completion ", "\n  help ", "\n  man ", "\n  version ",
+		"Usage:\n  crd-server [flags]", "\n  completion ", "\n  help ", "\n  man ", "\n  user ", "\n  version ",
 		"Most used flags:", "--data-dir path", "-v, --v", "Secure serving flags:", "Etcd flags:", "Logs flags:",
 	} {
 		next := strings.Index(help.String()[at:], part)

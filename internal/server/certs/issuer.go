@@ -84,7 +84,8 @@ func (p Issuer) obtain(name string, template *x509.Certificate, authority *Pair)
 	if authority == found {
 		found.Cert = template // self-signed: the template is its own parent
 	}
-	signed, err := p.sign(template, key, authority)
+	template.NotBefore = p.Now().Add(-clockSkew)
+	signed, err := authority.Sign(template, key.Public())
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate %s: %w", name, err)
 	}
@@ -141,14 +142,14 @@ func (p Issuer) fits(found *Pair, want *x509.Certificate, authority *Pair) bool 
 		slices.Equal(has.ExtKeyUsage, want.ExtKeyUsage)
 }
 
-func (p Issuer) sign(template *x509.Certificate, key crypto.Signer, authority *Pair) (*x509.Certificate, error) {
+// Sign signs a certificate of a public key. It sets the serial number of the template.
+func (p *Pair) Sign(template *x509.Certificate, key crypto.PublicKey) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, err
 	}
 	template.SerialNumber = serial
-	template.NotBefore = p.Now().Add(-clockSkew)
-	der, err := x509.CreateCertificate(rand.Reader, template, authority.Cert, key.Public(), authority.Key)
+	der, err := x509.CreateCertificate(rand.Reader, template, p.Cert, key, p.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,67 @@
+package credentials
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crd-server/crd-server/internal/users"
+)
+
+// timeFormat is that of times in tables and messages, which are UTC.
+const timeFormat = time.RFC3339
+
+// Print writes records in a format: json, yaml, or a table if it is empty.
+func Print(out io.Writer, format string, records []*users.Record) error {
+	switch format {
+	case "":
+		return printTable(out, records)
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(records)
+	case "yaml":
+		encoded, err := yaml.Marshal(records)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(encoded)
+		return err
+	}
+	return fmt.Errorf("--output must be json or yaml, not %q", format)
+}
+
+// printTable writes a row for each certificate, and one for each user who has none.
+func printTable(out io.Writer, records []*users.Record) error {
+	table := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
+	fmt.Fprintln(table, "NAME\tGROUPS\tCREATED\tEXPIRES\tREMOVED")
+	for _, r := range records {
+		for _, c := range r.Certificates {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.Name, orNone(strings.Join(c.Groups, ",")), when(&c.Created), when(&c.Expires), when(c.Removed))
+		}
+		if len(r.Certificates) == 0 {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.Name, orNone(""), when(nil), when(nil), when(r.Removed))
+		}
+	}
+	return table.Flush()
+}
+
+func when(t *metav1.Time) string {
+	if t == nil {
+		return orNone("")
+	}
+	return t.UTC().Format(timeFormat)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}
