@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/crd-server/crd-server/test/process"
+	"github.com/crd-server/crd-server/test/programs"
+)
+
+// userCommand runs crd-server user with the data directory of a server, in a directory of the test.
+type userCommand struct {
+	*testing.T
+	dir, dataDir string
+}
+
+func newUserCommand(t *testing.T, server *process.Server) *userCommand {
+	return &userCommand{t, t.TempDir(), filepath.Dir(server.Kubeconfig)}
+}
+
+// try runs the command and returns its output, and the error that it prints.
+func (u *userCommand) try(args ...string) (stdout, failure string) {
+	u.Helper()
+	command := exec.CommandContext(u.Context(), programs.Server(), append([]string{"user"}, args...)...)
+	command.Dir, command.Env = u.dir, append(os.Environ(), "CRD_SERVER_DATA_DIR="+u.dataDir)
+	var out, errors bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errors
+	if err := command.Run(); (err != nil) != strings.HasPrefix(errors.String(), "crd-server: ") {
+		u.Errorf("crd-server user %s: %v: %s", strings.Join(args, " "), err, &errors)
+	}
+	return out.String(), errors.String()
+}
+
+// run runs the command, which must succeed.
+func (u *userCommand) run(args ...string) string {
+	u.Helper()
+	out, failure := u.try(args...)
+	if failure != "" {
+		u.Fatalf("crd-server user %s: %s", strings.Join(args, " "), failure)
+	}
+	return out
+}
+
+// login returns the client configuration in a kubeconfig, for one connection of its own.
+func (u *userCommand) login(file string) *rest.Config {
+	u.Helper()
+	path := filepath.Join(u.dir, file)
+	info, err := os.Stat(path)
+	if err != nil {
+		u.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o600 {
+		u.Errorf("%s has mode %o", file, mode)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		u.Fatal(err)
+	}
+	config.Dial = new(net.Dialer).DialContext // client-go shares connections otherwise
+	return config
+}
+
+// whoami returns the user and the groups of a client; "" if the server does not know it.
+func whoami(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(),
+		&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if status, ok := err.(interface{ Status() metav1.Status }); ok && status.Status().Code == http.StatusUnauthorized {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.UserInfo.Username + " " + strings.Join(review.Status.UserInfo.Groups, ",")
+}
+
+// TestUsers adds a user, uses the kubeconfig, removes the user while it has a connection and a watch, and adds it again.
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	server := run(t, "--authorization-mode=AlwaysAllow")
+	u := newUserCommand(t, server)
+	u.run("add", "alice", "--group", "dev", "--group", "ops")
+	alice := clientset(t, u.login("alice.kubeconfig"))
+	const known = "alice dev,ops,system:authenticated"
+	if got := whoami(t, alice); got != known {
+		t.Errorf("alice is %q", got)
+	}
+	if _, failure := u.try("add", "alice", "--kubeconfig=other"); !strings.Contains(failure, "exists already") {
+		t.Errorf("alice was added twice: %q", failure)
+	}
+	if _, failure := u.try("add", "bob", "--kubeconfig=alice.kubeconfig"); !strings.Contains(failure, "--force") {
+		t.Errorf("the kubeconfig was replaced: %q", failure)
+	}
+	u.run("add", "alice", "--renew", "--kubeconfig=renewed")
+	renewed := clientset(t, u.login("renewed"))
+	if got := whoami(t, renewed); got != known {
+		t.Errorf("with the other certificate alice is %q", got)
+	}
+
+	watch, err := alice.CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.run("remove", "alice")
+	for range watch.ResultChan() { // ends with the watch
+	}
+	for name, client := range map[string]kubernetes.Interface{"first": alice, "other": renewed,
+		"first, on a new connection": clientset(t, u.login("alice.kubeconfig"))} {
+		if got := whoami(t, client); got != "" {
+			t.Errorf("with the %s certificate alice is still %q", name, got)
+		}
+	}
+	if _, failure := u.try("remove", "alice"); !strings.Contains(failure, "was removed already") {
+		t.Errorf("alice was removed twice: %q", failure)
+	}
+
+	u.run("add", "alice", "--kubeconfig=again")
+	if got := whoami(t, clientset(t, u.login("again"))); got != "alice system:authenticated" {
+		t.Errorf("the new alice is %q", got)
+	}
+	if got := whoami(t, alice); got != "" {
+		t.Errorf("the removed alice is %q again", got)
+	}
+	var listed []struct {
+		Name         string
+		Certificates []struct{ Groups, Created, Expires, Removed any }
+	}
+	if err := json.Unmarshal([]byte(u.run("list", "-o", "json")), &listed); err != nil {
+		t.Fatal(err)
+	}
+	if len(listed) != 1 || len(listed[0].Certificates) != 3 || listed[0].Certificates[0].Removed == nil ||
+		listed[0].Certificates[2].Removed != nil {
+		t.Errorf("listed %+v", listed)
+	}
+}
+
+// TestUsersOfReplicas removes a user of two replicas, which have the same authority, and starts one of them again.
+func TestUsersOfReplicas(t *testing.T) {
+	t.Parallel()
+	r := startReplicas(t, 1, 2)
+	u := newUserCommand(t, r.servers[0])
+	u.run("add", "alice")
+	var clients []kubernetes.Interface
+	for n, server := range r.servers {
+		config := u.login("alice.kubeconfig")
+		config.Host = server.URL
+		clients = append(clients, clientset(t, config))
+		if got := whoami(t, clients[n]); got != "alice system:authenticated" {
+			t.Errorf("to replica %d, alice is %q", n, got)
+		}
+	}
+	u.run("remove", "alice")
+	for _, client := range clients {
+		err := wait.PollUntilContextTimeout(t.Context(), pollInterval, patience, true, func(context.Context) (bool, error) {
+			return whoami(t, client) == "", nil
+		})
+		if err != nil {
+			t.Errorf("a replica does not refuse alice: %v", err)
+		}
+	}
+	r.restart(1)
+	if got := whoami(t, clients[1]); got != "" {
+		t.Errorf("after the restart alice is %q", got)
+	}
+}
+
+// TestUsersNeedSecrets checks that a server without Secrets adds no users.
+func TestUsersNeedSecrets(t *testing.T) {
+	t.Parallel()
+	u := newUserCommand(t, run(t, "--builtin-resources=none"))
+	for _, args := range [][]string{{"add", "alice"}, {"list"}, {"remove", "alice"}} {
+		if _, failure := u.try(args...); !strings.Contains(failure, "serves no Secrets") || strings.Count(failure, "\n") != 1 {
+			t.Errorf("%v: %q", args, failure)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(u.dir, "alice.kubeconfig")); err == nil {
+		t.Error("the kubeconfig was written")
+	}
+}
