@@ -3,7 +3,9 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -75,6 +77,38 @@ func (u *userCommand) login(file string) *rest.Config {
 	return config
 }
 
+// tlsClient returns a function that gets a URL over a new connection, which resumes the TLS session of the last one.
+func tlsClient(t *testing.T, config *rest.Config) func(url string) (code int) {
+	t.Helper()
+	session, err := rest.TLSConfigFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: session, DisableKeepAlives: true}}
+	first := true
+	return func(url string) int {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Fatal(err)
+		}
+		if !first && !response.TLS.DidResume {
+			t.Error("the session was not resumed")
+		}
+		first = false
+		return response.StatusCode
+	}
+}
+
 // whoami returns the user and the groups of a client; "" if the server does not know it.
 func whoami(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
@@ -112,6 +146,10 @@ func TestUsers(t *testing.T) {
 		t.Errorf("with the other certificate alice is %q", got)
 	}
 
+	resuming := tlsClient(t, u.login("alice.kubeconfig"))
+	if code := resuming(server.URL + "/version"); code != http.StatusOK {
+		t.Errorf("alice gets %d", code)
+	}
 	watch, err := alice.CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -124,6 +162,9 @@ func TestUsers(t *testing.T) {
 		if got := whoami(t, client); got != "" {
 			t.Errorf("with the %s certificate alice is still %q", name, got)
 		}
+	}
+	if code := resuming(server.URL + "/version"); code != http.StatusUnauthorized {
+		t.Errorf("with a resumed TLS session, alice gets %d", code)
 	}
 	if _, failure := u.try("remove", "alice"); !strings.Contains(failure, "was removed already") {
 		t.Errorf("alice was removed twice: %q", failure)
