@@ -120,7 +120,7 @@ func (r *run) changeOwners(ctx context.Context, d *decision, change func([]metav
 func (r *run) orphan(ctx context.Context, d *decision) error {
 	slices.Sort(d.dependents)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(workers)
+	group.SetLimit(concurrency)
 	for _, dependent := range slices.Compact(d.dependents) {
 		group.Go(func() error { return r.orphanOne(ctx, dependent, d.uid) })
 	}

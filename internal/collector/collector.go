@@ -15,10 +15,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
-// workers is the number of objects, and of references, that are worked on concurrently, as upstream.
-const workers = 20
+// concurrency is the number of objects, and of references, that are worked on concurrently, as upstream.
+const concurrency = 20
 
 // Retries back off exponentially between these two.
 const (
@@ -72,10 +73,8 @@ func (c *Collector) Run(ctx context.Context) {
 	r := c.newRun()
 	var working sync.WaitGroup
 	working.Go(func() { c.config.Store.Observe(ctx, r) })
-	for range workers {
-		working.Go(func() { work(ctx, r.objects, r.process) })
-		working.Go(func() { work(ctx, r.references, r.verify) })
-	}
+	working.Go(func() { work(ctx, r.objects, r.process) })
+	working.Go(func() { work(ctx, r.references, r.verify) })
 	for ctx.Err() == nil {
 		select {
 		case <-c.kindsChanged:
@@ -102,11 +101,7 @@ var errRetry = errors.New("changed meanwhile")
 
 // work processes items from the queue until it is shut down.
 func work[T comparable](ctx context.Context, q queue[T], do func(context.Context, T) error) {
-	for {
-		item, stopped := q.Get()
-		if stopped {
-			return
-		}
+	workers.Run(q, concurrency, func(item T) {
 		switch err := do(ctx, item); {
 		case err == nil || ctx.Err() != nil:
 			q.Forget(item)
@@ -116,8 +111,7 @@ func work[T comparable](ctx context.Context, q queue[T], do func(context.Context
 			klog.FromContext(ctx).Error(err, "Collecting garbage failed, will retry")
 			q.AddRateLimited(item)
 		}
-		q.Done(item)
-	}
+	})
 }
 
 // run is one run of a collector.

@@ -13,10 +13,11 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
-// finalizeWorkers is the number of CRDs that are finalized concurrently, as upstream.
-const finalizeWorkers = 5
+// finalizations is the number of CRDs that are finalized concurrently, as upstream.
+const finalizations = 5
 
 // Retries back off exponentially between these two.
 const (
@@ -93,27 +94,21 @@ func (l *Lifecycle) Run(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	var workers sync.WaitGroup
-	workers.Go(func() { work(ctx, l.conditions, l.reconcileQueued) })
-	for range finalizeWorkers {
-		workers.Go(func() { work(ctx, l.deletions, l.finalize) })
-	}
+	var working sync.WaitGroup
+	working.Go(func() { work(ctx, l.conditions, 1, l.reconcileQueued) })
+	working.Go(func() { work(ctx, l.deletions, finalizations, l.finalize) })
 	<-ctx.Done()
 	l.conditions.ShutDown()
 	l.deletions.ShutDown()
-	workers.Wait()
+	working.Wait()
 }
 
 // errRetry makes a worker retry later without logging an error.
 var errRetry = errors.New("not finished")
 
-// work processes names from the queue until it is shut down.
-func work(ctx context.Context, q queue, do func(ctx context.Context, name string) error) {
-	for {
-		name, stopped := q.Get()
-		if stopped {
-			return
-		}
+// work processes names from the queue until it is shut down, up to limit at a time.
+func work(ctx context.Context, q queue, limit int, do func(ctx context.Context, name string) error) {
+	workers.Run(q, limit, func(name string) {
 		err := do(ctx, name)
 		switch {
 		case err == nil, ctx.Err() != nil:
@@ -124,8 +119,7 @@ func work(ctx context.Context, q queue, do func(ctx context.Context, name string
 			}
 			q.AddRateLimited(name)
 		}
-		q.Done(name)
-	}
+	})
 }
 
 func (l *Lifecycle) reconcileQueued(ctx context.Context, name string) error {

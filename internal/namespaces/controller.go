@@ -18,11 +18,12 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
 const (
-	// workers is the number of namespaces that are deleted concurrently, as upstream.
-	workers = 10
+	// concurrency is the number of namespaces that are deleted concurrently, as upstream.
+	concurrency = 10
 	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = time.Minute
@@ -75,9 +76,7 @@ func (c *Controller) Run(ctx context.Context) {
 	)}
 	var running sync.WaitGroup
 	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
-	for range workers {
-		running.Go(func() { r.work(ctx) })
-	}
+	running.Go(func() { workers.Run(r.queue, concurrency, func(name string) { r.process(ctx, name) }) })
 	<-ctx.Done()
 	r.queue.ShutDown()
 	running.Wait()
@@ -88,7 +87,7 @@ func (c *Controller) Run(ctx context.Context) {
 type run struct {
 	*Controller
 	queue workqueue.TypedRateLimitingInterface[string]
-	// waiting are the goroutines of wait, which end with the context of the run. Only workers start them.
+	// waiting are the goroutines of wait, which end with the context of the run. Only process starts them.
 	waiting sync.WaitGroup
 	// waits has the names of the namespaces that they wait for.
 	waits sync.Map
@@ -145,26 +144,19 @@ func (r *run) changed(event *dynamicstorage.Event) {
 	}
 }
 
-// work processes the queue until it is shut down.
-func (r *run) work(ctx context.Context) {
-	for {
-		name, stopped := r.queue.Get()
-		if stopped {
-			return
+// process processes one name of the queue.
+func (r *run) process(ctx context.Context, name string) {
+	left, err := r.sync(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "Reconciling a namespace failed, will retry", "namespace", name)
+		r.queue.AddRateLimited(name)
+	default:
+		r.queue.Forget(name)
+		if len(left) > 0 {
+			r.wait(ctx, name, left)
 		}
-		left, err := r.sync(ctx, name)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			klog.FromContext(ctx).Error(err, "Reconciling a namespace failed, will retry", "namespace", name)
-			r.queue.AddRateLimited(name)
-		default:
-			r.queue.Forget(name)
-			if len(left) > 0 {
-				r.wait(ctx, name, left)
-			}
-		}
-		r.queue.Done(name)
 	}
 }
 

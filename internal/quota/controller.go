@@ -18,11 +18,12 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
 const (
-	// workers is the number of quotas that are counted concurrently, as upstream.
-	workers = 5
+	// concurrency is the number of quotas that are counted concurrently, as upstream.
+	concurrency = 5
 	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = time.Minute
@@ -91,9 +92,7 @@ func (c *Controller) Run(ctx context.Context) {
 	r := c.newRun()
 	var running sync.WaitGroup
 	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
-	for range workers {
-		running.Go(func() { r.work(ctx) })
-	}
+	running.Go(func() { workers.Run(r.queue, concurrency, func(key string) { r.process(ctx, key) }) })
 	for ctx.Err() == nil {
 		select {
 		case <-c.kindsChanged:
@@ -110,7 +109,7 @@ func (c *Controller) Run(ctx context.Context) {
 type run struct {
 	*Controller
 	queue workqueue.TypedRateLimitingInterface[string] // "<namespace>/<name>"
-	// observing are the goroutines that watch counted objects. They end with the context of the run. Only workers start
+	// observing are the goroutines that watch counted objects. They end with the context of the run. Only process starts
 	// them.
 	observing sync.WaitGroup
 
@@ -275,22 +274,15 @@ func (r *run) objectChanged(folder string, event *dynamicstorage.Event) {
 	}
 }
 
-// work processes the queue until it is shut down.
-func (r *run) work(ctx context.Context) {
-	for {
-		key, stopped := r.queue.Get()
-		if stopped {
-			return
-		}
-		switch err := r.sync(ctx, key); {
-		case err == nil || ctx.Err() != nil:
-			r.queue.Forget(key)
-		case apierrors.IsConflict(err):
-			r.queue.AddRateLimited(key)
-		default:
-			klog.FromContext(ctx).Error(err, "Counting for a quota failed, will retry", "quota", key)
-			r.queue.AddRateLimited(key)
-		}
-		r.queue.Done(key)
+// process processes one key of the queue.
+func (r *run) process(ctx context.Context, key string) {
+	switch err := r.sync(ctx, key); {
+	case err == nil || ctx.Err() != nil:
+		r.queue.Forget(key)
+	case apierrors.IsConflict(err):
+		r.queue.AddRateLimited(key)
+	default:
+		klog.FromContext(ctx).Error(err, "Counting for a quota failed, will retry", "quota", key)
+		r.queue.AddRateLimited(key)
 	}
 }
