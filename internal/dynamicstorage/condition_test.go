@@ -45,6 +45,33 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestConditionsOfChanges checks that the conditions of one change hold for it: when it stores, and when it deletes.
+func TestConditionsOfChanges(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	owners, objects := s.Resource("owners", "p"), s.Resource("objects", "p")
+	owner := put(t, owners, "x", "1")
+	still := owners.Still("x", owner.CreateRevision())
+	write := func(change Change) error {
+		change.If = []Condition{still}
+		mutate := func(context.Context, *Entry) (Change, error) { return change, nil }
+		_, err := objects.Update(deadline(t), "x", mutate, UpdateOptions{})
+		return err
+	}
+	stores, deletes := Change{Op: Put, Value: []byte("1")}, Change{Op: Delete}
+	for n, change := range []Change{stores, deletes, stores} {
+		if err := write(change); err != nil {
+			t.Errorf("change %d while the owner is there: %v", n, err)
+		}
+	}
+	remove(t, owners, "x")
+	for n, change := range []Change{stores, deletes} {
+		if err := write(change); !errors.Is(err, ErrCondition) {
+			t.Errorf("change %d without the owner: %v, want %v", n, err, ErrCondition)
+		}
+	}
+}
+
 // TestUnchanged checks that an object can be written only while its namespace is as it was read.
 func TestUnchanged(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ type Change struct {
 	Op Op
 	// Value is stored by Put. It belongs to the new entry from then on.
 	Value []byte
-	// If are conditions for this change, besides those of the update.
+	// If are conditions for a Put or Delete, besides those of the update.
 	If []Condition
 	// Expires is the time after which etcd deletes the entry that Put stores, or a little later. Every write sets it
 	// again; with 0 the entry does not expire any more. It is counted in whole seconds, and rounded up.
@@ -162,7 +162,7 @@ func (u *GuardedUpdate) Commit(ctx context.Context, change Change) (*Entry, erro
 	case Put:
 		return u.put(ctx, change)
 	case Delete:
-		return u.delete(ctx)
+		return u.delete(ctx, change.If)
 	default:
 		return nil, fmt.Errorf("%w: %d", errUnknownOp, change.Op)
 	}

@@ -51,11 +51,11 @@ func (u *GuardedUpdate) putting(value []byte, options ...clientv3.OpOption) clie
 	return op
 }
 
-func (u *GuardedUpdate) delete(ctx context.Context) (*Entry, error) {
+func (u *GuardedUpdate) delete(ctx context.Context, conditions []Condition) (*Entry, error) {
 	if u.current == nil {
 		return nil, ErrNotFound
 	}
-	revision, err := u.transact(ctx, clientv3.OpDelete(u.resource.fullKey(u.key)), nil)
+	revision, err := u.transact(ctx, clientv3.OpDelete(u.resource.fullKey(u.key)), conditions)
 	if err != nil {
 		return nil, err
 	}
