@@ -39,7 +39,7 @@ func (c *Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Objec
 		return nil, view.Err
 	}
 	obj := reflect.New(reflect.TypeOf(c.definition.Object).Elem()).Interface().(runtime.Object)
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(view.JSON, obj); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(view.Bytes, obj); err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", c.definition.Kind, err)
 	}
 	if c.definition.Default != nil {
@@ -61,7 +61,7 @@ func (c *Codec) Encode(_ context.Context, obj runtime.Object) ([]byte, *dynamics
 	}
 	stored := c.definition.Storage
 	if stored == nil {
-		return view.JSON, view, nil
+		return view.Bytes, view, nil
 	}
 	converted, err := stored.Encode(obj)
 	if err != nil {
@@ -99,8 +99,8 @@ func (c *Codec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, e
 		}
 	}
 	view, err := c.view(obj)
-	if err == nil && bytes.Equal(view.JSON, entry.Value) {
-		view.JSON = entry.Value // one copy serves both
+	if err == nil && bytes.Equal(view.Bytes, entry.Value) {
+		view.Bytes = entry.Value // one copy serves both
 	}
 	return view, err
 }
@@ -134,7 +134,7 @@ func (c *Codec) view(obj runtime.Object) (*dynamicstorage.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := &dynamicstorage.View{JSON: value, At: at, Labels: dynamicstorage.PairsOf(m.GetLabels())}
+	view := &dynamicstorage.View{Bytes: value, At: at, Labels: dynamicstorage.PairsOf(m.GetLabels())}
 	if fields := c.definition.Fields; fields != nil {
 		view.Fields = dynamicstorage.PairsOf(fields.Values(obj))
 	}

@@ -39,7 +39,7 @@ func (c *customResourceCodec) Decode(view *dynamicstorage.View, revision int64) 
 		return nil, view.Err
 	}
 	obj := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(view.JSON, &obj.Object); err != nil {
+	if err := utiljson.Unmarshal(view.Bytes, &obj.Object); err != nil {
 		return nil, fmt.Errorf("decoding custom resource: %w", err)
 	}
 	obj.SetResourceVersion(fmt.Sprint(revision))
@@ -197,7 +197,7 @@ func (c *customResourceCodec) view(obj *unstructured.Unstructured, value []byte,
 		return nil, err
 	}
 	return &dynamicstorage.View{
-		JSON: bytes.TrimSuffix(value, []byte("\n")), At: at,
+		Bytes: bytes.TrimSuffix(value, []byte("\n")), At: at,
 		Labels: dynamicstorage.PairsOf(obj.GetLabels()), Fields: dynamicstorage.PairsOf(fields),
 	}, nil
 }

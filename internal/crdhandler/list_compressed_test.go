@@ -96,7 +96,7 @@ type dyed struct{ plainCodec }
 func (d dyed) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	views, err := d.plainCodec.views(ctx, entries)
 	for _, view := range views {
-		view.JSON = append(bytes.TrimSuffix(view.JSON, []byte("}\n")), `,"dye":"none"}`...)
+		view.Bytes = append(bytes.TrimSuffix(view.Bytes, []byte("}\n")), `,"dye":"none"}`...)
 	}
 	return views, err
 }

@@ -76,7 +76,7 @@ func (plainCodec) views(_ context.Context, entries []*dynamicstorage.Entry) ([]*
 		}
 		color, _, _ := unstructured.NestedString(obj.Object, "spec", "color")
 		views[n] = &dynamicstorage.View{
-			JSON: value, At: at, Labels: dynamicstorage.PairsOf(obj.GetLabels()),
+			Bytes: value, At: at, Labels: dynamicstorage.PairsOf(obj.GetLabels()),
 			Fields: dynamicstorage.PairsOf(map[string]string{"spec.color": color}),
 		}
 	}

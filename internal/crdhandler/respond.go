@@ -72,7 +72,7 @@ func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, co
 		return
 	}
 	object := stored.Object(view, entry.Revision)
-	if len(object.JSON) > maxPooledObject && !pretty {
+	if len(object.Bytes) > maxPooledObject && !pretty {
 		logUnsent(req.Context(), wire.WriteObject(w, req, code, object))
 		return
 	}

@@ -125,7 +125,7 @@ func TestCheckViews(t *testing.T) {
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t), CheckViews: true})
 	r := s.Resource("g", "p")
 	snapshot(t, r, ReadAt{})
-	right := View{JSON: []byte(`{"metadata":{}}`), At: 13, Labels: PairsOf(map[string]string{"a": "b"}),
+	right := View{Bytes: []byte(`{"metadata":{}}`), At: 13, Labels: PairsOf(map[string]string{"a": "b"}),
 		Fields: PairsOf(map[string]string{"c": "d"})}
 	viewer := NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
 		if string(entries[0].Value) == "unknown" {
@@ -141,7 +141,7 @@ func TestCheckViews(t *testing.T) {
 	}{
 		{"right", func(*View) {}, ""},
 		{"unknown", func(v *View) { v.At = 1 }, ""},
-		{"JSON", func(v *View) { v.JSON = []byte(`{"metadata":{"name":"x"}}`) }, "at byte 13"},
+		{"bytes", func(v *View) { v.Bytes = []byte(`{"metadata":{"name":"x"}}`) }, "at byte 13"},
 		{"offset", func(v *View) { v.At = 1 }, "at 1 instead of 13"},
 		{"labels", func(v *View) { v.Labels = Pairs{} }, "labels"},
 		{"fields", func(v *View) { v.Fields = Pairs{} }, "fields"},

@@ -47,9 +47,9 @@ func (v *View) difference(made *View) string {
 	switch {
 	case (v.Err == nil) != (made.Err == nil):
 		return fmt.Sprintf("has the error %v instead of %v", v.Err, made.Err)
-	case !bytes.Equal(v.JSON, made.JSON):
-		at := commonPrefix(v.JSON, made.JSON)
-		return fmt.Sprintf("has %s instead of %s at byte %d", excerpt(v.JSON, at), excerpt(made.JSON, at), at)
+	case !bytes.Equal(v.Bytes, made.Bytes):
+		at := commonPrefix(v.Bytes, made.Bytes)
+		return fmt.Sprintf("has %s instead of %s at byte %d", excerpt(v.Bytes, at), excerpt(made.Bytes, at), at)
 	case v.At != made.At:
 		return fmt.Sprintf("has its resourceVersion at %d instead of %d", v.At, made.At)
 	case v.Labels != made.Labels:

@@ -75,7 +75,7 @@ func converting() *Viewer {
 	return NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
 		views := make([]*View, len(entries))
 		for i, e := range entries {
-			if views[i] = (&View{JSON: e.Value}); e.Err != nil || string(e.Value) == "!" {
+			if views[i] = (&View{Bytes: e.Value}); e.Err != nil || string(e.Value) == "!" {
 				views[i].Err = errors.New("no view")
 				continue
 			}
@@ -98,7 +98,7 @@ func storing() *Viewer {
 	return NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
 		views := make([]*View, len(entries))
 		for i, e := range entries {
-			views[i] = &View{JSON: e.Value, Labels: e.Header.Labels, Fields: fieldsOf(e)}
+			views[i] = &View{Bytes: e.Value, Labels: e.Header.Labels, Fields: fieldsOf(e)}
 			views[i].Err = e.Err
 		}
 		return views, nil

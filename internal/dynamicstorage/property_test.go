@@ -142,7 +142,7 @@ func newEcho() *Viewer {
 	return NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
 		views := make([]*View, len(entries))
 		for n, e := range entries {
-			views[n] = &View{JSON: e.Value, Fields: PairsOf(map[string]string{"first": first(e)})}
+			views[n] = &View{Bytes: e.Value, Fields: PairsOf(map[string]string{"first": first(e)})}
 		}
 		return views, nil
 	})

@@ -159,8 +159,8 @@ func (p *property) view(ctx context.Context, store *observed, entries []*Entry) 
 		return err
 	}
 	for n, e := range entries {
-		if !bytes.Equal(views[n].JSON, e.Value) {
-			p.t.Errorf("view of %s@%d: %q, want %q", e.Key, e.Revision, views[n].JSON, e.Value)
+		if !bytes.Equal(views[n].Bytes, e.Value) {
+			p.t.Errorf("view of %s@%d: %q, want %q", e.Key, e.Revision, views[n].Bytes, e.Value)
 		}
 	}
 	return nil

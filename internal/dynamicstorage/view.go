@@ -9,10 +9,10 @@ import (
 
 // View is an entry in the form that one version serves. It is immutable and shared.
 type View struct {
-	// JSON is complete but for the resourceVersion, which the writer inserts:
-	// JSON[:At] + `"resourceVersion":"<revision>",` + JSON[At:]. It may share memory with the entry's Value.
-	JSON []byte
-	At   int
+	// Bytes are complete but for the resourceVersion, which the writer inserts at offset At (wire.Object). They may
+	// share memory with the entry's Value.
+	Bytes []byte
+	At    int
 	// Labels and Fields are matched against selectors.
 	Labels, Fields Pairs
 	// Err is set if the entry cannot be served in this version. Unlike an error of the function that makes views it

@@ -24,11 +24,11 @@ func TestViewsAreMadeOnce(t *testing.T) {
 			if _, again := made.LoadOrStore(e.Key, true); again {
 				t.Errorf("view of %s is made twice", e.Key)
 			}
-			views[i] = &View{JSON: []byte(e.Key)}
+			views[i] = &View{Bytes: []byte(e.Key)}
 		}
 		return views, nil
 	})
-	attached := &View{JSON: []byte("7")}
+	attached := &View{Bytes: []byte("7")}
 	v.Attach(all[7], attached)
 	v.Attach(all[7], &View{})
 	made.Store("7", true)
@@ -42,14 +42,14 @@ func TestViewsAreMadeOnce(t *testing.T) {
 				return
 			}
 			for j, view := range views {
-				if string(view.JSON) != mine[j].Key {
-					t.Errorf("view of %s is %s", mine[j].Key, view.JSON)
+				if string(view.Bytes) != mine[j].Key {
+					t.Errorf("view of %s is %s", mine[j].Key, view.Bytes)
 				}
 			}
 		})
 	}
 	readers.Wait()
-	if got, err := v.View(context.Background(), all[7]); err != nil || string(got.JSON) != "7" {
+	if got, err := v.View(context.Background(), all[7]); err != nil || string(got.Bytes) != "7" {
 		t.Errorf("attached view is lost: %v", err)
 	}
 	if len(v.making) != 0 {

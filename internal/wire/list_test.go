@@ -43,7 +43,7 @@ func cut(t testing.TB, encoded []byte, revision int64) Object {
 	if at < 0 {
 		t.Fatalf("no resourceVersion in %s", encoded)
 	}
-	return Object{JSON: slices.Concat(encoded[:at], encoded[at+len(member):]), At: at, Revision: revision}
+	return Object{Bytes: slices.Concat(encoded[:at], encoded[at+len(member):]), At: at, Revision: revision}
 }
 
 func gadget(name, text string) map[string]any {
@@ -183,7 +183,7 @@ func TestObjectEqualsRuntimeEncoder(t *testing.T) {
 	for _, pretty := range []bool{false, true} {
 		obj := gadget("g", "<&>")
 		object := split(t, obj, 12)
-		for _, stored := range []Object{object, {JSON: append(slices.Clone(object.JSON), '\n'), At: object.At,
+		for _, stored := range []Object{object, {Bytes: append(slices.Clone(object.Bytes), '\n'), At: object.At,
 			Revision: 12}} {
 			got, err := stored.Encode([]byte("kept"), pretty)
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 // Object is an object as it is served: JSON without the resourceVersion, which belongs at offset At
 // (objectjson.MarshalObject). The bytes are shared and must not be modified.
 type Object struct {
-	JSON     []byte
+	Bytes    []byte
 	At       int
 	Revision int64
 }
@@ -25,7 +25,7 @@ func (o Object) Append(dst []byte) []byte { return o.appendWithout(dst, nil) }
 
 // appendWithout is Append without the members in cut, if the object begins with them.
 func (o Object) appendWithout(dst, cut []byte) []byte {
-	head, tail := o.JSON[:o.At], bytes.TrimSuffix(o.JSON[o.At:], newline)
+	head, tail := o.Bytes[:o.At], bytes.TrimSuffix(o.Bytes[o.At:], newline)
 	if len(cut) > 0 && len(head) > len(cut) && bytes.HasPrefix(head[1:], cut) {
 		dst = append(dst, '{')
 		head = head[1+len(cut):]
@@ -40,7 +40,7 @@ func (o Object) appendWithout(dst, cut []byte) []byte {
 // texts returns the complete JSON of the object, with a newline, in pieces that are not copied.
 func (o Object) texts() [][]byte {
 	revision := fmt.Appendf(nil, "%s%d%s", revisionOpen, o.Revision, revisionClose)
-	return [][]byte{o.JSON[:o.At], revision, bytes.TrimSuffix(o.JSON[o.At:], newline), newline}
+	return [][]byte{o.Bytes[:o.At], revision, bytes.TrimSuffix(o.Bytes[o.At:], newline), newline}
 }
 
 // Encode appends the response body that has this object alone: with a newline, or indented and without one, as

@@ -41,7 +41,7 @@ func TestLargeObjects(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{10, GzipThreshold - 40, GzipThreshold - 39, 10 * GzipThreshold} {
 		head := `{"metadata":{`
-		o := Object{JSON: []byte(head + `"uid":"1"},"spec":"` + strings.Repeat("x", size) + `"}`), At: len(head), Revision: 7}
+		o := Object{Bytes: []byte(head + `"uid":"1"},"spec":"` + strings.Repeat("x", size) + `"}`), At: len(head), Revision: 7}
 		body, err := o.Encode(nil, false)
 		if err != nil {
 			t.Fatal(err)

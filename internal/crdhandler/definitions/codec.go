@@ -25,7 +25,7 @@ func (Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, 
 		return nil, view.Err
 	}
 	crd := &apiextensions.CustomResourceDefinition{}
-	if err := runtime.DecodeInto(crds.Codecs.UniversalDecoder(apiextensions.SchemeGroupVersion), view.JSON, crd); err != nil {
+	if err := runtime.DecodeInto(crds.Codecs.UniversalDecoder(apiextensions.SchemeGroupVersion), view.Bytes, crd); err != nil {
 		return nil, fmt.Errorf("decoding CustomResourceDefinition: %w", err)
 	}
 	crd.ResourceVersion = strconv.FormatInt(revision, 10)
@@ -111,7 +111,7 @@ func viewOf(parts *crds.Parts) (*dynamicstorage.View, error) {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 	}
 	// The schemas follow the metadata, so the offset of the resourceVersion stays the same.
-	return &dynamicstorage.View{JSON: parts.Complete(value), At: at, Labels: dynamicstorage.PairsOf(crd.Labels)}, nil
+	return &dynamicstorage.View{Bytes: parts.Complete(value), At: at, Labels: dynamicstorage.PairsOf(crd.Labels)}, nil
 }
 
 // encodeSplicedDefinition is objectjson.MarshalObject for a CRD. It modifies crd.

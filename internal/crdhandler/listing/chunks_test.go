@@ -48,7 +48,7 @@ func (s *shelf) put(key string, size int) {
 	text := strings.Repeat(fmt.Sprintf("text %d of %s ", s.revision, key), size/12+1)[:size]
 	json := fmt.Appendf(nil, `%s"uid":"%d"},"spec":%q}`, head, s.revision, text)
 	entry := &dynamicstorage.Entry{Key: key, Revision: s.revision}
-	s.views[entry] = &dynamicstorage.View{JSON: json, At: len(head)}
+	s.views[entry] = &dynamicstorage.View{Bytes: json, At: len(head)}
 	at, found := s.find(key)
 	if found {
 		delete(s.views, s.entries[at])

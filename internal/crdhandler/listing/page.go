@@ -30,7 +30,7 @@ func (p *Page) ResourceVersion() string { return strconv.FormatInt(p.Revision, 1
 func (p *Page) Size() int {
 	size := 0
 	for _, view := range p.Views {
-		size += len(view.JSON)
+		size += len(view.Bytes)
 	}
 	return size
 }

@@ -81,7 +81,7 @@ var chunkSeed = maphash.MakeSeed()
 func (p *Page) chunkLength() int {
 	const whole = 1 << 32
 	for n, entry := range p.Entries {
-		probability := min(uint64(len(p.Views[n].JSON))*(whole/chunkSize), whole)
+		probability := min(uint64(len(p.Views[n].Bytes))*(whole/chunkSize), whole)
 		if maphash.String(chunkSeed, entry.Key)%whole < probability {
 			return n + 1
 		}

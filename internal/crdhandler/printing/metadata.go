@@ -19,7 +19,7 @@ import (
 // Metadata returns the metadata of a view. It decodes nothing else.
 func (p Printer) Metadata(view *dynamicstorage.View, revision int64) (*metav1.PartialObjectMetadata, error) {
 	partial := &metav1.PartialObjectMetadata{}
-	if err := utiljson.Unmarshal(view.JSON, partial); err != nil {
+	if err := utiljson.Unmarshal(view.Bytes, partial); err != nil {
 		return nil, fmt.Errorf("decoding metadata: %w", err)
 	}
 	partial.SetGroupVersionKind(p.target.GroupVersion().WithKind("PartialObjectMetadata"))

@@ -58,5 +58,5 @@ func Namespace(key string) string {
 
 // Object returns a view at a revision as the wire package writes it.
 func Object(view *dynamicstorage.View, revision int64) wire.Object {
-	return wire.Object{JSON: view.JSON, At: view.At, Revision: revision}
+	return wire.Object{Bytes: view.Bytes, At: view.At, Revision: revision}
 }

@@ -100,7 +100,7 @@ func (e *encoder) object(dst []byte, eventType watch.EventType, view *dynamicsto
 	if e.json && target == nil {
 		return wire.AppendEvent(dst, string(eventType), stored.Object(view, revision)), nil
 	}
-	err := budget.While(e.ctx, len(view.JSON), func() (err error) {
+	err := budget.While(e.ctx, len(view.Bytes), func() (err error) {
 		dst, err = e.transformed(dst, eventType, view, revision)
 		return err
 	})

@@ -33,7 +33,7 @@ var viewer = dynamicstorage.NewViewer(func(_ context.Context, entries []*dynamic
 	views := make([]*dynamicstorage.View, len(entries))
 	for n, entry := range entries {
 		const head = `"metadata":{`
-		views[n] = &dynamicstorage.View{JSON: entry.Value, At: strings.Index(string(entry.Value), head) + len(head)}
+		views[n] = &dynamicstorage.View{Bytes: entry.Value, At: strings.Index(string(entry.Value), head) + len(head)}
 	}
 	return views, nil
 })
@@ -63,7 +63,7 @@ func newSession(t testing.TB, objects *dynamicstorage.Resource, req *http.Reques
 		Views:     viewer.Views,
 		Decode: func(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
 			obj := &unstructured.Unstructured{}
-			err := json.Unmarshal(view.JSON, &obj.Object)
+			err := json.Unmarshal(view.Bytes, &obj.Object)
 			obj.SetResourceVersion(fmt.Sprint(revision))
 			return obj, err
 		},

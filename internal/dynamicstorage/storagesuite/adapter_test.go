@@ -93,7 +93,7 @@ func decode(view *dynamicstorage.View, revision int64) (*example.Pod, error) {
 		return nil, view.Err
 	}
 	pod := &example.Pod{}
-	if err := runtime.DecodeInto(codec, view.JSON, pod); err != nil {
+	if err := runtime.DecodeInto(codec, view.Bytes, pod); err != nil {
 		return nil, err
 	}
 	return pod, versioner.UpdateObject(pod, uint64(revision))
@@ -133,7 +133,7 @@ func set(out, to runtime.Object) error {
 func views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
 	made := make([]*dynamicstorage.View, len(entries))
 	for n, e := range entries {
-		view := &dynamicstorage.View{JSON: e.Value}
+		view := &dynamicstorage.View{Bytes: e.Value}
 		pod := &example.Pod{}
 		if view.Err = runtime.DecodeInto(codec, e.Value, pod); view.Err == nil {
 			view.Labels = dynamicstorage.PairsOf(pod.Labels)
