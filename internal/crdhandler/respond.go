@@ -3,7 +3,6 @@ package crdhandler
 import (
 	"context"
 	"net/http"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +16,6 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
-	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // result is the answer of a verb: a stored entry, or an object where nothing is stored.
@@ -71,28 +69,8 @@ func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, co
 		s.err(s.storageError(err, stored.Name(entry.Key)), w, req)
 		return
 	}
-	object := stored.Object(view, entry.Revision)
-	if len(object.Bytes) > maxPooledObject && !pretty {
-		logUnsent(req.Context(), wire.WriteObject(w, req, code, object))
-		return
-	}
-	buffer := objectBuffers.Get().(*[]byte)
-	defer objectBuffers.Put(buffer)
-	body, err := object.Encode((*buffer)[:0], pretty)
-	if err != nil {
-		s.err(err, w, req)
-		return
-	}
-	if cap(body) <= maxPooledObject {
-		*buffer = body
-	}
-	logUnsent(req.Context(), wire.WriteBody(w, req, code, wire.JSON, body))
-}
-
-// logUnsent logs the error of a response that could not be sent as a whole.
-func logUnsent(ctx context.Context, err error) {
-	if err != nil {
-		klog.FromContext(ctx).V(4).Info("Client went away during a response", "err", err)
+	if err := stored.Object(view, entry.Revision).Respond(w, req, code, pretty); err != nil {
+		klog.FromContext(req.Context()).V(4).Info("Client went away during a response", "err", err)
 	}
 }
 
@@ -155,12 +133,3 @@ func logsResponseObject(ctx context.Context) bool {
 	log := audit.AuditContextFrom(ctx)
 	return log != nil && !log.GetEventLevel().Less(auditinternal.LevelRequestResponse)
 }
-
-// objectBuffers hold responses of one object while they are sent.
-var objectBuffers = sync.Pool{New: func() any {
-	buffer := make([]byte, 0, 4<<10)
-	return &buffer
-}}
-
-// maxPooledObject is the largest buffer that is reused for other objects.
-const maxPooledObject = 64 << 10

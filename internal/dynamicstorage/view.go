@@ -20,8 +20,8 @@ type View struct {
 	Err error
 }
 
-// Viewer makes views and caches them in the entries until it is closed. There is one for every served version and
-// schema.
+// Viewer makes views and caches them in the entries until it is closed. There is one for every served version,
+// format and schema.
 type Viewer struct {
 	make   func(ctx context.Context, entries []*Entry) ([]*View, error)
 	closed atomic.Bool

@@ -2,8 +2,11 @@ package wire
 
 import "bytes"
 
-// AppendEvent appends the JSON frame of a watch event about an object.
+// AppendEvent appends the frame of a watch event about an object, in the object's format.
 func AppendEvent(dst []byte, eventType string, o Object) []byte {
+	if o.Protobuf != nil {
+		return appendProtobufEvent(dst, eventType, o)
+	}
 	dst = appendEventHead(dst, eventType)
 	dst = o.Append(dst)
 	return append(dst, eventTail...)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"iter"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // List is a list without its items.
@@ -20,6 +22,10 @@ type List struct {
 	Typed bool
 	// ItemKind is the kind of the items of a typed list.
 	ItemKind string
+	// Protobuf says that the list and its items are protobuf, not JSON. ItemsSize is then the number of bytes of the
+	// items (ProtobufItems).
+	Protobuf  bool
+	ItemsSize int
 	// Pretty indents.
 	Pretty bool
 }
@@ -45,7 +51,7 @@ func giveBack(buffer *[]byte, piece []byte) {
 }
 
 // Write writes the list in pieces, so that it is never in memory as a whole. Layout and order of members are those of
-// runtime's JSON encoder for unstructured lists or, with Typed, for typed ones.
+// runtime's encoder for unstructured lists or, with Typed, for typed ones.
 func (l List) Write(w io.Writer, items iter.Seq[Object]) error {
 	buffer := pieces.Get().(*[]byte)
 	piece := l.AppendHead((*buffer)[:0])
@@ -93,16 +99,21 @@ func (a *allowance) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Deflate compresses items as the list has them, with commas between them. The list must not be Pretty.
+// MediaType returns the media type of the list.
+func (l List) MediaType() string {
+	if l.Protobuf {
+		return runtime.ContentTypeProtobuf
+	}
+	return JSON
+}
+
+// Deflate compresses items as the list has them, with Separator between them. The list must not be Pretty.
 func (l List) Deflate(items iter.Seq[Object]) Deflated {
 	d := takeDeflater(deflaters)
 	defer d.giveBack()
 	cut := l.cut()
 	for item := range items {
-		if len(d.text) > 0 {
-			d.text = append(d.text, ',')
-		}
-		d.text = item.appendWithout(d.text, cut)
+		d.text, _ = l.appendItem(d.text, item, cut, len(d.text) > 0) // only indenting can fail
 	}
 	return d.deflate(d.text)
 }

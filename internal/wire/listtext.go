@@ -37,6 +37,9 @@ type typedMetadata struct {
 // around returns the texts before and after the items: what encoding/json writes of an empty list, cut inside the
 // brackets. The compact form ends with a newline, the indented one does not.
 func (l List) around() (head, tail []byte) {
+	if l.Protobuf {
+		return l.aroundProtobuf()
+	}
 	var list any = untypedList{APIVersion: l.APIVersion, Kind: l.Kind, Items: []struct{}{}, Metadata: untypedMetadata{
 		Continue: l.Continue, RemainingItemCount: l.RemainingItemCount, ResourceVersion: l.ResourceVersion,
 	}}
@@ -81,8 +84,19 @@ func (l List) cut() []byte {
 	return fmt.Appendf(nil, `"kind":%q,"apiVersion":%q,`, l.ItemKind, l.APIVersion)
 }
 
+// Separator returns the text between two items of a list that is not Pretty.
+func (l List) Separator() []byte {
+	if l.Protobuf {
+		return nil
+	}
+	return []byte{','}
+}
+
 // appendItem appends an item without the members in cut. filled says that it is not the first one.
 func (l List) appendItem(dst []byte, o Object, cut []byte, filled bool) ([]byte, error) {
+	if l.Protobuf {
+		return o.appendProtobufItem(dst), nil
+	}
 	if filled {
 		dst = append(dst, ',')
 	}

@@ -5,14 +5,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Object is an object as it is served: JSON without the resourceVersion, which belongs at offset At
-// (objectjson.MarshalObject). The bytes are shared and must not be modified.
+// Object is an object as it is served.
 type Object struct {
+	// Bytes are JSON without the resourceVersion, which belongs at offset At (objectjson.MarshalObject), or protobuf with
+	// an empty one (ProtobufVersion). They are shared and must not be modified.
 	Bytes    []byte
 	At       int
 	Revision int64
+	// Protobuf is the kind that answers in protobuf name. It is nil for JSON, and in lists, which name their own kind.
+	Protobuf *runtime.TypeMeta
+}
+
+// MediaType returns the media type of the answer that has this object alone.
+func (o Object) MediaType() string {
+	if o.Protobuf != nil {
+		return runtime.ContentTypeProtobuf
+	}
+	return JSON
 }
 
 const (
@@ -37,25 +50,31 @@ func (o Object) appendWithout(dst, cut []byte) []byte {
 	return append(dst, tail...)
 }
 
-// texts returns the complete JSON of the object, with a newline, in pieces that are not copied.
+// texts returns the answer that has this object alone, in pieces. The object is not copied.
 func (o Object) texts() [][]byte {
+	if o.Protobuf != nil {
+		return o.protobufTexts()
+	}
 	revision := fmt.Appendf(nil, "%s%d%s", revisionOpen, o.Revision, revisionClose)
 	return [][]byte{o.Bytes[:o.At], revision, bytes.TrimSuffix(o.Bytes[o.At:], newline), newline}
 }
 
-// Encode appends the response body that has this object alone: with a newline, or indented and without one, as
-// runtime's JSON encoders write it.
-func (o Object) Encode(dst []byte, pretty bool) ([]byte, error) {
+// Encode appends the answer that has this object alone: JSON with a newline, or indented and without one, as runtime's
+// encoders write it. Protobuf cannot be pretty.
+func (o Object) Encode(dst []byte, pretty bool) []byte {
+	if o.Protobuf != nil {
+		for _, text := range o.protobufTexts() {
+			dst = append(dst, text...)
+		}
+		return dst
+	}
 	start := len(dst)
 	dst = o.Append(dst)
-	if !pretty {
-		return append(dst, '\n'), nil
-	}
 	var indented bytes.Buffer
-	if err := json.Indent(&indented, dst[start:], "", indent); err != nil {
-		return nil, fmt.Errorf("indenting object: %w", err)
+	if !pretty || json.Indent(&indented, dst[start:], "", indent) != nil { // which fails only if it is no JSON
+		return append(dst, '\n')
 	}
-	return append(dst[:start], indented.Bytes()...), nil
+	return append(dst[:start], indented.Bytes()...)
 }
 
 const indent = "  "

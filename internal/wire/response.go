@@ -3,6 +3,7 @@ package wire
 import (
 	"io"
 	"net/http"
+	"sync"
 
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/features"
@@ -34,17 +35,39 @@ func WriteGzip(w http.ResponseWriter, code int, contentType string, write func(*
 	return Compress(w, write)
 }
 
-// WriteObject sends a response with an object, as WriteBody does with its Encode, but without a copy of the object. It is
-// for large ones: slow readers would hold the copies.
-func WriteObject(w http.ResponseWriter, req *http.Request, code int, o Object) error {
+// Respond sends a response with this object alone, as Encode returns it.
+func (o Object) Respond(w http.ResponseWriter, req *http.Request, code int, pretty bool) error {
+	if len(o.Bytes) > maxPooledObject && !pretty {
+		return o.respondUncopied(w, req, code)
+	}
+	buffer := objectBuffers.Get().(*[]byte)
+	defer objectBuffers.Put(buffer)
+	body := o.Encode((*buffer)[:0], pretty)
+	if cap(body) <= maxPooledObject {
+		*buffer = body
+	}
+	return WriteBody(w, req, code, o.MediaType(), body)
+}
+
+// objectBuffers hold responses of one object while they are sent.
+var objectBuffers = sync.Pool{New: func() any {
+	buffer := make([]byte, 0, 4<<10)
+	return &buffer
+}}
+
+// maxPooledObject is the largest buffer that is reused for other objects.
+const maxPooledObject = 64 << 10
+
+// respondUncopied sends a large object without a copy of it: slow readers would hold the copies.
+func (o Object) respondUncopied(w http.ResponseWriter, req *http.Request, code int) error {
 	texts, size := o.texts(), 0
 	for _, text := range texts {
 		size += len(text)
 	}
 	if size > GzipThreshold && AcceptsGzip(req) {
-		return WriteGzip(w, code, JSON, func(compressed *Gzip) error { return writeAll(compressed, texts) })
+		return WriteGzip(w, code, o.MediaType(), func(compressed *Gzip) error { return writeAll(compressed, texts) })
 	}
-	WriteHeader(w, code, JSON)
+	WriteHeader(w, code, o.MediaType())
 	return writeAll(w, texts)
 }
 

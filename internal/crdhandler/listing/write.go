@@ -7,10 +7,13 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// Write answers with the page as JSON, item by item. list is the list without its items and metadata. A long list is
-// compressed if the client accepts that, with chunks.
+// Write answers with the page item by item, in JSON or protobuf. list is the list without its items and metadata. A long
+// list is compressed if the client accepts that, with chunks.
 func (p *Page) Write(w http.ResponseWriter, req *http.Request, list wire.List, chunks *Chunks) error {
 	list.ResourceVersion, list.Continue, list.RemainingItemCount = p.ResourceVersion(), p.Continue, p.Remaining
+	if list.Protobuf {
+		list.ItemsSize = wire.ProtobufItems(p.objects())
+	}
 	compressed := false
 	if wire.AcceptsGzip(req) {
 		var err error
@@ -19,10 +22,10 @@ func (p *Page) Write(w http.ResponseWriter, req *http.Request, list wire.List, c
 		}
 	}
 	if !compressed {
-		wire.WriteHeader(w, http.StatusOK, wire.JSON)
+		wire.WriteHeader(w, http.StatusOK, list.MediaType())
 		return list.Write(w, p.objects())
 	}
-	return wire.WriteGzip(w, http.StatusOK, wire.JSON, func(body *wire.Gzip) error {
+	return wire.WriteGzip(w, http.StatusOK, list.MediaType(), func(body *wire.Gzip) error {
 		if list.Pretty {
 			return list.Write(body, p.objects())
 		}
@@ -37,7 +40,7 @@ func (p *Page) writeChunks(w *wire.Gzip, list wire.List, chunks *Chunks) error {
 	}
 	for rest := p; len(rest.Entries) > 0; {
 		if rest != p {
-			if _, err := w.Write(comma); err != nil {
+			if _, err := w.Write(list.Separator()); err != nil {
 				return err
 			}
 		}
@@ -50,8 +53,6 @@ func (p *Page) writeChunks(w *wire.Gzip, list wire.List, chunks *Chunks) error {
 	_, err := w.Write(list.AppendTail(nil, len(p.Entries) > 0))
 	return err
 }
-
-var comma = []byte{','}
 
 // firstChunk returns the text of the page's first chunk, and the number of objects in it. A chunk that the end of the
 // page cuts short is not cached.
