@@ -74,6 +74,10 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		events:         d.Expires,
 		returnsDeleted: d.ReturnsDeleted,
 	}
+	if viewer := codec.ProtobufViewer(main.storage.viewer); viewer != nil {
+		kind := runtime.TypeMeta{APIVersion: d.GroupVersion.String(), Kind: d.Kind}
+		main.storage.protobuf = &protobufForm{viewer: viewer, kind: kind}
+	}
 	if d.BeginDeletion != nil {
 		main.finalize = func(obj runtime.Object) bool { return beginDeletion(d, obj) }
 	}

@@ -56,7 +56,7 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 	}
 	shown, unconverted := true, s.deletesUnconverted(req, media)
 	found, err := s.readPage(ctx, namespace, list, func(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
-		views, err := s.views(ctx, entries)
+		views, err := s.viewerFor(ctx, media).Views(ctx, entries)
 		if err == nil || !unconverted || ctx.Err() != nil {
 			return views, err
 		}

@@ -42,7 +42,7 @@ func (s *requestScope) listOrWatch(w http.ResponseWriter, req *http.Request, wat
 		return
 	}
 	namespace, _ := s.target(req)
-	page, err := s.readPage(req.Context(), namespace, opts, s.viewsFor(mediaType))
+	page, err := s.readPage(req.Context(), namespace, opts, s.viewsFor(req.Context(), mediaType))
 	if err == nil && !s.copies(req.Context(), mediaType) {
 		err = budget.Reserve(req.Context(), page.Size())
 	}
@@ -80,7 +80,7 @@ func (s *requestScope) readPage(ctx context.Context, namespace string, opts *met
 	return page, nil
 }
 
-// respondList answers with a page. JSON is written item by item from the views.
+// respondList answers with a page. JSON, and protobuf of built-in objects, is written item by item from the views.
 func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, mediaType negotiation.MediaTypeOptions, page *listing.Page) {
 	if s.copies(req.Context(), mediaType) {
 		list := wire.List{
@@ -90,7 +90,11 @@ func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, med
 			ItemKind:   s.kind.Kind,
 			Pretty:     mediaType.Pretty,
 		}
-		if err := page.Write(w, req, list, &s.storage.chunks); err != nil {
+		chunks := &s.storage.chunks
+		if protobuf := s.protobufFor(req.Context(), mediaType); protobuf != nil {
+			list.Protobuf, chunks = true, &protobuf.chunks
+		}
+		if err := page.Write(w, req, list, chunks); err != nil {
 			klog.FromContext(req.Context()).V(4).Info("Client went away during a list", "err", err)
 		}
 		return

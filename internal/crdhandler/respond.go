@@ -26,11 +26,11 @@ type result struct {
 	obj runtime.Object
 }
 
-// respond answers a request with one object. JSON of stored objects is copied from their view. All other formats are
-// encoded from the decoded object.
+// respond answers a request with one object. JSON of stored objects, and protobuf of built-in ones, is copied from
+// their view. All other formats are encoded from the decoded object.
 func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, res result) {
 	if res.entry != nil && s.copies(req.Context(), mediaType) {
-		s.respondBytes(w, req, code, mediaType.Pretty, res.entry)
+		s.respondBytes(w, req, code, mediaType, res.entry)
 		return
 	}
 	printer, err := s.printing().NewPrinter(mediaType, req)
@@ -63,13 +63,15 @@ func (s *requestScope) printed(ctx context.Context, printer printing.Printer, re
 }
 
 // respondBytes answers with the bytes of an entry's view.
-func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, code int, pretty bool, entry *dynamicstorage.Entry) {
-	view, err := s.view(req.Context(), entry)
+func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, entry *dynamicstorage.Entry) {
+	view, err := s.viewFor(req.Context(), mediaType)(req.Context(), entry)
 	if err != nil {
 		s.err(s.storageError(err, stored.Name(entry.Key)), w, req)
 		return
 	}
-	if err := stored.Object(view, entry.Revision).Respond(w, req, code, pretty); err != nil {
+	object := stored.Object(view, entry.Revision)
+	object.Protobuf = s.protobufFor(req.Context(), mediaType).typeMeta()
+	if err := object.Respond(w, req, code, mediaType.Pretty); err != nil {
 		klog.FromContext(req.Context()).V(4).Info("Client went away during a response", "err", err)
 	}
 }
@@ -120,7 +122,9 @@ func (s *requestScope) printing() *printing.Endpoint {
 
 // fromBytes reports whether a response in this format consists of the bytes of views.
 func (s *requestScope) fromBytes(mediaType negotiation.MediaTypeOptions) bool {
-	return mediaType.Accepted.MediaType == runtime.ContentTypeJSON && mediaType.Convert == nil && s.scale == nil
+	accepted := mediaType.Accepted.MediaType
+	return mediaType.Convert == nil && s.scale == nil &&
+		(accepted == runtime.ContentTypeJSON || accepted == runtime.ContentTypeProtobuf && s.storage.protobuf != nil)
 }
 
 // copies reports whether a response is copied from the bytes of views, so that it takes no memory of its own.

@@ -23,10 +23,27 @@ type storage struct {
 	codec  objectCodec
 	// chunks are compressed parts of this version's lists.
 	chunks listing.Chunks
+	// protobuf is nil if the objects have no protobuf.
+	protobuf *protobufForm
 	// expires is the time after which objects are deleted; 0: never.
 	expires time.Duration
 	// conditions must hold for every write.
 	conditions []dynamicstorage.Condition
+}
+
+// protobufForm has the objects of a version in protobuf.
+type protobufForm struct {
+	viewer *dynamicstorage.Viewer
+	chunks listing.Chunks
+	kind   runtime.TypeMeta
+}
+
+// typeMeta returns the kind, or nil without the form.
+func (f *protobufForm) typeMeta() *runtime.TypeMeta {
+	if f == nil {
+		return nil
+	}
+	return &f.kind
 }
 
 // objectCodec decodes served bytes into objects, and encodes objects into bytes to store.

@@ -3,6 +3,7 @@ package crdhandler
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
@@ -12,45 +13,46 @@ import (
 
 // view returns the view of an entry in the endpoint's version.
 func (s *requestScope) view(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
-	view, err := s.storage.viewer.View(ctx, entry)
-	if err != nil {
-		return nil, err
-	}
-	if corrupt := stored.Unreadable(entry, view); corrupt != nil {
-		return nil, corrupt
-	}
-	return view, nil
+	return stored.ViewFrom(s.storage.viewer)(ctx, entry)
 }
 
-// views returns the views of entries; a conversion webhook gets them in one request (T15). The view of an entry that
-// cannot be read has its Err set.
-func (s *requestScope) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
-	if len(entries) == 0 {
-		return nil, nil
-	}
-	return s.storage.viewer.Views(ctx, entries)
-}
-
-// viewFor returns the function that makes a view for a response in a media type, viewsFor the one for many views.
-func (s *requestScope) viewFor(mediaType negotiation.MediaTypeOptions) stored.ViewFunc {
+// viewFor returns the function that makes a view for a response in a media type, viewsFor the one for many views: a
+// conversion webhook gets these in one request (T15).
+func (s *requestScope) viewFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) stored.ViewFunc {
 	if printing.IsMetadataOnly(mediaType) {
 		return s.metadataView
 	}
-	return s.view
+	return stored.ViewFrom(s.viewerFor(ctx, mediaType))
 }
 
-func (s *requestScope) viewsFor(mediaType negotiation.MediaTypeOptions) stored.ViewsFunc {
+func (s *requestScope) viewsFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) stored.ViewsFunc {
 	if printing.IsMetadataOnly(mediaType) {
 		return s.metadataViews
 	}
-	return s.views
+	return s.viewerFor(ctx, mediaType).Views
+}
+
+// viewerFor returns the viewer of the bytes that a response is copied from, or decoded.
+func (s *requestScope) viewerFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) *dynamicstorage.Viewer {
+	if protobuf := s.protobufFor(ctx, mediaType); protobuf != nil {
+		return protobuf.viewer
+	}
+	return s.storage.viewer
+}
+
+// protobufFor returns the protobuf that a response is copied from; nil for every other response.
+func (s *requestScope) protobufFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) *protobufForm {
+	if mediaType.Accepted.MediaType == runtime.ContentTypeProtobuf && s.copies(ctx, mediaType) {
+		return s.storage.protobuf
+	}
+	return nil
 }
 
 // metadataViews is views for responses with nothing but metadata. If a conversion webhook fails, it returns the views
 // in the stored versions. It prefers those of the endpoint's version, because a webhook may change labels and
 // annotations.
 func (s *requestScope) metadataViews(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
-	views, err := s.views(ctx, entries)
+	views, err := s.storage.viewer.Views(ctx, entries)
 	if err == nil || ctx.Err() != nil {
 		return views, err
 	}

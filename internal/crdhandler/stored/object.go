@@ -19,6 +19,20 @@ import (
 // ViewFunc returns the view of an entry. It fails with a CorruptError if the entry cannot be read.
 type ViewFunc func(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error)
 
+// ViewFrom returns the function that reads views of a viewer.
+func ViewFrom(viewer *dynamicstorage.Viewer) ViewFunc {
+	return func(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+		view, err := viewer.View(ctx, entry)
+		if err != nil {
+			return nil, err
+		}
+		if corrupt := Unreadable(entry, view); corrupt != nil {
+			return nil, corrupt
+		}
+		return view, nil
+	}
+}
+
 // ViewsFunc returns the views of entries, in their order. The view of an entry that cannot be read has its Err set.
 type ViewsFunc func(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error)
 

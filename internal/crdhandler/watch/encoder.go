@@ -41,6 +41,8 @@ type encoder struct {
 	decode  func(view *dynamicstorage.View, revision int64) (runtime.Object, error)
 	// json says that the format is JSON. Otherwise events encodes the event around an object.
 	json bool
+	// protobuf is set if the views are protobuf: the kind of the objects.
+	protobuf *runtime.TypeMeta
 	// objects encodes the object in an event.
 	objects, events runtime.Encoder
 	buffer          bytes.Buffer
@@ -64,6 +66,7 @@ func newEncoder(req *http.Request, c *Config) (*encoder, error) {
 		text:      info.EncodesAsText,
 		printer:   printer,
 		decode:    c.Decode,
+		protobuf:  c.Protobuf,
 	}
 	switch info.MediaType {
 	case runtime.ContentTypeJSON:
@@ -94,11 +97,14 @@ func encoderFor(codecs runtime.NegotiatedSerializer, serializer runtime.Serializ
 	return codecs.EncoderForVersion(serializer, gv)
 }
 
-// object appends the frame of an event about a stored object to dst. JSON of the object itself is copied from its view.
+// object appends the frame of an event about a stored object to dst. JSON of the object itself, and protobuf of a
+// built-in one, is copied from its view.
 func (e *encoder) object(dst []byte, eventType watch.EventType, view *dynamicstorage.View, revision int64) ([]byte, error) {
 	target := e.printer.Target()
-	if e.json && target == nil {
-		return wire.AppendEvent(dst, string(eventType), stored.Object(view, revision)), nil
+	if target == nil && (e.json || e.protobuf != nil) {
+		object := stored.Object(view, revision)
+		object.Protobuf = e.protobuf
+		return wire.AppendEvent(dst, string(eventType), object), nil
 	}
 	err := budget.While(e.ctx, len(view.Bytes), func() (err error) {
 		dst, err = e.transformed(dst, eventType, view, revision)

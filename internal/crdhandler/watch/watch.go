@@ -44,7 +44,9 @@ type Config struct {
 	// View and Views return what the watch shows of entries.
 	View  stored.ViewFunc
 	Views stored.ViewsFunc
-	// Decode returns the object of a view.
+	// Protobuf is set if the views are protobuf, for a watch in protobuf: the kind of the objects.
+	Protobuf *runtime.TypeMeta
+	// Decode returns the object of a view; of JSON only.
 	Decode func(view *dynamicstorage.View, revision int64) (runtime.Object, error)
 	// NewObject returns an object of the endpoint without any fields, for bookmarks.
 	NewObject func() (runtime.Object, error)
