@@ -190,6 +190,33 @@ func TestUsers(t *testing.T) {
 	}
 }
 
+// TestUserTokens gives a program the token of a service account, which ends with the account.
+func TestUserTokens(t *testing.T) {
+	t.Parallel()
+	server := run(t)
+	u := newUserCommand(t, server)
+	u.run("token", "bot", "--expires=1h")
+	bot := clientset(t, u.login("bot.kubeconfig"))
+	const known = "system:serviceaccount:default:bot " +
+		"system:serviceaccounts,system:serviceaccounts:default,system:authenticated"
+	if got := whoami(t, bot); got != known {
+		t.Errorf("the bot is %q", got)
+	}
+	u.run("token", "bot", "--kubeconfig=other") // of the same account
+	accounts := clientset(t, adminConfig(t, server)).CoreV1().ServiceAccounts("default")
+	if err := accounts.Delete(t.Context(), "bot", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, client := range []kubernetes.Interface{bot, clientset(t, u.login("other"))} {
+		if got := whoami(t, client); got != "" {
+			t.Errorf("without its account, the bot is %q", got)
+		}
+	}
+	if _, failure := u.try("token", "bot", "--namespace=nowhere", "--kubeconfig=-"); !strings.Contains(failure, "not found") {
+		t.Errorf("a token in no namespace: %q", failure)
+	}
+}
+
 // TestUsersOfReplicas removes a user of two replicas, which have the same authority, and starts one of them again.
 func TestUsersOfReplicas(t *testing.T) {
 	t.Parallel()
