@@ -70,7 +70,8 @@ func (f *kubeconfigFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.file, "kubeconfig", "",
 		"The kubeconfig to be written, or - for the standard output. By default NAME.kubeconfig.")
 	flags.BoolVar(&f.force, "force", false, "Replaces the kubeconfig if it exists.")
-	flags.StringVar(&f.server, "server", "", "The URL of the server in the kubeconfig. By default that of the admin kubeconfig.")
+	flags.StringVar(&f.server, "server", "",
+		"The URL of the server in the kubeconfig. By default that of the admin kubeconfig.")
 	flags.DurationVar(&f.expires, "expires", defaultExpiry, "How long the credential is valid.")
 }
 
@@ -111,7 +112,8 @@ func newUserAdd(dataDir *string) *cobra.Command {
 			added.Name, added.Lifetime, added.Server = args[0], written.expires, written.server
 			for _, group := range added.Groups {
 				if group == user.SystemPrivilegedGroup {
-					fmt.Fprintf(cmd.ErrOrStderr(), "Warning: members of %s may do everything. No role and no webhook limits them.\n", group)
+					fmt.Fprintf(cmd.ErrOrStderr(),
+						"Warning: members of %s may do everything. No role and no webhook limits them.\n", group)
 				}
 			}
 			if err := added.Validate(); err != nil {

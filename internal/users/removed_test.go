@@ -139,7 +139,9 @@ func TestWatchesEnd(t *testing.T) {
 	r := scanned(t)
 	watching := map[string]context.Context{}
 	var stops []func()
-	for _, u := range []user.Info{by("alice", "old"), by("alice", "new"), by("bob", "old"), &user.DefaultInfo{Name: "carol"}} {
+	for _, u := range []user.Info{
+		by("alice", "old"), by("alice", "new"), by("bob", "old"), &user.DefaultInfo{Name: "carol"},
+	} {
 		ctx, stop := r.Watch(t.Context(), u)
 		name := u.GetName()
 		if id, ok := certificateOf(u); ok {

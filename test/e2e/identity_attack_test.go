@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,9 @@ func get(path string, headers ...string) string {
 		strings.Join(append([]string{"Host: crds"}, headers...), "\r\n") + "\r\n\r\n"
 }
 
+// expired makes a certificate one that has expired.
+func expired(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }
+
 // treasure is in a Secret that only system:masters may read.
 const treasure = "dHJlYXN1cmU="
 
@@ -147,9 +151,11 @@ func besieged(t *testing.T) (a attacker, ours, proxies *authority) {
 	server := run(t, "--requestheader-client-ca-file="+file, "--requestheader-allowed-names=front",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-uid-headers=X-Remote-Uid", "--requestheader-extra-headers-prefix=X-Remote-Extra-")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "treasure"}, Data: map[string][]byte{"it": []byte("treasure")}}
-	_, err := clientset(t, adminConfig(t, server)).CoreV1().Secrets("kube-system").Create(t.Context(), secret, metav1.CreateOptions{})
-	if err != nil {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "treasure"}, Data: map[string][]byte{"it": []byte("treasure")},
+	}
+	secrets := clientset(t, adminConfig(t, server)).CoreV1().Secrets("kube-system")
+	if _, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return newAttacker(t, server), readAuthority(t, server.DataDir), proxies
@@ -177,8 +183,10 @@ func TestForgedCertificates(t *testing.T) {
 		{"for code", ours.client("root", masters, func(c *x509.Certificate) {
 			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}
 		}), 401},
-		{"expired", ours.client("root", masters, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }), 401},
-		{"not yet valid", ours.client("root", masters, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }), 401},
+		{"expired", ours.client("root", masters, expired), 401},
+		{"not yet valid", ours.client("root", masters, func(c *x509.Certificate) {
+			c.NotBefore = time.Now().Add(30 * time.Minute)
+		}), 401},
 		{"without a user", ours.client("", masters, nil), 401},
 		{"of another authority with the same name", stranger.client("root", masters, nil), 401},
 		{"signed by itself", selfSigned(t, "root", "system:masters"), 401},
@@ -208,7 +216,7 @@ func TestForgedHeaders(t *testing.T) {
 		{"the front proxy, which is trusted", proxies.client("front", nil, nil), remote, 200},
 		{"the front proxy for nobody", proxies.client("front", nil, nil), remote[1:], 401},
 		{"another proxy", proxies.client("other", nil, nil), remote, 401},
-		{"an old proxy", proxies.client("front", nil, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }), remote, 401},
+		{"an old proxy", proxies.client("front", nil, expired), remote, 401},
 		{"a user with the proxy's name", ours.client("front", nil, nil), remote, 403},
 		{"nobody", tls.Certificate{}, remote, 401},
 		{"a user", jane, remote, 403},
@@ -216,14 +224,14 @@ func TestForgedHeaders(t *testing.T) {
 		{"a user, with underscores", jane, []string{"X_Remote_User: root", "X_Remote_Group: system:masters"}, 403},
 		{"a user, more of them", jane, append([]string{"X-Remote-Uid: 0", "X-Remote-Extra-Scopes: all"}, remote...), 403},
 		{"a user, and names headers hop by hop", jane, append([]string{"Connection: X-Remote-User"}, remote...), 403},
-		{"a user who impersonates", jane, []string{"Impersonate-User: root", "Impersonate-Group: system:masters"}, 403},
-		{"a user who impersonates twice", jane, []string{"Impersonate-User: jane", "Impersonate-User: root"}, 403},
-		{"a user who impersonates a group only", jane, []string{"Impersonate-Group: system:masters"}, 400},
-		{"a user who impersonates itself with a group", jane, []string{"Impersonate-User: jane", "Impersonate-Group: system:masters"}, 403},
-		{"a user who impersonates the server", jane, []string{"Impersonate-User: system:apiserver"}, 403},
-		{"a user who impersonates extra", jane, []string{"Impersonate-User: jane", "Impersonate-Extra-Scopes: all"}, 403},
+		{"a user as another", jane, []string{"Impersonate-User: root", "Impersonate-Group: system:masters"}, 403},
+		{"a user as two", jane, []string{"Impersonate-User: jane", "Impersonate-User: root"}, 403},
+		{"a user as a group only", jane, []string{"Impersonate-Group: system:masters"}, 400},
+		{"a user as itself with a group", jane, []string{"Impersonate-User: jane", "Impersonate-Group: system:masters"}, 403},
+		{"a user as the server", jane, []string{"Impersonate-User: system:apiserver"}, 403},
+		{"a user as itself with extra", jane, []string{"Impersonate-User: jane", "Impersonate-Extra-Scopes: all"}, 403},
 		{"a user with a token that is none", jane, []string{"Authorization: Bearer root"}, 403},
-		{"a user with another host", jane, []string{"X-Forwarded-Host: localhost", "X-Forwarded-For: 127.0.0.1", "Forwarded: for=127.0.0.1"}, 403},
+		{"a user from the server's host", jane, []string{"X-Forwarded-For: 127.0.0.1", "Forwarded: for=127.0.0.1"}, 403},
 		{"a token that is none", tls.Certificate{}, []string{"Authorization: Bearer root"}, 401},
 		{"two tokens", tls.Certificate{}, []string{"Authorization: Bearer a", "Authorization: Bearer b"}, 401},
 	} {
@@ -244,15 +252,19 @@ func TestForbiddenPaths(t *testing.T) {
 	paths := []string{
 		treasurePath, "/" + secrets, "//" + secrets, "/api//v1/namespaces/kube-system/secrets", "/./" + secrets,
 		"/api/v1/./namespaces/kube-system/secrets", "/api/v1/namespaces/default/../kube-system/secrets",
-		"/api/v1/namespaces/default/../../namespaces/kube-system/secrets", "/healthz/../" + secrets, "/healthz/..%2f" + secrets,
-		"/healthz%2f..%2f" + secrets, "/version/../" + secrets, "/version%2f%2e%2e/" + secrets, "/apis/../" + secrets,
-		"/openapi/v3/../../" + secrets, "/api/v1/../v1/namespaces/kube-system/secrets", "/%61pi/v1/namespaces/kube-system/secrets",
+		"/api/v1/namespaces/default/../../namespaces/kube-system/secrets", "/healthz/../" + secrets,
+		"/healthz/..%2f" + secrets, "/healthz%2f..%2f" + secrets, "/version/../" + secrets,
+		"/version%2f%2e%2e/" + secrets, "/apis/../" + secrets, "/openapi/v3/../../" + secrets,
+		"/api/v1/../v1/namespaces/kube-system/secrets", "/%61pi/v1/namespaces/kube-system/secrets",
 		"/api%2fv1%2fnamespaces%2fkube-system%2fsecrets", "/API/v1/namespaces/kube-system/secrets",
-		"/api/V1/namespaces/kube-system/secrets", "/api/v1/namespaces/kube-system/Secrets", "/" + secrets + "/", "/" + secrets + "//treasure",
-		"/" + secrets + "%20", "/" + secrets + "%00", "/" + secrets + ";a=b", "/" + secrets + "%3fwatch=1", "/" + secrets + "?watch=1",
-		"/" + secrets + "?fieldSelector=metadata.name%3dtreasure", "/api/v1/secrets", "/api/v1/watch/secrets", "/api/v1/proxy/" + secrets,
-		"/api/v1/watch/namespaces/kube-system/secrets", "/apis/v1/namespaces/kube-system/secrets", "/apis//v1/namespaces/kube-system/secrets",
-		"/apis/core/v1/namespaces/kube-system/secrets", "/api/v1/namespaces/kube-system%2fsecrets%2ftreasure", "\\api\\v1\\secrets",
+		"/api/V1/namespaces/kube-system/secrets", "/api/v1/namespaces/kube-system/Secrets", "/" + secrets + "/",
+		"/" + secrets + "//treasure", "/" + secrets + "%20", "/" + secrets + "%00", "/" + secrets + ";a=b",
+		"/" + secrets + "%3fwatch=1", "/" + secrets + "?watch=1",
+		"/" + secrets + "?fieldSelector=metadata.name%3dtreasure", "/api/v1/secrets", "/api/v1/watch/secrets",
+		"/api/v1/proxy/" + secrets, "/api/v1/watch/namespaces/kube-system/secrets",
+		"/apis/v1/namespaces/kube-system/secrets", "/apis//v1/namespaces/kube-system/secrets",
+		"/apis/core/v1/namespaces/kube-system/secrets", "/api/v1/namespaces/kube-system%2fsecrets%2ftreasure",
+		"\\api\\v1\\secrets",
 	}
 	for _, path := range paths {
 		for _, who := range []struct {
@@ -269,10 +281,11 @@ func TestForbiddenPaths(t *testing.T) {
 			}
 		}
 	}
-	if code, _, _ := a.with(jane, "GET https://localhost"+treasurePath+" HTTP/1.1\r\nHost: crds\r\nConnection: close\r\n\r\n"); code != 403 {
+	if code, _, _ := a.with(jane, get("https://localhost"+treasurePath)); code != 403 {
 		t.Errorf("the URL as a whole: %d", code)
 	}
-	if code, header, _ := a.with(root, get(treasurePath, "Origin: https://evil.example.com")); code != 200 || header.Get("Access-Control-Allow-Origin") != "" {
+	code, header, _ := a.with(root, get(treasurePath, "Origin: https://evil.example.com"))
+	if code != 200 || header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("a page of another origin may read the answer: %d %v", code, header)
 	}
 }
@@ -296,8 +309,8 @@ func TestCredentialPaths(t *testing.T) {
 		{"POST", "/token", 404},
 		{"POST", "/oauth/token", 404},
 	} {
-		request := test.method + " " + test.path + " HTTP/1.1\r\nHost: crds\r\nConnection: close\r\nContent-Type: application/json\r\n" +
-			"Content-Length: 73\r\n\r\n" + body
+		request := get(test.path, "Content-Type: application/json", "Content-Length: "+strconv.Itoa(len(body)))
+		request = test.method + strings.TrimPrefix(request, "GET") + body
 		if code, _, answer := a.with(jane, request); code != 403 {
 			t.Errorf("%s %s as jane: %d %s", test.method, test.path, code, answer)
 		}

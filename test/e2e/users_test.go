@@ -252,7 +252,8 @@ func TestUsersNeedSecrets(t *testing.T) {
 	t.Parallel()
 	u := newUserCommand(t, run(t, "--builtin-resources=none"))
 	for _, args := range [][]string{{"add", "alice"}, {"list"}, {"remove", "alice"}} {
-		if _, failure := u.try(args...); !strings.Contains(failure, "serves no Secrets") || strings.Count(failure, "\n") != 1 {
+		if _, failure := u.try(args...); !strings.Contains(failure, "serves no Secrets") ||
+			strings.Count(failure, "\n") != 1 {
 			t.Errorf("%v: %q", args, failure)
 		}
 	}

@@ -29,9 +29,11 @@ func (m *Manager) kubeconfig(login *Login) ([]byte, error) {
 	}
 	context := login.User + "@" + cluster
 	content, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{cluster: server},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{login.User: login.credential},
-		Contexts:       map[string]*clientcmdapi.Context{context: {Cluster: cluster, AuthInfo: login.User, Namespace: login.Namespace}},
+		Clusters:  map[string]*clientcmdapi.Cluster{cluster: server},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{login.User: login.credential},
+		Contexts: map[string]*clientcmdapi.Context{
+			context: {Cluster: cluster, AuthInfo: login.User, Namespace: login.Namespace},
+		},
 		CurrentContext: context,
 	})
 	if err != nil {

@@ -41,12 +41,19 @@ func Print(out io.Writer, format string, records []*users.Record) error {
 func printTable(out io.Writer, records []*users.Record) error {
 	table := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tGROUPS\tCREATED\tEXPIRES\tREMOVED")
+	row := func(name string, groups []string, times ...*metav1.Time) {
+		fmt.Fprintf(table, "%s\t%s", name, orNone(strings.Join(groups, ",")))
+		for _, t := range times {
+			fmt.Fprintf(table, "\t%s", when(t))
+		}
+		fmt.Fprintln(table)
+	}
 	for _, r := range records {
 		for _, c := range r.Certificates {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.Name, orNone(strings.Join(c.Groups, ",")), when(&c.Created), when(&c.Expires), when(c.Removed))
+			row(r.Name, c.Groups, &c.Created, &c.Expires, c.Removed)
 		}
 		if len(r.Certificates) == 0 {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.Name, orNone(""), when(nil), when(nil), when(r.Removed))
+			row(r.Name, nil, nil, nil, r.Removed)
 		}
 	}
 	return table.Flush()
