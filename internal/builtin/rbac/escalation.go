@@ -3,6 +3,7 @@ package rbac
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -147,7 +148,13 @@ func (e Escalation) checkBinding(w *write, name string, ref rbacv1.RoleRef, name
 	if e.mayBind(w, ref, namespace) {
 		return nil
 	}
+	if roleResources[ref.Kind] == "" {
+		return fmt.Errorf("unsupported role reference kind: %q", ref.Kind) // 500, as in kube-apiserver
+	}
 	granted, err := e.Rules.GetRoleReferenceRules(w, ref, namespace)
+	if apierrors.IsNotFound(err) {
+		return apierrors.NewNotFound(w.resource, ref.Name) // kube-apiserver names the resource of the request
+	}
 	if err != nil {
 		return err
 	}
@@ -156,6 +163,9 @@ func (e Escalation) checkBinding(w *write, name string, ref rbacv1.RoleRef, name
 	}
 	return nil
 }
+
+// roleResources are the resources of the kinds of roles.
+var roleResources = map[string]string{kindRole: "roles", kindClusterRole: "clusterroles"}
 
 // mayEscalate reports whether the user may write the role of a request whatever its rules.
 func (e Escalation) mayEscalate(w *write) bool {
@@ -168,9 +178,8 @@ func (e Escalation) mayEscalate(w *write) bool {
 // mayBind reports whether the user may bind a role whatever its rules. namespace is that of the binding, so that a user
 // may be allowed to bind a ClusterRole in one namespace only.
 func (e Escalation) mayBind(w *write, ref rbacv1.RoleRef, namespace string) bool {
-	resources := map[string]string{kindRole: "roles", kindClusterRole: "clusterroles"}
-	return resources[ref.Kind] != "" && e.allows(w, authorizer.AttributesRecord{
-		Verb: "bind", APIGroup: ref.APIGroup, Resource: resources[ref.Kind], Name: ref.Name, Namespace: namespace,
+	return roleResources[ref.Kind] != "" && e.allows(w, authorizer.AttributesRecord{
+		Verb: "bind", APIGroup: ref.APIGroup, Resource: roleResources[ref.Kind], Name: ref.Name, Namespace: namespace,
 	})
 }
 
