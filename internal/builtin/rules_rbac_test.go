@@ -90,6 +90,15 @@ var rbacWrites = []write{
 			`field is immutable`},
 	},
 	{
+		name: "no role", resource: "rolebindings",
+		old: `{"metadata":{"name":"b"},"roleRef":{"kind":"Role","name":"r"}}`,
+		obj: `{"metadata":{"name":"b"},"roleRef":{"kind":"Role"}}`,
+		errors: []string{
+			"roleRef.name: Required value",
+			`roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":""}: field is immutable`,
+		},
+	},
+	{
 		name: "invalid", resource: "clusterrolebindings",
 		obj: `{"metadata":{"name":"b"},"roleRef":{"kind":"Role","name":"."},"subjects":[{"kind":"ServiceAccount","name":"s"}]}`,
 		errors: []string{

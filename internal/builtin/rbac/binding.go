@@ -32,10 +32,12 @@ func (roleBindingRules) Validate(_ context.Context, obj runtime.Object) field.Er
 func (roleBindingRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	binding, before := obj.(*rbacv1.RoleBinding), old.(*rbacv1.RoleBinding)
 	errs := validateMetadata(&binding.ObjectMeta, true)
-	errs = append(errs, roleBindingGrant(binding).validate()...)
+	g := roleBindingGrant(binding)
+	g.changed = binding.RoleRef != before.RoleRef
+	errs = append(errs, g.validate()...)
 	errs = append(errs, validateMetadataUpdate(&binding.ObjectMeta, &before.ObjectMeta)...)
 	errs = append(errs, validateSameRole(binding.RoleRef, before.RoleRef)...)
-	return append(errs, roleBindingGrant(binding).require()...)
+	return append(errs, g.require()...)
 }
 
 // clusterRoleBindingRules are the rules of ClusterRoleBindings.
@@ -53,10 +55,12 @@ func (clusterRoleBindingRules) Validate(_ context.Context, obj runtime.Object) f
 func (clusterRoleBindingRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	binding, before := obj.(*rbacv1.ClusterRoleBinding), old.(*rbacv1.ClusterRoleBinding)
 	errs := validateMetadata(&binding.ObjectMeta, false)
-	errs = append(errs, clusterRoleBindingGrant(binding).validate()...)
+	g := clusterRoleBindingGrant(binding)
+	g.changed = binding.RoleRef != before.RoleRef
+	errs = append(errs, g.validate()...)
 	errs = append(errs, validateMetadataUpdate(&binding.ObjectMeta, &before.ObjectMeta)...)
 	errs = append(errs, validateSameRole(binding.RoleRef, before.RoleRef)...)
-	return append(errs, clusterRoleBindingGrant(binding).require()...)
+	return append(errs, g.require()...)
 }
 
 // validateSameRole checks that a reference does not change. Its error shows the reference as kube-apiserver does, which
@@ -71,6 +75,7 @@ type grant struct {
 	namespaced bool
 	role       rbacv1.RoleRef
 	subjects   []rbacv1.Subject
+	changed    bool // the role, by an update
 }
 
 func roleBindingGrant(binding *rbacv1.RoleBinding) grant {
@@ -91,7 +96,9 @@ func (g grant) validate() (errs field.ErrorList) {
 	if !slices.Contains(kinds, g.role.Kind) {
 		errs = append(errs, field.NotSupported(path.Child("kind"), g.role.Kind, kinds))
 	}
-	if g.role.Name != "" {
+	if g.role.Name == "" && g.changed {
+		errs = append(errs, g.requireRole()...)
+	} else if g.role.Name != "" {
 		for _, message := range content.IsPathSegmentName(g.role.Name) {
 			errs = append(errs, field.Invalid(path.Child("name"), g.role.Name, message))
 		}
@@ -102,17 +109,22 @@ func (g grant) validate() (errs field.ErrorList) {
 	return errs
 }
 
-// require checks what the types declare to be required, after everything else as kube-apiserver does (KEP-5073).
+// require checks what the types declare to be required, after everything else as kube-apiserver does (KEP-5073). It does
+// not check a role that an update changes, as that is refused already.
 func (g grant) require() (errs field.ErrorList) {
 	for n := range g.subjects {
 		if g.subjects[n].Name == "" {
 			errs = append(errs, field.Required(field.NewPath("subjects").Index(n).Child("name"), ""))
 		}
 	}
-	if g.role.Name == "" {
-		errs = append(errs, field.Required(field.NewPath("roleRef", "name"), ""))
+	if g.role.Name == "" && !g.changed {
+		errs = append(errs, g.requireRole()...)
 	}
 	return errs
+}
+
+func (grant) requireRole() field.ErrorList {
+	return field.ErrorList{field.Required(field.NewPath("roleRef", "name"), "")}
 }
 
 // subjectKinds are the kinds of subjects, in the order in which an error lists them.

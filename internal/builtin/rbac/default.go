@@ -5,21 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// defaultRole makes an empty list of rules equal to none, because kube-apiserver stores protobuf, which does not tell
-// them apart.
-func defaultRole(obj runtime.Object) {
-	if role := obj.(*rbacv1.Role); len(role.Rules) == 0 {
-		role.Rules = nil
-	}
-}
-
-// defaultClusterRole is defaultRole.
-func defaultClusterRole(obj runtime.Object) {
-	if role := obj.(*rbacv1.ClusterRole); len(role.Rules) == 0 {
-		role.Rules = nil
-	}
-}
-
 // defaultRoleBinding sets the group of the role and of the subjects.
 func defaultRoleBinding(obj runtime.Object) {
 	binding := obj.(*rbacv1.RoleBinding)

@@ -17,7 +17,7 @@ func Definitions() []*resource.Definition {
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindClusterRole, Plural: "clusterroles",
 			Singular: "clusterrole", Object: &rbacv1.ClusterRole{}, List: &rbacv1.ClusterRoleList{},
-			Strategy: clusterRoleRules{}, Default: defaultClusterRole,
+			Strategy: clusterRoleRules{},
 		},
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "RoleBinding", Plural: "rolebindings",
@@ -28,7 +28,7 @@ func Definitions() []*resource.Definition {
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindRole, Plural: "roles",
 			Singular: "role", Namespaced: true, Object: &rbacv1.Role{}, List: &rbacv1.RoleList{},
-			Strategy: roleRules{}, Default: defaultRole,
+			Strategy: roleRules{},
 		},
 	}
 }

@@ -53,6 +53,13 @@ func (r roleRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) fi
 	return append(errs, requireVerbs(role.Rules)...)
 }
 
+// Canonicalize makes an empty list of rules none, because kube-apiserver stores protobuf, which does not tell them apart.
+func (roleRules) Canonicalize(obj runtime.Object) {
+	if role := obj.(*rbacv1.Role); len(role.Rules) == 0 {
+		role.Rules = nil
+	}
+}
+
 // clusterRoleRules are the rules of ClusterRoles.
 type clusterRoleRules struct{ rules }
 
@@ -69,6 +76,13 @@ func (clusterRoleRules) ValidateUpdate(_ context.Context, obj, old runtime.Objec
 	errs := validateClusterRole(role, hasInvalidSelector(before))
 	errs = append(errs, validateMetadataUpdate(&role.ObjectMeta, &before.ObjectMeta)...)
 	return append(errs, requireVerbs(role.Rules)...)
+}
+
+// Canonicalize makes an empty list of rules none, as that of Roles does.
+func (clusterRoleRules) Canonicalize(obj runtime.Object) {
+	if role := obj.(*rbacv1.ClusterRole); len(role.Rules) == 0 {
+		role.Rules = nil
+	}
 }
 
 func validateClusterRole(role *rbacv1.ClusterRole, anyLabelValue bool) field.ErrorList {
