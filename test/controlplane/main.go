@@ -2,8 +2,8 @@
 // an etcd in its own process, and beside it the controllers of kube-controller-manager that crd-server has too. Its
 // responses and its controllers are the reference for built-in resources.
 //
-// Admission plugins that need kinds that crd-server does not have are disabled, and so is priority and fairness. Every
-// user may do everything. Arguments after -- are passed to kube-apiserver.
+// Admission plugins that need kinds that crd-server does not have are disabled, and so is priority and fairness.
+// Roles and bindings authorize users. Arguments after -- are passed to kube-apiserver.
 package main
 
 import (
@@ -101,7 +101,7 @@ func (o *options) apiserverFlags(c *credentials, etcd string) []string {
 		"--external-hostname", o.address,
 		"--cert-dir", c.dir,
 		"--token-auth-file", c.tokens,
-		"--authorization-mode", "AlwaysAllow",
+		"--authorization-mode", "RBAC",
 		"--service-cluster-ip-range", "10.0.0.0/24",
 		"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file", c.key,
