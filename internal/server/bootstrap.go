@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +15,8 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
 	"github.com/crd-server/crd-server/internal/namespaces"
+	"github.com/crd-server/crd-server/internal/server/datadir"
+	"github.com/crd-server/crd-server/internal/serviceaccounts"
 )
 
 // systemObjects are the objects that every server has.
@@ -78,6 +82,32 @@ func inOrder(steps ...func(ctx context.Context) error) func(ctx context.Context)
 		}
 		return nil
 	}
+}
+
+// addAccounts adds the account and the root certificates of each system namespace. trust is the file of the certificates.
+func (o *systemObjects) addAccounts(resources *ResourceOptions, trust string) error {
+	accounts := o.builtins.Find(schema.GroupResource{Resource: "serviceaccounts"})
+	maps := o.builtins.Find(schema.GroupResource{Resource: "configmaps"})
+	if accounts == nil || maps == nil {
+		return nil
+	}
+	certificates, err := os.ReadFile(trust)
+	if err != nil {
+		return fmt.Errorf("certificate %s is unreadable: %w", trust, datadir.Cause(err))
+	}
+	for _, namespace := range namespaces.System() {
+		if resources.runsController(accountController) {
+			o.objects = append(o.objects, bootstrap.Object{
+				Definition: accounts, Object: serviceaccounts.Account(namespace.Name),
+			})
+		}
+		if resources.runsController(rootController) {
+			o.objects = append(o.objects, bootstrap.Object{
+				Definition: maps, Object: serviceaccounts.RootMap(namespace.Name, certificates), Fields: serviceaccounts.MapFields,
+			})
+		}
+	}
+	return nil
 }
 
 // bootstrapRetry is the delay between attempts to create system objects.

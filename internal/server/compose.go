@@ -93,6 +93,9 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	system.addNamespaces()
 	system.addAPIServices(services)
 	system.addRoles(roles)
+	if err := system.addAccounts(&o.Resources, a.trust); err != nil {
+		return nil, err
+	}
 	return &parts{
 		routes: routes{
 			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,

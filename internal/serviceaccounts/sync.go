@@ -21,6 +21,24 @@ const (
 		"the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 
+// MapFields are the managed fields of a new ConfigMap, in the format FieldsV1. A new account has none.
+const MapFields = `{"f:data":{".":{},"f:ca.crt":{}},"f:metadata":{"f:annotations":{".":{},"f:kubernetes.io/description":{}}}}`
+
+// Account returns the account of a namespace.
+func Account(namespace string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName, Namespace: namespace}}
+}
+
+// RootMap returns the ConfigMap with the root certificates of a namespace.
+func RootMap(namespace string, certificates []byte) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: mapName, Namespace: namespace, Annotations: map[string]string{description: mapsDescription},
+		},
+		Data: map[string]string{mapKey: string(certificates)},
+	}
+}
+
 // syncAccount creates the account of a namespace if it does not exist.
 func (r *run) syncAccount(ctx context.Context, namespace string) error {
 	found, err := r.config.Store.Read(ctx, accountFolder+"/"+namespace+"/"+accountName)
@@ -30,14 +48,13 @@ func (r *run) syncAccount(ctx context.Context, namespace string) error {
 	if !found.Deleted {
 		return nil
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName, Namespace: namespace}}
-	_, err = r.client.ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
+	_, err = r.client.ServiceAccounts(namespace).Create(ctx, Account(namespace), metav1.CreateOptions{})
 	return created(err, "create account")
 }
 
 // syncMap creates the ConfigMap of a namespace, or corrects it.
 func (r *run) syncMap(ctx context.Context, namespace string) error {
-	data := map[string]string{mapKey: string(r.roots.CurrentCABundleContent())}
+	wanted := RootMap(namespace, r.roots.CurrentCABundleContent())
 	found, err := r.config.Store.Read(ctx, mapFolder+"/"+namespace+"/"+mapName)
 	if err == nil {
 		err = found.Err
@@ -46,12 +63,7 @@ func (r *run) syncMap(ctx context.Context, namespace string) error {
 		return fmt.Errorf("read root certificate: %w", err)
 	}
 	if found.Deleted {
-		_, err := r.client.ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: mapName, Namespace: namespace, Annotations: map[string]string{description: mapsDescription},
-			},
-			Data: data,
-		}, metav1.CreateOptions{})
+		_, err := r.client.ConfigMaps(namespace).Create(ctx, wanted, metav1.CreateOptions{})
 		return created(err, "create root certificate")
 	}
 	obj, _, err := r.config.Set.Codecs.UniversalDeserializer().Decode(found.Value, nil, nil)
@@ -62,10 +74,10 @@ func (r *run) syncMap(ctx context.Context, namespace string) error {
 	if !ok {
 		return fmt.Errorf("root certificate is a %T", obj)
 	}
-	if maps.Equal(stored.Data, data) && stored.Annotations[description] != "" {
+	if maps.Equal(stored.Data, wanted.Data) && stored.Annotations[description] != "" {
 		return nil
 	}
-	stored.Data = data
+	stored.Data = wanted.Data
 	metav1.SetMetaDataAnnotation(&stored.ObjectMeta, description, mapsDescription)
 	stored.ResourceVersion = fmt.Sprint(found.Revision)
 	_, err = r.client.ConfigMaps(namespace).Update(ctx, stored, metav1.UpdateOptions{})
