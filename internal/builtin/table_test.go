@@ -28,7 +28,8 @@ func TestRows(t *testing.T) {
 				t.Errorf("%s and %s are types of %s, singular %s", kind, typeName(d.List), d.Kind, d.Singular)
 			}
 			for _, sub := range d.Subresources {
-				if sub.Strategy == nil || sub.Resets == nil || sub.Verbs == nil {
+				isAction := sub.Action != nil && sub.Strategy == nil && sub.Resets == nil && slices.Equal(sub.Verbs, []string{"create"})
+				if !isAction && (sub.Strategy == nil || sub.Resets == nil || sub.Verbs == nil) {
 					t.Errorf("%s has no strategy, verbs or fields that it resets", sub.Name)
 				}
 			}
