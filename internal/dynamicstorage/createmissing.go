@@ -95,5 +95,10 @@ func (s *Store) createAll(ctx context.Context, creations []Creation) (created bo
 	if err != nil {
 		return false, unconfirmed(etcdError(ctx, "writing to etcd", err))
 	}
+	for _, c := range creations {
+		if resp.Succeeded {
+			c.Resource.written(ctx, resp.Header.Revision)
+		}
+	}
 	return resp.Succeeded, nil
 }

@@ -21,6 +21,8 @@ type Observation struct {
 	Revision int64
 	// Deleted: there is no such key.
 	Deleted bool
+	// More: the transaction has changed more of the observed keys, which follow.
+	More bool
 	// Value is the value, decrypted. It is nil if the key is deleted or the value cannot be decrypted. The observer must
 	// not modify it.
 	Value []byte
@@ -134,15 +136,17 @@ func (o *observation) follow(ctx context.Context) error {
 
 // hand hands over the events that are newer than the scan.
 func (o *observation) hand(ctx context.Context, events []*clientv3.Event, scanned int64) {
-	for _, event := range events {
+	for n, event := range events {
 		kv := event.Kv
-		switch {
-		case kv.ModRevision <= scanned:
-		case event.Type == clientv3.EventTypeDelete:
-			o.observer.Observe(Observation{Key: o.store.keyBelowPrefix(kv.Key), Revision: kv.ModRevision, Deleted: true})
-		default:
-			o.observer.Observe(o.store.observed(ctx, kv))
+		if kv.ModRevision <= scanned {
+			continue
 		}
+		change := Observation{Key: o.store.keyBelowPrefix(kv.Key), Revision: kv.ModRevision, Deleted: true}
+		if event.Type != clientv3.EventTypeDelete {
+			change = o.store.observed(ctx, kv)
+		}
+		change.More = n+1 < len(events) && events[n+1].Kv.ModRevision == kv.ModRevision
+		o.observer.Observe(change)
 	}
 }
 

@@ -134,8 +134,43 @@ func TestAfterWrites(t *testing.T) {
 	first, second := put(t, r, "x", "1").Revision, put(t, r, "x", "2").Revision
 	remove(t, r, "x")
 	put(t, s.Resource("example.com", "others"), "x", "1")
-	if len(revisions) != 3 || revisions[0] != first || revisions[1] != second || revisions[2] <= second {
+	creation := Creation{Resource: r, Key: "x", Value: func() ([]byte, error) { return []byte("1"), nil }}
+	if err := s.CreateMissing(deadline(t), []Creation{creation}); err != nil {
+		t.Fatal(err)
+	}
+	if len(revisions) != 4 || revisions[0] != first || revisions[1] != second || revisions[2] <= second ||
+		revisions[3] <= revisions[2] {
 		t.Errorf("%d, after writes at %d and %d", revisions, first, second)
+	}
+}
+
+// TestObserveTransactions checks that an observer knows which changes belong together.
+func TestObserveTransactions(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	j := newJournal()
+	last := &lastOfRevision{journal: j}
+	etcdtest.Run(t, func(ctx context.Context) error { s.Observe(ctx, last, "roles"); return nil })
+	j.until(t, "scanned")
+	var creations []Creation
+	for _, key := range []string{"a", "b", "c"} {
+		creations = append(creations, Creation{
+			Resource: s.ResourceAt("roles"), Key: key, Value: func() ([]byte, error) { return []byte("1"), nil },
+		})
+	}
+	if err := s.CreateMissing(deadline(t), creations); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s.ResourceAt("roles"), "a", "2")
+	wantCalls(t, j.until(t, "roles/a=2"), "roles/c=1", "roles/a=2")
+}
+
+// lastOfRevision is an observer of the last change of each transaction.
+type lastOfRevision struct{ *journal }
+
+func (l *lastOfRevision) Observe(o Observation) {
+	if !o.More {
+		l.journal.Observe(o)
 	}
 }
 
