@@ -5,12 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
@@ -34,12 +31,7 @@ func builtinGroups(options Options) []*group {
 		all.add(corev1.SchemeGroupVersion)
 	}
 	all.add(apiextensionsv1.SchemeGroupVersion, definitionResource())
-	if options.Reviews {
-		all.add(authenticationv1.SchemeGroupVersion, reviews(authenticationv1.SchemeGroupVersion, "SelfSubjectReview")...)
-		all.add(authorizationv1.SchemeGroupVersion, reviews(authorizationv1.SchemeGroupVersion,
-			"LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview")...)
-	}
-	for _, d := range options.Builtin {
+	for _, d := range options.rows() {
 		all.add(d.GroupVersion, builtinResource(d))
 	}
 	return all.groups()
@@ -90,12 +82,15 @@ func builtinResource(d *builtin.Definition) *resource {
 	r := &resource{
 		plural: d.Plural, singular: d.Singular, shortNames: d.ShortNames, categories: d.Categories,
 		kind: d.GroupVersionKind(), namespaced: d.Namespaced, builtin: true,
-		verbs:              slices.Sorted(slices.Values(d.VerbList())),
-		storageVersionHash: discovery.StorageVersionHash(d.GroupVersion.Group, d.GroupVersion.Version, d.Kind),
+		verbs: slices.Sorted(slices.Values(d.VerbList())),
 	}
-	if stored := d.Storage; stored != nil {
-		gv := stored.GroupVersion
+	switch gv, stored := d.GroupVersion, d.Storage; {
+	case d.List == nil: // a review
+	case stored != nil:
+		gv = stored.GroupVersion
 		r.storageVersionHash = discovery.StorageVersionHash(gv.Group, gv.Version, stored.Kind)
+	default:
+		r.storageVersionHash = discovery.StorageVersionHash(gv.Group, gv.Version, d.Kind)
 	}
 	for _, sub := range d.Subresources {
 		r.subresources = append(r.subresources, subresource{
@@ -104,20 +99,6 @@ func builtinResource(d *builtin.Definition) *resource {
 	}
 	slices.SortFunc(r.subresources, func(a, b subresource) int { return strings.Compare(a.name, b.name) })
 	return r
-}
-
-// reviews returns resources whose only verb is create.
-func reviews(gv schema.GroupVersion, kinds ...string) []*resource {
-	var resources []*resource
-	for _, kind := range kinds {
-		singular := strings.ToLower(kind)
-		resources = append(resources, &resource{
-			plural: singular + "s", singular: singular, kind: gv.WithKind(kind), builtin: true,
-			namespaced: strings.HasPrefix(kind, "Local"),
-			verbs:      metav1.Verbs{"create"},
-		})
-	}
-	return resources
 }
 
 // definitionResource returns what is shown of CRDs themselves. A CRD of the same group is not shown, because requests

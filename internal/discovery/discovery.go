@@ -31,7 +31,7 @@ type Options struct {
 	Delegate http.Handler
 	// Version is the version of the API in OpenAPI documents, such as "v1.37.0".
 	Version string
-	// Reviews lists the groups of SelfSubjectReview and SubjectAccessReview, which package reviews serves.
+	// Reviews lists the kinds of reviews, which package access/reviews serves.
 	Reviews bool
 	// Core lists core/v1, also without resources. kubectl takes the kind List from there.
 	Core bool

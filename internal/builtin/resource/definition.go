@@ -19,7 +19,7 @@ type Definition struct {
 	Kind, Plural, Singular string
 	ShortNames, Categories []string
 	Namespaced             bool
-	// Object and List are empty objects of the Go types.
+	// Object and List are empty objects of the Go types. A review, which is not stored, has no List.
 	Object, List runtime.Object
 
 	// Strategy has the rules for writes of the resource. Nil is Rules{}.

@@ -46,7 +46,7 @@ func (c *container) definitions(
 	for _, d := range rows {
 		kinds := map[model]string{modelOf(d.Object): d.Kind, modelOf(d.List): d.Kind + "List"}
 		for name, kind := range kinds {
-			if _, ok := definitions[string(name)]; ok {
+			if _, ok := definitions[string(name)]; ok || name == "" {
 				continue
 			}
 			anything := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}

@@ -16,7 +16,12 @@ type model string
 func (m model) OpenAPIModelName() string { return string(m) }
 
 // modelOf returns the name of the definition of a value.
-func modelOf(value any) model { return model(util.GetCanonicalTypeName(value)) }
+func modelOf(value any) model {
+	if value == nil {
+		return ""
+	}
+	return model(util.GetCanonicalTypeName(value))
+}
 
 // Definitions of apimachinery that routes refer to.
 var (
