@@ -194,7 +194,7 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 		Store:            s.store,
 		Table:            s.table,
 		Converters:       converters,
-		Delegate:         reviews.New(a.authorizer, http.HandlerFunc(notFound)),
+		Delegate:         newReviews(a),
 		GroupDiscovery:   p.published.Group(),
 		VersionDiscovery: p.published.Version(),
 		ReconcileDefinition: func(ctx context.Context, name string) error {
@@ -223,6 +223,14 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 		Store: s.store, Table: s.table, DeleteInstances: handler.DeleteInstances,
 	})
 	return handler, lifecycle, nil
+}
+
+// newReviews returns the handler of reviews, after which nothing is served.
+func newReviews(a *access) http.Handler {
+	return reviews.New(reviews.Config{
+		Authorizer: a.authorizer, Delegate: http.HandlerFunc(notFound),
+		Tokens: reviews.Tokens{Request: a.authenticator.Tokens, Audiences: a.authenticator.Audiences},
+	})
 }
 
 // newLeading returns a function that runs the controllers that only one replica runs, while this one leads; nil if

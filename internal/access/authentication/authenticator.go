@@ -69,6 +69,8 @@ type Authenticator struct {
 	RequestHeaders *authenticatorfactory.RequestHeaderConfig
 	// Audiences are the audiences that tokens must be for.
 	Audiences authenticator.Audiences
+	// Tokens authenticates requests by bearer tokens alone, for TokenReviews; nil if no tokens are accepted.
+	Tokens authenticator.Request
 
 	// run follows files and the host cluster; each function ends with its context.
 	run []func(context.Context)
@@ -107,6 +109,7 @@ func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 	}
 	if len(tokens) > 0 {
 		token := tokenunion.New(tokens...)
+		a.Tokens = group.NewAuthenticatedGroupAdder(bearertoken.New(token))
 		methods = append(methods, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
 	}
 	a.Request = group.NewAuthenticatedGroupAdder(union.New(methods...))

@@ -18,13 +18,7 @@ import (
 // self returns the caller.
 func (h *handler) self(_ context.Context, caller user.Info, _ runtime.Object) (runtime.Object, error) {
 	r := &authenticationv1.SelfSubjectReview{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now()}}
-	r.Status.UserInfo = authenticationv1.UserInfo{Username: caller.GetName(), UID: caller.GetUID(), Groups: caller.GetGroups()}
-	for key, values := range caller.GetExtra() {
-		if r.Status.UserInfo.Extra == nil {
-			r.Status.UserInfo.Extra = map[string]authenticationv1.ExtraValue{}
-		}
-		r.Status.UserInfo.Extra[key] = values
-	}
+	r.Status.UserInfo = userInfo(caller)
 	return r, nil
 }
 

@@ -26,13 +26,22 @@ type Authorizer interface {
 	authorizer.RuleResolver
 }
 
-// New returns the handler of reviews below /apis. All other requests go to the delegate.
-func New(decides Authorizer, delegate http.Handler) http.Handler {
-	return &handler{decides: decides, delegate: delegate}
+// Config is what reviews are answered by.
+type Config struct {
+	Authorizer Authorizer
+	Tokens     Tokens
+	// Delegate gets all other requests.
+	Delegate http.Handler
+}
+
+// New returns the handler of reviews below /apis.
+func New(config Config) http.Handler {
+	return &handler{decides: config.Authorizer, tokens: config.Tokens, delegate: config.Delegate}
 }
 
 type handler struct {
 	decides  Authorizer
+	tokens   Tokens
 	delegate http.Handler
 }
 
@@ -49,6 +58,9 @@ type review struct {
 var all = map[schema.GroupVersionResource]*review{
 	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"): {
 		empty: func() runtime.Object { return &authenticationv1.SelfSubjectReview{} }, answer: (*handler).self,
+	},
+	authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"): {
+		empty: func() runtime.Object { return &authenticationv1.TokenReview{} }, answer: (*handler).token,
 	},
 	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"): {
 		empty: func() runtime.Object { return &authorizationv1.SelfSubjectAccessReview{} }, answer: (*handler).selfAccess,

@@ -3,12 +3,18 @@ package reviews
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -48,6 +54,29 @@ func (d *decider) RulesFor(context.Context, user.Info, string) ([]authorizer.Res
 		nil, true, nil
 }
 
+// knownTokens authenticates the token "good", for the audiences that are asked for, or else for "us".
+type knownTokens struct{}
+
+func (knownTokens) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
+	if _, ok := request.UserFrom(req.Context()); ok {
+		return nil, false, errors.New("the request is that of the reviewer")
+	}
+	audiences, asked := authenticator.AudiencesFrom(req.Context())
+	switch req.Header.Get("Authorization") {
+	case "Bearer good":
+		u := &user.DefaultInfo{Name: "jane", UID: "8", Groups: []string{"shop"}, Extra: map[string][]string{"k": {"v"}}}
+		if !asked {
+			audiences = nil
+		}
+		return &authenticator.Response{User: u, Audiences: audiences}, true, nil
+	case "Bearer stray":
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "jane"}, Audiences: []string{"them"}}, true, nil
+	case "Bearer unknown":
+		return nil, false, nil
+	}
+	return nil, false, errors.New("invalid bearer token")
+}
+
 var infos = &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis"),
 	GrouplessAPIPrefixes: sets.NewString("api")}
 
@@ -56,6 +85,20 @@ func send(t *testing.T, d *decider, method, path, body string) (int, string) {
 	t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
+	return sendRequest(t, d, req)
+}
+
+// sendAs posts a body of a media type, and asks for an answer of that type.
+func sendAs(t *testing.T, d *decider, media, path, body string) (int, string) {
+	t.Helper()
+	req := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	req.Header.Set("Content-Type", media)
+	req.Header.Set("Accept", media)
+	return sendRequest(t, d, req)
+}
+
+func sendRequest(t *testing.T, d *decider, req *http.Request) (int, string) {
+	t.Helper()
 	info, err := infos.NewRequestInfo(req)
 	if err != nil {
 		t.Fatal(err)
@@ -64,8 +107,8 @@ func send(t *testing.T, d *decider, method, path, body string) (int, string) {
 	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: "allowed", UID: "7", Groups: []string{"shop"},
 		Extra: map[string][]string{"k": {"v"}}})
 	w := httptest.NewRecorder()
-	New(d, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })).ServeHTTP(w,
-		req.WithContext(ctx))
+	delegate := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	New(Config{Authorizer: d, Tokens: Tokens{Request: knownTokens{}}, Delegate: delegate}).ServeHTTP(w, req.WithContext(ctx))
 	return w.Code, w.Body.String()
 }
 
@@ -77,7 +120,7 @@ const (
 // reviewOf returns the JSON of a review.
 func reviewOf(kind, spec string) string {
 	group := "authorization.k8s.io"
-	if kind == "SelfSubjectReview" {
+	if kind == "SelfSubjectReview" || kind == "TokenReview" {
 		group = "authentication.k8s.io"
 	}
 	return `{"apiVersion":"` + group + `/v1","kind":"` + kind + `","spec":` + spec + `}`
@@ -106,6 +149,14 @@ func TestReviews(t *testing.T) {
 		"may another user in the namespace": {authorization + "namespaces/default/localsubjectaccessreviews",
 			reviewOf("LocalSubjectAccessReview", `{"user":"allowed",`+things+`}`),
 			`{"allowed":true,"reason":"because"}`},
+		"a token": {authentication + "tokenreviews", reviewOf("TokenReview", `{"token":"good"}`),
+			`{"authenticated":true,"user":{"username":"jane","uid":"8","groups":["shop"],"extra":{"k":["v"]}}}`},
+		"a token for an audience": {authentication + "tokenreviews",
+			reviewOf("TokenReview", `{"token":"good","audiences":["a","b"]}`),
+			`{"authenticated":true,"user":{"username":"jane","uid":"8","groups":["shop"],"extra":{"k":["v"]}},"audiences":["a","b"]}`},
+		"a wrong token": {authentication + "tokenreviews", reviewOf("TokenReview", `{"token":"bad"}`),
+			`{"user":{},"error":"invalid bearer token"}`},
+		"an unknown token": {authentication + "tokenreviews", reviewOf("TokenReview", `{"token":"unknown"}`), `{"user":{}}`},
 		"rules": {authorization + "selfsubjectrulesreviews", reviewOf("SelfSubjectRulesReview", `{"namespace":"default"}`),
 			`{"resourceRules":[{"verbs":["get"],"apiGroups":["g"],"resources":["r"]}],"nonResourceRules":[],"incomplete":true}`},
 		"a selector that cannot be parsed": {authorization + "selfsubjectaccessreviews",
@@ -173,6 +224,11 @@ func TestRefusals(t *testing.T) {
 			"disallowed on this kind of request"},
 		"another kind": {http.MethodPost, authorization + "subjectaccessreviews", reviewOf("SelfSubjectReview", `{}`),
 			http.StatusBadRequest, "SelfSubjectReview"},
+		"no token": {http.MethodPost, authentication + "tokenreviews", reviewOf("TokenReview", `{}`), http.StatusBadRequest,
+			"token is required for TokenReview in authentication"},
+		"an authenticator that ignores audiences": {http.MethodPost, authentication + "tokenreviews",
+			reviewOf("TokenReview", `{"token":"stray","audiences":["a"]}`), http.StatusInternalServerError,
+			"error validating audiences"},
 		"no JSON": {http.MethodPost, authorization + "subjectaccessreviews", `{`, http.StatusBadRequest, ""},
 		"too large": {http.MethodPost, authorization + "subjectaccessreviews", strings.Repeat(" ", maxBody+1),
 			http.StatusRequestEntityTooLarge, "limit is 3145728"},
@@ -217,4 +273,28 @@ func exceeded(t *testing.T) float64 {
 		}
 	}
 	return count
+}
+
+// TestProtobuf checks that reviews are read and answered in protobuf too, which client-go's clients prefer.
+func TestProtobuf(t *testing.T) {
+	t.Parallel()
+	review := &authorizationv1.SubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"},
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "allowed", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "things"},
+		},
+	}
+	serializer := protobuf.NewSerializer(scheme, scheme)
+	body, err := runtime.Encode(serializer, review)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, answer := sendAs(t, &decider{}, runtime.ContentTypeProtobuf, authorization+"subjectaccessreviews", string(body))
+	got, _, err := serializer.Decode([]byte(answer), nil, nil)
+	if err != nil || code != http.StatusCreated {
+		t.Fatalf("%d %q: %v", code, answer, err)
+	}
+	if status := got.(*authorizationv1.SubjectAccessReview).Status; !status.Allowed || status.Reason != "because" {
+		t.Errorf("%+v", status)
+	}
 }
