@@ -12,9 +12,9 @@ import (
 	"github.com/crd-server/crd-server/internal/access/audit"
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
+	"github.com/crd-server/crd-server/internal/access/authorization/rbac"
 	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/builtin"
-	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/encryption"
 	"github.com/crd-server/crd-server/internal/users"
 )
@@ -23,8 +23,8 @@ import (
 // encryption, tracing.
 type access struct {
 	authorizer *authorization.Authorizer
-	// rules knows which rules users have, for the escalation checks.
-	rules rbac.RuleResolver
+	// roles are the stored roles and bindings; nil without built-in resources.
+	roles *rbac.Index
 	audit *audit.Audit
 	// keys are those of files that sign and verify tokens of service accounts.
 	keys *serviceaccounts.Keys
@@ -53,8 +53,12 @@ type access struct {
 // newAccess makes what depends on files only, before the server writes anything or listens. The work that it starts
 // ends with lifecycle.
 func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
-	a = &access{rules: noRules{}}
-	if a.authorizer, err = authorization.New(&o.Authorization); err != nil {
+	a = &access{}
+	if o.builtinTier() != builtin.None {
+		a.roles = rbac.NewIndex()
+	}
+	deciding := authorization.Config{Options: o.authorization(), Roles: a.roles, ID: componentName}
+	if a.authorizer, err = authorization.New(deciding); err != nil {
 		return nil, err
 	}
 	if a.keys, err = serviceaccounts.ReadKeys(&o.ServiceAccounts); err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crd-server/crd-server/internal/access/authorization/rbac"
 	"github.com/crd-server/crd-server/internal/access/reviews"
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/builtin"
@@ -102,12 +103,13 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
 			served: published.Paths,
 		},
-		run:      newRun(o, storage.Client, s, everywhere{lifecycle, services, a.removed}),
+		run:      newRun(o, storage.Client, s, everywhere{lifecycle, services, a.removed, a.roles}),
 		prepare:  inOrder(system.create, roles.ensure),
 		lead:     lead,
 		register: register,
 		ready:    s.store.Ready,
 		synced:   s.table.Synced(),
+		loaded:   followRoles(a.roles, s.store),
 		serves:   func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
 		sizes: func(group, plural string) (objects int, bytes int64) {
 			return s.store.Size(s.folders.Folder(schema.GroupResource{Group: group, Resource: plural}))
@@ -264,11 +266,23 @@ func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx cont
 	return newLead(o, own, led)
 }
 
+// followRoles makes writes of roles and bindings wait until decisions follow them. It returns a channel that is closed
+// when all stored ones are known; nil without roles.
+func followRoles(roles *rbac.Index, store *dynamicstorage.Store) <-chan struct{} {
+	if roles == nil {
+		return nil
+	}
+	roles.Follow(store)
+	return roles.Loaded()
+}
+
 // everywhere are the controllers that every replica runs.
 type everywhere struct {
 	lifecycle *controllers.Lifecycle
 	services  *apiregistration.Controller
 	removed   *users.Removed // nil without Secrets
+	// roles are nil without built-in resources.
+	roles *rbac.Index
 }
 
 // newRun returns a function that runs what every replica runs, until ctx is done or something fails.
@@ -283,6 +297,9 @@ func newRun(o *Options, client *clientv3.Client, s *stored, c everywhere) func(c
 		}
 		if len(s.builtins.Definitions) > 0 {
 			group.Go(func() error { c.services.Run(ctx); return nil })
+		}
+		if c.roles != nil {
+			group.Go(func() error { c.roles.Run(ctx, s.store); return nil })
 		}
 		group.Go(func() error { metrics.FollowStorage(ctx, s.store, client, s.folders); return nil })
 		if interval := o.Etcd.CheckInterval; interval > 0 {

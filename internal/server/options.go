@@ -165,6 +165,16 @@ func (o *Options) builtinTier() string {
 	return builtin.TierEssential
 }
 
+// authorization returns the options of authorization. A server that stands alone decides by its roles, unless other
+// authorizers are configured.
+func (o *Options) authorization() *authorization.Options {
+	configured := o.Authorization
+	if len(configured.Modes) == 0 && configured.ConfigFile == "" && !o.hasHost() && o.builtinTier() != builtin.None {
+		configured.Modes = []string{authorization.ModeRBAC}
+	}
+	return &configured
+}
+
 // garbageCollection reports whether a collector runs, in the server or beside it.
 func (o *Options) garbageCollection() bool {
 	if o.Resources.GarbageCollection == cliflag.Unset {

@@ -4,9 +4,6 @@ import (
 	"context"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -29,7 +26,7 @@ func newRoles(a *access, s *stored, client *rest.Config) (*roleParts, error) {
 	if roles == nil || bindings == nil {
 		return nil, nil
 	}
-	rbac.Escalation{Authorizer: a.authorizer, Rules: a.rules}.Guard(s.builtins.Definitions)
+	rbac.Escalation{Authorizer: a.authorizer, Rules: a.roles}.Guard(s.builtins.Definitions)
 	controller, err := aggregation.New(aggregation.Config{
 		Store: s.store, Set: s.builtins, ClusterRoles: roles, Client: client,
 	})
@@ -54,20 +51,4 @@ func (p *roleParts) ensure(ctx context.Context) error {
 		klog.FromContext(ctx).Error(err, "Default roles and bindings are incomplete until the next start")
 	}
 	return ctx.Err()
-}
-
-// noRules is a RuleResolver that knows no roles, so that users may only write roles and bindings if the authorizer lets
-// them escalate and bind.
-type noRules struct{}
-
-var _ rbac.RuleResolver = noRules{}
-
-// RulesFor returns no rules.
-func (noRules) RulesFor(context.Context, user.Info, string) ([]rbacv1.PolicyRule, error) {
-	return nil, nil
-}
-
-// GetRoleReferenceRules finds no role.
-func (noRules) GetRoleReferenceRules(_ context.Context, ref rbacv1.RoleRef, _ string) ([]rbacv1.PolicyRule, error) {
-	return nil, apierrors.NewNotFound(schema.GroupResource{Group: ref.APIGroup, Resource: ref.Kind}, ref.Name)
 }

@@ -36,6 +36,8 @@ type parts struct {
 	ready func(ctx context.Context) error
 	// synced is closed when all CustomResourceDefinitions that were stored before the start are known.
 	synced <-chan struct{}
+	// loaded is closed when all roles and bindings that were stored before the start are known; nil without them.
+	loaded <-chan struct{}
 	// serves reports whether the resource of a request exists.
 	serves func(*request.RequestInfo) bool
 	// sizes estimates the size of a resource.
@@ -278,10 +280,15 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(working, cancel)()
-	select {
-	case <-s.parts.synced:
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, known := range []<-chan struct{}{s.parts.synced, s.parts.loaded} {
+		if known == nil {
+			continue
+		}
+		select {
+		case <-known:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	s.own.open(s.handler)
 	s.health.informer.done.Store(true)

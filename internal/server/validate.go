@@ -14,6 +14,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/builtin"
 )
 
@@ -42,6 +43,9 @@ func (o *Options) Validate() error {
 	}
 	if o.builtinTier() == builtin.None && o.Admission.HasResourceQuota(false) {
 		errs = append(errs, errors.New("--enable-admission-plugins ResourceQuota needs --builtin-resources: without them there are no quotas"))
+	}
+	if o.builtinTier() == builtin.None && slices.Contains(o.Authorization.Modes, authorization.ModeRBAC) {
+		errs = append(errs, errors.New("--authorization-mode RBAC needs --builtin-resources: without them there are no roles"))
 	}
 	if o.Resources.EventTTL < time.Second {
 		errs = append(errs, fmt.Errorf("--event-ttl must be at least 1s, not %s", o.Resources.EventTTL))

@@ -2,62 +2,77 @@ package authorization
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
-	"k8s.io/apiserver/pkg/authorization/union"
+	authorizationmetrics "k8s.io/apiserver/pkg/authorization/metrics"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	"k8s.io/client-go/rest"
 
+	"github.com/crd-server/crd-server/internal/access/authorization/rbac"
 	"github.com/crd-server/crd-server/internal/access/hostcluster"
 	"github.com/crd-server/crd-server/internal/boundedhttp"
 )
 
+// Config is what an Authorizer needs.
+type Config struct {
+	Options *Options
+	// Roles are those of the mode RBAC; nil if the server has none.
+	Roles *rbac.Index
+	// ID names the server in metrics.
+	ID string
+}
+
 // Authorizer asks the configured authorizers in order. It follows its configuration file while Run runs.
 type Authorizer struct {
 	authorizer.Authorizer
-	options *Options
+	authorizer.RuleResolver
 	// follow follows the configuration file; nil without one.
 	follow func(context.Context)
 }
 
 // New makes an authorizer. Errors name the flag that is wrong.
-func New(o *Options) (*Authorizer, error) {
-	builtIn, err := o.builtIn()
+func New(config Config) (*Authorizer, error) {
+	authorizationmetrics.RegisterMetrics()
+	o, a := config.Options, &Authorizer{}
+	decide, err := o.always()
 	if err != nil {
 		return nil, err
 	}
-	a := &Authorizer{options: o}
-	decide := builtIn
 	if o.ConfigFile != "" {
-		configured, err := newConfigured(o.ConfigFile)
+		configured, err := newConfigured(&config)
 		if err != nil {
 			return nil, err
 		}
 		a.follow = configured.follow
-		decide = append(decide, union.NamedAuthorizer{AuthorizerName: "configuration", Authorizer: configured})
-	}
-	for _, mode := range o.Modes {
-		named, err := o.mode(mode)
+		decide = append(decide, link{name: "configuration", authorizer: configured, rules: configured})
+	} else {
+		modes, err := config.modes()
 		if err != nil {
 			return nil, err
 		}
-		decide = append(decide, named)
+		decide = append(decide, modes...)
 	}
 	if o.Kubeconfig != "" {
 		host, err := o.host()
 		if err != nil {
 			return nil, fmt.Errorf("--authorization-kubeconfig %s: %w", o.Kubeconfig, err)
 		}
-		decide = append(decide, union.NamedAuthorizer{AuthorizerName: "host", Authorizer: host})
+		decide = append(decide, link{name: "host", authorizer: host, rules: listing(host)})
 	}
-	a.Authorizer, err = union.New(decide...)
-	return a, err
+	all, err := decide.decider()
+	if err != nil {
+		return nil, err
+	}
+	a.Authorizer, a.RuleResolver = all.Authorizer, all.RuleResolver
+	return a, nil
 }
 
 // Run follows the configuration file until ctx is done.
@@ -68,28 +83,73 @@ func (a *Authorizer) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// mode returns the authorizer of a mode.
-func (o *Options) mode(mode string) (union.NamedAuthorizer, error) {
-	named := union.NamedAuthorizer{AuthorizerName: mode}
-	switch mode {
-	case ModeAlwaysAllow:
-		named.Authorizer = alwaysAllow
-	case ModeAlwaysDeny:
-		named.Authorizer = authorizerfactory.NewAlwaysDenyAuthorizer()
-	case ModeWebhook:
-		config, err := webhookutil.LoadKubeconfig(o.WebhookConfigFile, nil)
-		if err == nil {
-			named.Authorizer, err = newWebhook(config, ModeWebhook, &apiserver.WebhookConfiguration{
-				SubjectAccessReviewVersion: o.WebhookVersion,
-			}, o.AllowTTL, o.DenyTTL)
+// modes returns the authorizers of the modes, in order.
+func (c *Config) modes() (decide chain, err error) {
+	o := c.Options
+	if !slices.Contains(o.Modes, ModeRBAC) {
+		if decide, err = o.withoutRoles(); err != nil {
+			return nil, err
+		}
+	}
+	for _, mode := range o.Modes {
+		one := link{name: mode}
+		if mode == ModeWebhook {
+			err = o.webhook(&one)
+		} else {
+			err = c.simple(mode, &one)
 		}
 		if err != nil {
-			return named, fmt.Errorf("--authorization-webhook-config-file %s: %w", o.WebhookConfigFile, err)
+			return nil, err
 		}
-	default:
-		return named, fmt.Errorf("--authorization-mode: unknown mode %q", mode)
+		decide = append(decide, one.measured(mode))
 	}
-	return named, nil
+	return decide, nil
+}
+
+// simple sets the authorizer of a mode that needs no configuration.
+func (c *Config) simple(mode string, l *link) error {
+	switch mode {
+	case ModeAlwaysAllow:
+		l.authorizer, l.rules = alwaysAllow, rulesFunc(alwaysAllowRules)
+	case ModeAlwaysDeny:
+		l.authorizer = authorizerfactory.NewAlwaysDenyAuthorizer()
+	case ModeNode:
+		l.authorizer = authorizer.AuthorizerFunc(noOpinion)
+	case ModeRBAC:
+		if c.Roles == nil {
+			return errors.New("the mode RBAC needs --builtin-resources: without them there are no roles")
+		}
+		roles := rbac.NewAuthorizer(c.Roles)
+		l.authorizer, l.rules = roles, roles
+	default:
+		return fmt.Errorf("unknown authorization mode %q", mode)
+	}
+	return nil
+}
+
+func noOpinion(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+// webhook sets the authorizer of the mode Webhook.
+func (o *Options) webhook(l *link) error {
+	config, err := webhookutil.LoadKubeconfig(o.WebhookConfigFile, nil)
+	if err == nil {
+		l.authorizer, err = newWebhook(config, ModeWebhook, &apiserver.WebhookConfiguration{
+			SubjectAccessReviewVersion: o.WebhookVersion,
+		}, o.AllowTTL, o.DenyTTL)
+	}
+	if err != nil {
+		return fmt.Errorf("--authorization-webhook-config-file %s: %w", o.WebhookConfigFile, err)
+	}
+	l.rules = listing(l.authorizer)
+	return nil
+}
+
+// listing returns an authorizer as one that lists rules. Webhooks say that they cannot.
+func listing(a authorizer.Authorizer) authorizer.RuleResolver {
+	rules, _ := a.(authorizer.RuleResolver)
+	return rules
 }
 
 // host returns an authorizer that asks the host cluster.

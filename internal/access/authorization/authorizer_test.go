@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/crd-server/crd-server/internal/access/authorization/rbac"
 )
 
 var (
@@ -35,6 +37,11 @@ func resource(who user.Info, verb, group, resource string) authorizer.Attributes
 
 func newAuthorizer(t *testing.T, change func(*Options)) *Authorizer {
 	t.Helper()
+	return newAuthorizerByRoles(t, rbac.NewIndex(), change)
+}
+
+func newAuthorizerByRoles(t *testing.T, roles *rbac.Index, change func(*Options)) *Authorizer {
+	t.Helper()
 	o := NewOptions()
 	if change != nil {
 		change(&o)
@@ -42,7 +49,7 @@ func newAuthorizer(t *testing.T, change func(*Options)) *Authorizer {
 	if errs := o.Validate(); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	a, err := New(&o)
+	a, err := New(Config{Options: &o, Roles: roles, ID: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +251,8 @@ func TestRulesFor(t *testing.T) {
 func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Options){
-		`--authorization-mode: "RBAC" is none of AlwaysAllow, AlwaysDeny, Webhook`: func(o *Options) { o.Modes = []string{"RBAC"} },
+		`--authorization-mode: "Roles" is none of AlwaysAllow, AlwaysDeny, Webhook, RBAC, Node`: func(o *Options) { o.Modes = []string{"Roles"} },
+		"--authorization-mode: ABAC, with its policy file, is not supported: use RBAC":          func(o *Options) { o.Modes = []string{"ABAC"} },
 		"--authorization-mode names AlwaysDeny twice": func(o *Options) {
 			o.Modes = []string{ModeAlwaysDeny,
 				ModeAlwaysDeny}
@@ -267,10 +275,11 @@ func TestInvalidOptions(t *testing.T) {
 		func(o *Options) { o.Kubeconfig = "/nowhere" },
 		func(o *Options) { o.Modes, o.WebhookConfigFile = []string{ModeWebhook}, "/nowhere" },
 		func(o *Options) { o.AlwaysAllowPaths = []string{"/a*b"} },
+		func(o *Options) { o.Modes = []string{ModeRBAC} }, // without roles
 	} {
 		o := NewOptions()
 		change(&o)
-		if _, err := New(&o); err == nil {
+		if _, err := New(Config{Options: &o, ID: "test"}); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
 	}

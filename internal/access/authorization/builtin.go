@@ -10,7 +10,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/path"
-	"k8s.io/apiserver/pkg/authorization/union"
 )
 
 // discoveryPaths are the paths that Kubernetes' ClusterRole system:discovery lets every authenticated user get.
@@ -31,12 +30,22 @@ var selfReviews = []schema.GroupResource{
 	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
 }
 
-// builtIn returns the built-in rules.
-func (o *Options) builtIn() ([]union.NamedAuthorizer, error) {
+// always returns the rules that come first in any case.
+func (o *Options) always() (chain, error) {
 	open, err := path.NewAuthorizer(o.AlwaysAllowPaths)
 	if err != nil {
 		return nil, fmt.Errorf("--authorization-always-allow-paths: %w", err)
 	}
+	masters := authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)
+	return chain{
+		{name: "built-in/groups", authorizer: masters},
+		{name: "built-in/paths", authorizer: open, rules: rulesFunc(o.openPaths)},
+	}, nil
+}
+
+// withoutRoles returns the rules for a server that does not use roles. With RBAC, default roles say the same, and an
+// administrator can change them.
+func (o *Options) withoutRoles() (chain, error) {
 	discovery, err := getPaths(user.AllAuthenticated, discoveryPaths)
 	if err != nil {
 		return nil, err
@@ -45,12 +54,10 @@ func (o *Options) builtIn() ([]union.NamedAuthorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []union.NamedAuthorizer{
-		{AuthorizerName: "always-allow-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)},
-		{AuthorizerName: "always-allow-paths", Authorizer: open},
-		{AuthorizerName: "discovery", Authorizer: discovery},
-		{AuthorizerName: "self-reviews", Authorizer: authorizer.AuthorizerFunc(reviewSelf)},
-		{AuthorizerName: "monitoring", Authorizer: monitoring},
+	return chain{
+		{name: "built-in/discovery", authorizer: discovery, rules: rulesFunc(o.builtInRules)},
+		{name: "built-in/self-reviews", authorizer: authorizer.AuthorizerFunc(reviewSelf)},
+		{name: "built-in/monitoring", authorizer: monitoring},
 	}, nil
 }
 

@@ -1,9 +1,11 @@
 // Package authorization decides what a user may do.
 //
-// Built-in rules come first: the group system:masters may do everything, health checks are open to everybody,
-// authenticated users may use discovery, and the group system:monitoring may read metrics, as with Kubernetes'
-// ClusterRoles system:discovery and system:monitoring. Then come the webhooks of flags or of a configuration file, and
-// then a host cluster. Everything else is forbidden: this server has no roles.
+// The group system:masters may do everything, and health checks are open to everybody. Then come the authorizers of
+// flags or of a configuration file, in their order: roles and bindings (package rbac below this one), webhooks, and a
+// host cluster at the end. Everything else is forbidden.
 //
-// The authorizers are those of k8s.io/apiserver, with kube-apiserver's flags. Begin with New.
+// A server that does not use roles has built-in rules instead of Kubernetes' default roles: authenticated users may use
+// discovery and review themselves, and the group system:monitoring may read metrics (builtin.go).
+//
+// All but package rbac are the authorizers of k8s.io/apiserver, with kube-apiserver's flags. Begin with New.
 package authorization

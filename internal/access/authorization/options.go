@@ -16,9 +16,15 @@ const (
 	ModeAlwaysAllow = "AlwaysAllow"
 	ModeAlwaysDeny  = "AlwaysDeny"
 	ModeWebhook     = "Webhook"
+	ModeRBAC        = "RBAC"
+	// ModeNode limits kubelets to their own node. There are none here, so it has no opinion.
+	ModeNode = "Node"
 )
 
-var modes = []string{ModeAlwaysAllow, ModeAlwaysDeny, ModeWebhook}
+// modeABAC is the one of kube-apiserver's modes that this server does not have.
+const modeABAC = "ABAC"
+
+var modes = []string{ModeAlwaysAllow, ModeAlwaysDeny, ModeWebhook, ModeRBAC, ModeNode}
 
 // Options configures the authorizers. Flags have the names and meanings of kube-apiserver's and extension API servers'.
 type Options struct {
@@ -37,7 +43,7 @@ type Options struct {
 	AlwaysAllowGroups, AlwaysAllowPaths []string
 }
 
-// NewOptions returns the defaults: no authorizers but the built-in rules.
+// NewOptions returns the defaults: no authorizers but the built-in rules. A server that has roles adds ModeRBAC.
 func NewOptions() Options {
 	return Options{
 		WebhookVersion:    "v1beta1",
@@ -51,9 +57,10 @@ func NewOptions() Options {
 // AddFlags adds the flags of o.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Modes, "authorization-mode", o.Modes,
-		"Ordered list of authorizers, comma separated: "+strings.Join(modes, ", ")+
-			". Without any, and without a host cluster, only "+user.SystemPrivilegedGroup+" may use more than discovery. "+
-			ModeAlwaysAllow+" allows authenticated users everything but impersonation.")
+		"Ordered list of authorizers, comma separated: "+strings.Join(modes, ", ")+". "+
+			ModeAlwaysAllow+" allows authenticated users everything but impersonation. "+
+			ModeNode+" is accepted and has no effect. Default: "+ModeRBAC+" with built-in resources; none with a host cluster. "+
+			"Without any, and without a host cluster, only "+user.SystemPrivilegedGroup+" may use more than discovery.")
 	fs.StringVar(&o.ConfigFile, "authorization-config", o.ConfigFile,
 		"`File` with an AuthorizationConfiguration, instead of --authorization-mode. It is read again when it changes.")
 	fs.StringVar(&o.WebhookConfigFile, "authorization-webhook-config-file", o.WebhookConfigFile,
@@ -71,7 +78,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // Validate returns every mistake.
 func (o *Options) Validate() (errs []error) {
 	for n, mode := range o.Modes {
-		if !slices.Contains(modes, mode) {
+		switch {
+		case mode == modeABAC:
+			errs = append(errs, errors.New("--authorization-mode: ABAC, with its policy file, is not supported: use RBAC"))
+		case !slices.Contains(modes, mode):
 			errs = append(errs, fmt.Errorf("--authorization-mode: %q is none of %s", mode, strings.Join(modes, ", ")))
 		}
 		if slices.Contains(o.Modes[:n], mode) {

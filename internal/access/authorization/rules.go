@@ -1,14 +1,11 @@
 package authorization
 
 import (
-	"context"
 	"slices"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
-
-var _ authorizer.RuleResolver = &Authorizer{}
 
 // anything stands for every verb, group, resource or path.
 var anything = []string{"*"}
@@ -23,19 +20,26 @@ var (
 	everyPath = &authorizer.DefaultNonResourceRuleInfo{Verbs: anything, NonResourceURLs: anything}
 )
 
-// RulesFor returns the rules for a user, which are the same in all namespaces. The list is incomplete with a webhook,
-// a configuration file or a host cluster, because their rules are not known.
-func (a *Authorizer) RulesFor(_ context.Context, caller user.Info, _ string) (
-	resources []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo, incomplete bool, err error) {
-	in := func(group string) bool { return slices.Contains(caller.GetGroups(), group) }
-	switch {
-	case slices.ContainsFunc(a.options.AlwaysAllowGroups, in):
-		resources, paths = append(resources, everyResource), append(paths, everyPath)
-	case slices.Contains(a.options.Modes, ModeAlwaysAllow):
-		resources, paths = append(resources, everyVerbButImpersonate), append(paths, everyPath)
+// alwaysAllowRules returns the rules of alwaysAllow.
+func alwaysAllowRules(user.Info) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo) {
+	return []authorizer.ResourceRuleInfo{everyVerbButImpersonate}, []authorizer.NonResourceRuleInfo{everyPath}
+}
+
+// openPaths returns the rule of the paths that are open to everybody.
+func (o *Options) openPaths(user.Info) (_ []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo) {
+	if len(o.AlwaysAllowPaths) > 0 {
+		paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: anything, NonResourceURLs: o.AlwaysAllowPaths})
 	}
-	if len(a.options.AlwaysAllowPaths) > 0 {
-		paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: anything, NonResourceURLs: a.options.AlwaysAllowPaths})
+	return nil, paths
+}
+
+// builtInRules returns the rules of a server without roles. With roles, those of the privileged group come from the role
+// cluster-admin, as upstream.
+func (o *Options) builtInRules(u user.Info) (resources []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo) {
+	in := func(group string) bool { return slices.Contains(u.GetGroups(), group) }
+	get := []string{"get"}
+	if slices.ContainsFunc(o.AlwaysAllowGroups, in) {
+		resources, paths = append(resources, everyResource), append(paths, everyPath)
 	}
 	if in(user.AllAuthenticated) {
 		for _, r := range selfReviews {
@@ -43,11 +47,10 @@ func (a *Authorizer) RulesFor(_ context.Context, caller user.Info, _ string) (
 				Verbs: []string{"create"}, APIGroups: []string{r.Group}, Resources: []string{r.Resource},
 			})
 		}
-		paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: []string{"get"}, NonResourceURLs: discoveryPaths})
+		paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: get, NonResourceURLs: discoveryPaths})
 	}
 	if in(user.MonitoringGroup) {
-		paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: []string{"get"}, NonResourceURLs: monitoringPaths})
+		paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: get, NonResourceURLs: monitoringPaths})
 	}
-	asked := a.options.ConfigFile != "" || a.options.Kubeconfig != "" || slices.Contains(a.options.Modes, ModeWebhook)
-	return resources, paths, asked, nil
+	return resources, paths
 }
