@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
@@ -92,8 +93,9 @@ func (c *Config) modes() (decide chain, err error) {
 		}
 	}
 	for _, mode := range o.Modes {
-		one := link{name: mode}
+		one := link{name: strings.ToLower(mode)} // as upstream; reasons begin with it
 		if mode == ModeWebhook {
+			one.name = defaultWebhook
 			err = o.webhook(&one)
 		} else {
 			err = c.simple(mode, &one)
@@ -131,11 +133,14 @@ func noOpinion(context.Context, authorizer.Attributes) (authorizer.Decision, str
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
+// defaultWebhook is upstream's name for the webhook of the flags.
+const defaultWebhook = "default"
+
 // webhook sets the authorizer of the mode Webhook.
 func (o *Options) webhook(l *link) error {
 	config, err := webhookutil.LoadKubeconfig(o.WebhookConfigFile, nil)
 	if err == nil {
-		l.authorizer, err = newWebhook(config, ModeWebhook, &apiserver.WebhookConfiguration{
+		l.authorizer, err = newWebhook(config, defaultWebhook, &apiserver.WebhookConfiguration{
 			SubjectAccessReviewVersion: o.WebhookVersion,
 		}, o.AllowTTL, o.DenyTTL)
 	}
