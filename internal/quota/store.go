@@ -58,10 +58,6 @@ type client struct{ core.ResourceQuotasGetter }
 
 // updateStatus stores the status of a quota, unless the quota has changed.
 func (c client) updateStatus(ctx context.Context, quota *corev1.ResourceQuota) error {
-	// The request must not inherit the values of the one that it is made for, such as its user or its audit event.
-	own, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
-	_, err := c.ResourceQuotas(quota.Namespace).UpdateStatus(own, quota, metav1.UpdateOptions{})
+	_, err := c.ResourceQuotas(quota.Namespace).UpdateStatus(ctx, quota, metav1.UpdateOptions{})
 	return err
 }

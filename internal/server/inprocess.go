@@ -1,17 +1,17 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 
 	"k8s.io/client-go/rest"
 )
 
-// inProcess is a transport that passes requests to a handler in this process, as the server's own user. It buffers
-// responses, so it is not for watches.
+// inProcess is a transport that passes requests to a handler in this process, as the server's own user. Responses are
+// streamed, so it serves watches too. As with every transport, the client has to read or close the body.
 type inProcess struct{ handler http.Handler }
 
 // clientConfig returns the configuration of a client of this server. It has no rate limit.
@@ -49,26 +49,50 @@ func (h *ownHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. The goroutine that serves the request ends when the response is complete, when
+// its body is closed, or when the request's context ends.
 func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	served := req.Clone(asOwnRequest(req.Context()))
-	served.RequestURI = req.URL.RequestURI()
-	served.RemoteAddr = "in-process"
-	if served.Body == nil {
-		served.Body = http.NoBody
+	// The context has no values of the client's: a request that is made for another one must not have its user, its
+	// audit event or its warnings.
+	ctx, cancel := context.WithCancel(asOwnRequest(context.Background()))
+	body, w := io.Pipe()
+	answer := &streamedAnswer{header: http.Header{}, body: w, begun: make(chan struct{})}
+	stop := context.AfterFunc(req.Context(), func() {
+		_ = w.CloseWithError(context.Cause(req.Context())) // always returns nil
+		cancel()
+	})
+	go func() {
+		defer stop()
+		err := p.serve(answer, ownRequestOf(ctx, req))
+		if req.Body != nil {
+			_ = req.Body.Close() // the rest of the body is not needed
+		}
+		answer.end(err)
+		cancel()
+	}()
+	select {
+	case <-answer.begun:
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
 	}
-	answer := &recorder{header: http.Header{}}
-	err := p.serve(answer, served)
-	if req.Body != nil {
-		_ = req.Body.Close() // the rest of the body is not needed
+	if answer.err != nil {
+		return nil, answer.err
 	}
-	if err != nil {
-		return nil, err
+	return answer.response(req, &answerBody{PipeReader: body, cancel: cancel}), nil
+}
+
+// ownRequestOf returns the request that the handler gets for a client's request.
+func ownRequestOf(ctx context.Context, req *http.Request) *http.Request {
+	own := req.Clone(ctx)
+	own.RequestURI = req.URL.RequestURI()
+	own.RemoteAddr = "in-process"
+	if own.Body == nil {
+		own.Body = http.NoBody
 	}
-	return answer.response(req), nil
+	return own
 }
 
 // serve calls the handler. A handler aborts its response by a panic, which must not reach the goroutine of a client: a
@@ -83,45 +107,67 @@ func (p inProcess) serve(w http.ResponseWriter, req *http.Request) (err error) {
 	return nil
 }
 
-// recorder is a response writer that keeps the response.
-type recorder struct {
+// streamedAnswer is a response writer that passes the body on to a client in this process.
+type streamedAnswer struct {
 	header http.Header
+	body   *io.PipeWriter
+	// begin closes begun after it has set the fields below, which do not change afterwards.
+	once   sync.Once
+	begun  chan struct{}
 	sent   http.Header // the header when the status was written
 	status int
-	body   bytes.Buffer
+	err    error // the response could not begin
 }
 
 // Header implements http.ResponseWriter.
-func (r *recorder) Header() http.Header { return r.header }
+func (a *streamedAnswer) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-		r.sent = r.header.Clone()
-	}
+func (a *streamedAnswer) WriteHeader(status int) { a.begin(status, nil) }
+
+func (a *streamedAnswer) begin(status int, err error) {
+	a.once.Do(func() {
+		a.sent, a.status, a.err = a.header.Clone(), status, err
+		close(a.begun)
+	})
 }
 
 // Write implements http.ResponseWriter.
-func (r *recorder) Write(p []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
-	return r.body.Write(p)
+func (a *streamedAnswer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
 }
 
-// Flush implements http.Flusher, which some handlers expect.
-func (r *recorder) Flush() { r.WriteHeader(http.StatusOK) }
+// Flush implements http.Flusher, which watches expect.
+func (a *streamedAnswer) Flush() { a.WriteHeader(http.StatusOK) }
 
-func (r *recorder) response(req *http.Request) *http.Response {
-	r.WriteHeader(http.StatusOK)
+// end completes the response. err says why it is incomplete.
+func (a *streamedAnswer) end(err error) {
+	a.begin(http.StatusOK, err)
+	_ = a.body.CloseWithError(err) // always returns nil
+}
+
+// answerBody is the body of a response. Closing it ends the request, as closing a connection does.
+type answerBody struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+func (b *answerBody) Close() error {
+	b.cancel()
+	return b.PipeReader.Close()
+}
+
+func (a *streamedAnswer) response(req *http.Request, body io.ReadCloser) *http.Response {
 	return &http.Response{
-		Status:        http.StatusText(r.status),
-		StatusCode:    r.status,
+		Status:        http.StatusText(a.status),
+		StatusCode:    a.status,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        r.sent,
-		Body:          io.NopCloser(&r.body),
-		ContentLength: int64(r.body.Len()),
+		Header:        a.sent,
+		Body:          body,
+		ContentLength: -1,
 		Request:       req,
 	}
 }
