@@ -104,7 +104,7 @@ func validateActions(list []admissionregistrationv1.ValidationAction, path *fiel
 			"(repeating the same validation failure information in the API response and headers serves no purpose)"))
 	}
 	if len(list) == 0 {
-		errs = append(errs, field.Required(path, "at least one validation action is required"))
+		errs = append(errs, field.Required(path, ""))
 	}
 	return errs
 }
