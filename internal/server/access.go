@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/component-base/tracing"
 
 	"github.com/crd-server/crd-server/internal/access/admission"
@@ -46,6 +47,8 @@ type access struct {
 	authenticator *authentication.Authenticator
 	// admission is nil if all objects are admitted.
 	admission *admission.Admission
+	// services finds the addresses of webhooks that are services.
+	services webhook.ServiceResolver
 	// trust is the file with the authority by which clients recognise the server.
 	trust string
 }
@@ -94,17 +97,16 @@ func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynam
 	if err != nil {
 		return err
 	}
-	config := admission.Config{
-		Options:    &o.Admission,
-		Authorizer: a.authorizer,
-		OpenAPI:    inProcess{own},
-		Tracer:     tracerOf(a.tracer),
-		ID:         componentName,
-	}
-	if o.builtinTier() != builtin.None {
-		config.Namespaces = inProcess{own}
-	}
-	a.admission, err = admission.New(lifecycle, config)
+	a.services = o.Services.Resolver(o.hasHost() || o.builtinTier() == builtin.None)
+	a.admission, err = admission.New(lifecycle, admission.Config{
+		Options:     &o.Admission,
+		Authorizer:  a.authorizer,
+		Own:         inProcess{own}.clientConfig(),
+		ServesRules: o.builtinTier() != builtin.None,
+		Services:    a.services,
+		Tracer:      tracerOf(a.tracer),
+		ID:          componentName,
+	})
 	return err
 }
 

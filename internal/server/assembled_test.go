@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/crd-server/crd-server/internal/server/datadir"
@@ -50,12 +51,10 @@ func assembled(t testing.TB, configure ...func(*Options)) (http.Handler, []*x509
 	if err := s.assemble(ctx, compose, false); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = s.parts.run(ctx) // ends with ctx
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.parts.run(ctx) }) // ends with ctx
+	running.Go(func() { s.access.admission.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
 	id, err := s.certify()
 	if err != nil {
 		t.Fatal(err)

@@ -66,6 +66,9 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := requireParamAccess(s, a.authorizer, inProcess{a.own}.clientConfig()); err != nil {
+		return nil, err
+	}
 	published := newDiscovery(o, s)
 	quotas, counter, err := quota.New(quota.Config{
 		Store: s.store, Table: s.table, Set: s.builtins, Client: inProcess{a.own}.clientConfig(),
@@ -183,7 +186,7 @@ type handlerParts struct {
 // the lifecycle before it answers a write of a CRD, and the lifecycle lets the handler delete the objects of a deleted
 // CRD.
 func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandler, *controllers.Lifecycle, error) {
-	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
+	converters, err := conversion.NewFactory(a.services,
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(a.tracer)))
 	if err != nil {
 		return nil, nil, fmt.Errorf("conversion: %w", err)
@@ -215,7 +218,8 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 		config.Quotas = p.quotas
 	}
 	if a.admission != nil {
-		config.Admission = a.admission.Chain
+		config.Admission = a.admission
+		followRules(a.admission, s)
 	}
 	handler, err := crdhandler.New(config)
 	if err != nil {
@@ -262,6 +266,13 @@ func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx cont
 			return nil, err
 		}
 		led = append(led, collector.Run)
+	}
+	policies, err := newPolicyStatus(s, own)
+	if err != nil {
+		return nil, err
+	}
+	if policies != nil && o.Resources.runsController(policyController) {
+		led = append(led, policies.Run)
 	}
 	return newLead(o, own, led)
 }

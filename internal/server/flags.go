@@ -19,6 +19,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.ServiceAccounts.AddFlags(groups.FlagSet("authentication"))
 	o.Authorization.AddFlags(groups.FlagSet("authorization"))
 	o.Admission.AddFlags(groups.FlagSet("admission"))
+	o.Services.AddFlags(groups.FlagSet("admission"))
 	o.Audit.AddFlags(groups.FlagSet("audit"))
 	o.Aggregator.AddFlags(groups.FlagSet("aggregator"))
 	o.Etcd.AddFlags(groups.FlagSet("etcd"))

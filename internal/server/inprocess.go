@@ -141,6 +141,10 @@ func (a *streamedAnswer) Write(p []byte) (int, error) {
 // Flush implements http.Flusher, which watches expect.
 func (a *streamedAnswer) Flush() { a.WriteHeader(http.StatusOK) }
 
+// CloseNotify makes the response writers that apiserver wraps around this one flushable. Nothing is ever sent: handlers
+// follow the context.
+func (a *streamedAnswer) CloseNotify() <-chan bool { return nil }
+
 // end completes the response. err says why it is incomplete.
 func (a *streamedAnswer) end(err error) {
 	a.begin(http.StatusOK, err)

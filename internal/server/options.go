@@ -21,6 +21,7 @@ import (
 	"github.com/crd-server/crd-server/internal/encryption"
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/server/etcd"
+	"github.com/crd-server/crd-server/internal/services"
 )
 
 // Options configures a server. NewOptions returns the defaults, which work without any flag.
@@ -34,6 +35,7 @@ type Options struct {
 	Authentication authentication.Options
 	Authorization  authorization.Options
 	Admission      admission.Options
+	Services       services.Options
 	// ServiceAccounts configures tokens of service accounts.
 	ServiceAccounts serviceaccounts.Options
 	Audit           audit.Options

@@ -293,6 +293,11 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	s.own.open(s.handler)
 	s.health.informer.done.Store(true)
 	s.health.synced.done.Store(true)
+	if s.access.admission != nil {
+		if err := s.access.admission.Ready(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.parts.prepare(ctx); err != nil {
 		return err
 	}

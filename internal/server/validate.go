@@ -28,7 +28,8 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("--crds must not be empty"))
 	}
 	for _, mistakes := range [][]error{
-		o.Serving.validate(), o.Authentication.Validate(), o.ServiceAccounts.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Audit.Validate(),
+		o.Serving.validate(), o.Authentication.Validate(), o.ServiceAccounts.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Services.Validate(),
+		o.Audit.Validate(),
 		o.Aggregator.Validate(), o.Etcd.Validate(), o.Encryption.Validate(), o.Requests.validate(),
 		o.Resources.validateControllers(),
 	} {

@@ -2,40 +2,16 @@ package admission
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"time"
+	"slices"
+	"sync"
 
 	"go.opentelemetry.io/otel/trace"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
-	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
-	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
-	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
-	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
-	webhookinit "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
-	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
-	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
-	"k8s.io/apiserver/pkg/apis/apiserver"
-	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
-	apiserverv1alpha1 "k8s.io/apiserver/pkg/apis/apiserver/v1alpha1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/util/compatibility"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/clientcmd"
-	basecompatibility "k8s.io/component-base/compatibility"
-
-	"github.com/crd-server/crd-server/internal/access/hostcluster"
-	"github.com/crd-server/crd-server/internal/boundedhttp"
+	"k8s.io/klog/v2"
 )
 
 // Config is what an Admission needs.
@@ -43,106 +19,156 @@ type Config struct {
 	Options *Options
 	// Authorizer decides for the authorizer variable of policies.
 	Authorizer authorizer.Authorizer
-	// OpenAPI serves this server's /openapi/v3. Without a host cluster, policies get the types of custom resources
-	// from it. It may be nil.
-	OpenAPI http.RoundTripper
-	// Namespaces serves this server's namespaces; nil if it has none. Without a host cluster, plugins get namespaces
-	// from it.
-	Namespaces http.RoundTripper
+	// Own configures clients of this server. If there is no host cluster, plugins read from it.
+	Own *rest.Config
+	// ServesRules says that this server serves webhooks and policies as objects, and namespaces. Else plugins read only
+	// the types of custom resources from it, and every namespace exists.
+	ServesRules bool
+	// Services finds the addresses of webhooks that are services.
+	Services webhook.ServiceResolver
 	// Tracer traces calls of webhooks.
 	Tracer trace.TracerProvider
 	// ID names this server in metrics.
 	ID string
 }
 
-// Admission runs the plugins. Until Run has read the configuration of the host cluster, requests wait.
+// Admission runs the plugins. It implements MutationInterface and ValidationInterface.
+//
+// A server that stands alone mostly has no webhooks and policies. Then nothing is admitted and no plugin exists: they are
+// made when the first webhook or binding of a policy appears, which Follow finds out. With a host cluster or manifests in
+// files, they are made at once. Until they have read their rules, requests wait.
 type Admission struct {
-	// Chain admits objects. It implements MutationInterface and ValidationInterface, which embedding would hide.
-	Chain     admission.Interface
-	informers informers.SharedInformerFactory
-	mapper    *restmapper.DeferredDiscoveryRESTMapper
+	config Config
+	names  []string
+	// made returns the plugins, and makes them on the first call.
+	made func() (*plugins, error)
+	// needed is closed when the plugins have to run.
+	needed chan struct{}
+	need   func() // closes needed, once
+	// rules has the numbers of objects that plugins act on, by resource; empty unless they are in this server.
+	rules []*followed
+	// always says that there may be other rules than those.
+	always bool
 }
 
-// New makes the plugins; nil if none is enabled. The work that they start ends with background. Errors name the flag
-// that is wrong.
+var (
+	_ admission.MutationInterface   = &Admission{}
+	_ admission.ValidationInterface = &Admission{}
+)
+
+// New returns an Admission; nil if no plugin is enabled. The work that its plugins start ends with background. Errors
+// name the flag that is wrong.
 func New(background context.Context, c Config) (*Admission, error) {
-	names := c.Options.plugins()
+	names := c.Options.plugins(c.ServesRules)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	config, err := c.Options.host(emptyCluster{openAPI: c.OpenAPI, namespaces: c.Namespaces})
-	if err != nil {
-		return nil, err
-	}
-	client, err := hostcluster.NewClientset(config)
-	if err != nil {
-		return nil, err
-	}
-	dynamicClient, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	configuration, err := admission.ReadAdmissionConfiguration(names, c.Options.ConfigFile, configScheme)
-	if err != nil {
-		return nil, fmt.Errorf("--admission-control-config-file %s: %w", c.Options.ConfigFile, err)
-	}
 	a := &Admission{
-		informers: hostcluster.NewInformers(client),
-		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
+		config: c, names: names, needed: make(chan struct{}),
+		always: c.Options.Kubeconfig != "" || c.Options.ConfigFile != "",
 	}
-	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
-	a.Chain, err = registered().NewFromPlugins(names, configuration, admission.PluginInitializers{
-		initializer.NewAPIServerIDInitializer(c.ID),
-		initializer.New(client, dynamicClient, a.informers, c.Authorizer, utilfeature.DefaultFeatureGate, effective, background.Done(), a.mapper),
-		manifests{},
-		webhookinit.NewPluginInitializer(
-			boundedhttp.FromWebhooks(webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, config, c.Tracer)), webhook.NewDefaultServiceResolver()),
-	}, admission.Decorators{admission.DecoratorFunc(admissionmetrics.WithControllerMetrics)})
-	if err != nil {
-		return nil, fmt.Errorf("admission: %w", err)
+	a.made = sync.OnceValues(func() (*plugins, error) { return newPlugins(background, c, names) })
+	a.need = sync.OnceFunc(func() { close(a.needed) })
+	if a.always {
+		if _, err := a.made(); err != nil {
+			return nil, err
+		}
+		a.need()
 	}
-	a.Chain = admissionmetrics.WithStepMetrics(a.Chain)
 	return a, nil
 }
 
-// mapperReset is how often the resources of the host cluster are discovered again. The value is kube-apiserver's.
-const mapperReset = 30 * time.Second
-
-// Run runs the informers of the plugins until ctx is done.
-func (a *Admission) Run(ctx context.Context) {
-	a.informers.StartWithContext(ctx)
-	wait.UntilWithContext(ctx, func(context.Context) { a.mapper.Reset() }, mapperReset)
-	a.informers.Shutdown()
+// Handles implements Interface. It returns false while there are no rules, so that requests cost nothing then.
+func (a *Admission) Handles(operation admission.Operation) bool {
+	if !a.active() {
+		return false
+	}
+	for _, f := range a.rules {
+		if f.count.Load() == unknown {
+			return true // Admit and Validate wait
+		}
+	}
+	p, err := a.made()
+	return err != nil || p.chain.Handles(operation) // Admit and Validate return the error
 }
 
-// host is the cluster with webhooks, policies and namespaces, or what takes its place.
-func (o *Options) host(instead emptyCluster) (*rest.Config, error) {
-	if o.Kubeconfig == "" {
-		return instead.config(), nil
+// active reports whether there are rules that may apply to requests, or may be.
+func (a *Admission) active() bool {
+	return a.always || slices.ContainsFunc(a.rules, (*followed).any)
+}
+
+// Admit implements MutationInterface.
+func (a *Admission) Admit(ctx context.Context, attributes admission.Attributes, o admission.ObjectInterfaces) error {
+	p, err := a.inEffect(ctx)
+	if p == nil || err != nil {
+		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	return p.chain.(admission.MutationInterface).Admit(ctx, attributes, o)
+}
+
+// Validate implements ValidationInterface.
+func (a *Admission) Validate(ctx context.Context, attributes admission.Attributes, o admission.ObjectInterfaces) error {
+	p, err := a.inEffect(ctx)
+	if p == nil || err != nil {
+		return err
+	}
+	return p.chain.(admission.ValidationInterface).Validate(ctx, attributes, o)
+}
+
+// inEffect returns the plugins if there are rules, else nil. It waits until that is known. Its error is an API error.
+func (a *Admission) inEffect(ctx context.Context) (*plugins, error) {
+	for _, f := range a.rules {
+		if err := f.wait(ctx); err != nil {
+			return nil, apierrors.NewTimeoutError("webhooks and policies have not been read yet", 1)
+		}
+	}
+	if !a.active() {
+		return nil, nil
+	}
+	p, err := a.made()
 	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig %s: %w", o.Kubeconfig, err)
+		return nil, apierrors.NewInternalError(err)
 	}
-	return config, nil
+	return p, nil
 }
 
-// registered has all plugins.
-func registered() *admission.Plugins {
-	plugins := &admission.Plugins{}
-	lifecycle.Register(plugins)
-	mutatingpolicy.Register(plugins)
-	mutatingwebhook.Register(plugins)
-	validatingpolicy.Register(plugins)
-	validatingwebhook.Register(plugins)
-	return plugins
+// Run follows the rules, and runs the informers of the plugins when they are needed, until ctx is done.
+func (a *Admission) Run(ctx context.Context) {
+	var following sync.WaitGroup
+	defer following.Wait()
+	for _, f := range a.rules {
+		following.Go(func() { f.run(ctx, a.need) })
+	}
+	select {
+	case <-a.needed:
+	case <-ctx.Done():
+		return
+	}
+	p, err := a.made()
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Admission plugins cannot be made; requests will fail")
+		return
+	}
+	p.run(ctx, a.config.Options.Kubeconfig != "")
 }
 
-// configScheme decodes an AdmissionConfiguration.
-var configScheme = func() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	utilruntime.Must(apiserver.AddToScheme(scheme))
-	utilruntime.Must(apiserverv1alpha1.AddToScheme(scheme))
-	utilruntime.Must(apiserverv1.AddToScheme(scheme))
-	return scheme
-}()
+// Ready waits until the rules that were stored before the call apply to requests.
+func (a *Admission) Ready(ctx context.Context) error {
+	p, err := a.inEffect(ctx)
+	if p == nil || err != nil {
+		return err
+	}
+	return p.ready(ctx)
+}
+
+// ResourcesChanged says that this server may serve other resources than before, so that policies find the resources of
+// their parameters.
+func (a *Admission) ResourcesChanged() {
+	select {
+	case <-a.needed:
+		if p, err := a.made(); err == nil {
+			p.mapper.Reset()
+		}
+	default:
+	}
+}

@@ -26,6 +26,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
 )
 
 var (
@@ -54,7 +56,7 @@ func start(t testing.TB, o Options) *Admission {
 	t.Helper()
 	a, err := New(t.Context(), Config{
 		Options: &o, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Tracer: noop.NewTracerProvider(),
-		ID: t.Name()})
+		Own: &rest.Config{}, Services: webhook.NewDefaultServiceResolver(), ID: t.Name()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +78,10 @@ func (a *Admission) create(t testing.TB, namespace string, legs int64) (*unstruc
 		admission.Create,
 		&metav1.CreateOptions{}, false, &user.DefaultInfo{Name: "jane"})
 	interfaces := admission.NewObjectInterfacesFromScheme(runtime.NewScheme())
-	if err := a.Chain.(admission.MutationInterface).Admit(t.Context(), attributes, interfaces); err != nil {
+	if err := a.Admit(t.Context(), attributes, interfaces); err != nil {
 		return nil, err
 	}
-	return table, a.Chain.(admission.ValidationInterface).Validate(t.Context(), attributes, interfaces)
+	return table, a.Validate(t.Context(), attributes, interfaces)
 }
 
 const policyConfiguration = `apiVersion: apiserver.config.k8s.io/v1
@@ -243,7 +245,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	o := Options{ConfigFile: "file", Disable: []string{"MutatingAdmissionPolicy"}}
-	if got := fmt.Sprint(o.plugins()); got != "[MutatingAdmissionWebhook ValidatingAdmissionPolicy ValidatingAdmissionWebhook]" {
+	if got := fmt.Sprint(o.plugins(false)); got != "[MutatingAdmissionWebhook ValidatingAdmissionPolicy ValidatingAdmissionWebhook]" {
 		t.Errorf("with a configuration and without a host cluster there are %s", got)
 	}
 }

@@ -14,14 +14,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// emptyCluster takes the place of the host cluster if there is none. Plugins that list and watch webhooks, policies
-// and namespaces find none. When they get a namespace, it is that of this server, or, if this server has no namespaces,
-// any name is one, as it is for custom resources.
+// emptyCluster takes the place of the host cluster if there is none and this server serves only custom resources.
+// Plugins that list and watch webhooks, policies and namespaces find none. When they get a namespace, any name is one,
+// as it is for custom resources.
 type emptyCluster struct {
-	// namespaces serves this server's namespaces; nil if it has none.
-	namespaces http.RoundTripper
-	// openAPI serves this server's /openapi/v3, with the types of custom resources; nil: no types.
-	openAPI http.RoundTripper
+	// own is for requests to this server, whose /openapi/v3 has the types of custom resources; nil: no types.
+	own http.RoundTripper
 }
 
 var _ http.RoundTripper = emptyCluster{}
@@ -45,8 +43,8 @@ func (c emptyCluster) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch {
 	case req.Method != http.MethodGet:
 		return answer(req, http.StatusMethodNotAllowed, failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed))
-	case strings.HasPrefix(req.URL.Path, "/openapi/v3") && c.openAPI != nil:
-		return c.openAPI.RoundTrip(req)
+	case strings.HasPrefix(req.URL.Path, "/openapi/v3") && c.own != nil:
+		return c.own.RoundTrip(req)
 	case req.URL.Path == "/openapi/v3":
 		return answer(req, http.StatusOK, map[string]any{"paths": map[string]any{}})
 	case query.Get("sendInitialEvents") == "true":
@@ -54,8 +52,6 @@ func (c emptyCluster) RoundTrip(req *http.Request) (*http.Response, error) {
 		return answer(req, http.StatusUnprocessableEntity, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid))
 	case query.Get("watch") == "true":
 		return silence(req), nil
-	case one && name != "" && !strings.Contains(name, "/") && c.namespaces != nil:
-		return c.namespaces.RoundTrip(req)
 	case one && name != "" && !strings.Contains(name, "/"):
 		return answer(req, http.StatusOK, namespace(name))
 	case isList(req.URL.Path):

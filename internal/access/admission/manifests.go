@@ -3,21 +3,23 @@ package admission
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	policyloader "k8s.io/apiserver/pkg/admission/plugin/policy/manifest/loader"
 	webhookloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
+
+	rules "github.com/crd-server/crd-server/internal/builtin/admissionregistration"
 )
 
-// manifests reads the manifests of webhooks and policies. The plugins check that expressions compile and that names
-// are unique. manifests applies the defaults and the validation of kube-apiserver's endpoints.
+// manifests reads the manifests of webhooks and policies. Objects in files have the defaults and the validation of those
+// that clients create.
 type manifests struct{}
 
 var _ admission.PluginInitializer = manifests{}
@@ -77,15 +79,8 @@ func validatingWebhooks(dir string) ([]*admissionregistrationv1.ValidatingWebhoo
 			return l.Items
 		},
 		func(c *admissionregistrationv1.ValidatingWebhookConfiguration) error {
-			for n := range c.Webhooks {
-				w := &c.Webhooks[n]
-				setWebhookDefaults(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
-				setScopes(w.Rules)
-				if err := checkWebhook(w.Name, w.SideEffects, w.AdmissionReviewVersions); err != nil {
-					return err
-				}
-			}
-			return nil
+			rules.DefaultValidatingWebhooks(c)
+			return inManifest(c.Name, rules.ValidateValidatingWebhooks(c))
 		}))
 }
 
@@ -95,16 +90,8 @@ func mutatingWebhooks(dir string) ([]*admissionregistrationv1.MutatingWebhookCon
 			return l.Items
 		},
 		func(c *admissionregistrationv1.MutatingWebhookConfiguration) error {
-			for n := range c.Webhooks {
-				w := &c.Webhooks[n]
-				setWebhookDefaults(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
-				setDefault(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
-				setScopes(w.Rules)
-				if err := checkWebhook(w.Name, w.SideEffects, w.AdmissionReviewVersions); err != nil {
-					return err
-				}
-			}
-			return nil
+			rules.DefaultMutatingWebhooks(c)
+			return inManifest(c.Name, rules.ValidateMutatingWebhooks(c))
 		}))
 }
 
@@ -115,23 +102,16 @@ func validatingPolicies(dir string) ([]*admissionregistrationv1.ValidatingAdmiss
 				return l.Items
 			},
 			func(p *admissionregistrationv1.ValidatingAdmissionPolicy) error {
-				setDefault(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
-				setMatchDefaults(p.Spec.MatchConstraints)
-				if len(p.Spec.Validations)+len(p.Spec.AuditAnnotations) == 0 {
-					return fmt.Errorf("%s: validations or auditAnnotations must be specified", p.Name)
-				}
-				return checkConstraints(p.Name, p.Spec.MatchConstraints)
+				rules.DefaultValidatingPolicy(p)
+				return inManifest(p.Name, rules.ValidateValidatingPolicy(p))
 			}),
 		accept(policyloader.ErrUnrecognizedType,
 			func(l *admissionregistrationv1.ValidatingAdmissionPolicyBindingList) []admissionregistrationv1.ValidatingAdmissionPolicyBinding {
 				return l.Items
 			},
 			func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) error {
-				setMatchDefaults(b.Spec.MatchResources)
-				if len(b.Spec.ValidationActions) == 0 {
-					return fmt.Errorf("%s: validationActions must be specified", b.Name)
-				}
-				return nil
+				rules.DefaultValidatingBinding(b)
+				return inManifest(b.Name, rules.ValidateValidatingBinding(b))
 			}),
 		func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
 }
@@ -143,83 +123,24 @@ func mutatingPolicies(dir string) ([]*admissionregistrationv1.MutatingAdmissionP
 				return l.Items
 			},
 			func(p *admissionregistrationv1.MutatingAdmissionPolicy) error {
-				setDefault(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
-				if p.Spec.ReinvocationPolicy == "" {
-					p.Spec.ReinvocationPolicy = admissionregistrationv1.NeverReinvocationPolicy
-				}
-				setMatchDefaults(p.Spec.MatchConstraints)
-				if len(p.Spec.Mutations) == 0 {
-					return fmt.Errorf("%s: mutations must be specified", p.Name)
-				}
-				return checkConstraints(p.Name, p.Spec.MatchConstraints)
+				rules.DefaultMutatingPolicy(p)
+				return inManifest(p.Name, rules.ValidateMutatingPolicy(p))
 			}),
 		accept(policyloader.ErrUnrecognizedType,
 			func(l *admissionregistrationv1.MutatingAdmissionPolicyBindingList) []admissionregistrationv1.MutatingAdmissionPolicyBinding {
 				return l.Items
 			},
 			func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) error {
-				setMatchDefaults(b.Spec.MatchResources)
-				return nil
+				rules.DefaultMutatingBinding(b)
+				return inManifest(b.Name, rules.ValidateMutatingBinding(b))
 			}),
 		func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
 }
 
-// setDefault sets a missing value.
-func setDefault[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
+// inManifest returns the errors of an object in a manifest as one; nil without errors.
+func inManifest(name string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
 	}
-}
-
-// webhookTimeout is the default timeout of a webhook, in seconds.
-const webhookTimeout int32 = 10
-
-func setWebhookDefaults(failure **admissionregistrationv1.FailurePolicyType, match **admissionregistrationv1.MatchPolicyType,
-	namespaces, objects **metav1.LabelSelector, timeout **int32) {
-	setDefault(failure, admissionregistrationv1.Fail)
-	setDefault(match, admissionregistrationv1.Equivalent)
-	setDefault(namespaces, metav1.LabelSelector{})
-	setDefault(objects, metav1.LabelSelector{})
-	setDefault(timeout, webhookTimeout)
-}
-
-func setMatchDefaults(m *admissionregistrationv1.MatchResources) {
-	if m == nil {
-		return
-	}
-	setDefault(&m.MatchPolicy, admissionregistrationv1.Equivalent)
-	setDefault(&m.NamespaceSelector, metav1.LabelSelector{})
-	setDefault(&m.ObjectSelector, metav1.LabelSelector{})
-	for _, rules := range [][]admissionregistrationv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
-		for n := range rules {
-			setDefault(&rules[n].Scope, admissionregistrationv1.AllScopes)
-		}
-	}
-}
-
-func setScopes(rules []admissionregistrationv1.RuleWithOperations) {
-	for n := range rules {
-		setDefault(&rules[n].Scope, admissionregistrationv1.AllScopes)
-	}
-}
-
-// reviewVersions are the versions that the plugins send.
-var reviewVersions = []string{"v1", "v1beta1"}
-
-func checkWebhook(name string, effects *admissionregistrationv1.SideEffectClass, versions []string) error {
-	var errs []error
-	if effects == nil || *effects != admissionregistrationv1.SideEffectClassNone && *effects != admissionregistrationv1.SideEffectClassNoneOnDryRun {
-		errs = append(errs, fmt.Errorf("webhook %s: sideEffects must be None or NoneOnDryRun", name))
-	}
-	if !slices.ContainsFunc(versions, func(v string) bool { return slices.Contains(reviewVersions, v) }) {
-		errs = append(errs, fmt.Errorf("webhook %s: admissionReviewVersions must include v1 or v1beta1", name))
-	}
-	return errors.Join(errs...)
-}
-
-func checkConstraints(name string, m *admissionregistrationv1.MatchResources) error {
-	if m == nil || len(m.ResourceRules) == 0 {
-		return fmt.Errorf("%s: matchConstraints.resourceRules must be specified", name)
-	}
-	return nil
+	return fmt.Errorf("%s: %w", name, errs.ToAggregate())
 }

@@ -80,16 +80,16 @@ func (o *Options) has(plugin string, byDefault bool) bool {
 	return slices.Contains(o.Enable, plugin) || byDefault && !slices.Contains(o.Disable, plugin)
 }
 
-// plugins returns the names of the enabled plugins, in order. The default is all with a host cluster or a configuration
-// file, and none otherwise. NamespaceLifecycle is a plugin for the namespaces of a host cluster only. ResourceQuota is
-// none: it is for quotas of the server's own.
-func (o *Options) plugins() []string {
+// plugins returns the names of the enabled plugins, in order. The default is all with a host cluster, with a
+// configuration file, or if the server itself serves webhooks and policies, and none otherwise. NamespaceLifecycle is a
+// plugin for the namespaces of a host cluster only. ResourceQuota is none: it is for quotas of the server's own.
+func (o *Options) plugins(servesRules bool) []string {
 	var names []string
 	for _, name := range order {
 		if name == lifecycle.PluginName && o.Kubeconfig == "" {
 			continue // the server's own namespaces have a lifecycle of their own
 		}
-		if name != resourcequota.PluginName && o.has(name, o.Kubeconfig != "" || o.ConfigFile != "") {
+		if name != resourcequota.PluginName && o.has(name, servesRules || o.Kubeconfig != "" || o.ConfigFile != "") {
 			names = append(names, name)
 		}
 	}

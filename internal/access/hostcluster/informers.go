@@ -48,9 +48,17 @@ func (s *sharedInformers) InformerFor(object runtime.Object, create internalinte
 	informer := s.byType[key]
 	if informer == nil {
 		informer = create(s.client, 0)
+		_ = informer.SetWatchErrorHandlerWithContext(handleWatchError) // fails only after a start
 		s.byType[key] = informer
 	}
 	return informer
+}
+
+// handleWatchError logs the error of a watch, unless the informer is being stopped.
+func handleWatchError(ctx context.Context, reflector *cache.Reflector, err error) {
+	if ctx.Err() == nil {
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	}
 }
 
 // InformerName implements SharedInformerFactory: the informers have no metrics.

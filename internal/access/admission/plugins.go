@@ -1,0 +1,184 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	policysource "k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	webhookinit "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	apiserverv1alpha1 "k8s.io/apiserver/pkg/apis/apiserver/v1alpha1"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	basecompatibility "k8s.io/component-base/compatibility"
+
+	"github.com/crd-server/crd-server/internal/access/hostcluster"
+	"github.com/crd-server/crd-server/internal/boundedhttp"
+	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
+)
+
+// policyRefresh is how often the policy plugins look whether a policy or binding has changed. Their default is a
+// second, in which a change must be in effect. See docs/upstream.md, "Policies take effect by the second".
+const policyRefresh = 500 * time.Millisecond
+
+func init() { policysource.SetPolicyRefreshIntervalForTests(policyRefresh) }
+
+// plugins are the enabled plugins with the informers that they read from.
+type plugins struct {
+	chain     admission.Interface
+	all       []admission.Interface
+	informers informers.SharedInformerFactory
+	mapper    *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// newPlugins makes the plugins with some names. The work that they start ends with background.
+func newPlugins(background context.Context, c Config, names []string) (*plugins, error) {
+	config, err := c.cluster()
+	if err != nil {
+		return nil, err
+	}
+	client, err := hostcluster.NewClientset(config)
+	if err != nil {
+		return nil, err
+	}
+	dynamicClient, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of parameters: %w", err)
+	}
+	configuration, err := admission.ReadAdmissionConfiguration(names, c.Options.ConfigFile, configScheme)
+	if err != nil {
+		return nil, fmt.Errorf("--admission-control-config-file %s: %w", c.Options.ConfigFile, err)
+	}
+	p := &plugins{
+		informers: hostcluster.NewInformers(client),
+		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
+	}
+	authentication := webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, webhookClient(config, c), c.Tracer)
+	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
+	collect := func(plugin admission.Interface, name string) admission.Interface {
+		p.all = append(p.all, plugin)
+		return admissionmetrics.WithControllerMetrics(plugin, name)
+	}
+	p.chain, err = registered().NewFromPlugins(names, configuration, admission.PluginInitializers{
+		initializer.NewAPIServerIDInitializer(c.ID),
+		initializer.New(client, dynamicClient, p.informers, c.Authorizer, utilfeature.DefaultFeatureGate, effective,
+			background.Done(), p.mapper),
+		manifests{},
+		excluded{},
+		webhookinit.NewPluginInitializer(boundedhttp.FromWebhooks(authentication), c.Services),
+	}, admission.Decorators{admission.DecoratorFunc(collect)})
+	if err != nil {
+		return nil, fmt.Errorf("admission: %w", err)
+	}
+	p.chain = admissionmetrics.WithStepMetrics(p.chain)
+	return p, nil
+}
+
+// mapperReset is how often the resources of the host cluster are discovered again. The value is kube-apiserver's.
+const mapperReset = 30 * time.Second
+
+// run runs the informers until ctx is done. resets says that the mapper is not told when resources change.
+func (p *plugins) run(ctx context.Context, resets bool) {
+	p.informers.StartWithContext(ctx)
+	if resets {
+		wait.UntilWithContext(ctx, func(context.Context) { p.mapper.Reset() }, mapperReset)
+	}
+	<-ctx.Done()
+	p.informers.Shutdown()
+}
+
+// readyPoll is how often ready looks.
+const readyPoll = 5 * time.Millisecond
+
+// ready waits until the plugins have read their rules.
+func (p *plugins) ready(ctx context.Context) error {
+	for _, plugin := range p.all {
+		waits, ok := plugin.(interface{ WaitForReady() bool })
+		if !ok {
+			continue
+		}
+		err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(context.Context) (bool, error) {
+			return waits.WaitForReady(), nil
+		})
+		if err != nil {
+			return fmt.Errorf("read webhooks and policies: %w", err)
+		}
+	}
+	return nil
+}
+
+// cluster configures clients of the cluster with webhooks, policies and namespaces, or of what takes its place.
+func (c *Config) cluster() (*rest.Config, error) {
+	switch {
+	case c.Options.Kubeconfig != "":
+		config, err := clientcmd.BuildConfigFromFlags("", c.Options.Kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("--kubeconfig %s: %w", c.Options.Kubeconfig, err)
+		}
+		return config, nil
+	case c.ServesRules:
+		return c.Own, nil
+	}
+	return emptyCluster{own: c.Own.Transport}.config(), nil
+}
+
+// webhookClient returns the configuration from which clients of webhooks take what theirs leaves out. That of this
+// server is of no use to them.
+func webhookClient(cluster *rest.Config, c Config) *rest.Config {
+	if c.Options.Kubeconfig != "" {
+		return cluster
+	}
+	return &rest.Config{}
+}
+
+// excluded tells the plugins which resources they must not see.
+type excluded struct{}
+
+var _ admission.PluginInitializer = excluded{}
+
+// Initialize implements admission.PluginInitializer.
+func (excluded) Initialize(plugin admission.Interface) {
+	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok {
+		wants.SetExcludedAdmissionResources(admissionregistration.Excluded)
+	}
+}
+
+// registered has all plugins.
+func registered() *admission.Plugins {
+	plugins := &admission.Plugins{}
+	lifecycle.Register(plugins)
+	mutatingpolicy.Register(plugins)
+	mutatingwebhook.Register(plugins)
+	validatingpolicy.Register(plugins)
+	validatingwebhook.Register(plugins)
+	return plugins
+}
+
+// configScheme decodes an AdmissionConfiguration.
+var configScheme = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(apiserver.AddToScheme(scheme))
+	utilruntime.Must(apiserverv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(apiserverv1.AddToScheme(scheme))
+	return scheme
+}()
