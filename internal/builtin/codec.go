@@ -32,8 +32,9 @@ func (s *Set) Codec(d *resource.Definition) *Codec {
 	return &Codec{definition: d, values: s.Codecs.UniversalDeserializer()}
 }
 
-// Decode returns the object of a view at a revision. It sets defaults, as kube-apiserver does when it reads, because the
-// JSON leaves out empty fields that defaults have filled, and an update compares the object with one that has defaults.
+// Decode returns the object of a view at a revision. It sets defaults, as kube-apiserver does when it reads, because
+// the JSON leaves out empty fields that defaults have filled, and an update compares the object with one that has
+// defaults.
 func (c *Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
 	if view.Err != nil {
 		return nil, view.Err

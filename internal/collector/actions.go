@@ -105,7 +105,9 @@ func (r *run) hasOwners(d *decision, m *crds.Metadata) bool {
 }
 
 // changeOwners replaces the ownerReferences of the object that a decision was made about.
-func (r *run) changeOwners(ctx context.Context, d *decision, change func([]metav1.OwnerReference) []metav1.OwnerReference) error {
+func (r *run) changeOwners(
+	ctx context.Context, d *decision, change func([]metav1.OwnerReference) []metav1.OwnerReference,
+) error {
 	revision, m, err := r.read(ctx, d.key)
 	if err != nil || m == nil || m.UID != d.uid {
 		return err
@@ -133,7 +135,8 @@ func (r *run) orphanOne(ctx context.Context, key string, owner types.UID) error 
 		if err != nil || m == nil {
 			return err
 		}
-		refs := slices.DeleteFunc(slices.Clone(m.OwnerReferences), func(ref metav1.OwnerReference) bool { return ref.UID == owner })
+		refs := slices.DeleteFunc(slices.Clone(m.OwnerReferences),
+			func(ref metav1.OwnerReference) bool { return ref.UID == owner })
 		if len(refs) == len(m.OwnerReferences) {
 			return nil
 		}

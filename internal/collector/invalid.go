@@ -40,9 +40,11 @@ func (r *run) reportDependents(ctx context.Context, ref *reference) {
 			return
 		}
 		reported++
-		klog.FromContext(ctx).Info("Owner is in another namespace", "dependent", klog.KRef(dependent.Namespace, dependent.Name),
+		klog.FromContext(ctx).Info("Owner is in another namespace",
+			"dependent", klog.KRef(dependent.Namespace, dependent.Name),
 			"kind", dependent.Kind, "owner", ref.String())
-		if err := r.createEvent(ctx, dependent, fmt.Sprintf("ownerRef %s does not exist in namespace %q", ref, ref.namespace)); err != nil {
+		message := fmt.Sprintf("ownerRef %s does not exist in namespace %q", ref, ref.namespace)
+		if err := r.createEvent(ctx, dependent, message); err != nil {
 			klog.FromContext(ctx).V(2).Info("Event was not created", "err", err) // events may not be served
 		}
 	}

@@ -73,7 +73,8 @@ func NewServedKinds(table *crds.Table, builtin []*resource.Definition) *ServedKi
 // they expire.
 func collectable(d *resource.Definition) bool {
 	verbs := d.VerbList()
-	return !d.Expires && slices.Contains(verbs, "delete") && slices.Contains(verbs, "list") && slices.Contains(verbs, "watch")
+	return !d.Expires && slices.Contains(verbs, "delete") && slices.Contains(verbs, "list") &&
+		slices.Contains(verbs, "watch")
 }
 
 // OfKind implements Kinds.
@@ -112,7 +113,7 @@ func (k *ServedKinds) AtFolder(folder string) (Resource, bool) {
 
 func customResource(record *crds.Record, version string) Resource {
 	return Resource{
-		GroupVersionResource: schema.GroupVersionResource{Group: record.Group, Version: version, Resource: record.Names.Plural},
+		GroupVersionResource: schema.GroupVersion{Group: record.Group, Version: version}.WithResource(record.Names.Plural),
 		Kind:                 record.AcceptedNames.Kind,
 		Namespaced:           record.Namespaced,
 		Folder:               record.Group + "/" + record.Names.Plural,

@@ -27,7 +27,8 @@ func (c limited) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) 
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("conversion webhook for %v returned invalid object: %w", in.GetObjectKind().GroupVersionKind(), err)
+		return nil, fmt.Errorf("conversion webhook for %v returned invalid object: %w",
+			in.GetObjectKind().GroupVersionKind(), err)
 	}
 	return out, nil
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// readBody reserves memory for the body of a write, reads it, and reserves the memory to work on it. The error is a 413 when the body is larger
-// than the limit (W12).
+// readBody reserves memory for the body of a write, reads it, and reserves the memory to work on it. The error is a 413
+// when the body is larger than the limit (W12).
 func (s *requestScope) readBody(req *http.Request) ([]byte, error) {
 	limit := s.config.MaxRequestBodyBytes
 	announced := req.ContentLength

@@ -85,8 +85,8 @@ const (
 	maxErrorBytes = 1 << 20
 )
 
-// reported returns the errors of an object that the answer lists. For built-in resources kube-apiserver leaves out errors
-// that repeat others, because it merges them with those of declarative validation.
+// reported returns the errors of an object that the answer lists. For built-in resources kube-apiserver leaves out
+// errors that repeat others, because it merges them with those of declarative validation.
 func (s *requestScope) reported(errs field.ErrorList) field.ErrorList {
 	if !s.uniqueErrors {
 		return errs

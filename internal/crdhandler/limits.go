@@ -11,8 +11,8 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// checkBody refuses a body that would take too much memory when it is decoded, as the decoders refuse what is nested too
-// deep for them. checkObject has to follow.
+// checkBody refuses a body that would take too much memory when it is decoded, as the decoders refuse what is nested
+// too deep for them. checkObject has to follow.
 func checkBody(body []byte, mediaType string) error {
 	switch mediaType {
 	case runtime.ContentTypeJSON:

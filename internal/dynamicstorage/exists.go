@@ -26,7 +26,8 @@ func (r *Resource) HasBelow(ctx context.Context, prefix string) (bool, error) {
 	}
 	defer done()
 	from := r.fullKey(prefix)
-	resp, err := r.store.client.Get(ctx, from, clientv3.WithRange(prefixEnd(from)), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+	resp, err := r.store.client.Get(ctx, from, clientv3.WithRange(prefixEnd(from)), clientv3.WithLimit(1),
+		clientv3.WithKeysOnly())
 	if err != nil {
 		return false, etcdError(ctx, "reading from etcd", err)
 	}

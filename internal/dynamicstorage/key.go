@@ -7,8 +7,8 @@ import (
 )
 
 // Keys in etcd are <prefix>/<folder>/<name> or <prefix>/<folder>/<namespace>/<name>. The folder of a custom resource is
-// <group>/<plural>, and its group has a dot. Folders of built-in resources are mostly one segment without a dot, such as
-// "configmaps", and some have more, such as "services/specs". No folder lies in another one. Keys that belong to no
+// <group>/<plural>, and its group has a dot. Folders of built-in resources are mostly one segment without a dot, such
+// as "configmaps", and some have more, such as "services/specs". No folder lies in another one. Keys that belong to no
 // resource are ignored.
 
 // cleanPrefix returns a prefix with a leading and without a trailing slash.

@@ -73,8 +73,8 @@ func (l *leases) grant(ctx context.Context, ttl time.Duration) (clientv3.LeaseID
 	return resp.ID, nil
 }
 
-// transactExpiring stores the value of a change that expires. A lease that etcd has lost, because it was restored from a
-// backup, is replaced.
+// transactExpiring stores the value of a change that expires. A lease that etcd has lost, because it was restored from
+// a backup, is replaced.
 func (u *GuardedUpdate) transactExpiring(ctx context.Context, value []byte, change Change) (int64, error) {
 	leases := u.resource.store.leases
 	id, err := leases.get(ctx, change.Expires, 0)

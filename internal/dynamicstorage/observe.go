@@ -44,8 +44,8 @@ type Observer interface {
 // maxObserved bounds the values of events that wait for an observer. An observer that falls behind starts over.
 const maxObserved = 64 << 20
 
-// Observe scans the keys in some folders at one revision, and follows the feed from there until ctx is done or the store
-// stops. Without folders it observes all keys below the prefix. It loads no resource.
+// Observe scans the keys in some folders at one revision, and follows the feed from there until ctx is done or the
+// store stops. Without folders it observes all keys below the prefix. It loads no resource.
 func (s *Store) Observe(ctx context.Context, observer Observer, folders ...string) {
 	o := &observation{observer: observer}
 	for _, folder := range folders {

@@ -75,8 +75,8 @@ func (r *Resource) written(ctx context.Context, revision int64) {
 	}
 }
 
-// transact does op if the key still holds the current entry, and the conditions and those of the update hold. It returns
-// the revision of the transaction.
+// transact does op if the key still holds the current entry, and the conditions and those of the update hold. It
+// returns the revision of the transaction.
 func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op, conditions []Condition) (int64, error) {
 	var expected int64
 	if u.current != nil {

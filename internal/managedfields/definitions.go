@@ -35,7 +35,9 @@ func (m typedManager) Update(ctx context.Context, live, obj runtime.Object, mana
 	return m.fields.UpdateNoErrors(live, obj, manager), nil
 }
 
-func (m typedManager) Apply(ctx context.Context, live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+func (m typedManager) Apply(
+	ctx context.Context, live, applied runtime.Object, manager string, force bool,
+) (runtime.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

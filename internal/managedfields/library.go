@@ -29,7 +29,8 @@ func NewLibrary(c Config) (Manager, error) {
 // fields returns the library's field manager for one call.
 func (m libraryManager) fields(ctx context.Context) (*managedfields.FieldManager, error) {
 	c := m.config
-	return managedfields.NewDefaultCRDFieldManager(typesUntil{ctx, boundedErrors{c.Types}}, convertorUntil{c.Convertor, ctx},
+	return managedfields.NewDefaultCRDFieldManager(typesUntil{ctx, boundedErrors{c.Types}},
+		convertorUntil{c.Convertor, ctx},
 		c.Defaulter, c.Creater, c.Kind, c.Hub, c.Subresource, fieldpath.NewExcludeFilterSetMap(c.ResetFields))
 }
 

@@ -40,7 +40,9 @@ type Config struct {
 // calls.
 func (c *Config) typedKind() (*typed.TypedValue, error) {
 	apiVersion, kind := c.Kind.ToAPIVersionAndKind()
-	return c.Types.ObjectToTyped(&unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}})
+	return c.Types.ObjectToTyped(&unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": apiVersion, "kind": kind},
+	})
 }
 
 // ResetFields are the fields that an endpoint does not let clients change, by API version.

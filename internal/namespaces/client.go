@@ -51,7 +51,8 @@ func (c client) create(ctx context.Context, name string) error {
 // update replaces a subresource of a namespace, and then namespace by the result.
 func (c client) update(ctx context.Context, namespace *corev1.Namespace, subresource string) error {
 	updated := &corev1.Namespace{}
-	err := c.rest.Put().Resource(plural).Name(namespace.Name).SubResource(subresource).Body(namespace).Do(ctx).Into(updated)
+	request := c.rest.Put().Resource(plural).Name(namespace.Name).SubResource(subresource).Body(namespace)
+	err := request.Do(ctx).Into(updated)
 	if err == nil {
 		*namespace = *updated
 	}
@@ -67,7 +68,9 @@ func (c client) deleteAll(ctx context.Context, gvr schema.GroupVersionResource, 
 }
 
 // count counts the objects that a resource has in a namespace, and adds their finalizers to finalizers.
-func (c client) count(ctx context.Context, gvr schema.GroupVersionResource, namespace string, finalizers map[string]int) (int, error) {
+func (c client) count(
+	ctx context.Context, gvr schema.GroupVersionResource, namespace string, finalizers map[string]int,
+) (int, error) {
 	objects := 0
 	err := eachPage(func(next string) (*metav1.PartialObjectMetadataList, error) {
 		list, err := page(ctx, collection(c.rest.Get(), gvr, namespace, next))

@@ -27,11 +27,13 @@ func (c *content) conditions() []corev1.NamespaceCondition {
 	}
 	conditions := []corev1.NamespaceCondition{
 		fulfilled(corev1.NamespaceDeletionDiscoveryFailure, "ResourcesDiscovered", "All resources successfully discovered"),
-		fulfilled(corev1.NamespaceDeletionGVParsingFailure, "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+		fulfilled(corev1.NamespaceDeletionGVParsingFailure, "ParsedGroupVersions",
+			"All legacy kube types successfully parsed"),
 		fulfilled(corev1.NamespaceDeletionContentFailure, "ContentDeleted",
 			"All content successfully deleted, may be waiting on finalization"),
 		fulfilled(corev1.NamespaceContentRemaining, "ContentRemoved", "All content successfully removed"),
-		fulfilled(corev1.NamespaceFinalizersRemaining, "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+		fulfilled(corev1.NamespaceFinalizersRemaining, "ContentHasNoFinalizers",
+			"All content-preserving finalizers finished"),
 	}
 	fail := func(n int, reason, message string) {
 		conditions[n].Status, conditions[n].Reason, conditions[n].Message = corev1.ConditionTrue, reason, message
@@ -41,7 +43,8 @@ func (c *content) conditions() []corev1.NamespaceCondition {
 		for _, err := range c.errs {
 			messages = append(messages, err.Error())
 		}
-		fail(2, "ContentDeletionFailed", fmt.Sprintf("Failed to delete all resource types, %d remaining: %s", len(messages), sorted(messages)))
+		fail(2, "ContentDeletionFailed",
+			fmt.Sprintf("Failed to delete all resource types, %d remaining: %s", len(messages), sorted(messages)))
 	}
 	if len(c.remaining) > 0 {
 		var resources []string

@@ -58,7 +58,9 @@ func (d *deleter) deleteContent(ctx context.Context, namespace string) (*content
 
 // deleteObjects deletes the objects of a resource in a namespace. It returns how many are left, and counts those with
 // finalizers. A resource that is not served any more has none.
-func (d *deleter) deleteObjects(ctx context.Context, r Resource, namespace string, finalizers map[string]int) (int, error) {
+func (d *deleter) deleteObjects(
+	ctx context.Context, r Resource, namespace string, finalizers map[string]int,
+) (int, error) {
 	if has, err := r.Objects.HasBelow(ctx, namespace+"/"); err != nil || !has {
 		return 0, err
 	}

@@ -93,7 +93,8 @@ type run struct {
 	waits sync.Map
 }
 
-// follow queues the namespaces that are being deleted, and the system namespaces that are deleted, until its watch ends.
+// follow queues the namespaces that are being deleted, and the system namespaces that are deleted, until its watch
+// ends.
 func (r *run) follow(ctx context.Context) {
 	if err := r.watch(ctx); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "The namespace controller lost its watch and starts again")

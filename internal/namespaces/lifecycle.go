@@ -38,8 +38,8 @@ type Lifecycle struct {
 func NewLifecycle(namespaces *dynamicstorage.Resource) *Lifecycle { return &Lifecycle{namespaces} }
 
 // ForCreate returns a condition for the commit of a new object in a namespace: the namespace is as it was when
-// ForCreate decided. If the commit fails with ErrCondition, the caller asks again, with fresh. A dry run commits nothing
-// and sets fresh at once.
+// ForCreate decided. If the commit fails with ErrCondition, the caller asks again, with fresh. A dry run commits
+// nothing and sets fresh at once.
 //
 // The error is the answer to the request: the namespace does not exist or is being deleted. attributes returns those
 // of the request; it is only called for an error. fresh makes ForCreate decide by the state in etcd.
@@ -76,7 +76,8 @@ func (l *Lifecycle) read(ctx context.Context, namespace string, fresh bool) (*dy
 
 // terminating is the answer to a creation in a namespace that is being deleted.
 func terminating(a admission.Attributes, namespace string) error {
-	err := admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+	err := admission.NewForbidden(a,
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {
 		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{

@@ -10,7 +10,9 @@ import (
 )
 
 // systemNamespaces exist in every server, in the order in which kube-apiserver creates them.
-var systemNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic, metav1.NamespaceDefault, corev1.NamespaceNodeLease}
+var systemNamespaces = []string{
+	metav1.NamespaceSystem, metav1.NamespacePublic, metav1.NamespaceDefault, corev1.NamespaceNodeLease,
+}
 
 // SystemFields are the managed fields of a system namespace, in the format FieldsV1.
 const SystemFields = `{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}`

@@ -17,7 +17,9 @@ import (
 const controllersLease = "crd-server-controllers"
 
 // newCollector returns the garbage collector. client is for requests to this server.
-func newCollector(store *dynamicstorage.Store, table *crds.Table, builtins *builtin.Set, client *rest.Config) (*collector.Collector, error) {
+func newCollector(
+	store *dynamicstorage.Store, table *crds.Table, builtins *builtin.Set, client *rest.Config,
+) (*collector.Collector, error) {
 	c, err := collector.New(collector.Config{
 		Store: store, Kinds: collector.NewServedKinds(table, builtins.Definitions), Client: client,
 	})
@@ -32,9 +34,11 @@ func newCollector(store *dynamicstorage.Store, table *crds.Table, builtins *buil
 	return c, nil
 }
 
-// newLead returns a function that runs controllers while this replica leads, until ctx is done; nil without controllers.
-// With the embedded etcd there are no other replicas.
-func newLead(o *Options, client *rest.Config, controllers []func(ctx context.Context)) (func(ctx context.Context) error, error) {
+// newLead returns a function that runs controllers while this replica leads, until ctx is done; nil without
+// controllers. With the embedded etcd there are no other replicas.
+func newLead(
+	o *Options, client *rest.Config, controllers []func(ctx context.Context),
+) (func(ctx context.Context) error, error) {
 	if len(controllers) == 0 {
 		return nil, nil
 	}

@@ -153,7 +153,8 @@ func NewOptions() *Options {
 
 // hasHost reports whether the server belongs to a cluster, which has the built-in resources.
 func (o *Options) hasHost() bool {
-	return o.Aggregator.Kubeconfig != "" || o.Admission.Kubeconfig != "" || o.Authorization.Kubeconfig != "" || o.Authentication.Delegated.Kubeconfig != ""
+	return o.Aggregator.Kubeconfig != "" || o.Admission.Kubeconfig != "" || o.Authorization.Kubeconfig != "" ||
+		o.Authentication.Delegated.Kubeconfig != ""
 }
 
 // builtinTier returns the tier of built-in resources that the server has.

@@ -23,8 +23,8 @@ import (
 // JSON of objects, which is not scanned: collections are cheap, and Go's default of 100 would only take more memory.
 const gcPercent = 60
 
-// Apply sets what concerns the whole process: feature gates, logging, the target of the garbage collector and its memory
-// limit. The command calls it once, before anything else runs.
+// Apply sets what concerns the whole process: feature gates, logging, the target of the garbage collector and its
+// memory limit. The command calls it once, before anything else runs.
 func (o *Options) Apply() error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

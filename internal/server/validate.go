@@ -43,7 +43,8 @@ func (o *Options) Validate() error {
 			"--enable-admission-plugins NamespaceLifecycle needs --kubeconfig or --builtin-resources: without them every namespace exists"))
 	}
 	if o.builtinTier() == builtin.None && o.Admission.HasResourceQuota(false) {
-		errs = append(errs, errors.New("--enable-admission-plugins ResourceQuota needs --builtin-resources: without them there are no quotas"))
+		errs = append(errs,
+			errors.New("--enable-admission-plugins ResourceQuota needs --builtin-resources: without them there are no quotas"))
 	}
 	if o.builtinTier() == builtin.None && slices.Contains(o.Authorization.Modes, authorization.ModeRBAC) {
 		errs = append(errs, errors.New("--authorization-mode RBAC needs --builtin-resources: without them there are no roles"))

@@ -11,8 +11,9 @@ const (
 	runesPerInstruction = 10
 )
 
-// PatternSize returns approximately the number of instructions of a compiled pattern, 0 for one that cannot be compiled.
-// An instruction takes 40 bytes, and a repetition repeats those of its operand: "(a{100}){10}" has a thousand.
+// PatternSize returns approximately the number of instructions of a compiled pattern, 0 for one that cannot be
+// compiled. An instruction takes 40 bytes, and a repetition repeats those of its operand: "(a{100}){10}" has a
+// thousand.
 func PatternSize(pattern string) int {
 	if pattern == "" {
 		return 0

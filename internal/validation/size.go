@@ -37,7 +37,8 @@ func (v *Version) bytes() int64 {
 		bytes += stats.status * bytesOpenAPI
 	}
 	if v.celValidator.peek() != nil && stats.rules > 0 {
-		bytes += stats.rules*bytesRule + stats.ruleText*bytesRuleText + stats.nodes*bytesRuleNode + stats.ruleNodes*bytesRuleType
+		bytes += stats.rules*bytesRule + stats.ruleText*bytesRuleText + stats.nodes*bytesRuleNode +
+			stats.ruleNodes*bytesRuleType
 	}
 	if v.parseableType.peek() != nil {
 		bytes += stats.nodes * bytesTypes

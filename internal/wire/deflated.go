@@ -68,8 +68,8 @@ var deflaters, thoroughDeflaters = newDeflaters(flate.BestSpeed), newDeflaters(5
 // all other requests wait longer for a processor.
 var compressing = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// takeDeflater returns a compressor, when fewer than all processors compress. The caller must give it back, and must not
-// wait for anything before.
+// takeDeflater returns a compressor, when fewer than all processors compress. The caller must give it back, and must
+// not wait for anything before.
 func takeDeflater(pool *sync.Pool) *deflater {
 	compressing <- struct{}{}
 	return pool.Get().(*deflater)

@@ -17,9 +17,10 @@ import (
 // reconcile makes one APIService as it should be. It asks again what is served whenever another replica was faster.
 func (c *Controller) reconcile(ctx context.Context, name string) error {
 	atStart := c.initial.Has(name)
-	_, err := c.services.Update(ctx, name, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		return c.change(name, current, atStart)
-	}, dynamicstorage.UpdateOptions{})
+	_, err := c.services.Update(ctx, name,
+		func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+			return c.change(name, current, atStart)
+		}, dynamicstorage.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("storing: %w", err)
 	}

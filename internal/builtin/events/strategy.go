@@ -36,7 +36,8 @@ func (strictRules) Validate(_ context.Context, obj runtime.Object) field.ErrorLi
 	event := asCore(obj)
 	metadata := field.NewPath("metadata")
 	errs := validateLegacy(event, "reportingController")
-	errs = append(errs, apivalidation.ValidateObjectMeta(&event.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadata)...)
+	errs = append(errs,
+		apivalidation.ValidateObjectMeta(&event.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadata)...)
 	errs = append(errs, core.ValidateFinalizers(&event.ObjectMeta)...)
 	errs = append(errs, validateSeries(event.Series)...)
 	return append(errs, validateNew(event)...)
@@ -46,7 +47,8 @@ func (strictRules) Validate(_ context.Context, obj runtime.Object) field.ErrorLi
 func (strictRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	event, before := asCore(obj), asCore(old)
 	errs := validateLegacy(event, "reportingController")
-	errs = append(errs, apivalidation.ValidateObjectMetaUpdate(&event.ObjectMeta, &before.ObjectMeta, field.NewPath("metadata"))...)
+	errs = append(errs,
+		apivalidation.ValidateObjectMetaUpdate(&event.ObjectMeta, &before.ObjectMeta, field.NewPath("metadata"))...)
 	errs = append(errs, core.ValidateFinalizers(&event.ObjectMeta)...)
 	return append(errs, validateChanges(event, before)...)
 }

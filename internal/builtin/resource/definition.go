@@ -118,7 +118,8 @@ func (d *Definition) GroupVersionResource() schema.GroupVersionResource {
 	return d.GroupVersion.WithResource(d.Plural)
 }
 
-// The verbs of the path of a collection, and of the path of an object. A list is named if its field selector has a name.
+// The verbs of the path of a collection, and of the path of an object. A list is named if its field selector has a
+// name.
 var (
 	collectionVerbs = []string{"create", "deletecollection", "list", "watch"}
 	objectVerbs     = []string{"delete", "get", "list", "patch", "update", "watch"}

@@ -52,7 +52,9 @@ type nesting struct{ all, rules, defaults int }
 type schemaLimits struct{ size schemaSize }
 
 // check adds the schema of some versions, and returns the limits that are exceeded then.
-func (l *schemaLimits) check(schema *apiextensions.CustomResourceValidation, versions int, path *field.Path) field.ErrorList {
+func (l *schemaLimits) check(
+	schema *apiextensions.CustomResourceValidation, versions int, path *field.Path,
+) field.ErrorList {
 	if schema == nil || schema.OpenAPIV3Schema == nil {
 		return nil
 	}
@@ -95,7 +97,8 @@ func (s *schemaSize) errors(path *field.Path) field.ErrorList {
 		{s.ruleText, MaxRuleText, "must have x-kubernetes-validations of at most %d bytes in all versions together"},
 		{s.deepest.rules, MaxNesting, "must nest at most %d schemas with x-kubernetes-validations"},
 		{s.deepest.defaults, MaxNesting, "must nest at most %d schemas with defaults"},
-		{s.fieldPathWork, MaxFieldPathWork, "must have at most %d schemas below all x-kubernetes-validations with a fieldPath"},
+		{s.fieldPathWork, MaxFieldPathWork,
+			"must have at most %d schemas below all x-kubernetes-validations with a fieldPath"},
 		{s.instructions, MaxInstructions, "must have patterns of at most %d instructions in all versions together"},
 		{s.listMapKeys, MaxListMapKeys, "must have at most %d x-kubernetes-list-map-keys in a list"},
 	} {

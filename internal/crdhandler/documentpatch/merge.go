@@ -54,8 +54,8 @@ func namedMembers(live, patch map[string]any) map[string]any {
 	return named
 }
 
-// copyUnnamed adds copies of the members that namedMembers has left out to the patched members. ok is false if the patch
-// has removed a parent of them.
+// copyUnnamed adds copies of the members that namedMembers has left out to the patched members. ok is false if the
+// patch has removed a parent of them.
 func copyUnnamed(merged, live, patch map[string]any) (ok bool) {
 	for name, value := range live {
 		change, named := patch[name]

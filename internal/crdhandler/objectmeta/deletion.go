@@ -38,8 +38,8 @@ func CollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 	return kept
 }
 
-// NamespaceCollectorFinalizers is CollectorFinalizers for the deletion that a namespace begins with. kube-apiserver takes
-// orphanDependents=false for a foreground deletion there.
+// NamespaceCollectorFinalizers is CollectorFinalizers for the deletion that a namespace begins with. kube-apiserver
+// takes orphanDependents=false for a foreground deletion there.
 func NamespaceCollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	//lint:ignore SA1019 old clients set it
 	if orphan := options.OrphanDependents; orphan != nil && !*orphan {

@@ -30,9 +30,11 @@ func MatchName(obj runtime.Object, namespace, name string) error {
 	m := Accessor(obj)
 	switch own := m.GetName(); {
 	case own == "":
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v", name, ErrNoName))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v", name,
+			ErrNoName))
 	case own != name:
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", own, name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", own,
+			name))
 	}
 	if own := m.GetNamespace(); namespace != "" && own != "" && own != namespace {
 		return apierrors.NewBadRequest(fmt.Sprintf(

@@ -114,7 +114,9 @@ func (e *encoder) object(dst []byte, eventType watch.EventType, view *dynamicsto
 }
 
 // transformed appends the frame of an event about a stored object that is not sent as its bytes.
-func (e *encoder) transformed(dst []byte, eventType watch.EventType, view *dynamicstorage.View, revision int64) ([]byte, error) {
+func (e *encoder) transformed(
+	dst []byte, eventType watch.EventType, view *dynamicstorage.View, revision int64,
+) ([]byte, error) {
 	if target := e.printer.Target(); target != nil && target.Kind == "PartialObjectMetadata" {
 		partial, err := e.printer.Metadata(view, revision)
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Folders knows which resource the keys in etcd belong to. The folder of a custom resource is <group>/<plural>. Those of
-// built-in resources are added.
+// Folders knows which resource the keys in etcd belong to. The folder of a custom resource is <group>/<plural>. Those
+// of built-in resources are added.
 type Folders struct {
 	prefix    string // with a trailing slash
 	resources map[string]schema.GroupResource

@@ -15,8 +15,8 @@ import (
 // inFlight bounds the reads and the writes that are served at the same time. Excess requests get 429. Limits are per
 // user as well, so one user cannot keep others from being served.
 //
-// The memory of large bodies, and of the work on them, is bounded by package budget. A client that sends its body slowly
-// holds slots and memory for bodies, but none for work.
+// The memory of large bodies, and of the work on them, is bounded by package budget. A client that sends its body
+// slowly holds slots and memory for bodies, but none for work.
 //
 // kube-apiserver's priority and fairness also queues requests and has levels, but costs a third of a whole GET of
 // this server.

@@ -193,7 +193,8 @@ func (m *storageMetrics) CollectWithStability(ch chan<- metrics.Metric) {
 		r := &stats.Resources[n]
 		labels := source.folders.ResourceIn(r.Resource)
 		for _, metric := range resourceMetrics {
-			ch <- metrics.NewLazyConstMetric(metric.desc, metric.kind, float64(metric.of(r)), append([]string{labels.Group, labels.Resource}, metric.labels...)...)
+			ch <- metrics.NewLazyConstMetric(metric.desc, metric.kind, float64(metric.of(r)),
+				append([]string{labels.Group, labels.Resource}, metric.labels...)...)
 		}
 	}
 }
