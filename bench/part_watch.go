@@ -182,9 +182,9 @@ func (c *Client) follow(ctx context.Context, path string, sent []time.Time, open
 	return lags, nil
 }
 
-// nextChange returns the number of the next change in a stream, -1 if it has none, and what follows the number. It knows
-// the mark that watchFrom puts into the object, which looks the same in JSON and in protobuf. complete is false if the
-// stream has no whole mark yet.
+// nextChange returns the number of the next change in a stream, -1 if it has none, and what follows the number. It
+// knows the mark that watchFrom puts into the object, which looks the same in JSON and in protobuf. complete is false
+// if the stream has no whole mark yet.
 func nextChange(stream []byte) (change int, rest []byte, complete bool) {
 	_, after, _ := bytes.Cut(stream, []byte("#"))
 	number, rest, complete := bytes.Cut(after, []byte("#"))

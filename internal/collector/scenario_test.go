@@ -48,8 +48,8 @@ func (w *world) held(id string, owners ...string) {
 	w.merge(id, `{"metadata":{"finalizers":["example.com/held"]}}`)
 }
 
-// state describes the objects that are left: "id", "id<owner,owner!" with owners, "id*" if it is being deleted, with the
-// finalizers of the collector in brackets.
+// state describes the objects that are left: "id", "id<owner,owner!" with owners, "id*" if it is being deleted, with
+// the finalizers of the collector in brackets.
 func (w *world) state() string {
 	w.Helper()
 	var all []string

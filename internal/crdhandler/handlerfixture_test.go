@@ -27,7 +27,9 @@ import (
 
 // newHandler returns the crdHandler of a whole server of CRDs, with its controllers: it serves the CRDs that a test
 // creates, and built-in resources. Its keys begin with prefix, and its delegate is next. Requests need withRequestInfo.
-func newHandler(t *testing.T, client *clientv3.Client, prefix string, next http.Handler, rows ...*resource.Definition) http.Handler {
+func newHandler(
+	t *testing.T, client *clientv3.Client, prefix string, next http.Handler, rows ...*resource.Definition,
+) http.Handler {
 	t.Helper()
 	builtins, err := builtin.NewSet(rows)
 	if err != nil {

@@ -150,7 +150,9 @@ func (d *costlyDefinition) remove(t *testing.T, handler http.Handler) {
 	}
 }
 
-func (d *costlyDefinition) send(t *testing.T, handler http.Handler, method, path, contentType, accept, body string) int {
+func (d *costlyDefinition) send(
+	t *testing.T, handler http.Handler, method, path, contentType, accept, body string,
+) int {
 	t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(asOwnRequest(t.Context()))
 	req.Header.Set("Content-Type", contentType)

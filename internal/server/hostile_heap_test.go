@@ -10,8 +10,8 @@ import (
 )
 
 // peakHeap returns how much the live heap grows beyond what it is now while do runs. The collector runs each time the
-// heap has grown by limit, and then all the time, and peakHeap returns the most that it has found. So the heap has never
-// grown by more than limit if the result is less.
+// heap has grown by limit, and then all the time, and peakHeap returns the most that it has found. So the heap has
+// never grown by more than limit if the result is less.
 func peakHeap(limit uint64, do func()) uint64 {
 	debug.FreeOSMemory()
 	before := liveHeap()

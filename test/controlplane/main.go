@@ -1,6 +1,6 @@
-// Command controlplane serves kube-apiserver with the flags, the ready line and the admin.kubeconfig of crd-server, with
-// an etcd in its own process, and beside it the controllers of kube-controller-manager that crd-server has too. Its
-// responses and its controllers are the reference for built-in resources.
+// Command controlplane serves kube-apiserver with the flags, the ready line and the admin.kubeconfig of crd-server,
+// with an etcd in its own process, and beside it the controllers of kube-controller-manager that crd-server has too.
+// Its responses and its controllers are the reference for built-in resources.
 //
 // Admission plugins that need kinds that crd-server does not have are disabled, and so is priority and fairness.
 // Roles and bindings authorize users. Arguments after -- are passed to kube-apiserver.

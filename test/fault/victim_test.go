@@ -183,8 +183,8 @@ func processorTime(pid int) time.Duration {
 	return ticks * 10 * time.Millisecond
 }
 
-// measureAlone sends an input. If leaving is set, it sends the input again up to its slowest phase, in which the clients
-// leave. It ends the server.
+// measureAlone sends an input. If leaving is set, it sends the input again up to its slowest phase, in which the
+// clients leave. It ends the server.
 func measureAlone(t *testing.T, input *hostile.Input, v *victim, leaving bool) *cost {
 	t.Helper()
 	if !v.prepare(t, input) {

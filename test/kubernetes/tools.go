@@ -1,7 +1,8 @@
 //go:build tools
 
-// Package kubernetes pins the programs of Kubernetes that crd-server is compared with. Package programs builds them, and
-// only for make differential: a build takes six minutes. Kubernetes needs its staging modules replaced, hence the module.
+// Package kubernetes pins the programs of Kubernetes that crd-server is compared with. Package programs builds them,
+// and only for make differential: a build takes six minutes. Kubernetes needs its staging modules replaced, hence the
+// module.
 package kubernetes
 
 import (

@@ -1,7 +1,8 @@
 // Package programs finds and builds the programs that tests run as processes: the server under test, and the
 // etcd, kubectl, upstream's server and Kubernetes' control plane that run beside it.
 //
-// Tests and make bench run in folders below the root of the project; every path here follows from that. The programs are kept in build/programs, so that a later run, or another package, does not link them again.
+// Tests and make bench run in folders below the root of the project; every path here follows from that. The programs
+// are kept in build/programs, so that a later run, or another package, does not link them again.
 package programs
 
 import (
@@ -85,8 +86,8 @@ func ControlPlane(names ...string) (path string, args []string, err error) {
 	return path, args, nil
 }
 
-// release builds a program of Kubernetes (test/kubernetes), unless it was built before: its folder names its version. Its
-// own name is that of its field manager.
+// release builds a program of Kubernetes (test/kubernetes), unless it was built before: its folder names its version.
+// Its own name is that of its field manager.
 func release(name string) (string, error) {
 	file := filepath.Join("kubernetes-"+kubernetesVersion, name)
 	if path := filepath.Join(Root(), "build", "programs", file); exists(path) {

@@ -173,8 +173,8 @@ func (g *graph) equal(t *testing.T, when string, theirs, ours *side) {
 	}
 }
 
-// state describes the namespace and its objects: owners, finalizers, whether they are being deleted, and conditions. The
-// owners of an object that is being deleted depend on which object of a namespace went first.
+// state describes the namespace and its objects: owners, finalizers, whether they are being deleted, and conditions.
+// The owners of an object that is being deleted depend on which object of a namespace went first.
 func (g *graph) state(s *side) (lines []string) {
 	for _, space := range s.list("/api/v1/namespaces?fieldSelector=metadata.name=" + g.space) {
 		status, _ := space["status"].(map[string]any)

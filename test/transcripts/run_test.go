@@ -113,8 +113,8 @@ type folder struct {
 	flags    []string
 }
 
-// folders are all transcripts. Those in refused install the same CRDs. Those in builtin are on built-in resources, which
-// upstream's server of custom resources does not have.
+// folders are all transcripts. Those in refused install the same CRDs. Those in builtin are on built-in resources,
+// which upstream's server of custom resources does not have.
 var folders = []folder{
 	{upstream: startUpstream, flags: customFlags},
 	{name: "refused/", alone: true, upstream: startUpstream, flags: customFlags},

@@ -93,7 +93,9 @@ func (c *cluster) set(versions ...schema.GroupVersion) {
 }
 
 // put stores an APIService.
-func (c *cluster) put(service *apiregistrationv1.APIService, encode func(*apiregistrationv1.APIService) ([]byte, error)) {
+func (c *cluster) put(
+	service *apiregistrationv1.APIService, encode func(*apiregistrationv1.APIService) ([]byte, error),
+) {
 	c.t.Helper()
 	value, err := encode(service)
 	if err != nil {

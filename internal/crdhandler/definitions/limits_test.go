@@ -27,8 +27,8 @@ func nested(before, after string, n int) string {
 	return strings.Repeat(before, n) + `{"type":"string"}` + strings.Repeat(after, n)
 }
 
-// definitionOf returns a CRD. names is JSON that is added to its names. Each version is a name and JSON that is added to
-// the version; all have the schema.
+// definitionOf returns a CRD. names is JSON that is added to its names. Each version is a name and JSON that is added
+// to the version; all have the schema.
 func definitionOf(t *testing.T, names, schema string, versions ...string) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	for n, more := range versions {
