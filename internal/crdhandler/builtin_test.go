@@ -72,6 +72,7 @@ func TestMadeUpKind(t *testing.T) {
 		{"GET", path + "?fieldSelector=size%3D1", "", "", 400, `\"size\" is not a known field selector`},
 		{"DELETE", path + "/a", "", "", 200, `"status":"Success"`},
 		{"GET", path + "/a", "", "", 404, `gizmos.made.example.com \"a\" not found`},
+		{"DELETE", path + "?fieldSelector=metadata.name%3Dother", "", "", 200, `"items":[]`},
 		{"DELETE", path, "", "", 200, `"name":"c"`},
 		{"POST", path + "/a", "application/json", "{}", 405, `"MethodNotAllowed"`},
 	} {
