@@ -1,7 +1,10 @@
 package objectmeta
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // MarkDeleting sets the deletion timestamp of an object with finalizers. The first time it increments the generation
@@ -39,13 +42,22 @@ func CollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 }
 
 // NamespaceCollectorFinalizers is CollectorFinalizers for the deletion that a namespace begins with. kube-apiserver
-// takes orphanDependents=false for a foreground deletion there.
+// takes orphanDependents=false for a foreground deletion there. When it changes the finalizers, it drops repeated ones.
 func NamespaceCollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	//lint:ignore SA1019 old clients set it
 	if orphan := options.OrphanDependents; orphan != nil && !*orphan {
 		options = &metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}
 	}
-	return CollectorFinalizers(finalizers, options)
+	kept := CollectorFinalizers(finalizers, options)
+	if slices.Equal(kept, finalizers) {
+		return kept
+	}
+	seen := sets.New[string]()
+	return slices.DeleteFunc(kept, func(finalizer string) bool {
+		repeated := seen.Has(finalizer)
+		seen.Insert(finalizer)
+		return repeated
+	})
 }
 
 // collectorFinalizer returns the finalizer of the garbage collector that an object gets; "" for none.
