@@ -55,7 +55,7 @@ func TestDifferentialControllers(t *testing.T) {
 		time.Sleep(pause)
 	}
 	for n := range graphs {
-		g := &graph{space: fmt.Sprintf("graph-%d", n), seed: *seed + uint64(n)}
+		g := &graph{space: fmt.Sprintf("graph-%d", n), seed: *seed + uint64(n), tree: n%2 == 0}
 		t.Run(g.space, func(t *testing.T) {
 			t.Parallel()
 			g.play(t, newSide(t, servers.theirs, g.space), newSide(t, servers.ours, g.space))
@@ -67,6 +67,10 @@ func TestDifferentialControllers(t *testing.T) {
 type graph struct {
 	space string
 	seed  uint64
+	// tree says that each object has one owner at most, and blocks its deletion. Then no chance decides which objects wait
+	// for their dependents. Else it matters which of several objects the collector sees first: an object that waits, or is
+	// gone, is an owner no more, and a dependent loses its reference to that if another owner is there still.
+	tree bool
 }
 
 // play makes the graph on both servers and compares what their controllers leave of it.
@@ -107,10 +111,13 @@ func (g *graph) make(s *side) (deletions []string) {
 		var owners []any
 		for _, owner := range some(random, 25, all) {
 			reference := maps.Clone(owner.reference)
-			reference["blockOwnerDeletion"] = chance(random, 50)
+			reference["blockOwnerDeletion"] = chance(random, 50) || g.tree
 			owners = append(owners, reference)
 		}
-		if chance(random, 10) {
+		if g.tree {
+			owners = owners[:min(len(owners), 1)]
+		}
+		if chance(random, 10) && len(owners) == 0 || !g.tree && chance(random, 10) {
 			owners = append(owners, absent)
 		}
 		if len(owners) > 0 {
@@ -174,7 +181,8 @@ func (g *graph) equal(t *testing.T, when string, theirs, ours *side) {
 }
 
 // state describes the namespace and its objects: owners, finalizers, whether they are being deleted, and conditions.
-// The owners of an object that is being deleted depend on which object of a namespace went first.
+// The owners of an object that is being deleted depend on which object of a namespace went first. So does whether it
+// waits for its dependents, and which objects lose it as an owner meanwhile, unless the graph is a tree.
 func (g *graph) state(s *side) (lines []string) {
 	for _, space := range s.list("/api/v1/namespaces?fieldSelector=metadata.name=" + g.space) {
 		status, _ := space["status"].(map[string]any)
@@ -184,28 +192,46 @@ func (g *graph) state(s *side) (lines []string) {
 			lines = append(lines, fmt.Sprint("  ", c["type"], " ", c["status"], " ", c["reason"], " ", c["message"]))
 		}
 	}
+	items, goes := g.objects(s)
 	for _, kind := range graphKinds {
-		for _, item := range s.list(fmt.Sprintf(kind.collection, g.space)) {
+		for _, item := range items[kind.kind] {
 			meta := item["metadata"].(map[string]any)
 			var owners []string
 			for _, owner := range asList(meta["ownerReferences"]) {
-				if meta["deletionTimestamp"] != nil {
-					break
+				name := fmt.Sprint(owner.(map[string]any)["name"])
+				if meta["deletionTimestamp"] == nil && (g.tree || !goes[name]) {
+					owners = append(owners, name)
 				}
-				owners = append(owners, fmt.Sprint(owner.(map[string]any)["name"]))
 			}
 			finalizers := slices.Sorted(func(yield func(string) bool) {
 				for _, f := range asList(meta["finalizers"]) {
-					if !yield(fmt.Sprint(f)) {
+					waits := meta["deletionTimestamp"] != nil && f == "foregroundDeletion"
+					if (g.tree || !waits) && !yield(fmt.Sprint(f)) {
 						return
 					}
 				}
 			})
+			if len(finalizers) == 0 && meta["deletionTimestamp"] != nil {
+				continue // it goes
+			}
 			lines = append(lines, fmt.Sprint(kind.kind, " ", meta["name"], " owners ", owners, " finalizers ", finalizers,
 				" deleted ", meta["deletionTimestamp"] != nil))
 		}
 	}
 	return lines
+}
+
+// objects returns the objects by kind, and the names of those that are being deleted.
+func (g *graph) objects(s *side) (items map[string][]map[string]any, goes map[string]bool) {
+	items, goes = map[string][]map[string]any{}, map[string]bool{}
+	for _, kind := range graphKinds {
+		items[kind.kind] = s.list(fmt.Sprintf(kind.collection, g.space))
+		for _, item := range items[kind.kind] {
+			meta := item["metadata"].(map[string]any)
+			goes[fmt.Sprint(meta["name"])] = meta["deletionTimestamp"] != nil
+		}
+	}
+	return items, goes
 }
 
 func asList(value any) []any {
