@@ -22,6 +22,7 @@ var excuses = []excuse{
 	{"406: Not Acceptable", "406 application/", "the words of 406 are those of custom resources"},
 	{"): unknown conversion", "unknown conversion", "kube-apiserver names an internal type"},
 	{"): unknown conversion", "no kind ", "kube-apiserver knows more kinds, and names an internal type"},
+	{"no unsafe deleter provided", "", "kube-apiserver cannot remove a namespace, or a kind like it, that cannot be read"},
 	{"is registered for the internal version", "is registered for version", "kube-apiserver names an internal version"},
 	{"(*core.", "the requested object is ", "kube-apiserver names an internal type"},
 	{"(*coordination.", "the requested object is ", "kube-apiserver names an internal type"},

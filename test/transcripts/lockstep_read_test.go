@@ -2,6 +2,7 @@ package transcripts
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/url"
 	"slices"
@@ -37,11 +38,15 @@ func populate(kinds []*kind, known *side, i int) request {
 			body:   encode(map[string]any{"metadata": map[string]any{"labels": map[string]any{"b": "changed"}}})}
 	}
 	color := []string{"red", "green", "blue"}[i%3]
+	object := map[string]any{"apiVersion": p.apiVersion(), "kind": p.kind.kind,
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"space": known.space, "a": fmt.Sprint(i % 3)}}}
+	if properties, _ := p.schema["properties"].(map[string]any); properties["spec"] == nil { // a built-in kind
+		maps.Copy(object, sampleObject(random, p.schema))
+	} else {
+		object["spec"] = map[string]any{"color": color, "both": "x"}
+	}
 	return request{method: "POST", path: p.collection(), header: map[string]string{"Content-Type": "application/json"},
-		body: encode(map[string]any{"apiVersion": p.apiVersion(), "kind": p.kind.kind,
-			"metadata": map[string]any{"name": name, "labels": map[string]any{"space": known.space,
-				"a": fmt.Sprint(i % 3)}},
-			"spec": map[string]any{"color": color, "both": "x"}})}
+		body: encode(object)}
 }
 
 // read builds a read or a delete.
@@ -145,6 +150,8 @@ func (r *read) selectors() {
 	r.maybe(25, "fieldSelector", "metadata.name=n3-"+r.known.space, "metadata.name!=n3-"+r.known.space,
 		"metadata.namespace="+r.known.space, "metadata.namespace=other",
 		"spec.color=red", "spec.color!=red", "spec.color=red,metadata.name!=n0-"+r.known.space, "spec.other=x", "x",
+		"type=Opaque", "reason=Made", "reason!=Made", "involvedObject.namespace="+r.known.space, "regarding.name=a",
+		"status.phase=Active", "status.phase!=Active",
 		"=", "metadata.name=n1-"+r.known.space+",metadata.name=n2-"+r.known.space, "", "metadata.uid=1")
 }
 
