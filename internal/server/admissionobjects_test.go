@@ -1,12 +1,8 @@
 package server
 
 import (
-	"crypto/tls"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,7 +12,6 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
-	"k8s.io/client-go/util/cert"
 
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
@@ -294,90 +289,5 @@ func TestRulesOnEveryReplica(t *testing.T) {
 	three := startWhole(t, "--etcd-servers", endpoint).root()
 	if !refused(three) {
 		t.Error("the first write after a start was not refused")
-	}
-}
-
-// TestPolicyStatus checks that the types of a policy's expressions are checked, against a custom and a built-in resource.
-func TestPolicyStatus(t *testing.T) {
-	t.Parallel()
-	root := startWhole(t).root().withTables()
-	policy, _, _ := strings.Cut(fmt.Sprintf(policyOf, "typos", "object.spec.lgs > 3"), "---\n")
-	root.apply(rulesPath+"validatingadmissionpolicies", policy)
-	path := rulesPath + "validatingadmissionpolicies/typos"
-	var status struct {
-		Metadata struct{ Generation int64 }
-		Status   struct {
-			ObservedGeneration int64
-			TypeChecking       struct {
-				ExpressionWarnings []struct{ FieldRef, Warning string }
-			}
-		}
-	}
-	observed := func() bool {
-		status.Status.TypeChecking.ExpressionWarnings = nil
-		if err := json.Unmarshal([]byte(root.must(200, "GET", path, "").body), &status); err != nil {
-			t.Fatal(err)
-		}
-		return status.Status.ObservedGeneration == status.Metadata.Generation
-	}
-	waitUntil(t, "the policy is checked", observed)
-	warnings := status.Status.TypeChecking.ExpressionWarnings
-	if len(warnings) != 1 || warnings[0].FieldRef != "spec.validations[0].expression" ||
-		!strings.Contains(warnings[0].Warning, "shop.example.com/v1, Kind=Table: ERROR: <input>:1:12: undefined field 'lgs'") ||
-		!strings.Contains(warnings[0].Warning, "/v1, Kind=Secret: ERROR: <input>:1:7: undefined field 'spec'") {
-		t.Errorf("got %+v", warnings)
-	}
-	root.must(200, "PATCH", path, `[{"op":"replace","path":"/spec/validations/0/expression","value":"true"}]`,
-		"Content-Type", "application/json-patch+json")
-	waitUntil(t, "the change is checked", observed)
-	if status.Metadata.Generation != 2 || len(status.Status.TypeChecking.ExpressionWarnings) > 0 {
-		t.Errorf("got %+v", status)
-	}
-}
-
-// TestServices checks that a webhook and a conversion that name a Service reach it by --service-resolution, and that
-// the answer says what to do if no rule is for it.
-func TestServices(t *testing.T) {
-	t.Parallel()
-	certificate, key, err := cert.GenerateSelfSignedCertKey("hook.default.svc", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := make(chan string, 10)
-	hook := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		asked <- req.TLS.ServerName + " " + req.Host + req.URL.Path
-		w.WriteHeader(http.StatusTeapot)
-	}))
-	hook.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	hook.StartTLS()
-	t.Cleanup(hook.Close)
-	root := startWhole(t, "--service-resolution", "default/hook=https://"+hook.Listener.Addr().String()).root()
-	webhook := "\n- name: %[1]s.example.com\n  admissionReviewVersions: [v1]\n  sideEffects: None\n  rules: [" + ofSecrets + "]\n" +
-		"  objectSelector: {matchExpressions: [{key: %[1]s, operator: Exists}]}\n" +
-		"  clientConfig: {service: {namespace: default, name: %[1]s, path: /check}, caBundle: %[2]s}"
-	bundle := base64.StdEncoding.EncodeToString(certificate)
-	root.apply(rulesPath+"validatingwebhookconfigurations", webhooks("Validating", "services",
-		fmt.Sprintf(webhook, "hook", bundle)+fmt.Sprintf(webhook, "missing", bundle)))
-	waitUntil(t, "the service is asked", func() bool {
-		root.send("POST", secretsPath+"?dryRun=All", secret("dry", `"hook":""`))
-		return len(asked) > 0
-	})
-	if got := <-asked; got != "hook.default.svc hook.default.svc:443/check" {
-		t.Errorf("asked %s", got)
-	}
-	const advice = "start the server with --service-resolution default/missing=https://HOST:PORT"
-	if got := root.send("POST", secretsPath, secret("a", `"missing":""`)); got.code != 500 || !strings.Contains(got.body, advice) {
-		t.Errorf("without a rule: %d %s", got.code, got.body)
-	}
-	root.must(201, "POST", definitionsPath, strings.Replace(tablesCRD, `"scope"`, `"conversion":{"strategy":"Webhook","webhook":{`+
-		`"conversionReviewVersions":["v1"],"clientConfig":{"caBundle":"`+bundle+`","service":{"namespace":"default","name":"missing"}}}},"scope"`, 1))
-	root.must(201, "POST", tablesPath, table("a", 4))
-	got := root.send("GET", strings.Replace(tablesPath, "/v1/", "/v2/", 1)+"/a", "")
-	if got.code != 500 || !strings.Contains(got.body, advice) {
-		t.Errorf("a conversion without a rule: %d %s", got.code, got.body)
 	}
 }
