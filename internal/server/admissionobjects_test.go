@@ -189,10 +189,6 @@ func TestPolicyParameters(t *testing.T) {
 			root.createNamespace("free")
 			root.must(201, "POST", strings.Replace(tablesPath, "default", "free", 1),
 				strings.Replace(table("a", 3, "limited", ""), "default", "free", 1))
-			if test.kind == "Limit" { // then there are no parameters any more
-				root.must(200, "DELETE", definitionsPath+"/limits.limits.example.com", "")
-				waitUntil(t, "the parameter is missing", func() bool { return try(9).code >= 400 })
-			}
 		})
 	}
 }
