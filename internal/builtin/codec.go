@@ -43,15 +43,20 @@ func (c *Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Objec
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(view.Bytes, obj); err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", c.definition.Kind, err)
 	}
+	return obj, c.complete(obj, revision)
+}
+
+// complete sets the defaults and the resourceVersion of a decoded object.
+func (c *Codec) complete(obj runtime.Object, revision int64) error {
 	if c.definition.Default != nil {
 		c.definition.Default(obj)
 	}
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.SetResourceVersion(strconv.FormatInt(revision, 10))
-	return obj, nil
+	return nil
 }
 
 // Encode returns the bytes to store, and the view of them.
@@ -85,8 +90,18 @@ func (c *Codec) Views(_ context.Context, entries []*dynamicstorage.Entry) ([]*dy
 	return views, nil
 }
 
-// StoredView returns the view of an entry. Every version of a built-in resource can be read from every other.
-func (c *Codec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+// Object returns the object of an entry in the served version, with its defaults and its resourceVersion, as Decode
+// returns that of a view.
+func (c *Codec) Object(entry *dynamicstorage.Entry) (runtime.Object, error) {
+	obj, err := c.stored(entry)
+	if err != nil {
+		return nil, err
+	}
+	return obj, c.complete(obj, entry.Revision)
+}
+
+// stored returns the object of an entry as it was stored, but in the served version.
+func (c *Codec) stored(entry *dynamicstorage.Entry) (runtime.Object, error) {
 	if entry.Err != nil {
 		return nil, entry.Err
 	}
@@ -98,6 +113,15 @@ func (c *Codec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, e
 		if obj, err = stored.Decode(obj); err != nil {
 			return nil, fmt.Errorf("converting stored %s: %w", c.definition.Kind, err)
 		}
+	}
+	return obj, nil
+}
+
+// StoredView returns the view of an entry. Every version of a built-in resource can be read from every other.
+func (c *Codec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	obj, err := c.stored(entry)
+	if err != nil {
+		return nil, err
 	}
 	view, err := c.view(obj)
 	if err == nil && bytes.Equal(view.Bytes, entry.Value) {

@@ -41,11 +41,7 @@ func (s store) list(
 }
 
 func (s store) decode(entry *dynamicstorage.Entry) (*corev1.ResourceQuota, error) {
-	view, err := s.codec.StoredView(entry)
-	if err != nil {
-		return nil, fmt.Errorf("quota %s: %w", entry.Key, err)
-	}
-	obj, err := s.codec.Decode(view, entry.Revision)
+	obj, err := s.codec.Object(entry)
 	if err != nil {
 		return nil, fmt.Errorf("quota %s: %w", entry.Key, err)
 	}

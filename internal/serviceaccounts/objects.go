@@ -106,12 +106,7 @@ func (o *Objects) entry(
 }
 
 func (o *Objects) decode(ref access.ObjectRef, entry *dynamicstorage.Entry) (metav1.Object, error) {
-	codec := o.resources[ref.Resource].codec
-	view, err := codec.StoredView(entry)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", ref.Resource, entry.Key, err)
-	}
-	obj, err := codec.Decode(view, entry.Revision)
+	obj, err := o.resources[ref.Resource].codec.Object(entry)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", ref.Resource, entry.Key, err)
 	}
