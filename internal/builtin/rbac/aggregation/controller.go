@@ -2,14 +2,15 @@ package aggregation
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	applyrbacv1 "k8s.io/client-go/applyconfigurations/rbac/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
@@ -142,11 +143,7 @@ func (r *run) queueAll() {
 }
 
 func (c *Controller) decode(entry *dynamicstorage.Entry) (*rbacv1.ClusterRole, error) {
-	view, err := c.codec.StoredView(entry)
-	if err != nil {
-		return nil, err
-	}
-	obj, err := c.codec.Decode(view, entry.Revision)
+	obj, err := c.codec.Object(entry)
 	if err != nil {
 		return nil, err
 	}
@@ -173,34 +170,54 @@ func (r *run) work(ctx context.Context) {
 
 // sync writes the rules of a role if they are not those of the roles that it selects.
 func (c *Controller) sync(ctx context.Context, name string) error {
-	role, err := c.roles.Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && role.AggregationRule == nil {
+	entry, _, err := c.stored.Get(ctx, name, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if errors.Is(err, dynamicstorage.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	var rules []rbacv1.PolicyRule
-	for n := range role.AggregationRule.ClusterRoleSelectors {
-		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[n])
-		if err != nil {
-			return nil // no write can have stored it, and no retry helps
-		}
-		selected, err := c.roles.List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
-		if err != nil {
-			return err
-		}
-		list := make([]*rbacv1.ClusterRole, len(selected.Items))
-		for n := range selected.Items {
-			list[n] = &selected.Items[n]
-		}
-		rules = add(rules, name, list) // a list is sorted by name
+	role, err := c.decode(entry)
+	if err != nil || role.AggregationRule == nil {
+		return err
 	}
-	if equality.Semantic.DeepEqual(rules, role.Rules) {
-		return nil
+	candidates, err := c.candidates(ctx, role.AggregationRule)
+	if err != nil {
+		return err
+	}
+	rules, err := Rules(role, candidates)
+	if err != nil || slices.EqualFunc(rules, role.Rules, equal) {
+		return err
 	}
 	_, err = c.roles.Apply(ctx, configuration(name, rules), metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	return err
+}
+
+// candidates returns the roles that one of the selectors of an aggregated role matches.
+func (c *Controller) candidates(ctx context.Context, rule *rbacv1.AggregationRule) (roles []*rbacv1.ClusterRole, err error) {
+	selectors := make([]labels.Selector, len(rule.ClusterRoleSelectors))
+	for n := range selectors {
+		if selectors[n], err = metav1.LabelSelectorAsSelector(&rule.ClusterRoleSelectors[n]); err != nil {
+			return nil, err
+		}
+	}
+	snapshot, err := c.stored.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return nil, fmt.Errorf("list ClusterRoles: %w", err)
+	}
+	for entry, err := range snapshot.Ascend(ctx, "", "") {
+		if err != nil {
+			return nil, fmt.Errorf("list ClusterRoles: %w", err)
+		}
+		matches := func(s labels.Selector) bool { return s.Matches(entry.Header.Labels) }
+		if !slices.ContainsFunc(selectors, matches) {
+			continue
+		}
+		if role, err := c.decode(entry); err == nil { // a role that cannot be read gives no rights
+			roles = append(roles, role)
+		}
+	}
+	return roles, nil
 }
 
 // configuration returns the configuration to apply.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,11 +71,7 @@ func (r *Reconciler) read(ctx context.Context, d *resource.Definition) (stored, 
 		if _, isDefault := objects[entry.Key]; !isDefault {
 			continue
 		}
-		view, err := codec.StoredView(entry)
-		if err != nil {
-			return nil, err
-		}
-		if objects[entry.Key], err = codec.Decode(view, entry.Revision); err != nil {
+		if objects[entry.Key], err = codec.Object(entry); err != nil {
 			return nil, err
 		}
 	}
@@ -90,10 +87,10 @@ func (s stored) take(name string) (obj runtime.Object, known bool) {
 
 func (r *Reconciler) reconcileRoles(client rbacclient.ClusterRolesGetter, roles stored) error {
 	var errs []error
-	initial := Initial()
+	initial := sync.OnceValue(Initial)
 	for n, role := range ClusterRoles() {
 		if roles[role.Name] == nil {
-			role = initial[n] // else the rules of an aggregated role are the business of the controller
+			role = initial()[n] // else the rules of an aggregated role are the business of the controller
 		}
 		options := reconciliation.ReconcileRoleOptions{
 			Role:    reconciliation.ClusterRoleRuleOwner{ClusterRole: role},
