@@ -186,7 +186,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		return err
 	}
 	rules, err := Rules(role, candidates)
-	if err != nil || slices.EqualFunc(rules, role.Rules, equal) {
+	if err != nil || slices.EqualFunc(rules, role.Rules, SameRule) {
 		return err
 	}
 	_, err = c.roles.Apply(ctx, configuration(name, rules), metav1.ApplyOptions{FieldManager: fieldManager, Force: true})

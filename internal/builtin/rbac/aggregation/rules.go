@@ -42,7 +42,7 @@ func add(rules []rbacv1.PolicyRule, name string, selected []*rbacv1.ClusterRole)
 			continue
 		}
 		for _, rule := range role.Rules {
-			if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return equal(r, rule) }) {
+			if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return SameRule(r, rule) }) {
 				rules = append(rules, rule)
 			}
 		}
@@ -50,8 +50,8 @@ func add(rules []rbacv1.PolicyRule, name string, selected []*rbacv1.ClusterRole)
 	return rules
 }
 
-// equal compares rules as equality.Semantic does, which costs much more: the default roles have hundreds of rules.
-func equal(a, b rbacv1.PolicyRule) bool {
+// SameRule compares rules as equality.Semantic does, which costs much more: the default roles have hundreds of rules.
+func SameRule(a, b rbacv1.PolicyRule) bool {
 	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) &&
 		slices.Equal(a.Resources, b.Resources) && slices.Equal(a.ResourceNames, b.ResourceNames) &&
 		slices.Equal(a.NonResourceURLs, b.NonResourceURLs)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -89,8 +93,11 @@ func (r *Reconciler) reconcileRoles(client rbacclient.ClusterRolesGetter, roles 
 	var errs []error
 	initial := sync.OnceValue(Initial)
 	for n, role := range ClusterRoles() {
-		if roles[role.Name] == nil {
+		switch found := roles[role.Name]; {
+		case found == nil:
 			role = initial()[n] // else the rules of an aggregated role are the business of the controller
+		case hasRules(found.(*rbacv1.ClusterRole), role):
+			continue
 		}
 		options := reconciliation.ReconcileRoleOptions{
 			Role:    reconciliation.ClusterRoleRuleOwner{ClusterRole: role},
@@ -106,6 +113,13 @@ func (r *Reconciler) reconcileRoles(client rbacclient.ClusterRolesGetter, roles 
 		}))
 	}
 	return errors.Join(errs...)
+}
+
+// hasRules reports whether a stored role is just as its default. Asking the library allocates a megabyte at each start.
+func hasRules(found, role *rbacv1.ClusterRole) bool {
+	return equality.Semantic.DeepEqual(found.AggregationRule, role.AggregationRule) &&
+		(role.AggregationRule != nil || slices.EqualFunc(found.Rules, role.Rules, aggregation.SameRule)) &&
+		maps.Equal(found.Labels, role.Labels) && maps.Equal(found.Annotations, role.Annotations)
 }
 
 func (r *Reconciler) reconcileBindings(client rbacclient.ClusterRoleBindingsGetter, bindings stored) error {
