@@ -19,7 +19,7 @@ func TestMonitoringFiles(t *testing.T) {
 	prometheus := s.person("").with("Authorization", "Bearer secret")
 	prometheus.must(200, "GET", "/metrics/slis", "")
 	prometheus.must(200, "GET", "/readyz/etcd", "")
-	for _, path := range []string{tablesPath, definitionsPath, "/debug/pprof/", "/flagz", "/"} {
+	for _, path := range []string{tablesPath, definitionsPath, "/debug/pprof/", "/"} {
 		prometheus.must(403, "GET", path, "")
 	}
 	prometheus.must(403, "DELETE", "/metrics", "")

@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/crd-server/crd-server/internal/access/authorization"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,8 +13,7 @@ import (
 // TestAuthorizationOfPaths checks the response to anonymous, authenticated and privileged users for each path.
 func TestAuthorizationOfPaths(t *testing.T) {
 	t.Parallel()
-	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "resources") }),
-		func(o *Options) { o.Authorization.Modes = []string{authorization.ModeNode} }) // there are no default roles here
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "resources") }), nil)
 	const crontabs = "/apis/example.com/v1/namespaces/default/crontabs"
 	for _, test := range []struct {
 		user, method, path string
