@@ -49,8 +49,9 @@ func (h *ownHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// RoundTrip implements http.RoundTripper. The goroutine that serves the request ends when the response is complete, when
-// its body is closed, or when the request's context ends.
+// RoundTrip implements http.RoundTripper. When the context of a request ends, the client gets its error at once. The
+// handler serves the request to its end, which its deadline bounds: an aborted write would be logged as a failure, and
+// could have happened all the same. The handler of a watch ends with the context.
 func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -60,11 +61,14 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(asOwnRequest(context.Background()))
 	body, w := io.Pipe()
 	answer := &streamedAnswer{header: http.Header{}, body: w, begun: make(chan struct{})}
-	stop := context.AfterFunc(req.Context(), func() {
-		_ = w.CloseWithError(context.Cause(req.Context())) // always returns nil
-		cancel()
-	})
-	go func() {
+	stop := func() bool { return true }
+	if req.URL.Query().Get("watch") != "" {
+		stop = context.AfterFunc(req.Context(), func() {
+			_ = w.CloseWithError(context.Cause(req.Context())) // always returns nil
+			cancel()
+		})
+	}
+	go func() { // ends with the handler
 		defer stop()
 		err := p.serve(answer, ownRequestOf(ctx, req))
 		if req.Body != nil {
@@ -76,6 +80,7 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	select {
 	case <-answer.begun:
 	case <-req.Context().Done():
+		go func() { _, _ = io.Copy(io.Discard, body) }() // ends with the handler, which must be able to write
 		return nil, req.Context().Err()
 	}
 	if answer.err != nil {

@@ -54,8 +54,8 @@ func TestStreamInProcess(t *testing.T) {
 	<-ended
 }
 
-// TestCancelInProcess checks that the end of the client's context ends the request and the body, also before the
-// response has begun.
+// TestCancelInProcess checks that the end of the client's context ends a watch and its body, also before the response
+// has begun.
 func TestCancelInProcess(t *testing.T) {
 	t.Parallel()
 	for _, begins := range []bool{true, false} {
@@ -71,7 +71,7 @@ func TestCancelInProcess(t *testing.T) {
 		})}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-serving; cancel() }()
-		resp, err := transport.RoundTrip(httptest.NewRequest("GET", "/x", nil).WithContext(ctx))
+		resp, err := transport.RoundTrip(httptest.NewRequest("GET", "/x?watch=true", nil).WithContext(ctx))
 		switch {
 		case err != nil && !errors.Is(err, context.Canceled):
 			t.Error(err)
@@ -82,5 +82,26 @@ func TestCancelInProcess(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 		<-ended
+	}
+}
+
+// TestCompleteInProcess checks that a request is served to its end although its client has gone.
+func TestCompleteInProcess(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	answered, ended := make(chan struct{}), make(chan error, 1)
+	transport := inProcess{http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		cancel()
+		<-answered
+		_, err := w.Write(make([]byte, 1<<20))
+		ended <- errors.Join(err, req.Context().Err())
+	})}
+	_, err := transport.RoundTrip(httptest.NewRequest("POST", "/x", nil).WithContext(ctx))
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(answered)
+	if err := <-ended; err != nil {
+		t.Errorf("the handler sees that the client has gone: %v", err)
 	}
 }
