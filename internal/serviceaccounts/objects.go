@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -81,7 +81,7 @@ func (o *Objects) entry(
 	if ref.Name == "" {
 		return nil, apierrors.NewBadRequest("Name parameter required.")
 	}
-	if mistakes := path.IsValidPathSegmentName(ref.Name); len(mistakes) > 0 {
+	if mistakes := content.IsPathSegmentName(ref.Name); len(mistakes) > 0 {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", ref.Name, strings.Join(mistakes, ";")))
 	}
 	resource, served := o.resources[ref.Resource]
