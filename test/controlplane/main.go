@@ -115,7 +115,8 @@ func (o *options) apiserverFlags(c *credentials, etcd string) []string {
 func controllerFlags(c *credentials) []string {
 	return []string{
 		"--kubeconfig", c.kubeconfig,
-		"--controllers", "garbage-collector-controller,namespace-controller,resourcequota-controller",
+		"--controllers", "garbage-collector-controller,namespace-controller,resourcequota-controller," +
+			"clusterrole-aggregation-controller",
 		"--leader-elect=false",
 		"--secure-port", "0",
 		"--kube-api-qps", "1000",
