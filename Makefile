@@ -79,8 +79,9 @@ SCENARIO :=
 FAULT    := cd test/fault && CRD_SERVER=$(CURDIR)/$(SERVER) go test -v -vet=off -timeout 3h . -full -seed $(SEED)
 
 .PHONY: differential
-differential: server ## play the transcripts and random steps on upstream's server too, and print the differences
-	cd test/transcripts && CRD_SERVER=$(CURDIR)/$(SERVER) go test . -run Differential -upstream -v -timeout 1h -seed $(SEED)
+differential: server ## play the transcripts, random steps and roles on upstream's server too, and print the differences
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test -p 1 ./transcripts ./rbac -run Differential -upstream -v -timeout 1h \
+		-seed $(SEED)
 
 .PHONY: fault
 fault: server ## break things under load, in full (half an hour); the report is build/fault/report.md
