@@ -15,6 +15,9 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -259,5 +262,48 @@ func TestUsersNeedSecrets(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(u.dir, "alice.kubeconfig")); err == nil {
 		t.Error("the kubeconfig was written")
+	}
+}
+
+// TestUserGetsRights gives a user a role in one namespace, which ends with the binding and with the user.
+func TestUserGetsRights(t *testing.T) {
+	t.Parallel()
+	server := run(t)
+	u := newUserCommand(t, server)
+	u.run("add", "alice", "--group", "dev")
+	admin, alice := clientset(t, adminConfig(t, server)), clientset(t, u.login("alice.kubeconfig"))
+	create := func(namespace string) error {
+		_, err := alice.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "of-alice-"},
+		}, metav1.CreateOptions{})
+		return err
+	}
+	if err := create("default"); !apierrors.IsForbidden(err) {
+		t.Errorf("without a role: %v", err)
+	}
+	_, err := admin.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "dev-edits"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "dev"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := create("default"); err != nil {
+		t.Errorf("with a role: %v", err)
+	}
+	if err := create("kube-system"); !apierrors.IsForbidden(err) {
+		t.Errorf("in another namespace: %v", err)
+	}
+	_, err = alice.CoreV1().Secrets("kube-system").Get(t.Context(), "crd-server-user-alice", metav1.GetOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("the own record: %v", err)
+	}
+	u.run("remove", "alice")
+	err = wait.PollUntilContextTimeout(t.Context(), pollInterval, patience, true, func(context.Context) (bool, error) {
+		return apierrors.IsUnauthorized(create("default")), nil
+	})
+	if err != nil {
+		t.Errorf("after the removal: %v", err)
 	}
 }
