@@ -42,6 +42,8 @@ type server struct {
 	config *rest.Config
 	// authority signs client certificates that the server accepts.
 	authority *authority
+	// signingKey is the file with the key that signs tokens of service accounts.
+	signingKey string
 }
 
 // startOurs starts crd-server, which is stopped when the test ends. Without the flag, everybody may ask for its health
@@ -49,7 +51,8 @@ type server struct {
 func startOurs(t *testing.T) *server {
 	t.Helper()
 	a := newAuthority(t)
-	return start(t, a, programs.Server(), "--client-ca-file="+a.file, "--authorization-always-allow-paths=")
+	return start(t, a, "pki/service-account.key", programs.Server(), "--client-ca-file="+a.file,
+		"--authorization-always-allow-paths=")
 }
 
 // startTheirs starts kube-apiserver, and the controller of aggregated roles.
@@ -60,10 +63,11 @@ func startTheirs(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	a := newAuthority(t)
-	return start(t, a, program, append(args, "--", "--client-ca-file="+a.file)...)
+	return start(t, a, "serviceaccounts.key", program, append(args, "--", "--client-ca-file="+a.file)...)
 }
 
-func start(t *testing.T, a *authority, program string, args ...string) *server {
+// start starts a program. key is the file with its signing key, in its data directory.
+func start(t *testing.T, a *authority, key, program string, args ...string) *server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
@@ -83,7 +87,7 @@ func start(t *testing.T, a *authority, program string, args ...string) *server {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	return &server{kubernetes.NewForConfigOrDie(config), config, a}
+	return &server{kubernetes.NewForConfigOrDie(config), config, a, filepath.Join(running.DataDir, key)}
 }
 
 // verdict is the answer to a review, without what only words it.
