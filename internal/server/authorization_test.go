@@ -266,7 +266,7 @@ func TestReviews(t *testing.T) {
 	}{
 		{"GET", path, "", nil, 403, `cannot list resource "selfsubjectaccessreviews"`},
 		{"POST", path, `{"spec":{}}`, nil, 422,
-			` "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of`},
+			` "" is invalid: spec: Invalid value: null: exactly one of`},
 		{"POST", path, `{"metadata":{"name":"x"},"spec":{` + list + `}}`, nil, 422, "must be empty"},
 		{"POST", path, `{`, nil, 400, "unexpected end of JSON input"},
 		{"POST", path, `{"kind":"Other","apiVersion":"v1"}`, nil, 400,

@@ -5,11 +5,9 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -25,8 +23,8 @@ func (h *handler) self(_ context.Context, caller user.Info, _ runtime.Object) (r
 // selfAccess decides whether the caller may do something.
 func (h *handler) selfAccess(ctx context.Context, caller user.Info, obj runtime.Object) (runtime.Object, error) {
 	r := obj.(*authorizationv1.SelfSubjectAccessReview)
-	spec := field.NewPath("spec")
-	errs := checkAttributes(spec, r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes)
+	errs := checkOne(r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes)
+	errs = append(errs, checkSelectors(r.Spec.ResourceAttributes)...)
 	if err := invalid(append(errs, checkMetadata(r.ObjectMeta)...)); err != nil {
 		return nil, err
 	}
@@ -57,7 +55,8 @@ func (h *handler) localAccess(ctx context.Context, _ user.Info, obj runtime.Obje
 		errs = append(errs, field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), a.Namespace, "must match metadata.namespace"))
 	}
 	if a := r.Spec.NonResourceAttributes; a != nil {
-		errs = append(errs, field.Invalid(field.NewPath("spec.nonResourceAttributes"), a, "disallowed on this kind of request"))
+		errs = append(errs, field.Invalid(field.NewPath("spec.nonResourceAttributes"), shown(a),
+			"disallowed on this kind of request"))
 	}
 	if err := invalid(errs); err != nil {
 		return nil, err
@@ -119,40 +118,4 @@ func subject(spec *authorizationv1.SubjectAccessReviewSpec) user.Info {
 		who.Extra[key] = values
 	}
 	return who
-}
-
-func checkSpec(spec *authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
-	path := field.NewPath("spec")
-	errs := checkAttributes(path, spec.ResourceAttributes, spec.NonResourceAttributes)
-	if spec.User == "" && len(spec.Groups) == 0 {
-		errs = append(errs, field.Invalid(path.Child("user"), spec.User, "at least one of user or group must be specified"))
-	}
-	return errs
-}
-
-func checkAttributes(spec *field.Path, resource *authorizationv1.ResourceAttributes, other *authorizationv1.NonResourceAttributes) field.ErrorList {
-	switch {
-	case resource != nil && other != nil:
-		return field.ErrorList{field.Invalid(spec.Child("nonResourceAttributes"), other, "cannot be specified in combination with resourceAttributes")}
-	case resource == nil && other == nil:
-		return field.ErrorList{field.Invalid(spec.Child("resourceAttributes"), other, "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
-	}
-	return nil
-}
-
-// checkMetadata requires empty metadata.
-func checkMetadata(meta metav1.ObjectMeta) field.ErrorList {
-	meta.ManagedFields = nil
-	if equality.Semantic.DeepEqual(metav1.ObjectMeta{}, meta) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(field.NewPath("metadata"), meta, "must be empty")}
-}
-
-// invalid returns a Status with the errors. Like upstream's it names no kind.
-func invalid(errs field.ErrorList) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: authorizationv1.GroupName}, "", errs)
 }

@@ -1,6 +1,7 @@
 package reviews
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -95,7 +96,11 @@ func notDecoded(err error, found *schema.GroupVersionKind, expected string, body
 	if found != nil && found.Kind != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", found.Kind, found.Version, expected, err))
 	}
-	const shown = 1024
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%x)",
-		expected, err, body[:min(len(body), shown)]))
+	const most = 1024
+	beginning := "<empty>"
+	if len(body) > 0 {
+		beginning = hex.EncodeToString(body[:min(len(body), most)])
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
+		expected, err, beginning))
 }

@@ -121,11 +121,14 @@ func (h *handler) serve(w http.ResponseWriter, req *http.Request, info *request.
 	if _, _, err := negotiation.NegotiateOutputMediaType(req, codecs, negotiation.DefaultEndpointRestrictions); err != nil {
 		return nil, err
 	}
+	if err := checkOptions(req); err != nil {
+		return nil, err
+	}
 	obj, err := decode(w, req, kind.empty())
 	if err != nil {
 		return nil, err
 	}
-	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
+	gvr := resourceOf(info)
 	audit.LogRequestObject(ctx, obj, gvr.GroupVersion(), gvr, "", codecs)
 	if err := defaultMetadata(obj.(metav1.Object), info.Namespace); err != nil {
 		return nil, err
@@ -140,14 +143,10 @@ func defaultMetadata(meta metav1.Object, namespace string) error {
 	meta.SetDeletionGracePeriodSeconds(nil)
 	meta.SetUID("")
 	meta.SetSelfLink("")
-	switch sent := meta.GetNamespace(); sent {
-	case namespace:
-	case "":
+	switch sent := meta.GetNamespace(); {
+	case sent == "" || namespace == "": // a namespace in the body of a review without one is ignored
 		meta.SetNamespace(namespace)
-	default:
-		if namespace == "" {
-			return nil // the validation of the review reports it
-		}
+	case sent != namespace:
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return nil

@@ -210,7 +210,7 @@ func TestRefusals(t *testing.T) {
 			reviewOf("SelfSubjectAccessReview", `{}`), http.StatusUnprocessableEntity, "exactly one of"},
 		"two": {http.MethodPost, authorization + "selfsubjectaccessreviews",
 			reviewOf("SelfSubjectAccessReview", `{"resourceAttributes":{},"nonResourceAttributes":{}}`),
-			http.StatusUnprocessableEntity, "in combination"},
+			http.StatusUnprocessableEntity, "exactly one of"},
 		"no user": {http.MethodPost, authorization + "subjectaccessreviews",
 			reviewOf("SubjectAccessReview", `{"resourceAttributes":{}}`), http.StatusUnprocessableEntity,
 			"at least one of user or group"},
