@@ -48,7 +48,7 @@ func (s *requestScope) admitter(ctx context.Context, t admissionTarget) *admitte
 		a.namespace = t.name // to admission a namespace is in itself
 	}
 	a.user, _ = request.UserFrom(ctx)
-	if s.config.Admission != nil {
+	if s.config.admits() {
 		chain := fieldmanager.NewManagedFieldsValidatingAdmissionController(admission.WithAudit(s.config.Admission))
 		a.mutating, _ = chain.(admission.MutationInterface)
 		a.validating, _ = chain.(admission.ValidationInterface)
@@ -89,6 +89,9 @@ func (a *admitter) mutate(ctx context.Context, e admissionEvent) error {
 		return nil
 	}
 	s := a.scope
+	if s.storage.admitted != nil {
+		s.storage.admitted.Store(true)
+	}
 	attributes := admission.NewAttributesRecord(e.obj, e.old, s.kind, a.namespace, a.name, s.resource, s.subresource,
 		e.operation, e.options, a.dryRun, a.user)
 	if err := a.mutating.Admit(ctx, attributes, s.objects); err != nil {

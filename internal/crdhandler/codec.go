@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,8 +23,9 @@ type customResourceCodec struct {
 	info *crdInfo
 	// gv is the version of the objects, storage the version that they are stored in.
 	gv, storage schema.GroupVersion
-	// canonical says that an encoded object reads back unchanged, so a write knows its view without decoding it.
-	canonical bool
+	// admitted is set when plugins begin to admit objects. They may change an object after it was decoded (A5). Without
+	// them an encoded object reads back unchanged, so a write knows its view without decoding it.
+	admitted atomic.Bool
 	// cbor stores CBOR instead of JSON.
 	cbor bool
 }
@@ -49,7 +51,7 @@ func (c *customResourceCodec) Decode(view *dynamicstorage.View, revision int64) 
 // Encode implements objectCodec. It converts the object to the storage version.
 func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	u := obj.(*unstructured.Unstructured)
-	known := c.canonical && c.gv == c.storage
+	known := !c.admitted.Load() && c.gv == c.storage
 	if u.GroupVersionKind().GroupVersion() != c.storage {
 		compiled, err := c.info.compiled()
 		if err != nil {
@@ -181,7 +183,7 @@ func (c *customResourceCodec) viewOf(obj *unstructured.Unstructured, entry *dyna
 		return nil, fmt.Errorf("custom resource %s: %w", entry.Key, err)
 	}
 	if bytes.Equal(value, entry.Value) {
-		value = entry.Value // canonical: one copy serves both
+		value = entry.Value // as it was encoded: one copy serves both
 	}
 	return c.view(obj, value, at)
 }

@@ -62,6 +62,13 @@ type Config struct {
 	shutdown *watch.Shutdown
 }
 
+// admits reports whether plugins admit objects at present. They have nothing to do while there are no webhooks and
+// policies.
+func (c *Config) admits() bool {
+	a := c.Admission
+	return a != nil && (a.Handles(admission.Create) || a.Handles(admission.Update) || a.Handles(admission.Delete))
+}
+
 // NamespaceLifecycle decides about namespaces as the admission plugin of that name. It comes before all other admission.
 type NamespaceLifecycle interface {
 	// ForCreate returns a condition for the commit of a new object in a namespace, which holds while the decision is

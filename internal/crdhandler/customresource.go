@@ -25,14 +25,13 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		info:    info,
 		gv:      gv,
 		storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
-		// Admission may change an object after it was decoded, so that it reads back differently (A5).
-		canonical: config.Admission == nil,
-		cbor:      utilfeature.DefaultFeatureGate.Enabled(cborFeature),
+		cbor:    utilfeature.DefaultFeatureGate.Enabled(cborFeature),
 	}
 	storage := &storage{
 		resource: info.resource,
 		viewer:   dynamicstorage.NewViewer(codec.views),
 		codec:    codec,
+		admitted: &codec.admitted,
 		// A write must not leave an object behind if its CRD is deleted meanwhile.
 		conditions: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
 	}

@@ -28,7 +28,7 @@ type noOpCheck struct {
 // for patches other than apply, which clients seldom repeat.
 func (p *patchRequest) newNoOpCheck() *noOpCheck {
 	s := p.scope
-	if !p.applies() || p.admission.dryRun || s.scale != nil || s.inEffect != nil || s.config.Admission != nil {
+	if !p.applies() || p.admission.dryRun || s.scale != nil || s.inEffect != nil || s.config.admits() {
 		return nil
 	}
 	digest := sha256.New()
@@ -57,7 +57,7 @@ func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dyna
 	for _, w := range warnings {
 		warning.AddWarning(ctx, w.agent, w.text)
 	}
-	if err == nil && change.Op == dynamicstorage.Keep && len(warnings) == 0 && n.lasts(p.obj) {
+	if err == nil && change.Op == dynamicstorage.Keep && len(warnings) == 0 && n.lasts(p.obj) && !u.scope.config.admits() {
 		viewer.AddNoOp(current, digest)
 	}
 	return p, change, err

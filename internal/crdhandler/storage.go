@@ -2,6 +2,7 @@ package crdhandler
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +22,8 @@ type storage struct {
 	// viewer makes the views of this version: the bytes that it serves.
 	viewer *dynamicstorage.Viewer
 	codec  objectCodec
+	// admitted is set before plugins admit an object; nil if the codec need not know.
+	admitted *atomic.Bool
 	// chunks are compressed parts of this version's lists.
 	chunks listing.Chunks
 	// protobuf is nil if the objects have no protobuf.
