@@ -141,6 +141,9 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 	if err := d.checkPreconditions(existing); err != nil {
 		return proposal{}, err
 	}
+	if s.finalize != nil { // upstream, admission sees which object is meant
+		d.options = objectmeta.DeleteOnly(m.GetUID(), d.options)
+	}
 	if d.admit != nil {
 		if err := d.admit(ctx, existing, d.options); err != nil {
 			return proposal{}, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -85,4 +86,17 @@ func collectorFinalizer(finalizers []string, options *metav1.DeleteOptions) stri
 		}
 	}
 	return ""
+}
+
+// DeleteOnly returns options of a deletion that is for the object with a UID. Options that name one are not changed.
+func DeleteOnly(uid types.UID, options *metav1.DeleteOptions) *metav1.DeleteOptions {
+	if options.Preconditions != nil && options.Preconditions.UID != nil {
+		return options
+	}
+	only := options.DeepCopy()
+	if only.Preconditions == nil {
+		only.Preconditions = &metav1.Preconditions{}
+	}
+	only.Preconditions.UID = &uid
+	return only
 }
