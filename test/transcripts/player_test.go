@@ -39,6 +39,8 @@ type player struct {
 	watches map[string]*watch
 	// sorted says that managed fields are shown sorted: servers sort them by second, and controllers write them too.
 	sorted bool
+	// webhooks is nil before the first WEBHOOK.
+	webhooks *webhooks
 }
 
 func newPlayer(t testing.TB, target *target) *player {
@@ -61,6 +63,11 @@ func (p *player) play(e exchange) []string {
 		return p.open(words[1], e)
 	case "FRAMES":
 		return p.frames(words[1], words[2])
+	case "WEBHOOK":
+		p.setWebhook(words[1], e.request[1:])
+		return nil
+	case "CALLS":
+		return p.showCalls(e)
 	}
 	awaited, repeat := e.directive("until")
 	for start := time.Now(); ; time.Sleep(pause) {
@@ -87,6 +94,9 @@ func (p *player) show(e exchange) []string {
 		return []string{"half a response: " + err.Error()}
 	}
 	lines := p.head(response, e)
+	if e.has("audit") {
+		lines = append(lines, p.annotations(response.Header.Get("Audit-Id"))...)
+	}
 	if len(body) == 0 || e.has("bodiless") {
 		return lines
 	}

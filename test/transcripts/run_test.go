@@ -109,15 +109,18 @@ type folder struct {
 	// alone says that each file has servers of its own, else all share them.
 	alone bool
 	// upstream starts the server that has written the transcripts, flags are those of ours.
-	upstream func(t *testing.T) *target
+	upstream func(t *testing.T, flags ...string) *target
 	flags    []string
+	// audited says that both servers have an audit log.
+	audited bool
 }
 
 // folders are all transcripts. Those in refused install the same CRDs. Those in builtin are on built-in resources,
-// which upstream's server of custom resources does not have.
+// which upstream's server of custom resources does not have, and so are those in admission, with webhooks and policies.
 var folders = []folder{
 	{upstream: startUpstream, flags: customFlags},
 	{name: "refused/", alone: true, upstream: startUpstream, flags: customFlags},
+	{name: "admission/", upstream: startControlPlane, flags: builtinFlags, audited: true},
 	{name: "builtin/", upstream: startControlPlane, flags: builtinFlags},
 }
 
@@ -126,10 +129,24 @@ func (f folder) title() string {
 	return cmp.Or(strings.TrimSuffix(f.name, "/"), "files")
 }
 
-func (f folder) startOurs(t *testing.T) *target { return startTarget(t, programs.Server(), f.flags...) }
+func (f folder) startOurs(t *testing.T) *target {
+	if !f.audited {
+		return startTarget(t, programs.Server(), f.flags...)
+	}
+	flags, log := auditFlags(t)
+	ours := startTarget(t, programs.Server(), slices.Concat(f.flags, flags)...)
+	ours.auditLog = log
+	return ours
+}
 
 func (f folder) startBoth(t *testing.T) both {
-	return both{theirs: f.upstream(t), ours: f.startOurs(t)}
+	if !f.audited {
+		return both{theirs: f.upstream(t), ours: f.startOurs(t)}
+	}
+	flags, log := auditFlags(t)
+	theirs := f.upstream(t, flags...)
+	theirs.auditLog = log
+	return both{theirs: theirs, ours: f.startOurs(t)}
 }
 
 // eachTranscript runs a test for each file of a folder, in parallel.
@@ -187,6 +204,8 @@ type target struct {
 	url string
 	// client authenticates as the administrator, anonymous not at all.
 	client, anonymous *http.Client
+	// auditLog is the file of the audit log, if there is one.
+	auditLog string
 }
 
 var (
@@ -201,23 +220,23 @@ var (
 )
 
 // startUpstream starts upstream's server, which is stopped when the test ends.
-func startUpstream(t *testing.T) *target {
+func startUpstream(t *testing.T, flags ...string) *target {
 	t.Helper()
 	program, err := programs.Upstream()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startTarget(t, program)
+	return startTarget(t, program, flags...)
 }
 
-// startControlPlane starts kube-apiserver and the controllers that crd-server has too.
-func startControlPlane(t *testing.T) *target {
+// startControlPlane starts kube-apiserver, with further flags, and the controllers that crd-server has too.
+func startControlPlane(t *testing.T, flags ...string) *target {
 	t.Helper()
 	program, args, err := programs.ControlPlane("kube-apiserver", "kube-controller-manager")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startTarget(t, program, args...)
+	return startTarget(t, program, slices.Concat(args, []string{"--"}, flags)...)
 }
 
 // startTarget starts a server that is stopped when the test ends.

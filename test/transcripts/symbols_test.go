@@ -20,15 +20,21 @@ import (
 //	             some revision, a type of the server's source
 //	{hash} {date} {address} a hash of a document, a date in a header, where the server listens
 //	{token}      a signed token of a service account
+//	{webhooks} {authority}  the URL of the transcript's webhooks, and the certificate for their caBundle
 type symbols struct {
 	names  map[string]string // kind and value -> name
 	values map[string]string // name -> value
 	counts map[string]int    // kind -> names given
+	fixed  map[string]string // name -> value, for the whole transcript
 }
 
 func newSymbols() *symbols {
-	return &symbols{names: map[string]string{}, values: map[string]string{}, counts: map[string]int{}}
+	return &symbols{names: map[string]string{}, values: map[string]string{}, counts: map[string]int{},
+		fixed: map[string]string{}}
 }
+
+// fix names a value for the whole transcript.
+func (s *symbols) fix(name, value string) { s.fixed[name] = value }
 
 // name returns the value's name, a new one when it has none yet.
 func (s *symbols) name(kind, value string) string {
@@ -50,6 +56,9 @@ var numbered = regexp.MustCompile(`\{(uid|rv|list|continue)\d+\}`)
 
 // expand puts the values of this run into a request.
 func (s *symbols) expand(text string) string {
+	for name, value := range s.fixed {
+		text = strings.ReplaceAll(text, name, value)
+	}
 	return numbered.ReplaceAllStringFunc(text, func(name string) string {
 		if value, ok := s.values[name]; ok {
 			return value
@@ -84,6 +93,9 @@ const closeToNow = time.Hour
 
 // inText replaces values that may occur anywhere in a text.
 func (s *symbols) inText(text string) string {
+	for name, value := range s.fixed {
+		text = strings.ReplaceAll(text, value, name)
+	}
 	text = tokens.ReplaceAllString(text, "{token}")
 	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
 		return s.name("uid", uid)
@@ -145,5 +157,5 @@ func (s *symbols) inJSON(root *node, pageOfList bool) {
 
 // clone returns a copy, for a response that may not be shown.
 func (s *symbols) clone() *symbols {
-	return &symbols{names: maps.Clone(s.names), values: maps.Clone(s.values), counts: maps.Clone(s.counts)}
+	return &symbols{names: maps.Clone(s.names), values: maps.Clone(s.values), counts: maps.Clone(s.counts), fixed: s.fixed}
 }

@@ -23,16 +23,18 @@ import (
 //	@bodiless        show no body, of documents that have tests of their own
 //	@headers         show all headers but length and date, also those on every response
 //	@anonymous       send no credential
+//	@audit           show the annotations that admission adds to the audit event
 //	@protobuf        send the YAML body as protobuf
 //	@ours REASON     not sent to upstream, which cannot answer it
 //	@differs REASON  the response of upstream differs, and this is intended
 //
-// Four requests are not HTTP methods. "CRD" creates the definition in the body
+// Six requests are not HTTP methods. "CRD" creates the definition in the body
 // and waits until it is served; it has no response. "SAMPLES" does that for the
 // CRDs in config/samples and creates their objects. "WATCH name path" opens a
 // watch that stays open, "FRAMES name n" shows the next n frames of it, and
 // "FRAMES name end" all frames until the server ends it, "FRAMES name bookmark"
-// those until a bookmark.
+// those until a bookmark. "WEBHOOK name" sets what the admission webhook at {webhooks}/name responds (webhook_test.go),
+// "CALLS" shows the reviews that webhooks were sent since the last CALLS, "CALLS name" only those to one of them.
 //
 // Values that differ from run to run are replaced by placeholders: see symbols. A numbered
 // placeholder can be used in later requests, such as {rv1} or {uid2}. Requests are also
@@ -51,7 +53,7 @@ type exchange struct {
 }
 
 // requestLine begins a request, also right after one without a response.
-var requestLine = regexp.MustCompile(`^(CRD$|SAMPLES$|WATCH \w+ /|FRAMES \w+ |[A-Z]+ /)`)
+var requestLine = regexp.MustCompile(`^(CRD$|SAMPLES$|CALLS\b|WEBHOOK |WATCH \w+ /|FRAMES \w+ |[A-Z]+ /)`)
 
 func readTranscript(t testing.TB, name string) *transcript {
 	t.Helper()
@@ -89,7 +91,9 @@ func readTranscript(t testing.TB, name string) *transcript {
 }
 
 // builtin says that the transcript is on built-in resources.
-func (tr *transcript) builtin() bool { return strings.HasPrefix(tr.name, "builtin/") }
+func (tr *transcript) builtin() bool {
+	return strings.HasPrefix(tr.name, "builtin/") || strings.HasPrefix(tr.name, "admission/")
+}
 
 // write puts the transcript back into its file.
 func (tr *transcript) write(t testing.TB) {
