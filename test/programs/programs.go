@@ -97,6 +97,12 @@ func release(name string) (string, error) {
 		"-ldflags", versionFlags())
 }
 
+// ClusterAPI builds the manager of Cluster API (test/clusterapi/manager) with that project's own versions of Kubernetes'
+// libraries, and returns its path. The first build takes several minutes.
+var ClusterAPI = sync.OnceValues(func() (string, error) {
+	return buildIn("test/clusterapi/manager", "cluster-api", "sigs.k8s.io/cluster-api/core")
+})
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
