@@ -152,7 +152,7 @@ func (r *rotation) checkOwners() {
 			}
 			owners := map[string]bool{}
 			for _, entry := range object.GetManagedFields() {
-				if strings.Contains(string(entry.FieldsV1.Raw), `"f:caBundle"`) {
+				if strings.Contains(entry.FieldsV1.GetRawString(), `"f:caBundle"`) {
 					owners[entry.Manager] = true
 				}
 			}
