@@ -25,6 +25,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
 // fieldManager owns the status. The name is that of upstream's controller.
@@ -67,7 +68,9 @@ func (c *Controller) Run(ctx context.Context) {
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "validatingadmissionpolicy_status"},
 	)
 	var working sync.WaitGroup
-	working.Go(func() { c.work(ctx, queue) })
+	working.Go(func() {
+		workers.Run(queue, 1, func(name string) { c.process(ctx, queue, name) })
+	})
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := c.follow(ctx, queue.Add); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Watching policies failed, will retry")
@@ -107,20 +110,13 @@ func (c *Controller) follow(ctx context.Context, changed func(name string)) erro
 	}
 }
 
-// work reconciles policies from the queue until it is shut down.
-func (c *Controller) work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string]) {
-	for {
-		name, stopped := queue.Get()
-		if stopped {
-			return
-		}
-		if err := c.reconcile(ctx, name); err == nil || ctx.Err() != nil {
-			queue.Forget(name)
-		} else {
-			klog.FromContext(ctx).Error(err, "Checking the types of a policy failed, will retry", "policy", name)
-			queue.AddRateLimited(name)
-		}
-		queue.Done(name)
+// process reconciles a policy from the queue, and decides whether it comes back.
+func (c *Controller) process(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], name string) {
+	if err := c.reconcile(ctx, name); err == nil || ctx.Err() != nil {
+		queue.Forget(name)
+	} else {
+		klog.FromContext(ctx).Error(err, "Checking the types of a policy failed, will retry", "policy", name)
+		queue.AddRateLimited(name)
 	}
 }
 

@@ -17,11 +17,12 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
 const (
-	// workers is the number of namespaces that are worked on concurrently.
-	workers = 2
+	// concurrency is the number of namespaces that are worked on concurrently.
+	concurrency = 2
 	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 1000 * time.Second
@@ -80,9 +81,9 @@ func (c *Controller) Run(ctx context.Context) {
 	running.Go(func() { roots.Run(ctx, 1) })
 	running.Go(func() { c.config.Store.Follow(ctx, concerns, r) })
 	running.Go(func() { r.listNamespaces(ctx) })
-	for range workers {
-		running.Go(func() { r.work(ctx) })
-	}
+	running.Go(func() {
+		workers.Run(r.queue, concurrency, func(namespace string) { r.process(ctx, namespace) })
+	})
 	<-ctx.Done()
 	r.queue.ShutDown()
 	running.Wait()
@@ -178,24 +179,17 @@ func (r *run) queueAll(ctx context.Context) error {
 	return nil
 }
 
-// work processes the queue until it is shut down.
-func (r *run) work(ctx context.Context) {
-	for {
-		namespace, stopped := r.queue.Get()
-		if stopped {
-			return
-		}
-		err := r.sync(ctx, namespace)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			klog.FromContext(ctx).Error(err, "Giving a namespace its account and root certificate failed, will retry",
-				"namespace", namespace)
-			r.queue.AddRateLimited(namespace)
-		default:
-			r.queue.Forget(namespace)
-		}
-		r.queue.Done(namespace)
+// process syncs a namespace from the queue, and decides whether it comes back.
+func (r *run) process(ctx context.Context, namespace string) {
+	err := r.sync(ctx, namespace)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "Giving a namespace its account and root certificate failed, will retry",
+			"namespace", namespace)
+		r.queue.AddRateLimited(namespace)
+	default:
+		r.queue.Forget(namespace)
 	}
 }
 

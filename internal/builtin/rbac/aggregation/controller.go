@@ -21,6 +21,7 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
 const (
@@ -72,7 +73,7 @@ func (c *Controller) Run(ctx context.Context) {
 	)}
 	var running sync.WaitGroup
 	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
-	running.Go(func() { r.work(ctx) })
+	running.Go(func() { workers.Run(r.queue, 1, func(name string) { r.process(ctx, name) }) })
 	<-ctx.Done()
 	r.queue.ShutDown()
 	running.Wait()
@@ -150,21 +151,13 @@ func (c *Controller) decode(entry *dynamicstorage.Entry) (*rbacv1.ClusterRole, e
 	return obj.(*rbacv1.ClusterRole), nil
 }
 
-// work processes the queue until it is shut down.
-func (r *run) work(ctx context.Context) {
-	for {
-		name, stopped := r.queue.Get()
-		if stopped {
-			return
-		}
-		switch err := r.sync(ctx, name); {
-		case err == nil || ctx.Err() != nil:
-			r.queue.Forget(name)
-		default:
-			klog.FromContext(ctx).Error(err, "Aggregation failed, will retry", "clusterRole", name)
-			r.queue.AddRateLimited(name)
-		}
-		r.queue.Done(name)
+// process syncs a role from the queue, and decides whether it comes back.
+func (r *run) process(ctx context.Context, name string) {
+	if err := r.sync(ctx, name); err == nil || ctx.Err() != nil {
+		r.queue.Forget(name)
+	} else {
+		klog.FromContext(ctx).Error(err, "Aggregation failed, will retry", "clusterRole", name)
+		r.queue.AddRateLimited(name)
 	}
 }
 
