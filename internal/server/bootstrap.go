@@ -31,6 +31,16 @@ func newSystemObjects(s *stored) *systemObjects {
 	return &systemObjects{stored: s, exist: make(chan struct{})}
 }
 
+// addAll adds the objects of all resources that are served.
+func (o *systemObjects) addAll(
+	options *Options, a *access, services *apiregistration.Controller, roles *roleParts,
+) error {
+	o.addNamespaces()
+	o.addAPIServices(services)
+	o.addRoles(roles)
+	return o.addAccounts(&options.Resources, a.trust)
+}
+
 // addNamespaces adds the system namespaces, if namespaces are served.
 func (o *systemObjects) addNamespaces() {
 	definition := o.builtins.Find(schema.GroupResource{Resource: "namespaces"})

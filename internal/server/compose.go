@@ -62,21 +62,22 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	own := inProcess{a.own}.clientConfig()
 	spaces, err := newNamespaces(a.own, s.store, s.table, s.builtins)
 	if err != nil {
 		return nil, err
 	}
-	if err := requireParamAccess(s, a.authorizer, inProcess{a.own}.clientConfig()); err != nil {
+	if err := requireParamAccess(s, a.authorizer, own); err != nil {
 		return nil, err
 	}
 	published := newDiscovery(o, s)
 	quotas, counter, err := quota.New(quota.Config{
-		Store: s.store, Table: s.table, Set: s.builtins, Client: inProcess{a.own}.clientConfig(),
+		Store: s.store, Table: s.table, Set: s.builtins, Client: own,
 	})
 	if err != nil {
 		return nil, err
 	}
-	roles, err := newRoles(a, s, inProcess{a.own}.clientConfig())
+	roles, err := newRoles(a, s, own)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +95,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	}
 	system := newSystemObjects(s)
 	services := newAPIServices(s.store, s.table, s.builtins, system.exist)
-	system.addNamespaces()
-	system.addAPIServices(services)
-	system.addRoles(roles)
-	if err := system.addAccounts(&o.Resources, a.trust); err != nil {
+	if err := system.addAll(o, a, services, roles); err != nil {
 		return nil, err
 	}
 	return &parts{
@@ -250,15 +248,15 @@ func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx cont
 	if p.counter != nil && o.Resources.runsController(quotaController) {
 		led = append(led, p.counter.Run)
 	}
-	if p.roles != nil {
+	if p.roles != nil && o.Resources.runsController(roleController) {
 		led = append(led, p.roles.controller.Run)
 	}
 	if a.accounts != nil {
-		keeper, err := newKeeper(o, a, s)
+		controller, err := newAccountController(o, a, s)
 		if err != nil {
 			return nil, err
 		}
-		led = append(led, keeper.Run)
+		led = append(led, controller.Run)
 	}
 	if o.garbageCollection() && o.Resources.runsController(garbageCollector) && len(s.builtins.Definitions) > 0 {
 		collector, err := newCollector(s.store, s.table, s.builtins, own)
@@ -323,8 +321,8 @@ func newRun(o *Options, client *clientv3.Client, s *stored, c everywhere) func(c
 	}
 }
 
-// newKeeper returns the controllers of the accounts and root certificates of namespaces.
-func newKeeper(o *Options, a *access, s *stored) (*serviceaccounts.Controller, error) {
+// newAccountController returns the controller of the accounts and root certificates of namespaces.
+func newAccountController(o *Options, a *access, s *stored) (*serviceaccounts.Controller, error) {
 	return serviceaccounts.NewController(serviceaccounts.Config{
 		Store: s.store, Set: s.builtins, Client: inProcess{a.own}.clientConfig(), TrustFile: a.trust,
 		Accounts: o.Resources.runsController(accountController), Roots: o.Resources.runsController(rootController),

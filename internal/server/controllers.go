@@ -13,10 +13,14 @@ const (
 	quotaController     = "resourcequota-controller"
 	rootController      = "root-ca-certificate-publisher-controller"
 	accountController   = "serviceaccount-controller"
+	roleController      = "clusterrole-aggregation-controller"
 	policyController    = "validatingadmissionpolicy-status-controller"
 )
 
-var controllerNames = []string{garbageCollector, namespaceController, quotaController, rootController, accountController, policyController}
+var controllerNames = []string{
+	roleController, garbageCollector, namespaceController, quotaController, rootController, accountController,
+	policyController,
+}
 
 // runsController reports whether --controllers selects a controller. The first element that is about it decides, as in
 // kube-controller-manager.

@@ -95,13 +95,13 @@ func (i *Index) publish(revision int64) {
 	i.moved = make(chan struct{})
 }
 
-// patience is how long a write waits for the index. The feed is milliseconds behind etcd unless it is interrupted; then
+// maxWait is how long a write waits for the index. The feed is milliseconds behind etcd unless it is interrupted; then
 // the write is answered before decisions follow it, as with kube-apiserver.
-const patience = 3 * time.Second
+const maxWait = 3 * time.Second
 
-// await waits until the index shows a revision, but not longer than its patience.
+// await waits until the index shows a revision, but not longer than maxWait.
 func (i *Index) await(ctx context.Context, revision int64) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for {
 		i.mu.Lock()

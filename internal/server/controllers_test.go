@@ -1,0 +1,35 @@
+package server
+
+import "testing"
+
+// TestRunsController checks that the first element that is about a controller decides, and that others follow "*".
+func TestRunsController(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		flag                 string
+		aggregates, collects bool
+	}{
+		{"*", true, true},
+		{"*,-" + roleController, false, true},
+		{"-" + roleController + ",*", false, true},
+		{garbageCollector, false, true},
+		{roleController + ",-" + roleController, true, false},
+	} {
+		o := NewOptions()
+		if err := o.Parse([]string{"--controllers=" + test.flag}); err != nil {
+			t.Fatal(err)
+		}
+		if errs := o.Resources.validateControllers(); len(errs) > 0 {
+			t.Errorf("%s: %v", test.flag, errs)
+		}
+		if o.Resources.runsController(roleController) != test.aggregates ||
+			o.Resources.runsController(garbageCollector) != test.collects {
+			t.Errorf("%s selects other controllers than kube-controller-manager", test.flag)
+		}
+	}
+	o := NewOptions()
+	o.Resources.Controllers = []string{"*", "-nonsense"}
+	if errs := o.Resources.validateControllers(); len(errs) != 1 {
+		t.Errorf("an unknown name: %v", errs)
+	}
+}
