@@ -3,6 +3,7 @@ package builtin
 import (
 	"fmt"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,9 +66,13 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// registerActions adds the types of the bodies of actions to a scheme.
-func registerActions(scheme *runtime.Scheme, subresources []resource.Subresource) {
+// registerSubresources adds the types that subresources have instead of that of the resource: Scales, and the bodies of
+// actions.
+func registerSubresources(scheme *runtime.Scheme, subresources []resource.Subresource) {
 	for _, sub := range subresources {
+		if sub.Scale != nil {
+			scheme.AddKnownTypes(autoscalingv1.SchemeGroupVersion, &autoscalingv1.Scale{})
+		}
 		action := sub.Action
 		if action == nil {
 			continue
@@ -92,7 +97,7 @@ func register(scheme *runtime.Scheme, d *resource.Definition) error {
 	if d.Default != nil {
 		scheme.AddTypeDefaultingFunc(d.Object, func(obj any) { d.Default(obj.(runtime.Object)) })
 	}
-	registerActions(scheme, d.Subresources)
+	registerSubresources(scheme, d.Subresources)
 	if d.Fields == nil {
 		return nil // apimachinery accepts the name and the namespace
 	}

@@ -29,6 +29,12 @@ func Essential() []*resource.Definition {
 	return slices.Concat(controllers(), rbac.Definitions(), admissionregistration.Definitions())
 }
 
+// All returns the resources of the tier all: every kind of k8s.io/api in the versions that kube-apiserver serves by
+// default.
+func All() []*resource.Definition {
+	return Essential()
+}
+
 // controllers returns the resources that nearly every controller uses.
 func controllers() []*resource.Definition {
 	return []*resource.Definition{

@@ -14,8 +14,11 @@ const (
 
 // Definitions returns the resources of a tier.
 func Definitions(tier string) []*resource.Definition {
-	if tier == None {
+	switch tier {
+	case None:
 		return nil
+	case TierAll:
+		return All()
 	}
 	return Essential()
 }

@@ -71,6 +71,9 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		replaced: context.Background(),
 
 		uniqueErrors:   true,
+		gracePeriod:    d.GracePeriod,
+		orphans:        d.OrphansDependents,
+		deleteWarnings: d.DeleteWarnings,
 		events:         d.Expires,
 		returnsDeleted: d.ReturnsDeleted,
 	}
@@ -93,9 +96,12 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		scope := *main
 		scope.subresource = sub.Name
 		scope.strategy = strategyOf(sub.Strategy)
-		if sub.Action != nil {
+		switch {
+		case sub.Action != nil:
 			scope.actionScope(d, &sub)
-		} else {
+		case sub.Scale != nil:
+			scope.typedScaleScope(d, &sub)
+		default:
 			scope.setBuiltinFields(d, sub.Resets)
 		}
 		endpoints.subresources[sub.Name] = &scope

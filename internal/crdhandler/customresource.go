@@ -93,7 +93,7 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale.subresource = "scale"
 	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	scale.serializer = scales.Serializer() // protobuf is accepted, but as upstream not returned
-	scale.scale = &scaleConversion{info: info, version: version, hub: s.hub}
+	scale.scale = &customResourceScale{info: info, version: version, hub: s.hub}
 	scale.columns = sync.OnceValues(scales.Table)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return nil, nil })
 	return &scale

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
@@ -54,6 +56,11 @@ func (s *requestScope) decodeDelete(ctx context.Context, req *http.Request) (*de
 	options, err := s.decodeDeleteOptions(ctx, req)
 	if err != nil {
 		return nil, err
+	}
+	if s.deleteWarnings != nil {
+		for _, text := range s.deleteWarnings(options) {
+			warning.AddWarning(ctx, "", text)
+		}
 	}
 	admission := s.admitter(ctx, admissionTarget{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)})
 	return &deleteRequest{
@@ -153,21 +160,39 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (propos
 	if !began && s.holds(existing) {
 		return proposal{obj: existing}, nil
 	}
-	finalizers := m.GetFinalizers()
-	switch collects := s.config.GarbageCollection && !s.events; {
-	case collects && !began:
-		finalizers = objectmeta.CollectorFinalizers(finalizers, d.options)
-	case collects && s.held != nil:
-		finalizers = objectmeta.NamespaceCollectorFinalizers(finalizers, d.options)
+	grace := d.applyGracePeriod(existing, time.Now())
+	if grace == gracePending {
+		return proposal{obj: existing}, nil
 	}
-	if !began && len(finalizers) == 0 { // the answer may have the object as it was stored
+	finalizers := d.finalizers(m.GetFinalizers(), began)
+	waits := grace == graceChanged && *m.GetDeletionGracePeriodSeconds() > 0
+	if !began && !waits && len(finalizers) == 0 { // the answer may have the object as it was stored
 		return proposal{obj: existing, remove: true}, nil
 	}
 	m.SetFinalizers(finalizers)
-	if !began {
+	if !began && grace == noGrace {
 		objectmeta.MarkDeleting(m, metav1.Now())
 	}
 	return proposal{obj: existing}, nil
+}
+
+// finalizers returns the finalizers of an object with those of the garbage collector that the options ask for. began
+// says that a finalization has begun, as that of a namespace.
+func (d *deletion) finalizers(present []string, began bool) []string {
+	s, options := d.scope, d.options
+	if !s.config.GarbageCollection || s.events {
+		return present
+	}
+	if s.orphans {
+		options = objectmeta.OrphanByDefault(present, options)
+	}
+	switch {
+	case !began:
+		return objectmeta.CollectorFinalizers(present, options)
+	case s.held != nil:
+		return objectmeta.NamespaceCollectorFinalizers(present, options)
+	}
+	return present
 }
 
 // checkPreconditions checks that the object is the one that the client means.

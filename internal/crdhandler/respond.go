@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
@@ -85,9 +85,9 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 			return nil, s.storageError(err, stored.Name(res.entry.Key))
 		}
 	}
-	// A stored object is always unstructured here; a Scale and a Status are not.
-	if cr, ok := obj.(*unstructured.Unstructured); ok && s.scale != nil {
-		return s.scale.read(cr)
+	// The result of a write is a Scale already.
+	if _, made := obj.(*autoscalingv1.Scale); s.scale != nil && !made {
+		return s.scale.read(obj)
 	}
 	return obj, nil
 }

@@ -12,15 +12,27 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/scales"
 )
 
-// scaleConversion converts between custom resources and autoscaling/v1 Scales, which are made of the fields that the
-// definition names (S3). A write of a Scale stores its replicas only.
-type scaleConversion struct {
+// scaleConversion converts between the objects of a resource and autoscaling/v1 Scales. A write of a Scale stores its
+// replicas only.
+type scaleConversion interface {
+	// read returns the Scale of an object. It fails if the object does not have the field of wanted replicas.
+	read(parent runtime.Object) (runtime.Object, error)
+	// shown returns the Scale of an object for admission, and after a write. It has zero replicas if the object does not
+	// have the field.
+	shown(parent runtime.Object) (runtime.Object, error)
+	// edit returns the Scale of an object, with the managed fields that concern it, and a function that returns a copy of
+	// the object with a changed Scale in it.
+	edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error)
+}
+
+// customResourceScale makes the Scales of custom resources of the fields that the definition names (S3).
+type customResourceScale struct {
 	info    *crdInfo
 	version string
 	hub     schema.GroupVersion
 }
 
-func (c *scaleConversion) paths() (scales.Paths, error) {
+func (c *customResourceScale) paths() (scales.Paths, error) {
 	version, err := c.info.version(c.version)
 	if err != nil {
 		return scales.Paths{}, err
@@ -36,8 +48,7 @@ func (c *scaleConversion) paths() (scales.Paths, error) {
 	return paths, nil
 }
 
-// read returns the Scale of a custom resource. It fails if the object does not have the field of wanted replicas.
-func (c *scaleConversion) read(parent runtime.Object) (runtime.Object, error) {
+func (c *customResourceScale) read(parent runtime.Object) (runtime.Object, error) {
 	paths, err := c.paths()
 	if err != nil {
 		return nil, err
@@ -52,9 +63,7 @@ func (c *scaleConversion) read(parent runtime.Object) (runtime.Object, error) {
 	return scale, nil
 }
 
-// shown returns the Scale of a custom resource for admission, and after a write. It has zero replicas if the object does
-// not have the field.
-func (c *scaleConversion) shown(parent runtime.Object) (runtime.Object, error) {
+func (c *customResourceScale) shown(parent runtime.Object) (runtime.Object, error) {
 	paths, err := c.paths()
 	if err != nil {
 		return nil, err
@@ -63,9 +72,7 @@ func (c *scaleConversion) shown(parent runtime.Object) (runtime.Object, error) {
 	return scale, err
 }
 
-// edit returns the Scale of a custom resource, with the managed fields that concern it, and a function that returns a
-// copy of the custom resource with a changed Scale in it.
-func (c *scaleConversion) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
+func (c *customResourceScale) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
 	paths, err := c.paths()
 	if err != nil {
 		return nil, nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -53,7 +54,7 @@ type requestScope struct {
 	// events says that the objects are events. kube-apiserver does not cache them, and they have no dependents.
 	events bool
 	// scale is set at the scale endpoint: it makes Scales of the stored objects.
-	scale *scaleConversion
+	scale scaleConversion
 
 	// action is set at the endpoint of an action.
 	action *endpointAction
@@ -68,6 +69,10 @@ type requestScope struct {
 	finalize func(obj runtime.Object) bool
 	// held, if set, reports whether an object that is being deleted stays although it has no finalizers.
 	held func(obj runtime.Object) bool
+	// gracePeriod, orphans and deleteWarnings are GracePeriod, OrphansDependents and DeleteWarnings of resource.Definition.
+	gracePeriod    func(obj runtime.Object, options *metav1.DeleteOptions) int64
+	orphans        bool
+	deleteWarnings func(options *metav1.DeleteOptions) []string
 	// returnsDeleted answers a DELETE with the removed object instead of a Status.
 	returnsDeleted bool
 	// inEffect, if set, is called after a write, and before the answer. It returns when the write is in effect.

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,8 +42,11 @@ func (a *Action) GroupVersionKind() schema.GroupVersionKind { return a.GroupVers
 
 // GroupVersionKind returns the kind of what the subresource of d accepts and answers.
 func (s *Subresource) GroupVersionKind(d *Definition) schema.GroupVersionKind {
-	if s.Action != nil {
+	switch {
+	case s.Action != nil:
 		return s.Action.GroupVersionKind()
+	case s.Scale != nil:
+		return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	}
 	return d.GroupVersionKind()
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -51,6 +52,14 @@ type Definition struct {
 	// Expires says that objects are deleted after the time that the server sets for events.
 	Expires bool
 
+	// GracePeriod, if set, returns the seconds that an object stays after the first DELETE. The options never ask for a
+	// negative number. Zero removes the object at once.
+	GracePeriod func(obj runtime.Object, options *metav1.DeleteOptions) int64
+	// OrphansDependents says that a DELETE without a propagation policy orphans the dependents.
+	OrphansDependents bool
+	// DeleteWarnings, if set, returns the warnings about a DELETE.
+	DeleteWarnings func(options *metav1.DeleteOptions) []string
+
 	// BeginDeletion, if set, changes the object of the first DELETE. If it returns true, the changed object is stored
 	// instead of being removed.
 	BeginDeletion func(obj runtime.Object) bool
@@ -73,6 +82,8 @@ type Subresource struct {
 	Resets []string
 	// Action makes the endpoint one for an action. Its only verb is create then.
 	Action *Action
+	// Scale makes the endpoint one for Scales of the objects. The strategy is that of the resource.
+	Scale *Scale
 }
 
 // Storage is the version in which the objects of another version are stored.

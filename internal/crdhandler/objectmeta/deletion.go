@@ -42,6 +42,19 @@ func CollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 	return kept
 }
 
+// OrphanByDefault returns options that orphan the dependents of an object, unless the options or the finalizers say what
+// happens to them. It does not change the options.
+func OrphanByDefault(finalizers []string, options *metav1.DeleteOptions) *metav1.DeleteOptions {
+	//lint:ignore SA1019 old clients set it
+	decided := options.OrphanDependents != nil || options.PropagationPolicy != nil
+	if decided || collectorFinalizer(finalizers, options) != "" {
+		return options
+	}
+	orphan := options.DeepCopy()
+	orphan.PropagationPolicy = new(metav1.DeletePropagationOrphan)
+	return orphan
+}
+
 // NamespaceCollectorFinalizers is CollectorFinalizers for the deletion that a namespace begins with. kube-apiserver
 // takes orphanDependents=false for a foreground deletion there. When it changes the finalizers, it drops repeated ones.
 func NamespaceCollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {

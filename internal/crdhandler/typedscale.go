@@ -1,0 +1,107 @@
+package crdhandler
+
+import (
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/scales"
+)
+
+// typedScale makes Scales of the objects of a built-in resource.
+type typedScale struct {
+	*resource.Scale
+	version schema.GroupVersion
+}
+
+var (
+	_ scaleConversion = typedScale{}
+	_ scaleConversion = &customResourceScale{}
+)
+
+// typedScaleScope makes s the endpoint of Scales of the objects of d.
+func (s *requestScope) typedScaleScope(d *resource.Definition, sub *resource.Subresource) {
+	scale := &autoscalingv1.Scale{}
+	s.scale = typedScale{Scale: sub.Scale, version: d.GroupVersion}
+	s.kind, s.hub = autoscalingv1.SchemeGroupVersion.WithKind("Scale"), autoscalingv1.SchemeGroupVersion
+	s.strategy, s.guard = strategyOf(d.Strategy), nil
+	s.columns = func() (printing.TableConvertor, error) { return scales.Table() }
+	s.setBuiltinFields(&resource.Definition{GroupVersion: s.hub, Kind: s.kind.Kind, Object: scale}, nil)
+}
+
+func (t typedScale) read(parent runtime.Object) (runtime.Object, error) { return t.scaleOf(parent) }
+
+func (t typedScale) shown(parent runtime.Object) (runtime.Object, error) { return t.scaleOf(parent) }
+
+func (t typedScale) scaleOf(parent runtime.Object) (*autoscalingv1.Scale, error) {
+	spec, status, err := t.Read(parent)
+	if err != nil {
+		return nil, err
+	}
+	m := objectmeta.Accessor(parent)
+	return &autoscalingv1.Scale{
+		TypeMeta: metav1.TypeMeta{APIVersion: autoscalingv1.SchemeGroupVersion.String(), Kind: "Scale"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(),
+			ResourceVersion: m.GetResourceVersion(), CreationTimestamp: m.GetCreationTimestamp(),
+		},
+		Spec: spec, Status: status,
+	}, nil
+}
+
+// edit implements scaleConversion. An update without a resourceVersion is for any state of the object.
+func (t typedScale) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
+	before, err := t.scaleOf(parent)
+	if err != nil {
+		return nil, nil, err
+	}
+	fields := managedfields.NewScaleHandler(objectmeta.Accessor(parent).GetManagedFields(), t.version,
+		managedfields.ResourcePathMappings{t.version.String(): fieldpath.MakePathOrDie("spec", "replicas")})
+	if before.ManagedFields, err = fields.ToSubresource(); err != nil {
+		return nil, nil, err
+	}
+	return before, func(after runtime.Object) (runtime.Object, error) {
+		return t.write(parent, after, fields)
+	}, nil
+}
+
+// write returns a copy of an object with the replicas and the managed fields of a Scale.
+func (t typedScale) write(parent, after runtime.Object, fields *managedfields.ScaleHandler) (runtime.Object, error) {
+	scale, ok := after.(*autoscalingv1.Scale)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected input object type to be Scale, but %T", after))
+	}
+	if errs := validateScale(scale); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), scale.Name, errs)
+	}
+	obj := parent.DeepCopyObject()
+	m := objectmeta.Accessor(obj)
+	m.SetResourceVersion(scale.ResourceVersion)
+	t.Write(obj, scale.Spec.Replicas)
+	entries, err := fields.ToParent(scale.ManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	m.SetManagedFields(entries)
+	return obj, nil
+}
+
+func validateScale(scale *autoscalingv1.Scale) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&scale.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	if scale.Spec.Replicas < 0 {
+		path := field.NewPath("spec", "replicas")
+		errs = append(errs, field.Invalid(path, scale.Spec.Replicas, "must be greater than or equal to 0"))
+	}
+	return errs
+}
