@@ -79,6 +79,10 @@ func (o *RequestOptions) addFlags(fs *pflag.FlagSet) {
 func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Builtin, "builtin-resources", o.Builtin,
 		"Resources besides custom ones: `none`, essential (namespaces, Secrets, ConfigMaps, Leases, Events, ...) or all. Default: essential; none behind an aggregator or with a host cluster.")
+	fs.Var(&o.RuntimeConfig, "runtime-config",
+		"Built-in resources to switch on or off, comma separated: `KEY=BOOL`, where the key is api/all, api/ga, api/beta, api/alpha, group/version or group/version/resource.")
+	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
+		"Addresses of Services: a `CIDR`, or two of both IP families, comma separated.")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "Time after which events are deleted.")
 	fs.IntVar(&o.DeleteCollectionWorkers, "delete-collection-workers", o.DeleteCollectionWorkers,
 		"Workers for one deletecollection request.")

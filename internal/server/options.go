@@ -56,6 +56,9 @@ type Options struct {
 	// spans.
 	TracingFile string
 
+	// Unused are flags that were given and have no effect. Apply logs them.
+	Unused []string
+
 	// flags are what Flags has returned, for /flagz.
 	flags cliflag.NamedFlagSets
 
@@ -109,6 +112,11 @@ type ResourceOptions struct {
 	// GarbageCollection implements orphan and foreground deletion by finalizers. If the server has built-in resources, it
 	// also collects garbage; else a garbage collector beside it has to. The default is to do so with built-in resources.
 	GarbageCollection cliflag.Tristate
+	// RuntimeConfig switches built-in resources on and off: api/all, group/version or group/version/resource, and true
+	// or false.
+	RuntimeConfig cliflag.ConfigurationMap
+	// ServiceClusterIPRange has the addresses of Services: one CIDR, or two of both families, comma separated.
+	ServiceClusterIPRange string
 	// SchemaCache bounds the memory of compiled schemas, in bytes.
 	SchemaCache resource.QuantityValue
 }
@@ -141,6 +149,8 @@ func NewOptions() *Options {
 			EventTTL:                time.Hour,
 			DeleteCollectionWorkers: 1,
 			Controllers:             []string{"*"},
+			RuntimeConfig:           cliflag.ConfigurationMap{},
+			ServiceClusterIPRange:   "10.0.0.0/24",
 			SchemaCache:             resource.QuantityValue{Quantity: resource.MustParse("256Mi")},
 		},
 		Logs:         LogOptions{logsapi.NewLoggingConfiguration()},

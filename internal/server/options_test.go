@@ -162,7 +162,7 @@ func TestShellQuote(t *testing.T) {
 		"/my data/x":             "'/my data/x'",
 		"/it's/x":                `'/it'\''s/x'`,
 	} {
-		if got := shellQuote(in); got != want {
+		if got := ShellQuote(in); got != want {
 			t.Errorf("%s: got %s", in, got)
 		}
 	}

@@ -45,6 +45,9 @@ func (o *Options) Apply() error {
 		return err
 	}
 	limitMemory()
+	if len(o.Unused) > 0 {
+		klog.Background().WithName(flagLog).Info("Flags without effect", "flags", o.Unused)
+	}
 	return nil
 }
 
@@ -79,17 +82,24 @@ func (o *Options) emulate() error {
 // verbose is set when a client changes the verbosity of the running server.
 var verbose atomic.Bool
 
+// flagLog is the name of the logger of flags.
+const flagLog = "flags"
+
 // quietLog drops informational log entries of the text format until the log is made verbose, except for those about
-// CRDs. The libraries log the start of each controller at verbosity 0, which would hide the ready line. See
+// CRDs and flags. The libraries log the start of each controller at verbosity 0, which would hide the ready line. See
 // docs/upstream.md, "Controllers log their start".
 type quietLog struct{ out io.Writer }
 
-// fromDefinitions is in every log entry of the logger definitionLog. Values are quoted, so it is in no other entry.
-var fromDefinitions = []byte(` logger="` + definitionLog + `"`)
+// Each of these is in every log entry of one logger. Values are quoted, so it is in no other entry.
+var (
+	fromDefinitions = []byte(` logger="` + definitionLog + `"`)
+	fromFlags       = []byte(` logger="` + flagLog + `"`)
+)
 
 // Write writes one whole entry. Its first letter is the severity.
 func (q *quietLog) Write(entry []byte) (int, error) {
-	if len(entry) > 0 && entry[0] == 'I' && !verbose.Load() && !bytes.Contains(entry, fromDefinitions) {
+	wanted := verbose.Load() || bytes.Contains(entry, fromDefinitions) || bytes.Contains(entry, fromFlags)
+	if len(entry) > 0 && entry[0] == 'I' && !wanted {
 		return len(entry), nil
 	}
 	return q.out.Write(entry)

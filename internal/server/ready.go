@@ -24,7 +24,7 @@ func (s *server) reportReady() error {
 	_, err := fmt.Fprintf(s.options.Out,
 		"crd-server is ready after %v at %s; %s in %s; use it with: export KUBECONFIG=%s\n",
 		time.Since(s.options.Started).Round(time.Millisecond), serverURL(s.listener), kept, s.dir.Path(),
-		shellQuote(s.dir.Path(certs.KubeconfigFile)))
+		ShellQuote(s.dir.Path(certs.KubeconfigFile)))
 	if err != nil {
 		return fmt.Errorf("report that the server is ready: %w", err)
 	}
@@ -52,8 +52,8 @@ func otherDataDir(kubeconfig, own string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellQuote makes s one word for a shell.
-func shellQuote(s string) string {
+// ShellQuote makes s one word for a shell.
+func ShellQuote(s string) string {
 	if plainWord.MatchString(s) {
 		return s
 	}

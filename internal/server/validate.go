@@ -142,11 +142,16 @@ func (o *Options) emulatedVersion() (*version.Version, error) {
 	return version.ParseMajorMinor(strings.TrimPrefix(o.EmulatedVersion, "kube="))
 }
 
+// HasFeature reports whether the libraries have a feature gate.
+func HasFeature(name string) bool {
+	return slices.Contains([]string{"AllAlpha", "AllBeta"}, name) ||
+		hasFeature(utilfeature.DefaultMutableFeatureGate.GetAll(), name)
+}
+
 // unknownFeatures returns the names that are no feature gates of the libraries, sorted.
 func unknownFeatures(gates map[string]bool) (unknown []string) {
-	known := utilfeature.DefaultMutableFeatureGate.GetAll()
 	for name := range gates {
-		if !slices.Contains([]string{"AllAlpha", "AllBeta"}, name) && !hasFeature(known, name) {
+		if !HasFeature(name) {
 			unknown = append(unknown, name)
 		}
 	}

@@ -70,3 +70,6 @@ func buildMetadata(s string) string {
 		return '-'
 	}, s)
 }
+
+// KubernetesVersionLine is what --version prints when the program acts as one of Kubernetes.
+func KubernetesVersionLine() string { return "Kubernetes " + versionInfo().GitVersion }

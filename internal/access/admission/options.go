@@ -48,11 +48,14 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // serviceAccount is the plugin that gives tokens to Pods. Its name is accepted, but there are no Pods.
 const serviceAccount = "ServiceAccount"
 
+// Has reports whether there is a plugin of this name.
+func Has(plugin string) bool { return slices.Contains(order, plugin) || plugin == serviceAccount }
+
 // Validate returns every mistake.
 func (o *Options) Validate() (errs []error) {
 	for flag, names := range map[string][]string{"--enable-admission-plugins": o.Enable, "--disable-admission-plugins": o.Disable} {
 		for _, name := range names {
-			if !slices.Contains(order, name) && name != serviceAccount {
+			if !Has(name) {
 				errs = append(errs, fmt.Errorf("%s: %q is none of %s", flag, name, strings.Join(order, ", ")))
 			}
 		}
