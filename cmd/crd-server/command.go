@@ -50,6 +50,7 @@ func newCommand(options *server.Options) *cobra.Command {
 	setHelp(command, groups)
 	command.AddCommand(
 		newUserCommand(),
+		newEnvtestCommand(),
 		&cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: printVersion},
 		&cobra.Command{
 			Use: "man", Short: "Print the man page", Args: cobra.NoArgs, RunE: printMan,

@@ -1,0 +1,45 @@
+package kubeapiserver
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/crd-server/crd-server/internal/access/admission"
+)
+
+// completeAdmission passes the admission plugins on to the server that it has. It returns the flags that enable others.
+func (o *Options) completeAdmission() (without []string, err error) {
+	a := &o.server.Admission
+	given := []struct {
+		flag  string
+		names []string
+	}{
+		{"--enable-admission-plugins", a.Enable},
+		{"--disable-admission-plugins", a.Disable},
+		{"--admission-control", o.admissionControl},
+	}
+	for _, g := range given {
+		for _, name := range g.names {
+			if !slices.Contains(plugins, name) {
+				return nil, fmt.Errorf("%s: plugin %q is unknown", g.flag, name)
+			}
+		}
+	}
+	if len(o.admissionControl) > 0 {
+		if len(a.Enable)+len(a.Disable) > 0 {
+			return nil, fmt.Errorf("--admission-control excludes --enable-admission-plugins and --disable-admission-plugins")
+		}
+		a.Enable = o.admissionControl
+		a.Disable = slices.DeleteFunc(slices.Clone(plugins), func(name string) bool {
+			return slices.Contains(a.Enable, name)
+		})
+	}
+	for _, name := range a.Enable {
+		if !admission.Has(name) {
+			without = append(without, "--enable-admission-plugins="+name)
+		}
+	}
+	missing := func(name string) bool { return !admission.Has(name) }
+	a.Enable, a.Disable = slices.DeleteFunc(a.Enable, missing), slices.DeleteFunc(a.Disable, missing)
+	return without, nil
+}

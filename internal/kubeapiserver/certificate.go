@@ -1,0 +1,56 @@
+package kubeapiserver
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// completeCertificate makes the server use the certificate in the certificate directory, which is generated if it is
+// missing.
+func (o *Options) completeCertificate() error {
+	serving := &o.server.Serving
+	if serving.CertFile != "" || serving.KeyFile != "" {
+		return nil
+	}
+	certificate := filepath.Join(o.certDir, "apiserver.crt")
+	key := filepath.Join(o.certDir, "apiserver.key")
+	exist, err := cert.CanReadCertAndKey(certificate, key)
+	if err != nil {
+		return fmt.Errorf("--cert-dir: %w", err)
+	}
+	if !exist {
+		err = o.generate(certificate, key)
+	}
+	serving.CertFile, serving.KeyFile = certificate, key
+	return err
+}
+
+// generate writes a certificate that the server has signed itself.
+func (o *Options) generate(certificateFile, keyFile string) error {
+	names := []string{"kubernetes.default.svc", "kubernetes.default", "kubernetes", "localhost"}
+	addresses := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	for _, address := range []net.IP{o.server.Serving.BindAddress, o.advertiseAddress, net.ParseIP(o.externalHost)} {
+		if address != nil && !address.IsUnspecified() {
+			addresses = append(addresses, address)
+		}
+	}
+	host := "localhost"
+	if o.externalHost != "" && net.ParseIP(o.externalHost) == nil {
+		host = o.externalHost
+	}
+	certificate, key, err := cert.GenerateSelfSignedCertKey(host, addresses, names)
+	if err != nil {
+		return fmt.Errorf("generate the certificate: %w", err)
+	}
+	if err := cert.WriteCert(certificateFile, certificate); err != nil {
+		return fmt.Errorf("--cert-dir is not writable: %w", err)
+	}
+	if err := keyutil.WriteKey(keyFile, key); err != nil {
+		return fmt.Errorf("--cert-dir is not writable: %w", err)
+	}
+	return nil
+}

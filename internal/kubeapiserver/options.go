@@ -1,0 +1,169 @@
+package kubeapiserver
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/crd-server/crd-server/internal/access/authorization"
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/server"
+)
+
+// Options are the flags of kube-apiserver. Most of them are flags of the server.
+type Options struct {
+	server *server.Options
+
+	// certDir has the serving certificate, unless flags name another one. It is created if it is missing.
+	certDir string
+	// advertiseAddress and externalHost are names of a generated serving certificate.
+	advertiseAddress net.IP
+	externalHost     string
+	// gates are feature gates by component, as NAME=BOOL.
+	gates map[string][]string
+	// admissionControl is the old form of the flags for admission plugins: all that are enabled.
+	admissionControl []string
+
+	// unused has the flags that mean nothing here.
+	unused *pflag.FlagSet
+}
+
+// NewOptions returns the defaults of kube-apiserver, for a server with the given options. It changes them.
+func NewOptions(o *server.Options) *Options {
+	o.Serving.BindAddress = net.IPv4zero
+	o.Resources.Builtin = builtin.TierAll
+	o.Resources.Controllers = nil // kube-controller-manager has them
+	o.Resources.GarbageCollection = cliflag.True
+	return &Options{server: o, certDir: "/var/run/kubernetes"}
+}
+
+// Flags returns the flags in named groups.
+func (o *Options) Flags() *cliflag.NamedFlagSets {
+	groups := &cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
+	own := groups.FlagSet("kube-apiserver")
+	o.addFlags(own)
+	from := o.server.Flags()
+	for _, name := range from.Order {
+		group := groups.FlagSet(name)
+		from.FlagSets[name].VisitAll(func(flag *pflag.Flag) {
+			if slices.Contains(served, flag.Name) {
+				group.AddFlag(flag)
+			}
+		})
+	}
+	o.unused = groups.FlagSet("accepted")
+	for _, flag := range unused {
+		flag.add(o.unused)
+	}
+	return groups
+}
+
+func (o *Options) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.certDir, "cert-dir", o.certDir,
+		"Directory (`path`) with apiserver.crt and apiserver.key. They are generated if they are missing. "+
+			"--tls-cert-file and --tls-private-key-file take precedence.")
+	fs.IPVar(&o.advertiseAddress, "advertise-address", o.advertiseAddress, "Address to add to a generated certificate.")
+	fs.StringVar(&o.externalHost, "external-hostname", o.externalHost, "Name or address to add to a generated certificate.")
+	fs.Var(cliflag.NewColonSeparatedMultimapStringStringAllowDefaultEmptyKey(&o.gates), "feature-gates",
+		"Feature gates of Kubernetes, as `key=bool` pairs, comma separated. Those of other components than the "+
+			"Kubernetes libraries have no effect.")
+	fs.StringSliceVar(&o.admissionControl, "admission-control", o.admissionControl,
+		"All admission plugins that are enabled, comma separated.")
+	_ = fs.MarkDeprecated("admission-control", "use --enable-admission-plugins and --disable-admission-plugins instead")
+}
+
+// Complete sets the options of the server by the flags that were parsed. The server keeps files in a temporary
+// directory, which cleanUp removes.
+func (o *Options) Complete() (cleanUp func(), err error) {
+	if len(o.server.Etcd.Servers) == 0 {
+		return nil, fmt.Errorf("--etcd-servers must be specified")
+	}
+	without, err := o.completeFeatures()
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := o.completeAdmission()
+	if err != nil {
+		return nil, err
+	}
+	o.completeAccess()
+	without = slices.Concat(o.unusedFlags(), without, plugins, o.completeAudit())
+	if err := o.completeCertificate(); err != nil {
+		return nil, err
+	}
+	if o.server.DataDir, err = os.MkdirTemp("", "kube-apiserver-"); err != nil {
+		return nil, fmt.Errorf("directory for the files of the server: %w", err)
+	}
+	o.server.Unused = without
+	return func() { _ = os.RemoveAll(o.server.DataDir) }, nil
+}
+
+// unusedFlags returns the flags that were given and mean nothing here.
+func (o *Options) unusedFlags() (names []string) {
+	o.unused.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed {
+			names = append(names, "--"+flag.Name)
+		}
+	})
+	return names
+}
+
+// completeAccess sets kube-apiserver's defaults: everything is allowed, unless there are other authorizers; then
+// requests without a credential are those of an anonymous user.
+func (o *Options) completeAccess() {
+	modes := &o.server.Authorization.Modes
+	if len(*modes) == 0 && o.server.Authorization.ConfigFile == "" {
+		*modes = []string{authorization.ModeAlwaysAllow}
+	}
+	anonymous := &o.server.Authentication.Anonymous
+	if *anonymous == cliflag.Unset && !slices.Contains(*modes, authorization.ModeAlwaysAllow) &&
+		o.server.Authentication.ConfigFile == "" {
+		*anonymous = cliflag.True
+	}
+}
+
+// completeAudit leaves out a policy without a backend, and a backend without a policy, as kube-apiserver does. It
+// returns their flags.
+func (o *Options) completeAudit() (without []string) {
+	a := &o.server.Audit
+	if a.PolicyFile != "" && a.Log.Path == "" && a.Webhook.ConfigFile == "" {
+		a.PolicyFile, without = "", append(without, "--audit-policy-file")
+	}
+	if a.PolicyFile != "" {
+		return without
+	}
+	if a.Log.Path != "" {
+		a.Log.Path, without = "", append(without, "--audit-log-path")
+	}
+	if a.Webhook.ConfigFile != "" {
+		a.Webhook.ConfigFile, without = "", append(without, "--audit-webhook-config-file")
+	}
+	return without
+}
+
+// completeFeatures passes the feature gates on to the server that its libraries have. It returns the others.
+func (o *Options) completeFeatures() (without []string, err error) {
+	for component, gates := range o.gates {
+		if component != "" && component != "kube" {
+			return nil, fmt.Errorf("--feature-gates: component %q is not kube", component)
+		}
+		set := cliflag.NewMapStringBool(&o.server.FeatureGates)
+		for _, gate := range gates {
+			name, _, _ := strings.Cut(gate, "=")
+			target := set
+			if slices.Contains(features, name) && !server.HasFeature(name) {
+				without = append(without, "--feature-gates="+gate)
+				target = cliflag.NewMapStringBool(&map[string]bool{})
+			}
+			if err := target.Set(gate); err != nil {
+				return nil, fmt.Errorf("--feature-gates: %w", err)
+			}
+		}
+	}
+	return without, nil
+}
