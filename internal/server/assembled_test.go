@@ -55,7 +55,7 @@ func assembled(t testing.TB, configure ...func(*Options)) (http.Handler, []*x509
 	running.Go(func() { _ = s.parts.run(ctx) }) // ends with ctx
 	running.Go(func() { s.access.admission.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	id, err := s.certify()
+	id, _, err := s.certify()
 	if err != nil {
 		t.Fatal(err)
 	}

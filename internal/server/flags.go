@@ -36,6 +36,8 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 func (o *Options) addGenericFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory (`path`) of the certificates, the admin kubeconfig and the embedded etcd. It is created if it is missing.")
+	fs.BoolVar(&o.InMemory, "in-memory", o.InMemory,
+		"Keeps objects in memory: they are gone when the server ends. Certificates stay in the data directory.")
 	fs.StringArrayVar(&o.CRDs, "crds", o.CRDs,
 		"File or directory (`path`) of CustomResourceDefinitions (YAML or JSON) to apply before the server is ready. May be repeated.")
 }

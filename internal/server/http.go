@@ -27,8 +27,15 @@ const (
 	defaultStreams = 100
 )
 
-// listen opens the port. The server writes nothing before that.
-func listen(ctx context.Context, o *ServingOptions) (net.Listener, error) {
+// listen returns the listener of the options, or opens the port. The server writes nothing before that.
+func (o *Options) listen(ctx context.Context) (net.Listener, error) {
+	if o.Listener != nil {
+		return o.Listener, nil
+	}
+	return o.Serving.listen(ctx)
+}
+
+func (o *ServingOptions) listen(ctx context.Context) (net.Listener, error) {
 	address := net.JoinHostPort(o.BindAddress.String(), strconv.Itoa(o.SecurePort))
 	config := net.ListenConfig{KeepAlive: keepAlivePeriod}
 	listener, err := config.Listen(ctx, "tcp", address)
@@ -45,9 +52,13 @@ func listen(ctx context.Context, o *ServingOptions) (net.Listener, error) {
 	return listener, nil
 }
 
-// serverURL returns the URL of the listener for clients on this machine.
+// serverURL returns the URL of the listener for clients on this machine. If the address is not one of TCP, clients have
+// to dial the listener by themselves; the name in the URL is in the serving certificate.
 func serverURL(listener net.Listener) string {
-	address := listener.Addr().(*net.TCPAddr)
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return "https://localhost"
+	}
 	ip := address.IP
 	switch {
 	case ip.Equal(net.IPv4zero):

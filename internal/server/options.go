@@ -26,8 +26,11 @@ import (
 
 // Options configures a server. NewOptions returns the defaults, which work without any flag.
 type Options struct {
-	// DataDir holds the certificates, the admin kubeconfig and, without Etcd.Servers, the database.
+	// DataDir holds the certificates, the admin kubeconfig and, without Etcd.Servers and InMemory, the database.
 	DataDir string
+	// InMemory keeps objects in memory: they are gone when the server ends. Servers of one process share the memory, but
+	// no objects. DataDir may be empty then; a temporary directory, removed at the end, takes its place.
+	InMemory bool
 	// CRDs are files and directories whose CustomResourceDefinitions are applied before the server is ready.
 	CRDs []string
 
@@ -62,6 +65,12 @@ type Options struct {
 	// flags are what Flags has returned, for /flagz.
 	flags cliflag.NamedFlagSets
 
+	// Listener takes the place of the address in Serving; the server closes it. Most servers have none.
+	Listener net.Listener
+
+	// OnReady is called when the server is ready. It takes the place of the line that Out gets, and of the message to
+	// systemd.
+	OnReady func(Ready)
 	// Out gets the line that reports that the server is ready.
 	Out io.Writer
 	// Started is when the process began; the ready line counts from it.

@@ -64,6 +64,11 @@ func run(ctx context.Context, o *Options, compose composer) error {
 	if err := o.certificates().CheckFiles(); err != nil {
 		return err
 	}
+	if o.InMemory {
+		own := *o
+		own.Etcd.OwnPrefix()
+		o = &own
+	}
 	// Background work must go on while the server waits for requests in flight, so it does not end with ctx.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorking()
@@ -71,7 +76,7 @@ func run(ctx context.Context, o *Options, compose composer) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, &o.Serving)
+	listener, err := o.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,13 +88,13 @@ func run(ctx context.Context, o *Options, compose composer) error {
 		}
 		defer storage.Close()
 	}
-	dir, err := datadir.Open(o.DataDir)
+	dir, err := openDataDir(o)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
 	if storage == nil {
-		if storage, err = etcd.StartEmbedded(ctx, dir.Path("etcd")); err != nil {
+		if storage, err = startEtcd(ctx, o, dir); err != nil {
 			return ignoreCancelled(ctx, err)
 		}
 		defer storage.Close()
@@ -99,6 +104,22 @@ func run(ctx context.Context, o *Options, compose composer) error {
 		return ignoreCancelled(ctx, err)
 	}
 	return ignoreCancelled(ctx, s.serve(ctx, working, manifests))
+}
+
+// openDataDir opens the data directory, or a temporary one if there is none.
+func openDataDir(o *Options) (*datadir.Dir, error) {
+	if o.DataDir == "" {
+		return datadir.OpenTemporary()
+	}
+	return datadir.Open(o.DataDir)
+}
+
+// startEtcd starts an etcd in this process.
+func startEtcd(ctx context.Context, o *Options, dir *datadir.Dir) (*etcd.Connection, error) {
+	if o.InMemory {
+		return etcd.StartInMemory(ctx, o.Etcd.Root())
+	}
+	return etcd.StartEmbedded(ctx, dir.Path("etcd"))
 }
 
 // ignoreCancelled returns nil instead of the error of a context that was cancelled: being asked to stop during the
@@ -126,16 +147,19 @@ type server struct {
 	parts   *parts
 	health  *health
 	handler http.Handler
+	// kubeconfig is that of the administrator.
+	kubeconfig []byte
 	// own passes requests on to handler, for parts that are made before it.
 	own *ownHandler
 }
 
 // assemble makes the handler and does not serve yet. The work that it starts ends with working.
 func (s *server) assemble(working context.Context, compose composer, installs bool) error {
-	id, err := s.certify()
+	id, kubeconfig, err := s.certify()
 	if err != nil {
 		return err
 	}
+	s.kubeconfig = kubeconfig
 	if err := s.completeAccess(working, id); err != nil {
 		return err
 	}
@@ -176,11 +200,12 @@ func (s *server) completeAccess(working context.Context, id *certs.Identity) err
 }
 
 // certify creates or renews the generated certificates, and writes the admin kubeconfig.
-func (s *server) certify() (id *certs.Identity, err error) {
+func (s *server) certify() (id *certs.Identity, kubeconfig []byte, err error) {
 	if id, err = certs.NewIdentity(s.options.certificates(), s.dir, time.Now); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return id, certs.WriteKubeconfig(s.dir, id, serverURL(s.listener))
+	kubeconfig, err = certs.WriteKubeconfig(s.dir, id, serverURL(s.listener))
+	return id, kubeconfig, err
 }
 
 // recertify renews certificates that become due while the server runs. s.tls follows the files.
@@ -190,7 +215,7 @@ func (s *server) recertify(working context.Context) {
 	for {
 		select {
 		case <-daily.C:
-			if _, err := s.certify(); err != nil {
+			if _, _, err := s.certify(); err != nil {
 				klog.ErrorS(err, "Failed to renew the certificates; the next attempt is in a day")
 			}
 		case <-working.Done():
@@ -261,14 +286,12 @@ func (s *server) lead(group *errgroup.Group, working context.Context) (stop func
 	return func() { cancel(); <-ended }
 }
 
-// watchStorage fails when the embedded etcd does.
+// watchStorage fails when an etcd in this process does.
 func (s *server) watchStorage(working context.Context) error {
-	select {
-	case err := <-s.storage.Failed:
+	if err := s.storage.Wait(working); err != nil {
 		return fmt.Errorf("the embedded etcd failed: %w", err)
-	case <-working.Done():
-		return nil
 	}
+	return nil
 }
 
 // readyPoll is how often the storage is checked until it is ready at the start.

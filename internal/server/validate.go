@@ -21,8 +21,11 @@ import (
 // Validate returns every mistake in o, one line each.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.DataDir == "" {
+	if o.DataDir == "" && !o.InMemory {
 		errs = append(errs, errors.New("--data-dir must not be empty"))
+	}
+	if o.InMemory && len(o.Etcd.Servers) > 0 {
+		errs = append(errs, errors.New("--in-memory and --etcd-servers exclude each other"))
 	}
 	if slices.Contains(o.CRDs, "") {
 		errs = append(errs, errors.New("--crds must not be empty"))

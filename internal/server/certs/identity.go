@@ -39,6 +39,8 @@ type Identity struct {
 	TrustFile string
 	// Admin is the client certificate of the admin kubeconfig.
 	Admin *Pair
+	// fixed are the generated files if they never change, because they are in a temporary directory.
+	fixed []string
 }
 
 // CheckFiles reads the certificates that flags name. It writes nothing.
@@ -71,6 +73,9 @@ func NewIdentity(c *Config, dir *datadir.Dir, now func() time.Time) (*Identity, 
 		return nil, err
 	}
 	id := &Identity{Admin: admin, ClientCAFiles: []string{authority.CertFile}}
+	if dir.IsTemporary() {
+		id.fixed = append(id.fixed, authority.CertFile)
+	}
 	if file := c.ClientCAFile; file != "" {
 		id.ClientCAFiles = append(id.ClientCAFiles, file)
 	}
@@ -89,6 +94,9 @@ func NewIdentity(c *Config, dir *datadir.Dir, now func() time.Time) (*Identity, 
 		return nil, err
 	}
 	id.CertFile, id.KeyFile, id.TrustFile = serving.CertFile, serving.KeyFile, authority.CertFile
+	if dir.IsTemporary() {
+		id.fixed = append(id.fixed, serving.CertFile)
+	}
 	return id, nil
 }
 

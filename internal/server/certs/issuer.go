@@ -57,7 +57,7 @@ func (p Issuer) Authority() (*Pair, error) {
 // Leaf returns the named certificate, which matches the template and is signed by the authority.
 func (p Issuer) Leaf(name string, template *x509.Certificate, authority *Pair) (*Pair, error) {
 	template.NotAfter = p.Now().Add(leafLifetime)
-	if template.NotAfter.After(authority.Cert.NotAfter) {
+	if template.NotAfter.After(authority.Cert.NotAfter) || p.Dir.IsTemporary() { // temporary ones are not renewed
 		template.NotAfter = authority.Cert.NotAfter
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature

@@ -14,19 +14,20 @@ import (
 // KubeconfigFile is the name of the admin kubeconfig in the data directory.
 const KubeconfigFile = "admin.kubeconfig"
 
-// WriteKubeconfig writes the admin kubeconfig for the server at the URL. It contains the certificates themselves.
-func WriteKubeconfig(dir *datadir.Dir, id *Identity, server string) error {
+// WriteKubeconfig writes the admin kubeconfig for the server at the URL, and returns it. It contains the certificates
+// themselves.
+func WriteKubeconfig(dir *datadir.Dir, id *Identity, server string) ([]byte, error) {
 	trust, err := os.ReadFile(id.TrustFile)
 	if err != nil {
-		return fmt.Errorf("certificate %s is unreadable: %w", id.TrustFile, datadir.Cause(err))
+		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.TrustFile, datadir.Cause(err))
 	}
 	certificate, err := os.ReadFile(id.Admin.CertFile)
 	if err != nil {
-		return fmt.Errorf("certificate %s is unreadable: %w", id.Admin.CertFile, datadir.Cause(err))
+		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.Admin.CertFile, datadir.Cause(err))
 	}
 	key, err := os.ReadFile(id.Admin.KeyFile)
 	if err != nil {
-		return fmt.Errorf("private key %s is unreadable: %w", id.Admin.KeyFile, datadir.Cause(err))
+		return nil, fmt.Errorf("private key %s is unreadable: %w", id.Admin.KeyFile, datadir.Cause(err))
 	}
 	const name = "crd-server"
 	content, err := clientcmd.Write(clientcmdapi.Config{
@@ -43,9 +44,9 @@ func WriteKubeconfig(dir *datadir.Dir, id *Identity, server string) error {
 		CurrentContext: name,
 	})
 	if err != nil {
-		return fmt.Errorf("encode the admin kubeconfig: %w", err)
+		return nil, fmt.Errorf("encode the admin kubeconfig: %w", err)
 	}
-	return dir.Write(content, KubeconfigFile)
+	return content, dir.Write(content, KubeconfigFile)
 }
 
 // serverName returns the name that clients have to ask for if the serving certificate, given by a flag, is not valid

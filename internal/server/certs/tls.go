@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"os"
+	"slices"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
@@ -20,13 +22,21 @@ type TLS struct {
 }
 
 // ReadAuthorities reads the authorities of client certificates. The watchers read their files again when they change;
-// see NewTLS.
+// see NewTLS. Files that never change have none: each would need an inotify instance, of which a user has few.
 func ReadAuthorities(id *Identity) (dynamiccertificates.CAContentProvider, []dynamiccertificates.ControllerRunner, error) {
 	var (
 		authorities []dynamiccertificates.CAContentProvider
 		watchers    []dynamiccertificates.ControllerRunner
 	)
 	for _, file := range id.ClientCAFiles {
+		if slices.Contains(id.fixed, file) {
+			authority, err := readFixedAuthority(file)
+			if err != nil {
+				return nil, nil, err
+			}
+			authorities = append(authorities, authority)
+			continue
+		}
 		authority, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", file)
 		if err != nil {
 			return nil, nil, fmt.Errorf("certificate %s is unreadable: %w", file, datadir.Cause(err))
@@ -36,10 +46,40 @@ func ReadAuthorities(id *Identity) (dynamiccertificates.CAContentProvider, []dyn
 	return dynamiccertificates.NewUnionCAContentProvider(authorities...), watchers, nil
 }
 
+// readFixedAuthority reads an authority that never changes.
+func readFixedAuthority(file string) (dynamiccertificates.CAContentProvider, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s is unreadable: %w", file, datadir.Cause(err))
+	}
+	return dynamiccertificates.NewStaticCAContent("client-ca", pem)
+}
+
+// serving returns the serving certificate. It adds a watcher if the certificate may change.
+func (id *Identity) serving(watchers []dynamiccertificates.ControllerRunner) (
+	dynamiccertificates.CertKeyContentProvider, []dynamiccertificates.ControllerRunner, error,
+) {
+	const name = "serving-cert"
+	if !slices.Contains(id.fixed, id.CertFile) {
+		content, err := dynamiccertificates.NewDynamicServingContentFromFiles(name, id.CertFile, id.KeyFile)
+		return content, append(watchers, content), err
+	}
+	certificate, err := os.ReadFile(id.CertFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := os.ReadFile(id.KeyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	content, err := dynamiccertificates.NewStaticCertKeyContent(name, certificate, key)
+	return content, watchers, err
+}
+
 // NewTLS returns the configuration that serves the certificate of id and asks clients for certificates of the
 // authorities.
 func NewTLS(id *Identity, clientCAs dynamiccertificates.CAContentProvider, watchers []dynamiccertificates.ControllerRunner) (*TLS, error) {
-	certificate, err := dynamiccertificates.NewDynamicServingContentFromFiles("serving-cert", id.CertFile, id.KeyFile)
+	certificate, watchers, err := id.serving(watchers)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.CertFile, datadir.Cause(err))
 	}
@@ -53,11 +93,13 @@ func NewTLS(id *Identity, clientCAs dynamiccertificates.CAContentProvider, watch
 		ClientAuth: tls.RequestClientCert,
 	}
 	s := &TLS{
-		watchers: append(watchers, certificate),
+		watchers: watchers,
 		serving:  dynamiccertificates.NewDynamicServingCertificateController(base, clientCAs, certificate, nil, nil),
 	}
 	clientCAs.AddListener(s.serving)
-	certificate.AddListener(s.serving)
+	if changing, ok := certificate.(dynamiccertificates.Notifier); ok {
+		changing.AddListener(s.serving)
+	}
 	if err := s.serving.RunOnce(); err != nil {
 		return nil, fmt.Errorf("certificate %s is unusable: %w", id.CertFile, err)
 	}

@@ -1,5 +1,5 @@
 // Package datadir is the directory in which a server keeps its certificates, the admin kubeconfig and the embedded
-// etcd. Begin at Open.
+// etcd. Begin at Open; OpenTemporary is for a server that keeps nothing.
 package datadir
 
 import (
@@ -18,7 +18,7 @@ import (
 type Dir struct {
 	path  string // absolute
 	isNew bool
-	lock  *fileutil.LockedFile
+	lock  *fileutil.LockedFile // nil if the directory is temporary
 }
 
 // errLocked: another process uses the data directory.
@@ -57,6 +57,18 @@ func Open(path string) (*Dir, error) {
 	}
 	return dir, nil
 }
+
+// OpenTemporary creates a directory that Close removes. Its files are not synced.
+func OpenTemporary() (*Dir, error) {
+	path, err := os.MkdirTemp("", "crd-server-")
+	if err != nil {
+		return nil, fmt.Errorf("temporary data dir: %w", err)
+	}
+	return &Dir{path: path, isNew: true}, nil
+}
+
+// IsTemporary reports whether Close removes the directory.
+func (d *Dir) IsTemporary() bool { return d.lock == nil }
 
 // lockExclusively locks the file and writes the process ID to it, for the error of the next process.
 func lockExclusively(file string) (*fileutil.LockedFile, error) {
@@ -107,13 +119,13 @@ func (d *Dir) Path(names ...string) string {
 
 // Write replaces the named file as a whole. Only the owner can read it.
 func (d *Dir) Write(content []byte, names ...string) error {
-	if err := replaceFile(d.Path(names...), content); err != nil {
+	if err := d.replaceFile(d.Path(names...), content); err != nil {
 		return fmt.Errorf("data dir %s is not writable: %w", d.path, Cause(err))
 	}
 	return nil
 }
 
-func replaceFile(file string, content []byte) error {
+func (d *Dir) replaceFile(file string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
@@ -123,7 +135,7 @@ func replaceFile(file string, content []byte) error {
 	}
 	defer os.Remove(temporary.Name()) // fails after the rename
 	_, err = temporary.Write(content)
-	if err == nil {
+	if err == nil && !d.IsTemporary() {
 		err = temporary.Sync()
 	}
 	if closeErr := temporary.Close(); err == nil {
@@ -135,8 +147,13 @@ func replaceFile(file string, content []byte) error {
 	return os.Rename(temporary.Name(), file)
 }
 
-// Close unlocks the directory.
-func (d *Dir) Close() error { return d.lock.Close() }
+// Close unlocks the directory, or removes it if it is temporary.
+func (d *Dir) Close() error {
+	if d.IsTemporary() {
+		return os.RemoveAll(d.path)
+	}
+	return d.lock.Close()
+}
 
 // Cause strips the operation and the path from an error of package os, for messages that name both already.
 func Cause(err error) error {

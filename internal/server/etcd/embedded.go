@@ -21,10 +21,10 @@ type Connection struct {
 	Client *clientv3.Client
 	// NewWatcher returns an etcd watcher with streams of its own; nil for an external etcd.
 	NewWatcher func() clientv3.Watcher
-	// Metrics gathers the metrics of the embedded etcd; nil for an external one, which has its own.
+	// Metrics gathers the metrics of an etcd in this process; nil for an external one, which has its own.
 	Metrics prometheus.Gatherer
-	// Failed receives the error when the embedded etcd gives up; nil for an external one.
-	Failed <-chan error
+	// Wait returns the error when an etcd in this process gives up, or nil when ctx is done.
+	Wait func(ctx context.Context) error
 	// Close closes the client, and stops the embedded etcd.
 	Close func()
 }
@@ -32,33 +32,62 @@ type Connection struct {
 // maxRequestBytes bounds one write to the embedded etcd. It allows objects of 3 MiB with their encoding.
 const maxRequestBytes = 4 << 20
 
+// init sets the size of the files of the log, which etcd allocates in advance. It is the same for all etcds of the
+// process.
+func init() { wal.SegmentSizeBytes = 16 << 20 }
+
 // StartEmbedded runs an etcd with one member in this process. It opens no port: only the returned client reaches it.
 func StartEmbedded(ctx context.Context, dir string) (*Connection, error) {
-	server, err := embed.StartEtcd(embeddedConfig(dir))
+	server, err := start(ctx, embeddedConfig(dir))
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
 	}
+	c := connect(server)
+	c.Wait = func(ctx context.Context) error {
+		select {
+		case err := <-server.Err():
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	disconnect := c.Close
+	c.Close = func() {
+		disconnect()
+		server.Close()
+	}
+	return c, nil
+}
+
+// start starts an etcd, and waits until it answers.
+func start(ctx context.Context, config *embed.Config) (*embed.Etcd, error) {
+	server, err := embed.StartEtcd(config)
+	if err != nil {
+		return nil, err
+	}
 	select {
 	case <-server.Server.ReadyNotify():
-	case err := <-server.Err():
-		server.Close()
-		return nil, fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
+		return server, nil
+	case err = <-server.Err():
 	case <-ctx.Done():
-		server.Close()
-		return nil, ctx.Err()
+		err = ctx.Err()
 	}
+	server.Close()
+	return nil, err
+}
+
+// connect returns a connection to an etcd in this process. Close leaves the etcd alone.
+func connect(server *embed.Etcd) *Connection {
 	client := v3client.New(server.Server)
-	// See docs/upstream.md, "In-process client has no NewWatcher".
-	newWatcher := func() clientv3.Watcher {
-		return clientv3.NewWatchFromWatchClient(adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server.Server)), client)
-	}
 	return &Connection{
-		Client: client, NewWatcher: newWatcher, Metrics: embeddedMetrics, Failed: server.Err(),
-		Close: func() {
-			_ = client.Close() // an in-process client has no connection whose closing could fail
-			server.Close()
+		Client: client, Metrics: embeddedMetrics,
+		// See docs/upstream.md, "In-process client has no NewWatcher".
+		NewWatcher: func() clientv3.Watcher {
+			streams := adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server.Server))
+			return clientv3.NewWatchFromWatchClient(streams, client)
 		},
-	}, nil
+		Close: func() { _ = client.Close() }, // an in-process client has no connection whose closing could fail
+	}
 }
 
 func embeddedConfig(dir string) *embed.Config {
@@ -78,7 +107,6 @@ func embeddedConfig(dir string) *embed.Config {
 	// Each start reads all remaining files of the log twice. etcd never removes files that are newer than the last
 	// snapshot.
 	c.MaxWalFiles = 2
-	wal.SegmentSizeBytes = 16 << 20
 	c.MaxRequestBytes = maxRequestBytes
 	c.QuotaBackendBytes = 8 << 30
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"

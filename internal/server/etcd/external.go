@@ -68,7 +68,11 @@ func Connect(ctx context.Context, o *Options) (*Connection, error) {
 		_ = client.Close() // nothing was sent over it
 		return nil, fmt.Errorf("etcd is unreachable at %s: %w", strings.Join(o.Servers, ","), err)
 	}
-	return &Connection{Client: client, Close: func() { _ = client.Close() }}, nil
+	return &Connection{
+		Client: client,
+		Wait:   func(ctx context.Context) error { <-ctx.Done(); return nil },
+		Close:  func() { _ = client.Close() },
+	}, nil
 }
 
 // tlsConfig returns nil unless a flag or an https URL asks for TLS.
