@@ -100,8 +100,13 @@ func (a *admitter) mutate(ctx context.Context, e admissionEvent) error {
 	return checkAdmitted(e.obj)
 }
 
-// validate calls validating admission with copies of the objects.
+// validate asks the decision of the endpoint, and calls validating admission with copies of the objects.
 func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
+	if decide := a.scope.decide; decide != nil {
+		if err := decide(ctx, e.obj, e.old); err != nil {
+			return admission.NewForbidden(a.attributes(e), err)
+		}
+	}
 	if a.validating == nil || !a.validating.Handles(e.operation) {
 		return nil
 	}
@@ -174,9 +179,10 @@ func (a *admitter) authorizeCreate(path string) func(ctx context.Context) error 
 	}
 }
 
-// validateUpdate calls validating admission for an update. At the scale endpoint admission sees Scales (S5).
+// validateUpdate calls validate for an update. At the scale endpoint admission sees Scales (S5).
 func (a *admitter) validateUpdate(ctx context.Context, obj, old, options runtime.Object) error {
-	if a.validating == nil || !a.validating.Handles(admission.Update) {
+	validates := a.validating != nil && a.validating.Handles(admission.Update)
+	if !validates && a.scope.decide == nil {
 		return nil
 	}
 	if scale := a.scope.scale; scale != nil {

@@ -3,6 +3,7 @@ package crdhandler
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,6 +67,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		},
 		strategy: strategyOf(d.Strategy),
 		guard:    d.Guard,
+		decide:   d.Admit,
 		columns:  func() (printing.TableConvertor, error) { return columns, nil },
 		held:     d.Held,
 		replaced: context.Background(),
@@ -96,6 +98,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		scope := *main
 		scope.subresource = sub.Name
 		scope.strategy = strategyOf(sub.Strategy)
+		scope.decide = sub.Admit
 		switch {
 		case sub.Action != nil:
 			scope.actionScope(d, &sub)
@@ -146,7 +149,11 @@ func (s *requestScope) setBuiltinFields(d *resource.Definition, resets []string)
 	s.fieldManager = sync.OnceValues(func() (managedfields.Manager, error) {
 		set := fieldpath.NewSet()
 		for _, name := range resets {
-			set.Insert(fieldpath.MakePathOrDie(name))
+			path := fieldpath.Path{}
+			for part := range strings.SplitSeq(name, ".") {
+				path = append(path, fieldpath.FieldNameElement(part))
+			}
+			set.Insert(path)
 		}
 		config.ResetFields = managedfields.ResetFields{fieldpath.APIVersion(d.GroupVersion.String()): set}
 		var err error

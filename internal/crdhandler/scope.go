@@ -47,6 +47,8 @@ type requestScope struct {
 	strategy resource.Strategy
 	// guard, if set, decides whether the user may write the object. See resource.Definition.
 	guard func(ctx context.Context, obj, old runtime.Object) error
+	// decide, if set, decides about the valid object. See Admit of resource.Definition.
+	decide func(ctx context.Context, obj, old runtime.Object) error
 	// typed says that objects have a Go type; else they are unstructured.
 	typed bool
 	// uniqueErrors says that no error of an invalid object is reported twice.

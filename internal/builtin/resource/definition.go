@@ -27,7 +27,7 @@ type Definition struct {
 	Strategy Strategy
 	// Default sets the fields that a decoded object leaves out.
 	Default func(obj runtime.Object)
-	// Resets names the top-level fields that a write of the resource cannot change, such as "status".
+	// Resets names the fields that a write of the resource cannot change, such as "status" or "status.conditions".
 	Resets []string
 	// Verbs are the verbs of the resource; nil means AllVerbs.
 	Verbs []string
@@ -38,6 +38,9 @@ type Definition struct {
 	// itself. It is called when mutating admission has changed the object, and before the object is validated. old is
 	// the object that is updated; it is nil for a new one. Guard must not modify them.
 	Guard func(ctx context.Context, obj, old runtime.Object) error
+	// Admit, if set, decides about a valid object as a validating admission plugin of kube-apiserver does, before policies
+	// and webhooks. old is nil for a new object. Its error becomes a 403. Admit must not modify the objects.
+	Admit func(ctx context.Context, obj, old runtime.Object) error
 
 	// Columns are printed by kubectl get. Nil means DefaultColumns.
 	Columns *Columns
@@ -78,8 +81,10 @@ type Subresource struct {
 	// Verbs that the endpoint has, of get, update, patch and create.
 	Verbs    []string
 	Strategy Strategy
-	// Resets names the top-level fields that a write of the endpoint cannot change.
+	// Resets names the fields that a write of the endpoint cannot change.
 	Resets []string
+	// Admit is as that of a Definition. That of the resource does not apply to the endpoint.
+	Admit func(ctx context.Context, obj, old runtime.Object) error
 	// Action makes the endpoint one for an action. Its only verb is create then.
 	Action *Action
 	// Scale makes the endpoint one for Scales of the objects. The strategy is that of the resource.
