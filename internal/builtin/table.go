@@ -8,11 +8,15 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
+	"github.com/crd-server/crd-server/internal/builtin/certificates"
 	"github.com/crd-server/crd-server/internal/builtin/coordination"
 	"github.com/crd-server/crd-server/internal/builtin/core"
+	"github.com/crd-server/crd-server/internal/builtin/devices"
 	"github.com/crd-server/crd-server/internal/builtin/events"
+	"github.com/crd-server/crd-server/internal/builtin/flowcontrol"
 	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/storagemigration"
 )
 
 // Top-level fields, for Resets.
@@ -32,7 +36,13 @@ func Essential() []*resource.Definition {
 // All returns the resources of the tier all: every kind of k8s.io/api in the versions that kube-apiserver serves by
 // default.
 func All() []*resource.Definition {
-	return Essential()
+	return slices.Concat(
+		Essential(),
+		certificates.Definitions(),
+		devices.Definitions(),
+		flowcontrol.Definitions(),
+		storagemigration.Definitions(),
+	)
 }
 
 // controllers returns the resources that nearly every controller uses.

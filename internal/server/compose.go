@@ -19,6 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
+	"github.com/crd-server/crd-server/internal/builtin/certificates"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
@@ -70,6 +71,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err := requireParamAccess(s, a.authorizer, own); err != nil {
 		return nil, err
 	}
+	certificates.Signers{Authorizer: a.authorizer}.Require(s.builtins.Definitions)
 	published := newDiscovery(o, s)
 	quotas, counter, err := quota.New(quota.Config{
 		Store: s.store, Table: s.table, Set: s.builtins, Client: own,

@@ -1,0 +1,159 @@
+package certificates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// Signers decides what a user may do in the name of a signer: approve and sign requests, and attest bundles. Signers are
+// a resource of the authorizer only.
+type Signers struct {
+	Authorizer authorizer.Authorizer
+}
+
+// Require makes the definitions of the group among some definitions ask s.
+func (s Signers) Require(definitions []*resource.Definition) {
+	for _, d := range definitions {
+		if d.GroupVersion.Group != certificatesv1.GroupName {
+			continue
+		}
+		switch d.Kind {
+		case "CertificateSigningRequest":
+			d.Subresource("approval").Admit = s.admitApproval
+			d.Subresource("status").Admit = s.admitSigning
+		case "ClusterTrustBundle":
+			d.Admit = s.admitBundle
+		case "PodCertificateRequest":
+			d.Subresource("status").Strategy = podRequestStatusRules{signs: s.allows}
+		}
+	}
+}
+
+// admitApproval requires the verb approve.
+func (s Signers) admitApproval(ctx context.Context, _, old runtime.Object) error {
+	signer := old.(*certificatesv1.CertificateSigningRequest).Spec.SignerName
+	if s.allows(ctx, "approve", signer) {
+		return nil
+	}
+	return fmt.Errorf("user not permitted to approve requests with signerName %q", signer)
+}
+
+// admitSigning requires the verb sign for a certificate and for conditions.
+func (s Signers) admitSigning(ctx context.Context, obj, old runtime.Object) error {
+	csr, before := obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest)
+	signer := before.Spec.SignerName
+	if equality.Semantic.DeepEqual(csr.Status, before.Status) || s.allows(ctx, "sign", signer) {
+		return nil
+	}
+	return fmt.Errorf("user not permitted to sign requests with signerName %q", signer)
+}
+
+// admitBundle requires the verb attest for a bundle of a signer, unless only metadata changes.
+func (s Signers) admitBundle(ctx context.Context, obj, old runtime.Object) error {
+	bundle := obj.(*certificatesv1.ClusterTrustBundle)
+	before, _ := old.(*certificatesv1.ClusterTrustBundle)
+	signer := bundle.Spec.SignerName
+	if signer == "" || before != nil && collected(bundle, before) || s.allows(ctx, "attest", signer) {
+		return nil
+	}
+	return fmt.Errorf("user not permitted to attest for signerName %q", signer)
+}
+
+// collected reports whether an update changes nothing but owners and finalizers, as the garbage collector does.
+func collected(bundle, old *certificatesv1.ClusterTrustBundle) bool {
+	before := old.DeepCopy()
+	before.OwnerReferences, before.Finalizers = bundle.OwnerReferences, bundle.Finalizers
+	before.ManagedFields = bundle.ManagedFields
+	return equality.Semantic.DeepEqual(bundle, before)
+}
+
+// allows asks about a signer, and then about all signers of its domain.
+func (s Signers) allows(ctx context.Context, verb, signer string) bool {
+	u, ok := request.UserFrom(ctx)
+	if !ok {
+		return false
+	}
+	domain, _, _ := strings.Cut(signer, "/")
+	for _, name := range []string{signer, domain + "/*"} {
+		attributes := authorizer.AttributesRecord{
+			User: u, Verb: verb, Name: name, APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers",
+			ResourceRequest: true,
+		}
+		if decision, _, _ := s.Authorizer.Authorize(ctx, attributes); decision == authorizer.DecisionAllow {
+			return true
+		}
+	}
+	return false
+}
+
+var errMasters = errors.New("use of " + certificatesv1.KubeAPIServerClientSignerName + " signer with " +
+	user.SystemPrivilegedGroup + " group is not allowed")
+
+// restrictSubject refuses new requests for a client certificate of a user who may do everything.
+func restrictSubject(_ context.Context, obj, old runtime.Object) error {
+	csr := obj.(*certificatesv1.CertificateSigningRequest)
+	if old != nil || csr.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
+		return nil
+	}
+	parsed, err := parseRequest(csr.Spec.Request)
+	if err != nil {
+		return fmt.Errorf("failed to parse CSR: %w", err)
+	}
+	if slices.Contains(parsed.Subject.Organization, user.SystemPrivilegedGroup) {
+		return errMasters
+	}
+	return nil
+}
+
+// checkSignerName checks the form of a signer's name: a domain and a path, such as example.com/namespace.name.
+func checkSignerName(path *field.Path, signer string) (errs field.ErrorList) {
+	if signer == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	domain, name, ok := strings.Cut(signer, "/")
+	if !ok || strings.Contains(name, "/") {
+		const text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+		return field.ErrorList{field.Invalid(path, signer, text)}
+	}
+	if len(domain) > validation.DNS1123SubdomainMaxLength {
+		errs = append(errs, field.TooLong(path, "", validation.DNS1123SubdomainMaxLength))
+	}
+	errs = append(errs, checkLabels(path, domain, validation.IsDNS1123Label)...)
+	if !strings.Contains(domain, ".") {
+		const text = "should be a domain with at least two segments separated by dots"
+		errs = append(errs, field.Invalid(path, domain, text))
+	}
+	errs = append(errs, checkLabels(path, name, validation.IsDNS1123Subdomain)...)
+	const maxSignerName = 2*validation.DNS1123SubdomainMaxLength + validation.DNS1123LabelMaxLength + 2
+	if len(signer) > maxSignerName {
+		errs = append(errs, field.TooLong(path, "", maxSignerName))
+	}
+	return errs
+}
+
+// checkLabels returns the errors of the first bad label of a part of a signer's name.
+func checkLabels(path *field.Path, part string, check func(string) []string) (errs field.ErrorList) {
+	for label := range strings.SplitSeq(part, ".") {
+		for _, text := range check(label) {
+			errs = append(errs, field.Invalid(path, part, fmt.Sprintf("validating label %q: %s", label, text)))
+		}
+		if len(errs) > 0 {
+			break
+		}
+	}
+	return errs
+}

@@ -1,0 +1,66 @@
+package devices
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+var classRules = resource.Typed[*resourcev1.DeviceClass]{
+	Prepare: func(c *resourcev1.DeviceClass) { c.Generation = 1 },
+	Check: func(c *resourcev1.DeviceClass) field.ErrorList {
+		errs := resource.CheckClusterMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+		return append(errs, checkClass(&c.Spec, nil)...)
+	},
+	PrepareUpdate: func(c, old *resourcev1.DeviceClass) {
+		if !equality.Semantic.DeepEqual(c.Spec, old.Spec) {
+			c.Generation = old.Generation + 1
+		}
+	},
+	CheckUpdate: func(c, old *resourcev1.DeviceClass) field.ErrorList {
+		errs := resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta)
+		return append(errs, checkClass(&c.Spec, &old.Spec)...)
+	},
+}
+
+// checkClass checks the spec of a class. The expressions of selectors are not compiled.
+func checkClass(spec, old *resourcev1.DeviceClassSpec) (errs field.ErrorList) {
+	errs = checkSelectors(spec.Selectors, specPath.Child("selectors"))
+	stored := old != nil && equality.Semantic.DeepEqual(spec.Config, old.Config)
+	if len(spec.Config) <= resourcev1.DeviceConfigMaxSize {
+		for n := range spec.Config {
+			path := specPath.Child("config").Index(n)
+			errs = append(errs, checkConfiguration(&spec.Config[n].DeviceConfiguration, path, stored)...)
+		}
+	}
+	return append(errs, declared(resourcev1.Validate_DeviceClassSpec, specPath, spec, old)...)
+}
+
+func checkSelectors(selectors []resourcev1.DeviceSelector, path *field.Path) (errs field.ErrorList) {
+	if len(selectors) > resourcev1.DeviceSelectorsMaxSize {
+		return nil // a declarative rule
+	}
+	for n := range selectors {
+		cel := selectors[n].CEL
+		const longest = resourcev1.CELSelectorExpressionMaxLength
+		switch path := path.Index(n).Child("cel"); {
+		case cel == nil:
+			errs = append(errs, field.Required(path, ""))
+		case len(cel.Expression) > longest:
+			errs = append(errs, field.TooLong(path.Child("expression"), "", longest))
+		}
+	}
+	return errs
+}
+
+// checkConfiguration checks the parameters of a driver. The name of the driver has declarative rules.
+func checkConfiguration(c *resourcev1.DeviceConfiguration, path *field.Path, stored bool) field.ErrorList {
+	path = path.Child("opaque")
+	if c.Opaque == nil {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	return checkParameters(c.Opaque.Parameters, path.Child("parameters"), stored)
+}

@@ -1,0 +1,28 @@
+package devices
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/api/validate"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validator is a function of k8s.io/api that has the declarative rules of a type.
+type validator[T any] func(
+	ctx context.Context, op operation.Operation, path *field.Path, obj, old *T,
+) field.ErrorList
+
+// declared returns the errors that the declarative rules of a type find, without those that are not in effect yet. old
+// is nil for a new object; what has not changed is not checked again.
+func declared[T any](rules validator[T], path *field.Path, obj, old *T) field.ErrorList {
+	ctx, op := context.Background(), operation.Operation{Type: operation.Create}
+	if old != nil {
+		op.Type = operation.Update
+		if equality.Semantic.DeepEqual(obj, old) {
+			return nil
+		}
+	}
+	return validate.FilterEnforcedDeclarativeErrors(ctx, rules(ctx, op, path, obj, old), true)
+}

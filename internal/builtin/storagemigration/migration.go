@@ -1,0 +1,130 @@
+package storagemigration
+
+import (
+	"strings"
+
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+type migration = *storagemigrationv1.StorageVersionMigration
+
+// Definitions returns the resources of the group.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{{
+		GroupVersion: storagemigrationv1.SchemeGroupVersion, Kind: "StorageVersionMigration",
+		Plural: "storageversionmigrations", Singular: "storageversionmigration",
+		Object: &storagemigrationv1.StorageVersionMigration{}, List: &storagemigrationv1.StorageVersionMigrationList{},
+		Strategy: rules, Resets: []string{"status"},
+		Subresources: []resource.Subresource{{
+			Name: "status", Verbs: []string{"get", "patch", "update"}, Strategy: statusRules,
+			Resets: []string{"metadata", "spec"},
+		}},
+		Columns: columns,
+	}}
+}
+
+var rules = resource.Typed[migration]{
+	Prepare:       func(m migration) { m.Status = storagemigrationv1.StorageVersionMigrationStatus{} },
+	Check:         check,
+	PrepareUpdate: func(m, old migration) { m.Status = old.Status },
+	CheckUpdate: func(m, old migration) field.ErrorList {
+		errs := append(check(m), resource.CheckMetadataUpdate(&m.ObjectMeta, &old.ObjectMeta)...)
+		return append(errs, apivalidation.ValidateImmutableField(m.Spec, old.Spec, field.NewPath("spec"))...)
+	},
+	RequiresVersion: true,
+}
+
+// check checks the metadata and the names of the resource.
+func check(m migration) field.ErrorList {
+	errs := resource.CheckClusterMetadata(&m.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	path := field.NewPath("spec", "resource")
+	if name := m.Spec.Resource.Resource; name == "" {
+		errs = append(errs, field.Required(path.Child("resource"), "resource is required to be set"))
+	} else if texts := validation.IsDNS1035Label(name); len(texts) > 0 {
+		errs = append(errs, field.Invalid(path.Child("resource"), name, strings.Join(texts, ",")))
+	}
+	group := m.Spec.Resource.Group
+	if group == "" {
+		return errs
+	}
+	if texts := validation.IsDNS1123Subdomain(group); len(texts) > 0 {
+		errs = append(errs, field.Invalid(path.Child("group"), group, strings.Join(texts, ",")))
+	}
+	return errs
+}
+
+var statusRules = resource.Typed[migration]{
+	PrepareUpdate: func(m, old migration) {
+		m.Spec = old.Spec
+		metav1.ResetObjectMetaForStatus(&m.ObjectMeta, &old.ObjectMeta)
+	},
+	CheckUpdate:     checkStatus,
+	RequiresVersion: true,
+}
+
+// checkStatus checks that the resourceVersion is set once, and that a migration that has ended does not go on.
+func checkStatus(m, old migration) field.ErrorList {
+	errs := resource.CheckMetadataUpdate(&m.ObjectMeta, &old.ObjectMeta)
+	status := field.NewPath("status")
+	version, conditions := status.Child("resourceVersion"), status.Child("conditions")
+	if v := m.Status.ResourceVersion; v != "" {
+		if _, err := resourceversion.CompareResourceVersion(v, v); err != nil {
+			errs = append(errs, field.Invalid(version, v, err.Error()))
+		}
+	}
+	errs = append(errs, metav1validation.ValidateConditions(m.Status.Conditions, conditions)...)
+	if before := old.Status.ResourceVersion; before != "" && before != m.Status.ResourceVersion {
+		errs = append(errs, field.Invalid(version, m.Status.ResourceVersion, apivalidation.FieldImmutableErrorMsg))
+	}
+	if is(m, storagemigrationv1.MigrationSucceeded) && is(m, storagemigrationv1.MigrationFailed) {
+		const text = "Both success and failed conditions cannot be true at the same time"
+		errs = append(errs, field.Invalid(conditions, m.Status.Conditions, text))
+	}
+	for _, ended := range []struct {
+		condition storagemigrationv1.MigrationConditionType
+		name      string
+	}{{storagemigrationv1.MigrationSucceeded, "Success"}, {storagemigrationv1.MigrationFailed, "Failed"}} {
+		if is(old, ended.condition) && !is(m, ended.condition) {
+			text := ended.name + " condition cannot be set to false once it is true"
+			errs = append(errs, field.Invalid(conditions, m.Status.Conditions, text))
+		}
+	}
+	return errs
+}
+
+func is(m migration, condition storagemigrationv1.MigrationConditionType) bool {
+	return meta.IsStatusConditionTrue(m.Status.Conditions, string(condition))
+}
+
+var columns = &resource.Columns{
+	Definitions: []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Description: resource.NameColumn.Description},
+		{Name: "Resource", Type: "string", Description: "GroupResource to migrate"},
+		{Name: "Status", Type: "string", Description: "Status of the migration"},
+	},
+	Cells: func(obj runtime.Object) []any {
+		m := obj.(migration)
+		state := "Unknown"
+		for n := range m.Status.Conditions {
+			c := &m.Status.Conditions[n]
+			if c.Status != metav1.ConditionTrue {
+				continue
+			}
+			switch kind := storagemigrationv1.MigrationConditionType(c.Type); kind {
+			case storagemigrationv1.MigrationRunning, storagemigrationv1.MigrationFailed, storagemigrationv1.MigrationSucceeded:
+				state = c.Type
+			}
+		}
+		return []any{m.Name, m.Spec.Resource.String(), state}
+	},
+}
