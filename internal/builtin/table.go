@@ -14,8 +14,11 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/devices"
 	"github.com/crd-server/crd-server/internal/builtin/events"
 	"github.com/crd-server/crd-server/internal/builtin/flowcontrol"
+	"github.com/crd-server/crd-server/internal/builtin/network"
+	"github.com/crd-server/crd-server/internal/builtin/node"
 	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/storage"
 	"github.com/crd-server/crd-server/internal/builtin/storagemigration"
 )
 
@@ -42,6 +45,10 @@ func All() []*resource.Definition {
 		devices.Definitions(),
 		flowcontrol.Definitions(),
 		storagemigration.Definitions(),
+		[]*resource.Definition{core.ComponentStatus(), core.LimitRange()},
+		network.Definitions(),
+		storage.Definitions(),
+		node.Definitions(),
 	)
 }
 

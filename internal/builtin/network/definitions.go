@@ -1,0 +1,54 @@
+package network
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// Definitions returns the resources of the package.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{
+		endpointsDefinition(), serviceDefinition(), endpointSliceDefinition(),
+		ingressClassDefinition(), ingressDefinition(), ipAddressDefinition(), networkPolicyDefinition(), serviceCIDRDefinition(),
+	}
+}
+
+// Top-level fields, for Resets.
+var (
+	spec            = []string{"spec"}
+	status          = []string{"status"}
+	metadataAndSpec = []string{"metadata", "spec"}
+)
+
+// statusVerbs are the verbs of a status.
+var statusVerbs = []string{"get", "patch", "update"}
+
+// column returns a printed column of the type string.
+func column(name, description string) metav1.TableColumnDefinition {
+	return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}
+}
+
+// none is the cell of a value that is not there.
+const none = "<none>"
+
+// orNone returns a cell, or none if it is empty.
+func orNone(cell string) string {
+	if cell == "" {
+		return none
+	}
+	return cell
+}
+
+// maxListed is how many values a cell lists.
+const maxListed = 3
+
+// listWithMore joins the first values of a cell, and says how many there are besides.
+func listWithMore(values []string, format func(list string, more int) string) string {
+	if len(values) <= maxListed {
+		return strings.Join(values, ",")
+	}
+	return format(strings.Join(values[:maxListed], ","), len(values)-maxListed)
+}

@@ -1,0 +1,145 @@
+package network
+
+import (
+	"fmt"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+func ingressDefinition() *resource.Definition {
+	return &resource.Definition{
+		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "Ingress", Plural: "ingresses", Singular: "ingress",
+		ShortNames: []string{"ing"}, Namespaced: true, Folder: "ingress",
+		Object: &networkingv1.Ingress{}, List: &networkingv1.IngressList{},
+		Columns: ingressColumns, Resets: status,
+		Strategy: resource.Typed[*networkingv1.Ingress]{
+			Prepare: func(obj *networkingv1.Ingress) { obj.Status, obj.Generation = networkingv1.IngressStatus{}, 1 },
+			Check:   checkIngressCreate,
+			Warn:    ingressWarnings,
+			PrepareUpdate: func(obj, old *networkingv1.Ingress) {
+				obj.Status = old.Status
+				if !apiequality.Semantic.DeepEqual(obj.Spec, old.Spec) {
+					obj.Generation = old.Generation + 1
+				}
+			},
+			CheckUpdate: checkIngressUpdate,
+		},
+		Subresources: []resource.Subresource{{
+			Name: "status", Verbs: statusVerbs, Resets: spec,
+			Strategy: resource.Typed[*networkingv1.Ingress]{
+				PrepareUpdate: func(obj, old *networkingv1.Ingress) { obj.Spec = old.Spec },
+				CheckUpdate:   checkIngressStatus,
+				WarnUpdate:    func(obj, _ *networkingv1.Ingress) []string { return ingressStatusWarnings(obj) },
+			},
+		}},
+	}
+}
+
+// ingressClassAnnotation named the class before there was a field.
+const ingressClassAnnotation = "kubernetes.io/ingress.class"
+
+func ingressWarnings(obj *networkingv1.Ingress) []string {
+	if _, found := obj.Annotations[ingressClassAnnotation]; !found || obj.Spec.IngressClassName != nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", ingressClassAnnotation)}
+}
+
+var balancerPath = field.NewPath("status", "loadBalancer", "ingress")
+
+func ingressStatusWarnings(obj *networkingv1.Ingress) (warnings []string) {
+	for n, ingress := range obj.Status.LoadBalancer.Ingress {
+		if ingress.IP != "" {
+			warnings = append(warnings, validation.GetWarningsForIP(balancerPath.Index(n), ingress.IP)...)
+		}
+	}
+	return warnings
+}
+
+func checkIngressStatus(obj, old *networkingv1.Ingress) field.ErrorList {
+	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
+	var stored []string
+	for _, ingress := range old.Status.LoadBalancer.Ingress {
+		stored = append(stored, ingress.IP)
+	}
+	for n, ingress := range obj.Status.LoadBalancer.Ingress {
+		at := balancerPath.Index(n)
+		if ingress.IP != "" {
+			errs = append(errs, checkIPUnless(stored, ingress.IP, at.Child("ip"))...)
+		}
+		if ingress.Hostname != "" {
+			errs = append(errs, checkHostname(ingress.Hostname, at.Child("hostname"))...)
+		}
+	}
+	return errs
+}
+
+var ingressColumns = &resource.Columns{
+	Definitions: []metav1.TableColumnDefinition{
+		resource.NameColumn,
+		column("Class", "The name of the IngressClass resource that should be used for additional configuration"),
+		column("Hosts", "Hosts that incoming requests are matched against before the ingress rule"),
+		column("Address", "Address is a list containing ingress points for the load-balancer"),
+		column("Ports", "Ports of TLS configurations that open"),
+		resource.AgeColumn,
+	},
+	Cells: func(obj runtime.Object) []any {
+		ingress := obj.(*networkingv1.Ingress)
+		class, ports := none, "80"
+		if name := ingress.Spec.IngressClassName; name != nil {
+			class = *name
+		}
+		if len(ingress.Spec.TLS) > 0 {
+			ports = "80, 443"
+		}
+		addresses := sets.New[string]()
+		for _, point := range ingress.Status.LoadBalancer.Ingress {
+			addresses.Insert(pointCell(point.IP, point.Hostname)...)
+		}
+		address := strings.Join(sets.List(addresses), ",")
+		return []any{ingress.Name, class, hostsCell(ingress.Spec.Rules), address, ports, resource.Age(ingress)}
+	},
+}
+
+// hostsCell returns the hosts of some rules. The number of those that are left out counts rules without a host too, as
+// kube-apiserver prints it.
+func hostsCell(rules []networkingv1.IngressRule) string {
+	var hosts []string
+	more := false
+	for _, rule := range rules {
+		if len(hosts) == maxListed {
+			more = true
+			break
+		}
+		if rule.Host != "" {
+			hosts = append(hosts, rule.Host)
+		}
+	}
+	switch {
+	case len(hosts) == 0:
+		return "*"
+	case more:
+		return andMore(strings.Join(hosts, ","), len(rules)-maxListed)
+	}
+	return strings.Join(hosts, ",")
+}
+
+// pointCell returns the address of a load balancer, or nothing.
+func pointCell(ip, hostname string) []string {
+	switch {
+	case ip != "":
+		return []string{ip}
+	case hostname != "":
+		return []string{hostname}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package network
+
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+func ipAddressDefinition() *resource.Definition {
+	return &resource.Definition{
+		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "IPAddress", Plural: "ipaddresses", Singular: "ipaddress",
+		ShortNames: []string{"ip"}, Object: &networkingv1.IPAddress{}, List: &networkingv1.IPAddressList{},
+		Columns: ipAddressColumns,
+		Strategy: resource.Typed[*networkingv1.IPAddress]{
+			Check: checkIPAddress,
+			CheckUpdate: func(obj, old *networkingv1.IPAddress) field.ErrorList {
+				errs := append(checkIPAddress(obj), resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)...)
+				path := field.NewPath("spec", "parentRef")
+				return append(errs, apivalidation.ValidateImmutableField(obj.Spec.ParentRef, old.Spec.ParentRef, path)...)
+			},
+		},
+	}
+}
+
+func checkIPAddress(obj *networkingv1.IPAddress) field.ErrorList {
+	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, ipAddressName)
+	path, parent := field.NewPath("spec", "parentRef"), obj.Spec.ParentRef
+	if parent == nil {
+		return append(errs, field.Required(path, ""))
+	}
+	if parent.Group != "" {
+		errs = append(errs, resource.CheckValue(path.Child("group"), parent.Group, validation.IsDNS1123Subdomain)...)
+	}
+	errs = append(errs, checkRequiredSegment(path.Child("resource"), parent.Resource)...)
+	errs = append(errs, checkRequiredSegment(path.Child("name"), parent.Name)...)
+	if parent.Namespace != "" {
+		errs = append(errs, resource.CheckValue(path.Child("namespace"), parent.Namespace, content.IsPathSegmentName)...)
+	}
+	return errs
+}
+
+// ipAddressName returns what is wrong with the name of an IPAddress: it must be an address in its canonical form.
+func ipAddressName(name string, _ bool) (messages []string) {
+	for _, err := range validation.IsValidIP(nil, name) {
+		messages = append(messages, err.Detail)
+	}
+	return messages
+}
+
+// checkRequiredSegment returns the errors of a part of a reference that is a segment of a path.
+func checkRequiredSegment(path *field.Path, value string) field.ErrorList {
+	if value == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	return resource.CheckValue(path, value, content.IsPathSegmentName)
+}
+
+var ipAddressColumns = &resource.Columns{
+	Definitions: []metav1.TableColumnDefinition{
+		resource.NameColumn, column("ParentRef", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"]),
+	},
+	Cells: func(obj runtime.Object) []any {
+		address := obj.(*networkingv1.IPAddress)
+		return []any{address.Name, parentCell(address.Spec.ParentRef)}
+	},
+}
+
+func parentCell(parent *networkingv1.ParentReference) string {
+	if parent == nil {
+		return none
+	}
+	cell := schema.GroupResource{Group: parent.Group, Resource: parent.Resource}.String()
+	if parent.Namespace != "" {
+		cell += "/" + parent.Namespace
+	}
+	return cell + "/" + parent.Name
+}

@@ -1,0 +1,206 @@
+package network
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+func serviceDefinition() *resource.Definition {
+	return &resource.Definition{
+		GroupVersion: corev1.SchemeGroupVersion, Kind: "Service", Plural: "services", Singular: "service",
+		ShortNames: []string{"svc"}, Categories: []string{"all"}, Namespaced: true, Folder: "services/specs",
+		Object: &corev1.Service{}, List: &corev1.ServiceList{},
+		Default: defaultService, Resets: status, Columns: serviceColumns, Fields: serviceFields,
+		ReturnsDeleted: true,
+		Strategy: resource.Typed[*corev1.Service]{
+			Prepare:       func(obj *corev1.Service) { obj.Status = corev1.ServiceStatus{} },
+			Check:         checkServiceCreate,
+			Warn:          serviceWarnings,
+			PrepareUpdate: prepareServiceUpdate,
+			CheckUpdate:   checkServiceUpdate,
+			WarnUpdate:    func(obj, _ *corev1.Service) []string { return serviceWarnings(obj) },
+
+			CreatesOnUpdate: true,
+		},
+		Subresources: []resource.Subresource{{
+			Name: "status", Verbs: statusVerbs, Resets: spec,
+			Strategy: resource.Typed[*corev1.Service]{
+				PrepareUpdate: func(obj, old *corev1.Service) { obj.Spec = old.Spec },
+				CheckUpdate:   checkServiceStatus,
+				WarnUpdate:    func(obj, _ *corev1.Service) []string { return serviceStatusWarnings(obj) },
+			},
+		}},
+	}
+}
+
+func defaultService(obj runtime.Object) {
+	service := obj.(*corev1.Service)
+	spec := &service.Spec
+	defaultAffinity(spec)
+	if spec.Type == "" {
+		spec.Type = corev1.ServiceTypeClusterIP
+	}
+	for n := range spec.Ports {
+		port := &spec.Ports[n]
+		if port.Protocol == "" {
+			port.Protocol = corev1.ProtocolTCP
+		}
+		if port.TargetPort == intstr.FromInt32(0) || port.TargetPort == intstr.FromString("") {
+			port.TargetPort = intstr.FromInt32(port.Port)
+		}
+	}
+	if ReachableFromOutside(service) && spec.ExternalTrafficPolicy == "" {
+		spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
+	}
+	if spec.InternalTrafficPolicy == nil && slices.Contains(clusterTypes, spec.Type) {
+		spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyCluster)
+	}
+	if spec.Type != corev1.ServiceTypeLoadBalancer {
+		return
+	}
+	if spec.AllocateLoadBalancerNodePorts == nil {
+		spec.AllocateLoadBalancerNodePorts = new(true)
+	}
+	for n := range service.Status.LoadBalancer.Ingress {
+		if point := &service.Status.LoadBalancer.Ingress[n]; point.IP != "" && point.IPMode == nil {
+			point.IPMode = new(corev1.LoadBalancerIPModeVIP)
+		}
+	}
+}
+
+// clusterTypes are the types of Services that have an address in the cluster.
+var clusterTypes = []corev1.ServiceType{
+	corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort,
+}
+
+func defaultAffinity(spec *corev1.ServiceSpec) {
+	switch spec.SessionAffinity {
+	case "":
+		spec.SessionAffinity = corev1.ServiceAffinityNone
+		spec.SessionAffinityConfig = nil
+	case corev1.ServiceAffinityNone:
+		spec.SessionAffinityConfig = nil
+	case corev1.ServiceAffinityClientIP:
+		config := spec.SessionAffinityConfig
+		if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil {
+			timeout := corev1.DefaultClientIPServiceAffinitySeconds
+			spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{
+				ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout},
+			}
+		}
+	}
+}
+
+// ReachableFromOutside reports whether clients outside of the cluster may reach a Service.
+func ReachableFromOutside(service *corev1.Service) bool {
+	switch service.Spec.Type {
+	case corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort:
+		return true
+	case corev1.ServiceTypeClusterIP:
+		return len(service.Spec.ExternalIPs) > 0
+	}
+	return false
+}
+
+// NeedsHealthCheck reports whether a Service has a node port for health checks.
+func NeedsHealthCheck(service *corev1.Service) bool {
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+		service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+}
+
+// NeedsClusterIP reports whether a Service has an address in the cluster, or says that it has none.
+func NeedsClusterIP(service *corev1.Service) bool {
+	return service.Spec.Type != corev1.ServiceTypeExternalName
+}
+
+// NeedsNodePorts reports whether the ports of a Service have node ports.
+func NeedsNodePorts(service *corev1.Service) bool {
+	switch service.Spec.Type {
+	case corev1.ServiceTypeNodePort:
+		return true
+	case corev1.ServiceTypeLoadBalancer:
+		return ptr.Deref(service.Spec.AllocateLoadBalancerNodePorts, true)
+	}
+	return false
+}
+
+// IsHeadless reports whether a Service says that it has no address in the cluster.
+func IsHeadless(service *corev1.Service) bool {
+	return len(service.Spec.ClusterIPs) == 1 && service.Spec.ClusterIPs[0] == corev1.ClusterIPNone
+}
+
+var serviceFields = &resource.Fields{
+	Names: []string{"spec.clusterIP", "spec.type"},
+	Values: func(obj runtime.Object) map[string]string {
+		spec := &obj.(*corev1.Service).Spec
+		return map[string]string{"spec.clusterIP": spec.ClusterIP, "spec.type": string(spec.Type)}
+	},
+	Error: func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
+}
+
+var serviceColumns = &resource.Columns{Definitions: serviceColumnDefinitions(), Cells: serviceCells}
+
+func serviceColumnDefinitions() []metav1.TableColumnDefinition {
+	fields := corev1.ServiceSpec{}.SwaggerDoc()
+	selector := column("Selector", fields["selector"])
+	selector.Priority = 1
+	return []metav1.TableColumnDefinition{
+		resource.NameColumn,
+		column("Type", fields["type"]),
+		column("Cluster-IP", fields["clusterIP"]),
+		column("External-IP", fields["externalIPs"]),
+		column("Port(s)", fields["ports"]),
+		resource.AgeColumn,
+		selector,
+	}
+}
+
+func serviceCells(obj runtime.Object) []any {
+	service := obj.(*corev1.Service)
+	address := none
+	if len(service.Spec.ClusterIPs) > 0 {
+		address = service.Spec.ClusterIPs[0]
+	}
+	ports := make([]string, len(service.Spec.Ports))
+	for n, port := range service.Spec.Ports {
+		ports[n] = fmt.Sprintf("%d/%s", port.Port, port.Protocol)
+		if port.NodePort > 0 {
+			ports[n] = fmt.Sprintf("%d:%d/%s", port.Port, port.NodePort, port.Protocol)
+		}
+	}
+	return []any{
+		service.Name, string(service.Spec.Type), address, externalCell(service), orNone(strings.Join(ports, ",")),
+		resource.Age(service), labels.FormatLabels(service.Spec.Selector),
+	}
+}
+
+// externalCell returns the addresses of a Service outside of the cluster.
+func externalCell(service *corev1.Service) string {
+	switch service.Spec.Type {
+	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
+		return orNone(strings.Join(service.Spec.ExternalIPs, ","))
+	case corev1.ServiceTypeExternalName:
+		return service.Spec.ExternalName
+	case corev1.ServiceTypeLoadBalancer:
+		points := sets.New[string]()
+		for _, point := range service.Status.LoadBalancer.Ingress {
+			points.Insert(pointCell(point.IP, point.Hostname)...)
+		}
+		if all := append(sets.List(points), service.Spec.ExternalIPs...); len(all) > 0 {
+			return strings.Join(all, ",")
+		}
+		return "<pending>"
+	}
+	return "<unknown>"
+}

@@ -1,0 +1,172 @@
+package network
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// prepareServiceUpdate keeps the status, and clears fields that the new type of a Service does not have, unless the
+// client has changed them too: these are refused.
+func prepareServiceUpdate(obj, old *corev1.Service) {
+	obj.Status = old.Status
+	after, before := &obj.Spec, &old.Spec
+	if NeedsClusterIP(old) && !NeedsClusterIP(obj) {
+		clearClusterIPs(after, before)
+	}
+	if NeedsNodePorts(old) && !NeedsNodePorts(obj) && NodePorts(old).IsSuperset(NodePorts(obj)) {
+		for n := range after.Ports {
+			after.Ports[n].NodePort = 0
+		}
+	}
+	if NeedsHealthCheck(old) && !NeedsHealthCheck(obj) && after.HealthCheckNodePort == before.HealthCheckNodePort {
+		after.HealthCheckNodePort = 0
+	}
+	wasBalancer, isBalancer := before.Type == corev1.ServiceTypeLoadBalancer, after.Type == corev1.ServiceTypeLoadBalancer
+	if wasBalancer && !isBalancer {
+		if ptr.Equal(after.AllocateLoadBalancerNodePorts, before.AllocateLoadBalancerNodePorts) {
+			after.AllocateLoadBalancerNodePorts = nil
+		}
+		if ptr.Equal(after.LoadBalancerClass, before.LoadBalancerClass) {
+			after.LoadBalancerClass = nil
+		}
+	}
+	if ReachableFromOutside(old) && !ReachableFromOutside(obj) && after.ExternalTrafficPolicy == before.ExternalTrafficPolicy {
+		after.ExternalTrafficPolicy = ""
+	}
+	if !isBalancer {
+		obj.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	}
+}
+
+func clearClusterIPs(after, before *corev1.ServiceSpec) {
+	if after.ClusterIP == before.ClusterIP && slices.Equal(after.ClusterIPs, before.ClusterIPs) {
+		after.ClusterIP, after.ClusterIPs = "", nil
+	}
+	if reflect.DeepEqual(after.IPFamilies, before.IPFamilies) {
+		after.IPFamilies = nil
+	}
+	if ptr.Deref(after.IPFamilyPolicy, "") == ptr.Deref(before.IPFamilyPolicy, "") {
+		after.IPFamilyPolicy = nil
+	}
+}
+
+// NodePorts returns the node ports of the ports of a Service.
+func NodePorts(obj *corev1.Service) sets.Set[int32] {
+	ports := sets.New[int32]()
+	for _, port := range obj.Spec.Ports {
+		if port.NodePort != 0 {
+			ports.Insert(port.NodePort)
+		}
+	}
+	return ports
+}
+
+func checkServiceUpdate(obj, old *corev1.Service) field.ErrorList {
+	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
+	errs = append(errs, checkClusterIPsUpdate(obj, old)...)
+	errs = append(errs, checkIPFamiliesUpdate(obj, old)...)
+	balancer := corev1.ServiceTypeLoadBalancer
+	if class := obj.Spec.LoadBalancerClass; obj.Spec.Type == balancer && old.Spec.Type == balancer &&
+		!ptr.Equal(class, old.Spec.LoadBalancerClass) {
+		errs = append(errs, field.Invalid(specPath.Child("loadBalancerClass"), class, unchangeable))
+	}
+	errs = append(errs, checkBalancerClass(&obj.Spec)...)
+	if NeedsHealthCheck(old) && NeedsHealthCheck(obj) && obj.Spec.HealthCheckNodePort != old.Spec.HealthCheckNodePort {
+		errs = append(errs, field.Forbidden(specPath.Child("healthCheckNodePort"), "field is immutable"))
+	}
+	return append(errs, checkService(obj, old)...)
+}
+
+func checkServiceStatus(obj, old *corev1.Service) field.ErrorList {
+	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
+	points := obj.Status.LoadBalancer.Ingress
+	if obj.Spec.Type != corev1.ServiceTypeLoadBalancer && len(points) > 0 {
+		return append(errs, field.Forbidden(balancerPath, "may only be used when `spec.type` is 'LoadBalancer'"))
+	}
+	var stored []string
+	for _, point := range old.Status.LoadBalancer.Ingress {
+		stored = append(stored, point.IP)
+	}
+	for n, point := range points {
+		at := balancerPath.Index(n)
+		if point.IP != "" {
+			errs = append(errs, checkIPUnless(stored, point.IP, at.Child("ip"))...)
+		}
+		errs = append(errs, checkIPMode(&point, at.Child("ipMode"))...)
+		if point.Hostname != "" {
+			errs = append(errs, checkHostname(point.Hostname, at.Child("hostname"))...)
+		}
+	}
+	return errs
+}
+
+func checkIPMode(point *corev1.LoadBalancerIngress, path *field.Path) field.ErrorList {
+	switch {
+	case point.IPMode == nil && point.IP != "":
+		return field.ErrorList{field.Required(path, "must be specified when `ip` is set")}
+	case point.IPMode == nil:
+		return nil
+	case point.IP == "":
+		return field.ErrorList{field.Forbidden(path, "may not be specified when `ip` is not set")}
+	}
+	return resource.CheckSupported(path, *point.IPMode, corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP)
+}
+
+func serviceWarnings(obj *corev1.Service) (warnings []string) {
+	spec := &obj.Spec
+	warn := func(is bool, format string, args ...any) {
+		if is {
+			warnings = append(warnings, fmt.Sprintf(format, args...))
+		}
+	}
+	_, hints := obj.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
+	warn(hints, "annotation %s is deprecated, please use %s instead",
+		corev1.DeprecatedAnnotationTopologyAwareHints, corev1.AnnotationTopologyMode)
+	isHeadless := spec.Type == corev1.ServiceTypeClusterIP && spec.ClusterIP == corev1.ClusterIPNone
+	isName := spec.Type == corev1.ServiceTypeExternalName
+	if spec.ClusterIP != "" && spec.ClusterIP != corev1.ClusterIPNone {
+		for n, ip := range spec.ClusterIPs {
+			warnings = append(warnings, validation.GetWarningsForIP(clusterIPsPath.Index(n), ip)...)
+		}
+	}
+	warn(isHeadless && spec.LoadBalancerIP != "", "spec.loadBalancerIP is ignored for headless services")
+	warn(isHeadless && len(spec.ExternalIPs) > 0, "spec.externalIPs is ignored for headless services")
+	warn(isHeadless && spec.SessionAffinity != corev1.ServiceAffinityNone,
+		"spec.SessionAffinity is ignored for headless services")
+	for n, ip := range spec.ExternalIPs {
+		warnings = append(warnings, validation.GetWarningsForIP(specPath.Child("externalIPs").Index(n), ip)...)
+	}
+	warn(len(spec.ExternalIPs) > 0 && !isHeadless && !isName,
+		"spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+	if spec.LoadBalancerIP != "" {
+		warnings = append(warnings, validation.GetWarningsForIP(specPath.Child("loadBalancerIP"), spec.LoadBalancerIP)...)
+	}
+	for n, cidr := range spec.LoadBalancerSourceRanges {
+		warnings = append(warnings, validation.GetWarningsForCIDR(specPath.Child("loadBalancerSourceRanges").Index(n), cidr)...)
+	}
+	warn(isName && len(spec.ExternalIPs) > 0, "spec.externalIPs is ignored when spec.type is %q", spec.Type)
+	warn(!isName && spec.ExternalName != "", "spec.externalName is ignored when spec.type is not %q",
+		corev1.ServiceTypeExternalName)
+	warn(ptr.Deref(spec.TrafficDistribution, "") == corev1.ServiceTrafficDistributionPreferClose,
+		"spec.trafficDistribution: %q is deprecated; use %q",
+		corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone)
+	return warnings
+}
+
+func serviceStatusWarnings(obj *corev1.Service) (warnings []string) {
+	for n, point := range obj.Status.LoadBalancer.Ingress {
+		if point.IP != "" {
+			warnings = append(warnings, validation.GetWarningsForIP(balancerPath.Index(n), point.IP)...)
+		}
+	}
+	return warnings
+}

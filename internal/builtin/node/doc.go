@@ -1,0 +1,2 @@
+// Package node has RuntimeClasses, the ways in which the containers of a Pod are run.
+package node

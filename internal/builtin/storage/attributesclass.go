@@ -1,0 +1,58 @@
+package storage
+
+import (
+	"reflect"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+func attributesClassDefinition() *resource.Definition {
+	return &resource.Definition{
+		GroupVersion: storagev1.SchemeGroupVersion, Kind: "VolumeAttributesClass", Plural: "volumeattributesclasses",
+		Singular: "volumeattributesclass", ShortNames: []string{"vac"},
+		Object: &storagev1.VolumeAttributesClass{}, List: &storagev1.VolumeAttributesClassList{},
+		Columns: attributesClassColumns, ReturnsDeleted: true,
+		Strategy: resource.Typed[*storagev1.VolumeAttributesClass]{
+			Check: checkAttributesClass,
+			CheckUpdate: func(obj, old *storagev1.VolumeAttributesClass) field.ErrorList {
+				errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
+				if obj.DriverName != old.DriverName {
+					errs = append(errs, field.Forbidden(field.NewPath("driverName"), "updates to driverName are forbidden."))
+				}
+				if !reflect.DeepEqual(obj.Parameters, old.Parameters) {
+					errs = append(errs, field.Forbidden(field.NewPath("parameters"), "updates to parameters are forbidden."))
+				}
+				return append(errs, checkAttributesClass(obj)...)
+			},
+		},
+	}
+}
+
+func checkAttributesClass(obj *storagev1.VolumeAttributesClass) field.ErrorList {
+	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	errs = append(errs, checkProvisioner(obj.DriverName, field.NewPath("driverName"))...)
+	path := field.NewPath("parameters")
+	errs = append(errs, checkClassParameters(obj.Parameters, path)...)
+	if len(obj.Parameters) == 0 {
+		errs = append(errs, field.Required(path, "must contain at least one key/value pair"))
+	}
+	return errs
+}
+
+var attributesClassColumns = &resource.Columns{
+	Definitions: []metav1.TableColumnDefinition{
+		resource.NameColumn,
+		column("DriverName", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"]),
+		resource.AgeColumn,
+	},
+	Cells: func(obj runtime.Object) []any {
+		class := obj.(*storagev1.VolumeAttributesClass)
+		return []any{class.Name, class.DriverName, resource.Age(class)}
+	},
+}

@@ -1,0 +1,161 @@
+package storage
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+func claimDefinition() *resource.Definition {
+	return &resource.Definition{
+		GroupVersion: corev1.SchemeGroupVersion, Kind: "PersistentVolumeClaim", Plural: "persistentvolumeclaims",
+		Singular: "persistentvolumeclaim", ShortNames: []string{"pvc"}, Namespaced: true,
+		Object: &corev1.PersistentVolumeClaim{}, List: &corev1.PersistentVolumeClaimList{},
+		Default: defaultClaim, Columns: claimColumns, Resets: status, ReturnsDeleted: true,
+		Strategy: resource.Typed[*corev1.PersistentVolumeClaim]{
+			Prepare: func(obj *corev1.PersistentVolumeClaim) {
+				obj.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+				prepareDataSource(&obj.Spec, nil)
+			},
+			Check:         func(obj *corev1.PersistentVolumeClaim) field.ErrorList { return checkClaim(obj, nil) },
+			Warn:          claimWarnings,
+			PrepareUpdate: prepareClaimUpdate,
+			CheckUpdate:   checkClaimUpdate,
+			WarnUpdate:    func(obj, _ *corev1.PersistentVolumeClaim) []string { return claimWarnings(obj) },
+		},
+		Subresources: []resource.Subresource{{
+			Name: "status", Verbs: statusVerbs, Resets: spec,
+			Strategy: resource.Typed[*corev1.PersistentVolumeClaim]{
+				PrepareUpdate: prepareClaimStatus, CheckUpdate: checkClaimStatus,
+			},
+		}},
+	}
+}
+
+func defaultClaim(obj runtime.Object) {
+	claim := obj.(*corev1.PersistentVolumeClaim)
+	if claim.Status.Phase == "" {
+		claim.Status.Phase = corev1.ClaimPending
+	}
+	if claim.Spec.VolumeMode == nil {
+		claim.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+	}
+	for _, list := range []corev1.ResourceList{
+		claim.Spec.Resources.Limits, claim.Spec.Resources.Requests, claim.Status.Capacity, claim.Status.AllocatedResources,
+	} {
+		roundUp(list)
+	}
+}
+
+func prepareClaimUpdate(obj, old *corev1.PersistentVolumeClaim) {
+	obj.Status = old.Status
+	prepareDataSource(&obj.Spec, &old.Spec)
+	copyDataSource(&old.Spec)
+}
+
+// prepareClaimStatus keeps everything but the status. Of that, the health of a volume is a feature that is off.
+func prepareClaimStatus(obj, old *corev1.PersistentVolumeClaim) {
+	obj.Spec = old.Spec
+	if old.Status.HealthStatus == nil {
+		obj.Status.HealthStatus = nil
+	}
+}
+
+// snapshotGroup is the group of snapshots of volumes.
+const snapshotGroup = "snapshot.storage.k8s.io"
+
+// prepareDataSource drops the source of data that a claim cannot have: that in another namespace, which is a feature
+// that is off, and anything but a claim or a snapshot in the old field. Then it makes the two fields equal.
+func prepareDataSource(spec, old *corev1.PersistentVolumeClaimSpec) {
+	if ref := spec.DataSourceRef; ref != nil && ptr.Deref(ref.Namespace, "") != "" && (old == nil || old.DataSourceRef == nil) {
+		spec.DataSourceRef = nil
+	}
+	had := old != nil && (old.DataSource != nil || old.DataSourceRef != nil)
+	if source := spec.DataSource; !had && spec.DataSourceRef == nil && source != nil {
+		group := ptr.Deref(source.APIGroup, "")
+		isClaim := source.Kind == claimKind && group == ""
+		if !isClaim && (source.Kind != "VolumeSnapshot" || group != snapshotGroup) {
+			spec.DataSource = nil
+		}
+	}
+	copyDataSource(spec)
+}
+
+// copyDataSource sets that of the two fields for the source of data that is not set.
+func copyDataSource(spec *corev1.PersistentVolumeClaimSpec) {
+	source, ref := spec.DataSource, spec.DataSourceRef
+	switch {
+	case source != nil && ref == nil:
+		spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
+	case source == nil && ref != nil && ptr.Deref(ref.Namespace, "") == "":
+		spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name}
+	}
+}
+
+func claimWarnings(obj *corev1.PersistentVolumeClaim) (warnings []string) {
+	if _, found := obj.Annotations[classAnnotation]; found {
+		path := field.NewPath("metadata", "annotations").Key(classAnnotation)
+		warnings = append(warnings, fmt.Sprintf(`%s: deprecated since v1.8; use "storageClassName" attribute instead`, path))
+	}
+	path := field.NewPath("spec", "resources")
+	for _, part := range []struct {
+		name string
+		list corev1.ResourceList
+	}{{"requests", obj.Spec.Resources.Requests}, {"limits", obj.Spec.Resources.Limits}} {
+		if storage := part.list.Storage(); storage.MilliValue()%1000 != 0 {
+			warnings = append(warnings, fmt.Sprintf("%s: fractional byte value %q is invalid, must be an integer",
+				path.Child(part.name).Key(string(corev1.ResourceStorage)), storage.String()))
+		}
+	}
+	return warnings
+}
+
+// ClassOfClaim returns the class of a claim, and whether it names one: an empty name is one too.
+func ClassOfClaim(claim *corev1.PersistentVolumeClaim) (name string, found bool) {
+	if name, found = claim.Annotations[classAnnotation]; found {
+		return name, true
+	}
+	return ptr.Deref(claim.Spec.StorageClassName, ""), claim.Spec.StorageClassName != nil
+}
+
+var claimColumns = &resource.Columns{Definitions: claimColumnDefinitions(), Cells: claimCells}
+
+func claimColumnDefinitions() []metav1.TableColumnDefinition {
+	fields, statusFields := corev1.PersistentVolumeClaimSpec{}.SwaggerDoc(), corev1.PersistentVolumeClaimStatus{}.SwaggerDoc()
+	mode := column("VolumeMode", fields["volumeMode"])
+	mode.Priority = 1
+	return []metav1.TableColumnDefinition{
+		resource.NameColumn,
+		column("Status", statusFields["phase"]),
+		column("Volume", fields["volumeName"]),
+		column("Capacity", statusFields["capacity"]),
+		column("Access Modes", statusFields["accessModes"]),
+		column("StorageClass", "StorageClass of the pvc"),
+		column("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
+		resource.AgeColumn,
+		mode,
+	}
+}
+
+func claimCells(obj runtime.Object) []any {
+	claim := obj.(*corev1.PersistentVolumeClaim)
+	phase, capacity, modes := string(claim.Status.Phase), "", ""
+	if claim.DeletionTimestamp != nil {
+		phase = "Terminating"
+	}
+	if claim.Spec.VolumeName != "" {
+		capacity, modes = claim.Status.Capacity.Storage().String(), accessModesCell(claim.Status.AccessModes)
+	}
+	class, _ := ClassOfClaim(claim)
+	return []any{
+		claim.Name, phase, claim.Spec.VolumeName, capacity, modes, class,
+		ptr.Deref(claim.Spec.VolumeAttributesClassName, unset), resource.Age(claim),
+		string(ptr.Deref(claim.Spec.VolumeMode, unset)),
+	}
+}

@@ -1,0 +1,218 @@
+package storage
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// claimKind is the kind of claims, as sources of data name it.
+const claimKind = "PersistentVolumeClaim"
+
+// checkClaim returns the errors of a claim. Selectors and sources of data that old had were checked by other rules.
+func checkClaim(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
+	errs := resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	spec, path := &obj.Spec, field.NewPath("spec")
+	modes := path.Child("accessModes")
+	if len(spec.AccessModes) == 0 {
+		errs = append(errs, field.Required(modes, "at least 1 access mode is required"))
+	}
+	if spec.Selector != nil {
+		errs = append(errs, metavalidation.ValidateLabelSelector(spec.Selector, selectorRules(old), path.Child("selector"))...)
+	}
+	errs = append(errs, checkAccessModes(spec.AccessModes, modes)...)
+	size := path.Child("resources").Key(string(corev1.ResourceStorage))
+	if storage, found := spec.Resources.Requests[corev1.ResourceStorage]; !found {
+		errs = append(errs, field.Required(size, ""))
+	} else {
+		errs = append(errs, checkPositive(storage, size)...)
+	}
+	if class := ptr.Deref(spec.StorageClassName, ""); class != "" {
+		errs = append(errs, resource.CheckName(path.Child("storageClassName"), class, apivalidation.NameIsDNSSubdomain)...)
+	}
+	if spec.VolumeMode != nil {
+		errs = append(errs, checkVolumeMode(*spec.VolumeMode, path.Child("volumeMode"))...)
+	}
+	errs = append(errs, checkDataSources(spec, old, path)...)
+	if class := ptr.Deref(spec.VolumeAttributesClassName, ""); class != "" {
+		at := path.Child("volumeAttributesClassName")
+		errs = append(errs, resource.CheckName(at, class, apivalidation.NameIsDNSSubdomain)...)
+	}
+	return errs
+}
+
+func selectorRules(old *corev1.PersistentVolumeClaim) (rules metavalidation.LabelSelectorValidationOptions) {
+	if old != nil {
+		rules.AllowInvalidLabelValueInSelector = len(metavalidation.ValidateLabelSelector(old.Spec.Selector, rules, nil)) > 0
+	}
+	return rules
+}
+
+func checkDataSources(spec *corev1.PersistentVolumeClaimSpec, old *corev1.PersistentVolumeClaim, path *field.Path) (errs field.ErrorList) {
+	hadGroup := old != nil && (old.Spec.DataSource != nil && old.Spec.DataSource.APIGroup != nil ||
+		old.Spec.DataSourceRef != nil && old.Spec.DataSourceRef.APIGroup != nil)
+	source, ref := spec.DataSource, spec.DataSourceRef
+	if source != nil {
+		errs = append(errs, checkDataSource(dataSource{source.APIGroup, source.Kind, source.Name}, hadGroup, path.Child("dataSource"))...)
+	}
+	if ref != nil {
+		at := path.Child("dataSourceRef")
+		errs = append(errs, checkDataSource(dataSource{ref.APIGroup, ref.Kind, ref.Name}, hadGroup, at)...)
+		if namespace := ptr.Deref(ref.Namespace, ""); namespace != "" {
+			errs = append(errs, resource.CheckName(at.Child("namespace"), namespace, apivalidation.ValidateNamespaceName)...)
+		}
+	}
+	if source == nil || ref == nil {
+		return errs
+	}
+	switch isSame := ptr.Equal(source.APIGroup, ref.APIGroup) && source.Kind == ref.Kind && source.Name == ref.Name; {
+	case ptr.Deref(ref.Namespace, "") != "":
+		errs = append(errs, field.Invalid(path, path.Child("dataSource"), "may not be specified when dataSourceRef.namespace is specified"))
+	case !isSame:
+		errs = append(errs, field.Invalid(path, path.Child("dataSource"), "must match dataSourceRef"))
+	}
+	return errs
+}
+
+// dataSource is what a new volume is filled from.
+type dataSource struct {
+	group      *string
+	kind, name string
+}
+
+func checkDataSource(source dataSource, anyGroup bool, path *field.Path) (errs field.ErrorList) {
+	if source.name == "" {
+		errs = append(errs, field.Required(path.Child("name"), ""))
+	}
+	if source.kind == "" {
+		errs = append(errs, field.Required(path.Child("kind"), ""))
+	}
+	group := ptr.Deref(source.group, "")
+	if group == "" && source.kind != claimKind {
+		errs = append(errs, field.Invalid(path, source.kind,
+			"must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
+	}
+	if group != "" && !anyGroup {
+		errs = append(errs, resource.CheckValue(path.Child("apiGroup"), group, validation.IsDNS1123Subdomain)...)
+	}
+	return errs
+}
+
+// checkClaimUpdate lets a claim be bound to a volume, get a class, and, once it is bound, ask for another size and other
+// attributes. Nothing else may change.
+func checkClaimUpdate(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
+	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
+	errs = append(errs, checkClaim(obj, old)...)
+	after, before := obj.Spec.DeepCopy(), old.Spec.DeepCopy()
+	if before.VolumeName == "" {
+		before.VolumeName = after.VolumeName
+	}
+	errs = append(errs, allowClass(obj, old, after)...)
+	if obj.Status.Phase == corev1.ClaimBound {
+		if after.Resources.Requests != nil {
+			after.Resources.Requests[corev1.ResourceStorage] = old.Spec.Resources.Requests[corev1.ResourceStorage]
+		}
+		after.VolumeAttributesClassName = before.VolumeAttributesClassName
+	}
+	if !apiequality.Semantic.DeepEqual(after, before) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec"), fmt.Sprintf("spec is immutable after creation except "+
+			"resources.requests and volumeAttributesClassName for bound claims\n%v", diff.Diff(*before, *after))))
+	}
+	size, oldSize := obj.Spec.Resources.Requests[corev1.ResourceStorage], old.Spec.Resources.Requests[corev1.ResourceStorage]
+	if size.Cmp(oldSize) < 0 && size.Cmp(old.Status.Capacity[corev1.ResourceStorage]) <= 0 {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "resources", "requests", "storage"),
+			"field can not be less than status.capacity"))
+	}
+	errs = append(errs, apivalidation.ValidateImmutableField(obj.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))...)
+	return append(errs, checkAttributesUpdate(obj, old)...)
+}
+
+// allowClass makes after equal to the spec of old if it has got a class that the claim may get: that of its annotation,
+// or any if it had none. The annotation itself may not change, unless the field takes its place.
+func allowClass(obj, old *corev1.PersistentVolumeClaim, after *corev1.PersistentVolumeClaimSpec) field.ErrorList {
+	class, oldClass := obj.Spec.StorageClassName, old.Spec.StorageClassName
+	annotated, wasAnnotated := old.Annotations[classAnnotation]
+	annotation, isAnnotated := obj.Annotations[classAnnotation]
+	isMove := oldClass == nil && class != nil && wasAnnotated && *class == annotated && (!isAnnotated || annotation == annotated)
+	isFirst := oldClass == nil && class != nil && !wasAnnotated
+	if isMove || isFirst {
+		after.StorageClassName = nil
+	}
+	if isMove || annotation == annotated {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations", classAnnotation), annotation,
+		apivalidation.FieldImmutableErrorMsg)}
+}
+
+func checkAttributesUpdate(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
+	class := obj.Spec.VolumeAttributesClassName
+	if ptr.Equal(class, old.Spec.VolumeAttributesClassName) || old.Status.CurrentVolumeAttributesClassName == nil ||
+		ptr.Deref(class, "") != "" {
+		return nil
+	}
+	value := "empty string"
+	if class == nil {
+		value = "nil"
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "volumeAttributesClassName"),
+		fmt.Sprintf("update to %s is forbidden when status.currentVolumeAttributesClassName is not nil", value))}
+}
+
+func checkClaimStatus(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
+	errs := checkStatusMetadata(&obj.ObjectMeta, &old.ObjectMeta)
+	if len(obj.Spec.AccessModes) == 0 {
+		errs = append(errs, field.Required(field.NewPath("Spec", "accessModes"), ""))
+	}
+	capacity := field.NewPath("status", "capacity")
+	for _, name := range slices.Sorted(maps.Keys(obj.Status.Capacity)) {
+		errs = append(errs, checkQuantity(obj.Status.Capacity[name], capacity.Key(string(name)))...)
+	}
+	resizing := field.NewPath("status", "allocatedResourceStatuses")
+	for _, name := range slices.Sorted(maps.Keys(obj.Status.AllocatedResourceStatuses)) {
+		errs = append(errs, checkClaimResource(name, resizing)...)
+		state := obj.Status.AllocatedResourceStatuses[name]
+		if wrong := resource.CheckSupported(resizing, state, resizeStates...); len(wrong) > 0 {
+			errs = append(errs, field.NotSupported(resizing, name, resizeStates))
+		}
+	}
+	allocated := field.NewPath("status", "allocatedResources")
+	for _, name := range slices.Sorted(maps.Keys(obj.Status.AllocatedResources)) {
+		wrong := checkClaimResource(name, allocated)
+		if len(wrong) == 0 {
+			wrong = checkQuantity(obj.Status.AllocatedResources[name], allocated.Key(string(name)))
+		}
+		errs = append(errs, wrong...)
+	}
+	return errs
+}
+
+// resizeStates are the states of a claim that is growing.
+var resizeStates = []corev1.ClaimResourceStatus{
+	corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
+	corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible,
+	corev1.PersistentVolumeClaimNodeResizePending,
+}
+
+// checkClaimResource returns the errors of the name of what a claim has: storage, or something with a domain.
+func checkClaimResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
+	if errs := resource.CheckValue(path, string(name), validation.IsQualifiedName); len(errs) > 0 {
+		return errs
+	}
+	if isNative := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix); !isNative {
+		return nil
+	}
+	return resource.CheckSupported(path, name, corev1.ResourceStorage)
+}

@@ -1,0 +1,123 @@
+package storage
+
+import (
+	"fmt"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+func nodeDefinition() *resource.Definition {
+	return &resource.Definition{
+		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSINode", Plural: "csinodes", Singular: "csinode",
+		Object: &storagev1.CSINode{}, List: &storagev1.CSINodeList{},
+		Columns: nodeColumns, Resets: status, ReturnsDeleted: true,
+		Strategy: resource.Typed[*storagev1.CSINode]{
+			Prepare:       func(obj *storagev1.CSINode) { obj.Status = storagev1.CSINodeStatus{} },
+			Check:         checkNode,
+			PrepareUpdate: func(obj, old *storagev1.CSINode) { obj.Status = old.Status },
+			CheckUpdate:   checkNodeUpdate,
+
+			RequiresVersion: true,
+		},
+		Subresources: []resource.Subresource{{
+			Name: "status", Verbs: statusVerbs, Resets: metadataAndSpec,
+			Strategy: resource.Typed[*storagev1.CSINode]{
+				PrepareUpdate: prepareNodeStatus,
+				CheckUpdate: func(obj, old *storagev1.CSINode) field.ErrorList {
+					return resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
+				},
+				RequiresVersion: true,
+			},
+		}},
+	}
+}
+
+// prepareNodeStatus keeps everything but the status. Of that, the health of storage is a feature that is off.
+func prepareNodeStatus(obj, old *storagev1.CSINode) {
+	obj.Spec = old.Spec
+	metav1.ResetObjectMetaForStatus(&obj.ObjectMeta, &old.ObjectMeta)
+	if len(old.Status.StorageHealth) == 0 {
+		obj.Status.StorageHealth = nil
+	}
+}
+
+// maxNodeID is the length of the ID that a driver gives to a node.
+const maxNodeID = 256
+
+func checkNode(obj *storagev1.CSINode) field.ErrorList {
+	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	names := sets.New[string]()
+	for n := range obj.Spec.Drivers {
+		driver, at := &obj.Spec.Drivers[n], field.NewPath("spec", "drivers").Index(n)
+		errs = append(errs, checkDriverName(driver.Name, at.Child("name"))...)
+		if id := at.Child("nodeID"); driver.NodeID == "" {
+			errs = append(errs, field.Required(id, ""))
+		} else if len(driver.NodeID) > maxNodeID {
+			errs = append(errs, field.Invalid(id, driver.NodeID, fmt.Sprintf("must be %d characters or less", maxNodeID)))
+		}
+		if limit := driver.Allocatable; limit != nil && limit.Count != nil {
+			count := at.Child("allocatable", "count")
+			errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*limit.Count), count)...)
+		}
+		if names.Has(driver.Name) {
+			errs = append(errs, field.Duplicate(at.Child("name"), driver.Name))
+		}
+		names.Insert(driver.Name)
+		errs = append(errs, checkTopologyKeys(driver.TopologyKeys, at)...)
+	}
+	return errs
+}
+
+func checkTopologyKeys(keys []string, path *field.Path) (errs field.ErrorList) {
+	seen := sets.New[string]()
+	for _, key := range keys {
+		if key == "" {
+			errs = append(errs, field.Required(path, key))
+		}
+		if seen.Has(key) {
+			errs = append(errs, field.Duplicate(path, key))
+		}
+		seen.Insert(key)
+		errs = append(errs, resource.CheckValue(path, key, validation.IsQualifiedName)...)
+	}
+	return errs
+}
+
+// checkNodeUpdate lets drivers come and go, but not change, except for the number of volumes that they allow.
+func checkNodeUpdate(obj, old *storagev1.CSINode) field.ErrorList {
+	errs := checkNode(obj)
+	for _, before := range old.Spec.Drivers {
+		for _, after := range obj.Spec.Drivers {
+			if after.Name != before.Name {
+				continue
+			}
+			after.Allocatable, before.Allocatable = nil, nil
+			path := field.NewPath("spec", "drivers")
+			errs = append(errs, apivalidation.ValidateImmutableField(&after, &before, path)...)
+		}
+	}
+	return errs
+}
+
+var nodeColumns = &resource.Columns{
+	Definitions: []metav1.TableColumnDefinition{
+		resource.NameColumn,
+		{
+			Name: "Drivers", Type: "integer",
+			Description: "Drivers indicates the number of CSI drivers registered on the node",
+		},
+		resource.AgeColumn,
+	},
+	Cells: func(obj runtime.Object) []any {
+		node := obj.(*storagev1.CSINode)
+		return []any{node.Name, int64(len(node.Spec.Drivers)), resource.Age(node)}
+	},
+}

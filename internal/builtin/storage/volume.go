@@ -1,0 +1,197 @@
+package storage
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+func volumeDefinition() *resource.Definition {
+	return &resource.Definition{
+		GroupVersion: corev1.SchemeGroupVersion, Kind: "PersistentVolume", Plural: "persistentvolumes",
+		Singular: "persistentvolume", ShortNames: []string{"pv"},
+		Object: &corev1.PersistentVolume{}, List: &corev1.PersistentVolumeList{},
+		Default: defaultVolume, Columns: volumeColumns, Resets: status, ReturnsDeleted: true,
+		Strategy: resource.Typed[*corev1.PersistentVolume]{
+			Prepare: func(obj *corev1.PersistentVolume) {
+				obj.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: new(metav1.Now())}
+			},
+			Check:         checkVolume,
+			Warn:          volumeWarnings,
+			PrepareUpdate: func(obj, old *corev1.PersistentVolume) { obj.Status = old.Status },
+			CheckUpdate: func(obj, old *corev1.PersistentVolume) field.ErrorList {
+				return append(checkVolume(obj), checkVolumeUpdate(obj, old)...)
+			},
+			WarnUpdate: func(obj, _ *corev1.PersistentVolume) []string { return volumeWarnings(obj) },
+		},
+		Subresources: []resource.Subresource{{
+			Name: "status", Verbs: statusVerbs, Resets: spec,
+			Strategy: resource.Typed[*corev1.PersistentVolume]{
+				PrepareUpdate: prepareVolumeStatus,
+				CheckUpdate: func(obj, old *corev1.PersistentVolume) field.ErrorList {
+					return checkStatusMetadata(&obj.ObjectMeta, &old.ObjectMeta)
+				},
+			},
+		}},
+	}
+}
+
+func defaultVolume(obj runtime.Object) {
+	volume := obj.(*corev1.PersistentVolume)
+	if volume.Status.Phase == "" {
+		volume.Status.Phase = corev1.VolumePending
+	}
+	spec := &volume.Spec
+	if spec.PersistentVolumeReclaimPolicy == "" {
+		spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	}
+	if spec.VolumeMode == nil {
+		spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+	}
+	defaultVolumeSpec(spec)
+}
+
+// prepareVolumeStatus keeps everything but the status, and records when the phase has changed.
+func prepareVolumeStatus(obj, old *corev1.PersistentVolume) {
+	obj.Spec = old.Spec
+	after, before := &obj.Status, &old.Status
+	if after.Phase == before.Phase {
+		if after.LastPhaseTransitionTime == nil {
+			after.LastPhaseTransitionTime = before.LastPhaseTransitionTime
+		}
+		return
+	}
+	if after.LastPhaseTransitionTime == nil || after.LastPhaseTransitionTime.Equal(before.LastPhaseTransitionTime) {
+		after.LastPhaseTransitionTime = new(metav1.Now())
+	}
+}
+
+// checkStatusMetadata returns the errors of the metadata in an update of a status.
+func checkStatusMetadata(m, old *metav1.ObjectMeta) field.ErrorList {
+	errs := resource.CheckMetadataUpdate(m, old)
+	if m.ResourceVersion == "" {
+		errs = append(errs, field.Required(field.NewPath("resourceVersion"), ""))
+	}
+	return errs
+}
+
+func checkVolume(obj *corev1.PersistentVolume) field.ErrorList {
+	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	errs = append(errs, (&volumeCheck{path: field.NewPath("spec")}).run(&obj.Spec)...)
+	return append(errs, checkMountOptions(obj)...)
+}
+
+func checkVolumeUpdate(obj, old *corev1.PersistentVolume) (errs field.ErrorList) {
+	after, before := obj.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource
+	if before.CSI != nil && after.CSI != nil && before.CSI.ControllerExpandSecretRef == nil { // it may be added
+		after.CSI = after.CSI.DeepCopy()
+		after.CSI.ControllerExpandSecretRef = nil
+	}
+	if !apiequality.Semantic.DeepEqual(after, before) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "persistentvolumesource"),
+			fmt.Sprintf("spec.persistentvolumesource is immutable after creation\n%v", diff.Diff(before, after))))
+	}
+	errs = append(errs, apivalidation.ValidateImmutableField(
+		obj.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))...)
+	if affinity := old.Spec.NodeAffinity; affinity != nil && !apiequality.Semantic.DeepEqual(obj.Spec.NodeAffinity, affinity) {
+		errs = append(errs, field.Invalid(field.NewPath("nodeAffinity"), obj.Spec.NodeAffinity,
+			apivalidation.FieldImmutableErrorMsg+", except for updating from beta label to GA"))
+	}
+	if old.Spec.VolumeAttributesClassName != nil && obj.Spec.VolumeAttributesClassName == nil {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "volumeAttributesClassName"),
+			"update from non-nil value to nil is forbidden"))
+	}
+	return errs
+}
+
+// Annotations of the time before there were fields for this.
+const (
+	classAnnotation   = corev1.BetaStorageClassAnnotation
+	optionsAnnotation = corev1.MountOptionAnnotation
+)
+
+// checkMountOptions returns the error of a volume that cannot be mounted with options.
+func checkMountOptions(obj *corev1.PersistentVolume) field.ErrorList {
+	s := &obj.Spec.PersistentVolumeSource
+	takesOptions := s.GCEPersistentDisk != nil || s.AWSElasticBlockStore != nil || s.Glusterfs != nil || s.NFS != nil ||
+		s.RBD != nil || s.Quobyte != nil || s.ISCSI != nil || s.Cinder != nil || s.CephFS != nil || s.AzureFile != nil ||
+		s.VsphereVolume != nil || s.AzureDisk != nil || s.PhotonPersistentDisk != nil
+	if _, found := obj.Annotations[optionsAnnotation]; takesOptions || !found {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations", optionsAnnotation),
+		"may not specify mount options for this volume type")}
+}
+
+func volumeWarnings(obj *corev1.PersistentVolume) (warnings []string) {
+	warn := func(is bool, text string) {
+		if is {
+			warnings = append(warnings, text)
+		}
+	}
+	_, class := obj.Annotations[classAnnotation]
+	_, options := obj.Annotations[optionsAnnotation]
+	s := &obj.Spec
+	warn(class, "metadata.annotations["+classAnnotation+`]: deprecated since v1.8; use "storageClassName" attribute instead`)
+	warn(options, "metadata.annotations["+optionsAnnotation+`]: deprecated since v1.31; use "mountOptions" attribute instead`)
+	warn(s.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle, "spec.persistentVolumeReclaimPolicy: "+
+		"The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.")
+	warn(s.CephFS != nil, "spec.cephfs: deprecated in v1.28, non-functional in v1.31+")
+	warn(s.PhotonPersistentDisk != nil, "spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+")
+	warn(s.ScaleIO != nil, "spec.scaleIO: deprecated in v1.16, non-functional in v1.22+")
+	warn(s.StorageOS != nil, "spec.storageOS: deprecated in v1.22, non-functional in v1.25+")
+	warn(s.Glusterfs != nil, "spec.glusterfs: deprecated in v1.25, non-functional in v1.26+")
+	warn(s.RBD != nil, "spec.rbd: deprecated in v1.28, non-functional in v1.31+")
+	return warnings
+}
+
+var volumeColumns = &resource.Columns{Definitions: volumeColumnDefinitions(), Cells: volumeCells}
+
+func volumeColumnDefinitions() []metav1.TableColumnDefinition {
+	fields, statusFields := corev1.PersistentVolumeSpec{}.SwaggerDoc(), corev1.PersistentVolumeStatus{}.SwaggerDoc()
+	mode := column("VolumeMode", fields["volumeMode"])
+	mode.Priority = 1
+	return []metav1.TableColumnDefinition{
+		resource.NameColumn,
+		column("Capacity", fields["capacity"]),
+		column("Access Modes", fields["accessModes"]),
+		column("Reclaim Policy", fields["persistentVolumeReclaimPolicy"]),
+		column("Status", statusFields["phase"]),
+		column("Claim", fields["claimRef"]),
+		column("StorageClass", "StorageClass of the pv"),
+		column("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
+		column("Reason", statusFields["reason"]),
+		resource.AgeColumn,
+		mode,
+	}
+}
+
+func volumeCells(obj runtime.Object) []any {
+	volume := obj.(*corev1.PersistentVolume)
+	spec, claim, phase := &volume.Spec, "", string(volume.Status.Phase)
+	if spec.ClaimRef != nil {
+		claim = spec.ClaimRef.Namespace + "/" + spec.ClaimRef.Name
+	}
+	if volume.DeletionTimestamp != nil {
+		phase = "Terminating"
+	}
+	class, found := volume.Annotations[classAnnotation]
+	if !found {
+		class = spec.StorageClassName
+	}
+	return []any{
+		volume.Name, spec.Capacity.Storage().String(), accessModesCell(spec.AccessModes),
+		string(spec.PersistentVolumeReclaimPolicy), phase, claim, class,
+		ptr.Deref(spec.VolumeAttributesClassName, unset), volume.Status.Reason, resource.Age(volume),
+		string(ptr.Deref(spec.VolumeMode, unset)),
+	}
+}

@@ -1,0 +1,184 @@
+package storage
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// source is one of the kinds of volumes.
+type source struct {
+	name string
+	set  bool
+	// check returns what is wrong with it; nil if nothing is checked.
+	check func(path *field.Path) field.ErrorList
+}
+
+// sourcesOf returns all kinds of volumes, in the order in which they are checked.
+func sourcesOf(spec *corev1.PersistentVolumeSpec) []source {
+	return []source{
+		{"hostPath", spec.HostPath != nil, func(path *field.Path) field.ErrorList { return checkHostPath(spec.HostPath, path) }},
+		{"gcePersistentDisk", spec.GCEPersistentDisk != nil, nil},
+		{"awsElasticBlockStore", spec.AWSElasticBlockStore != nil, nil},
+		{"glusterfs", spec.Glusterfs != nil, nil},
+		{"flocker", spec.Flocker != nil, nil},
+		{"nfs", spec.NFS != nil, func(path *field.Path) field.ErrorList { return checkNFS(spec.NFS, path) }},
+		{"rbd", spec.RBD != nil, nil},
+		{"quobyte", spec.Quobyte != nil, nil},
+		{"cephFS", spec.CephFS != nil, nil},
+		{"iscsi", spec.ISCSI != nil, nil},
+		{"cinder", spec.Cinder != nil, nil},
+		{"fc", spec.FC != nil, nil},
+		{"flexVolume", spec.FlexVolume != nil, nil},
+		{"azureFile", spec.AzureFile != nil, nil},
+		{"vsphereVolume", spec.VsphereVolume != nil, nil},
+		{"photonPersistentDisk", spec.PhotonPersistentDisk != nil, nil},
+		{"portworxVolume", spec.PortworxVolume != nil, nil},
+		{"azureDisk", spec.AzureDisk != nil, nil},
+		{"scaleIO", spec.ScaleIO != nil, nil},
+		{"local", spec.Local != nil, func(path *field.Path) field.ErrorList { return checkLocal(spec, path) }},
+		{"storageos", spec.StorageOS != nil, nil},
+		{"csi", spec.CSI != nil, func(path *field.Path) field.ErrorList { return checkCSI(spec.CSI, path) }},
+	}
+}
+
+// source checks that a volume has one kind, and that one.
+func (c *volumeCheck) source(spec *corev1.PersistentVolumeSpec) {
+	found := false
+	for _, s := range sourcesOf(spec) {
+		switch {
+		case !s.set:
+			continue
+		case found && s.name != "flexVolume":
+			c.add(field.Forbidden(c.path.Child(s.name), "may not specify more than 1 volume type"))
+		case s.check != nil:
+			c.add(s.check(c.path.Child(s.name))...)
+		}
+		found = true
+	}
+	if !found {
+		c.add(field.Required(c.path, "must specify a volume type"))
+	}
+}
+
+func checkHostPath(hostPath *corev1.HostPathVolumeSource, path *field.Path) field.ErrorList {
+	if hostPath.Path == "" {
+		return field.ErrorList{field.Required(path.Child("path"), "")}
+	}
+	errs := checkNoBacksteps(hostPath.Path, path.Child("path"))
+	if hostPath.Type == nil {
+		return errs
+	}
+	return append(errs, resource.CheckSupported(path.Child("type"), *hostPath.Type,
+		corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev, corev1.HostPathDirectory,
+		corev1.HostPathDirectoryOrCreate, corev1.HostPathFile, corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
+}
+
+func checkNoBacksteps(file string, path *field.Path) field.ErrorList {
+	if !slices.Contains(strings.Split(file, "/"), "..") {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, file, "must not contain '..'")}
+}
+
+func checkNFS(nfs *corev1.NFSVolumeSource, at *field.Path) (errs field.ErrorList) {
+	if nfs.Server == "" {
+		errs = append(errs, field.Required(at.Child("server"), ""))
+	}
+	if nfs.Path == "" {
+		errs = append(errs, field.Required(at.Child("path"), ""))
+	}
+	if !path.IsAbs(nfs.Path) {
+		errs = append(errs, field.Invalid(at.Child("path"), nfs.Path, "must be an absolute path"))
+	}
+	return errs
+}
+
+func checkLocal(spec *corev1.PersistentVolumeSpec, path *field.Path) (errs field.ErrorList) {
+	if spec.Local.Path == "" {
+		errs = append(errs, field.Required(path.Child("path"), ""))
+	} else {
+		errs = append(errs, checkNoBacksteps(spec.Local.Path, path.Child("path"))...)
+	}
+	if spec.NodeAffinity == nil {
+		errs = append(errs, field.Required(field.NewPath("spec", "nodeAffinity"), "Local volume requires node affinity"))
+	}
+	return errs
+}
+
+func checkCSI(csi *corev1.CSIPersistentVolumeSource, path *field.Path) field.ErrorList {
+	errs := checkDriverName(csi.Driver, path.Child("driver"))
+	if csi.VolumeHandle == "" {
+		errs = append(errs, field.Required(path.Child("volumeHandle"), ""))
+	}
+	errs = append(errs, checkSecretReference(csi.ControllerPublishSecretRef, path.Child("controllerPublishSecretRef"))...)
+	errs = append(errs, checkSecretReference(csi.ControllerExpandSecretRef, path.Child("controllerExpandSecretRef"))...)
+	errs = append(errs, checkSecretReference(csi.NodePublishSecretRef, path.Child("nodePublishSecretRef"))...)
+	return append(errs, checkSecretReference(csi.NodeExpandSecretRef, path.Child("nodeExpandSecretRef"))...)
+}
+
+func checkSecretReference(ref *corev1.SecretReference, path *field.Path) (errs field.ErrorList) {
+	if ref == nil {
+		return nil
+	}
+	if ref.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), ""))
+	} else {
+		errs = append(errs, resource.CheckValue(path.Child("name"), ref.Name, validation.IsDNS1123Subdomain)...)
+	}
+	if ref.Namespace == "" {
+		return append(errs, field.Required(path.Child("namespace"), ""))
+	}
+	return append(errs, resource.CheckValue(path.Child("namespace"), ref.Namespace, validation.IsDNS1123Label)...)
+}
+
+// checkVolumeAffinity returns the errors of the nodes that a volume is on.
+func checkVolumeAffinity(affinity *corev1.VolumeNodeAffinity, path *field.Path) (errs field.ErrorList) {
+	path = path.Child("required")
+	if affinity.Required == nil {
+		return field.ErrorList{field.Required(path, "must specify required node constraints")}
+	}
+	terms := path.Child("nodeSelectorTerms")
+	if len(affinity.Required.NodeSelectorTerms) == 0 {
+		return field.ErrorList{field.Required(terms, "must have at least one node selector term")}
+	}
+	for n, term := range affinity.Required.NodeSelectorTerms {
+		for m := range term.MatchExpressions {
+			at := terms.Index(n).Child("matchExpressions").Index(m)
+			errs = append(errs, checkNodeRequirement(&term.MatchExpressions[m], at)...)
+		}
+	}
+	return errs
+}
+
+func checkNodeRequirement(r *corev1.NodeSelectorRequirement, path *field.Path) (errs field.ErrorList) {
+	values := path.Child("values")
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
+		if len(r.Values) == 0 {
+			errs = append(errs, field.Required(values, "must be specified when `operator` is 'In' or 'NotIn'"))
+		}
+	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
+		if len(r.Values) > 0 {
+			errs = append(errs, field.Forbidden(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+		}
+	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+		if len(r.Values) != 1 {
+			errs = append(errs, field.Required(values, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+		}
+	default:
+		errs = append(errs, field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
+	}
+	errs = append(errs, metavalidation.ValidateLabelName(r.Key, path.Child("key"))...)
+	for n, value := range r.Values {
+		errs = append(errs, resource.CheckValue(values.Index(n), value, validation.IsValidLabelValue)...)
+	}
+	return errs
+}
