@@ -73,7 +73,7 @@ func (w write) play(t *testing.T) write {
 // find returns the row of a resource, and the strategy of the resource or its subresource.
 func find(t *testing.T, name string) (*resource.Definition, resource.Strategy) {
 	t.Helper()
-	for _, d := range builtin.Essential() {
+	for _, d := range builtin.All() {
 		if d.Plural == name {
 			return d, d.Strategy
 		}
@@ -110,7 +110,7 @@ func decode(t *testing.T, d *resource.Definition, text string) runtime.Object {
 }
 
 // set has the codecs of the table.
-var set = sync.OnceValues(func() (*builtin.Set, error) { return builtin.NewSet(builtin.Essential()) })
+var set = sync.OnceValues(func() (*builtin.Set, error) { return builtin.NewSet(builtin.All()) })
 
 // restored returns an object as it is after it has been stored.
 func restored(t *testing.T, d *resource.Definition, obj runtime.Object) runtime.Object {

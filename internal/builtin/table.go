@@ -8,6 +8,9 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
+	"github.com/crd-server/crd-server/internal/builtin/apps"
+	"github.com/crd-server/crd-server/internal/builtin/autoscaling"
+	"github.com/crd-server/crd-server/internal/builtin/batch"
 	"github.com/crd-server/crd-server/internal/builtin/certificates"
 	"github.com/crd-server/crd-server/internal/builtin/coordination"
 	"github.com/crd-server/crd-server/internal/builtin/core"
@@ -16,8 +19,12 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/flowcontrol"
 	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/builtin/node"
+	"github.com/crd-server/crd-server/internal/builtin/nodes"
+	"github.com/crd-server/crd-server/internal/builtin/pods"
+	"github.com/crd-server/crd-server/internal/builtin/policy"
 	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/scheduling"
 	"github.com/crd-server/crd-server/internal/builtin/storage"
 	"github.com/crd-server/crd-server/internal/builtin/storagemigration"
 )
@@ -49,6 +56,13 @@ func All() []*resource.Definition {
 		network.Definitions(),
 		storage.Definitions(),
 		node.Definitions(),
+		apps.Definitions(),
+		autoscaling.Definitions(),
+		batch.Definitions(),
+		nodes.Definitions(),
+		pods.Definitions(),
+		policy.Definitions(),
+		scheduling.Definitions(),
 	)
 }
 

@@ -28,7 +28,7 @@ func DefaultConfigMap(obj runtime.Object) {
 // Validate checks the metadata, and the keys and the size of the data.
 func (ConfigMapRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	configMap := obj.(*corev1.ConfigMap)
-	errs := validateMetadata(&configMap.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	errs := resource.CheckMetadata(&configMap.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	size := 0
 	for _, key := range sorted(configMap.Data) {
 		path := field.NewPath("data")
@@ -51,7 +51,7 @@ func (ConfigMapRules) Validate(_ context.Context, obj runtime.Object) field.Erro
 // ValidateUpdate also checks that an immutable ConfigMap does not change.
 func (r ConfigMapRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	configMap, before := obj.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
-	errs := validateMetadataUpdate(&configMap.ObjectMeta, &before.ObjectMeta)
+	errs := resource.CheckMetadataUpdate(&configMap.ObjectMeta, &before.ObjectMeta)
 	if isTrue(before.Immutable) {
 		errs = append(errs, validateUnchanged("immutable", isTrue(configMap.Immutable))...)
 		errs = append(errs, validateUnchanged("data", reflect.DeepEqual(configMap.Data, before.Data))...)

@@ -75,7 +75,7 @@ func withDefaults(list corev1.ResourceList, others ...corev1.ResourceList) corev
 }
 
 func checkLimitRange(obj *corev1.LimitRange) field.ErrorList {
-	errs := validateMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	errs := resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	types := sets.New[corev1.LimitType]()
 	for n := range obj.Spec.Limits {
 		limit, path := &obj.Spec.Limits[n], field.NewPath("spec", "limits").Index(n)

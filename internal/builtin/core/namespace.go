@@ -41,7 +41,7 @@ func (NamespaceRules) Validate(_ context.Context, obj runtime.Object) field.Erro
 	namespace := obj.(*corev1.Namespace)
 	errs := apivalidation.ValidateObjectMeta(
 		&namespace.ObjectMeta, false, apivalidation.ValidateNamespaceName, metadataPath)
-	errs = append(errs, ValidateFinalizers(&namespace.ObjectMeta)...)
+	errs = append(errs, resource.CheckFinalizers(&namespace.ObjectMeta)...)
 	for _, finalizer := range namespace.Spec.Finalizers {
 		errs = append(errs, validateNamespaceFinalizer(finalizer, field.NewPath("spec", "finalizers"))...)
 	}
@@ -50,7 +50,7 @@ func (NamespaceRules) Validate(_ context.Context, obj runtime.Object) field.Erro
 
 func validateNamespaceFinalizer(finalizer corev1.FinalizerName, path *field.Path) field.ErrorList {
 	errs := apivalidation.ValidateFinalizerName(string(finalizer), path)
-	return append(errs, validateFinalizerDomain(string(finalizer), path)...)
+	return append(errs, resource.CheckFinalizerDomain(string(finalizer), path)...)
 }
 
 // PrepareForUpdate keeps the status, and the finalizers, which have an endpoint.
@@ -65,7 +65,7 @@ func (r NamespaceRules) ValidateUpdate(ctx context.Context, obj, old runtime.Obj
 }
 
 func validateNamespaceMetadataUpdate(obj, old runtime.Object) field.ErrorList {
-	return validateMetadataUpdate(&obj.(*corev1.Namespace).ObjectMeta, &old.(*corev1.Namespace).ObjectMeta)
+	return resource.CheckMetadataUpdate(&obj.(*corev1.Namespace).ObjectMeta, &old.(*corev1.Namespace).ObjectMeta)
 }
 
 // Canonicalize sets the label with the name, which is generated after defaults are set.

@@ -38,7 +38,7 @@ func (ResourceQuotaRules) PrepareForCreate(_ context.Context, obj runtime.Object
 // Validate checks the metadata and the spec.
 func (ResourceQuotaRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	quota := obj.(*corev1.ResourceQuota)
-	errs := validateMetadata(&quota.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	errs := resource.CheckMetadata(&quota.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	return append(errs, validateQuotaSpec(&quota.Spec)...)
 }
 
@@ -50,7 +50,7 @@ func (ResourceQuotaRules) PrepareForUpdate(_ context.Context, obj, old runtime.O
 // ValidateUpdate also checks that the scopes do not change.
 func (ResourceQuotaRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	quota, before := obj.(*corev1.ResourceQuota), old.(*corev1.ResourceQuota)
-	errs := validateMetadataUpdate(&quota.ObjectMeta, &before.ObjectMeta)
+	errs := resource.CheckMetadataUpdate(&quota.ObjectMeta, &before.ObjectMeta)
 	errs = append(errs, validateQuotaSpec(&quota.Spec)...)
 	if !sets.New(quota.Spec.Scopes...).Equal(sets.New(before.Spec.Scopes...)) {
 		path := field.NewPath("spec", "scopes")
@@ -90,7 +90,7 @@ func (ResourceQuotaStatusRules) PrepareForUpdate(_ context.Context, obj, old run
 // ValidateUpdate checks the quantities of the status.
 func (ResourceQuotaStatusRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	quota, before := obj.(*corev1.ResourceQuota), old.(*corev1.ResourceQuota)
-	errs := validateMetadataUpdate(&quota.ObjectMeta, &before.ObjectMeta)
+	errs := resource.CheckMetadataUpdate(&quota.ObjectMeta, &before.ObjectMeta)
 	if quota.ResourceVersion == "" {
 		errs = append(errs, field.Required(field.NewPath("resourceVersion"), ""))
 	}

@@ -37,7 +37,7 @@ func DefaultSecret(obj runtime.Object) {
 // Validate checks the metadata, the keys and the size of the data, and the keys that the type requires.
 func (SecretRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	secret, path := obj.(*corev1.Secret), field.NewPath("data")
-	errs := validateMetadata(&secret.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	errs := resource.CheckMetadata(&secret.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	size := 0
 	for _, key := range sorted(secret.Data) {
 		errs = append(errs, validateKey(key, path)...)
@@ -98,7 +98,7 @@ func validateJSONObject(secret *corev1.Secret, path *field.Path, key string) fie
 // ValidateUpdate also checks that the type does not change, and an immutable Secret not at all.
 func (r SecretRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	secret, before := obj.(*corev1.Secret), old.(*corev1.Secret)
-	errs := validateMetadataUpdate(&secret.ObjectMeta, &before.ObjectMeta)
+	errs := resource.CheckMetadataUpdate(&secret.ObjectMeta, &before.ObjectMeta)
 	errs = append(errs, apivalidation.ValidateImmutableField(secret.Type, before.Type, field.NewPath("type"))...)
 	if isTrue(before.Immutable) {
 		errs = append(errs, validateUnchanged("immutable", isTrue(secret.Immutable))...)

@@ -25,7 +25,7 @@ func (ServiceAccountRules) PrepareForCreate(_ context.Context, obj runtime.Objec
 
 // Validate checks the metadata.
 func (ServiceAccountRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return validateMetadata(&obj.(*corev1.ServiceAccount).ObjectMeta, apivalidation.ValidateServiceAccountName)
+	return resource.CheckMetadata(&obj.(*corev1.ServiceAccount).ObjectMeta, apivalidation.ValidateServiceAccountName)
 }
 
 // PrepareForUpdate is PrepareForCreate.
@@ -36,7 +36,7 @@ func (r ServiceAccountRules) PrepareForUpdate(ctx context.Context, obj, _ runtim
 // ValidateUpdate checks the metadata.
 func (r ServiceAccountRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	account, before := obj.(*corev1.ServiceAccount), old.(*corev1.ServiceAccount)
-	errs := validateMetadataUpdate(&account.ObjectMeta, &before.ObjectMeta)
+	errs := resource.CheckMetadataUpdate(&account.ObjectMeta, &before.ObjectMeta)
 	return append(errs, r.Validate(ctx, obj)...)
 }
 

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crd-server/crd-server/internal/builtin/core"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -38,7 +37,7 @@ func (strictRules) Validate(_ context.Context, obj runtime.Object) field.ErrorLi
 	errs := validateLegacy(event, "reportingController")
 	errs = append(errs,
 		apivalidation.ValidateObjectMeta(&event.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadata)...)
-	errs = append(errs, core.ValidateFinalizers(&event.ObjectMeta)...)
+	errs = append(errs, resource.CheckFinalizers(&event.ObjectMeta)...)
 	errs = append(errs, validateSeries(event.Series)...)
 	return append(errs, validateNew(event)...)
 }
@@ -49,7 +48,7 @@ func (strictRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) fi
 	errs := validateLegacy(event, "reportingController")
 	errs = append(errs,
 		apivalidation.ValidateObjectMetaUpdate(&event.ObjectMeta, &before.ObjectMeta, field.NewPath("metadata"))...)
-	errs = append(errs, core.ValidateFinalizers(&event.ObjectMeta)...)
+	errs = append(errs, resource.CheckFinalizers(&event.ObjectMeta)...)
 	return append(errs, validateChanges(event, before)...)
 }
 

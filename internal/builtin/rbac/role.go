@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crd-server/crd-server/internal/builtin/core"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -24,7 +23,7 @@ func (rules) AllowCreateOnUpdate(context.Context) bool { return true }
 // validateMetadata checks metadata. Names are segments of paths, so that they may have colons.
 func validateMetadata(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(m, namespaced, validName, field.NewPath("metadata"))
-	return append(errs, core.ValidateFinalizers(m)...)
+	return append(errs, resource.CheckFinalizers(m)...)
 }
 
 var validName = apivalidation.ValidateNameFunc(func(name string, _ bool) []string { return content.IsPathSegmentName(name) })
@@ -32,7 +31,7 @@ var validName = apivalidation.ValidateNameFunc(func(name string, _ bool) []strin
 // validateMetadataUpdate checks an update of metadata.
 func validateMetadataUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(m, old, field.NewPath("metadata"))
-	return append(errs, core.ValidateFinalizers(m)...)
+	return append(errs, resource.CheckFinalizers(m)...)
 }
 
 // roleRules are the rules of Roles.

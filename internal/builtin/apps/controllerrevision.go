@@ -1,0 +1,66 @@
+package apps
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+var revisionStrategy = resource.Typed[*appsv1.ControllerRevision]{
+	Check: func(r *appsv1.ControllerRevision) field.ErrorList { return append(checkRevision(r), checkData(r)...) },
+	CheckUpdate: func(r, old *appsv1.ControllerRevision) field.ErrorList {
+		errs := append(resource.CheckMetadataUpdate(&r.ObjectMeta, &old.ObjectMeta), checkRevision(r)...)
+		return append(errs, apivalidation.ValidateImmutableField(r.Data, old.Data, field.NewPath("data"))...)
+	},
+}
+
+func checkRevision(r *appsv1.ControllerRevision) field.ErrorList {
+	errs := resource.CheckMetadata(&r.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	return append(errs, apivalidation.ValidateNonnegativeField(r.Revision, field.NewPath("revision"))...)
+}
+
+// checkData checks that the data are a JSON object.
+func checkData(r *appsv1.ControllerRevision) field.ErrorList {
+	path := field.NewPath("data")
+	if r.Data.Raw == nil {
+		return field.ErrorList{field.Required(path, "data is mandatory")}
+	}
+	var data any
+	if err := json.Unmarshal(r.Data.Raw, &data); err != nil {
+		return field.ErrorList{field.Invalid(path, "<value omitted>", fmt.Sprintf("error parsing data: %v", err))}
+	}
+	if data == nil {
+		return field.ErrorList{field.Required(path, "data is mandatory")}
+	}
+	if _, ok := data.(map[string]any); !ok {
+		return field.ErrorList{field.Required(path, "data must be a valid JSON object")}
+	}
+	return nil
+}
+
+var revisionColumns = &resource.Columns{
+	Definitions: []metav1.TableColumnDefinition{
+		resource.NameColumn,
+		{Name: "Controller", Type: "string", Description: "Controller of the object"},
+		{Name: "Revision", Type: "string", Description: appsv1.ControllerRevision{}.SwaggerDoc()["revision"]},
+		resource.AgeColumn,
+	},
+	Cells: func(obj runtime.Object) []any {
+		r := obj.(*appsv1.ControllerRevision)
+		controller := "<none>"
+		if owner := metav1.GetControllerOf(r); owner != nil {
+			kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+			controller = strings.ToLower(kind.String()) + "/" + owner.Name
+		}
+		return []any{r.Name, controller, r.Revision, resource.Age(r)}
+	},
+}

@@ -1,0 +1,156 @@
+package apps
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+var daemonStrategy = resource.Typed[*appsv1.DaemonSet]{
+	Prepare: prepareDaemonSet,
+	Check: func(d *appsv1.DaemonSet) field.ErrorList {
+		return append(resource.CheckMetadata(&d.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkDaemonSet(&d.Spec)...)
+	},
+	Warn:          func(d *appsv1.DaemonSet) []string { return podspec.TemplateWarnings(&d.Spec.Template, templatePath) },
+	PrepareUpdate: prepareDaemonSetUpdate,
+	CheckUpdate: func(d, old *appsv1.DaemonSet) field.ErrorList {
+		errs := resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta)
+		errs = append(errs, apivalidation.ValidateImmutableField(d.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
+		return append(errs, checkDaemonSet(&d.Spec)...)
+	},
+	WarnUpdate: func(d, old *appsv1.DaemonSet) []string {
+		if d.Annotations[appsv1.DeprecatedTemplateGeneration] == old.Annotations[appsv1.DeprecatedTemplateGeneration] {
+			return nil
+		}
+		return podspec.TemplateWarnings(&d.Spec.Template, templatePath)
+	},
+}
+
+var daemonStatus = resource.Typed[*appsv1.DaemonSet]{
+	PrepareUpdate: func(d, old *appsv1.DaemonSet) {
+		d.Spec = old.Spec
+		setTemplateGeneration(d, templateGeneration(old))
+	},
+	CheckUpdate: func(d, old *appsv1.DaemonSet) field.ErrorList {
+		s := &d.Status
+		errs := resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta)
+		errs = append(errs, checkCounts(count{"currentNumberScheduled", int64(s.CurrentNumberScheduled)},
+			count{"numberMisscheduled", int64(s.NumberMisscheduled)},
+			count{"desiredNumberScheduled", int64(s.DesiredNumberScheduled)}, count{"numberReady", int64(s.NumberReady)},
+			count{"observedGeneration", s.ObservedGeneration},
+			count{"updatedNumberScheduled", int64(s.UpdatedNumberScheduled)},
+			count{"numberAvailable", int64(s.NumberAvailable)}, count{"numberUnavailable", int64(s.NumberUnavailable)},
+			count{"collisionCount", int64(ptr.Deref(s.CollisionCount, 0))})...)
+		return append(errs, checkCollisions(s.CollisionCount, old.Status.CollisionCount)...)
+	},
+}
+
+func prepareDaemonSet(d *appsv1.DaemonSet) {
+	d.Status, d.Generation = appsv1.DaemonSetStatus{}, 1
+	setTemplateGeneration(d, max(templateGeneration(d), 1))
+}
+
+// prepareDaemonSetUpdate counts changes of the template in an annotation, which only the server writes.
+func prepareDaemonSetUpdate(d, old *appsv1.DaemonSet) {
+	d.Status = old.Status
+	generation := templateGeneration(old)
+	if changed(d.Spec.Template, old.Spec.Template) {
+		generation++
+	}
+	if changed(d.Spec, old.Spec) {
+		d.Generation = old.Generation + 1
+	}
+	setTemplateGeneration(d, generation)
+}
+
+func defaultDaemonSet(obj runtime.Object) {
+	spec := &obj.(*appsv1.DaemonSet).Spec
+	strategy := &spec.UpdateStrategy
+	if strategy.Type == "" {
+		strategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
+	}
+	if strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+		resource.Default(&strategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
+		resource.Default(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+		resource.Default(&strategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+	}
+	resource.Default(&spec.RevisionHistoryLimit, 10)
+	podspec.DefaultTemplate(&spec.Template)
+}
+
+func checkDaemonSet(spec *appsv1.DaemonSetSpec) field.ErrorList {
+	path := specPath.Child("selector")
+	errs := metav1validation.ValidateLabelSelector(spec.Selector, metav1validation.LabelSelectorValidationOptions{}, path)
+	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
+	if err == nil && !selector.Matches(labels.Set(spec.Template.Labels)) {
+		errs = append(errs, field.Invalid(templatePath.Child("metadata", "labels"), spec.Template.Labels,
+			"`selector` does not match template `labels`"))
+	}
+	if spec.Selector != nil && len(spec.Selector.MatchLabels)+len(spec.Selector.MatchExpressions) == 0 {
+		errs = append(errs, field.Invalid(path, spec.Selector, "empty selector is invalid for daemonset"))
+	}
+	errs = append(errs, podspec.CheckTemplate(&spec.Template, templatePath)...)
+	errs = append(errs, checkEndless(&spec.Template.Spec, templatePath, "DaemonSet")...)
+	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
+	errs = append(errs, checkDaemonStrategy(&spec.UpdateStrategy, specPath.Child("updateStrategy"))...)
+	if limit := spec.RevisionHistoryLimit; limit != nil {
+		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*limit), specPath.Child("revisionHistoryLimit"))...)
+	}
+	return errs
+}
+
+func checkDaemonStrategy(strategy *appsv1.DaemonSetUpdateStrategy, path *field.Path) field.ErrorList {
+	switch strategy.Type {
+	case appsv1.OnDeleteDaemonSetStrategyType:
+		return nil
+	case appsv1.RollingUpdateDaemonSetStrategyType:
+		return checkRollingDaemonSet(strategy.RollingUpdate, path.Child("rollingUpdate"))
+	}
+	return field.ErrorList{field.NotSupported(path, *strategy, []appsv1.DaemonSetUpdateStrategyType{
+		appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType,
+	})}
+}
+
+func checkRollingDaemonSet(rolling *appsv1.RollingUpdateDaemonSet, path *field.Path) field.ErrorList {
+	unavailable, surge := path.Child("maxUnavailable"), path.Child("maxSurge")
+	errs := podspec.CheckIntOrPercent(rolling.MaxUnavailable, unavailable)
+	errs = append(errs, podspec.CheckIntOrPercent(rolling.MaxSurge, surge)...)
+	errs = append(errs, podspec.CheckPercentLimit(rolling.MaxUnavailable, unavailable)...)
+	errs = append(errs, podspec.CheckPercentLimit(rolling.MaxSurge, surge)...)
+	switch mayMiss, mayExceed := podspec.NumberOf(rolling.MaxUnavailable) != 0, podspec.NumberOf(rolling.MaxSurge) != 0; {
+	case mayMiss && mayExceed:
+		errs = append(errs, field.Invalid(surge, *rolling.MaxSurge, "may not be set when maxUnavailable is non-zero"))
+	case !mayMiss && !mayExceed:
+		errs = append(errs, field.Required(unavailable, "cannot be 0 when maxSurge is 0"))
+	}
+	return errs
+}
+
+var daemonColumns = &resource.Columns{
+	Definitions: columnsWith([]metav1.TableColumnDefinition{
+		{Name: "Desired", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["desiredNumberScheduled"]},
+		{Name: "Current", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["currentNumberScheduled"]},
+		{Name: "Ready", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["numberReady"]},
+		{Name: "Up-to-date", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["updatedNumberScheduled"]},
+		{Name: "Available", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["numberAvailable"]},
+		{Name: "Node Selector", Type: "string", Description: nodeSelectorDescription},
+	}, selectorColumn(appsv1.DaemonSetSpec{}.SwaggerDoc()["selector"])),
+	Cells: func(obj runtime.Object) []any {
+		d := obj.(*appsv1.DaemonSet)
+		cells := append([]any{
+			d.Name, int64(d.Status.DesiredNumberScheduled), int64(d.Status.CurrentNumberScheduled),
+			int64(d.Status.NumberReady), int64(d.Status.UpdatedNumberScheduled), int64(d.Status.NumberAvailable),
+			labels.FormatLabels(d.Spec.Template.Spec.NodeSelector), resource.Age(d),
+		}, podspec.ContainerCells(&d.Spec.Template.Spec)...)
+		return append(cells, metav1.FormatLabelSelector(d.Spec.Selector))
+	},
+}

@@ -1,0 +1,125 @@
+package apps
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+var controllerStrategy = resource.Typed[*corev1.ReplicationController]{
+	Prepare: func(c *corev1.ReplicationController) {
+		c.Status, c.Generation = corev1.ReplicationControllerStatus{}, 1
+	},
+	Check: func(c *corev1.ReplicationController) field.ErrorList {
+		return append(resource.CheckMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkController(&c.Spec)...)
+	},
+	Warn: func(c *corev1.ReplicationController) []string {
+		return append(podspec.NameWarnings(c.Name), podspec.TemplateWarnings(c.Spec.Template, templatePath)...)
+	},
+	PrepareUpdate: func(c, old *corev1.ReplicationController) {
+		c.Status = old.Status
+		if changed(c.Spec, old.Spec) {
+			c.Generation = old.Generation + 1
+		}
+	},
+	CheckUpdate: func(c, old *corev1.ReplicationController) field.ErrorList {
+		return append(resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta), checkController(&c.Spec)...)
+	},
+	WarnUpdate: func(c, old *corev1.ReplicationController) []string {
+		if c.Generation == old.Generation {
+			return nil
+		}
+		return podspec.TemplateWarnings(c.Spec.Template, templatePath)
+	},
+}
+
+var controllerStatus = resource.Typed[*corev1.ReplicationController]{
+	PrepareUpdate: func(c, old *corev1.ReplicationController) { c.Spec = old.Spec },
+	CheckUpdate: func(c, old *corev1.ReplicationController) field.ErrorList {
+		errs, s := resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta), &c.Status
+		return append(errs, checkReplicas(&replicaCounts{
+			replicas: s.Replicas, labeled: s.FullyLabeledReplicas, ready: s.ReadyReplicas, available: s.AvailableReplicas,
+			generation: s.ObservedGeneration,
+		})...)
+	},
+}
+
+// defaultController takes the selector and the labels of the template if there are none.
+func defaultController(obj runtime.Object) {
+	c := obj.(*corev1.ReplicationController)
+	if template := c.Spec.Template; template != nil {
+		if len(c.Spec.Selector) == 0 && template.Labels != nil {
+			c.Spec.Selector = maps.Clone(template.Labels)
+		}
+		if len(c.Labels) == 0 && template.Labels != nil {
+			c.Labels = maps.Clone(template.Labels)
+		}
+		podspec.DefaultTemplate(template)
+	}
+	resource.Default(&c.Spec.Replicas, 1)
+}
+
+func checkController(spec *corev1.ReplicationControllerSpec) field.ErrorList {
+	var errs field.ErrorList
+	if len(spec.Selector) == 0 {
+		errs = append(errs, field.Required(specPath.Child("selector"), ""))
+	}
+	if spec.Template == nil {
+		errs = append(errs, field.Required(templatePath, ""))
+	} else {
+		if !labels.SelectorFromSet(spec.Selector).Matches(labels.Set(spec.Template.Labels)) {
+			errs = append(errs, field.Invalid(templatePath.Child("metadata", "labels"), spec.Template.Labels,
+				"`selector` does not match template `labels`"))
+		}
+		errs = append(errs, checkReplicated("ReplicationController")(spec.Template, templatePath)...)
+	}
+	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))...)
+	return append(errs, apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
+}
+
+var controllerScale = resource.NewScale(
+	func(c *corev1.ReplicationController) (autoscalingv1.ScaleSpec, autoscalingv1.ScaleStatus, error) {
+		return autoscalingv1.ScaleSpec{Replicas: ptr.Deref(c.Spec.Replicas, 0)}, autoscalingv1.ScaleStatus{
+			Replicas: c.Status.Replicas, Selector: labels.SelectorFromSet(c.Spec.Selector).String(),
+		}, nil
+	},
+	func(c *corev1.ReplicationController, replicas int32) { c.Spec.Replicas = &replicas },
+)
+
+var controllerFields = &resource.Fields{
+	Names: []string{"status.replicas"},
+	Values: func(obj runtime.Object) map[string]string {
+		replicas := obj.(*corev1.ReplicationController).Status.Replicas
+		return map[string]string{"status.replicas": strconv.Itoa(int(replicas))}
+	},
+	Error: func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
+}
+
+var controllerColumns = &resource.Columns{
+	Definitions: columnsWith([]metav1.TableColumnDefinition{
+		{Name: "Desired", Type: "integer", Description: corev1.ReplicationControllerSpec{}.SwaggerDoc()["replicas"]},
+		{Name: "Current", Type: "integer", Description: corev1.ReplicationControllerStatus{}.SwaggerDoc()["replicas"]},
+		{Name: "Ready", Type: "integer", Description: corev1.ReplicationControllerStatus{}.SwaggerDoc()["readyReplicas"]},
+	}, selectorColumn(corev1.ReplicationControllerSpec{}.SwaggerDoc()["selector"])),
+	Cells: func(obj runtime.Object) []any {
+		c := obj.(*corev1.ReplicationController)
+		template := ptr.Deref(c.Spec.Template, corev1.PodTemplateSpec{})
+		cells := append([]any{
+			c.Name, int64(ptr.Deref(c.Spec.Replicas, 0)), int64(c.Status.Replicas), int64(c.Status.ReadyReplicas),
+			resource.Age(c),
+		}, podspec.ContainerCells(&template.Spec)...)
+		return append(cells, labels.FormatLabels(c.Spec.Selector))
+	},
+}

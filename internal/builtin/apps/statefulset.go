@@ -1,0 +1,115 @@
+package apps
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+var statefulStrategy = resource.Typed[*appsv1.StatefulSet]{
+	Prepare: func(s *appsv1.StatefulSet) { s.Status, s.Generation = appsv1.StatefulSetStatus{}, 1 },
+	Check: func(s *appsv1.StatefulSet) field.ErrorList {
+		errs := resource.CheckMetadata(&s.ObjectMeta, apivalidation.NameIsDNSLabel)
+		return append(errs, checkStatefulSet(&s.Spec, statefulCreation)...)
+	},
+	Warn: func(s *appsv1.StatefulSet) []string {
+		return append(podspec.TemplateWarnings(&s.Spec.Template, templatePath), historyWarnings(&s.Spec)...)
+	},
+	PrepareUpdate: func(s, old *appsv1.StatefulSet) {
+		s.Status = old.Status
+		if changed(s.Spec, old.Spec) {
+			s.Generation = old.Generation + 1
+		}
+	},
+	CheckUpdate: checkStatefulSetUpdate,
+	WarnUpdate: func(s, old *appsv1.StatefulSet) (warnings []string) {
+		if s.Generation != old.Generation {
+			warnings = podspec.TemplateWarnings(&s.Spec.Template, templatePath)
+		}
+		return append(warnings, historyWarnings(&s.Spec)...)
+	},
+}
+
+var statefulStatus = resource.Typed[*appsv1.StatefulSet]{
+	PrepareUpdate: func(s, old *appsv1.StatefulSet) { s.Spec = old.Spec },
+	CheckUpdate: func(s, old *appsv1.StatefulSet) field.ErrorList {
+		errs := checkStatefulStatus(&s.Status)
+		errs = append(errs, resource.CheckMetadataUpdate(&s.ObjectMeta, &old.ObjectMeta)...)
+		return append(errs, checkCollisions(s.Status.CollisionCount, old.Status.CollisionCount)...)
+	},
+}
+
+func historyWarnings(spec *appsv1.StatefulSetSpec) []string {
+	if ptr.Deref(spec.RevisionHistoryLimit, 0) >= 0 {
+		return nil
+	}
+	return []string{"spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"}
+}
+
+func defaultStatefulSet(obj runtime.Object) {
+	spec := &obj.(*appsv1.StatefulSet).Spec
+	if spec.PodManagementPolicy == "" {
+		spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+	}
+	strategy := &spec.UpdateStrategy
+	if strategy.Type == "" {
+		strategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+		resource.Default(&strategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
+	}
+	if rolling := strategy.RollingUpdate; rolling != nil && strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+		resource.Default(&rolling.Partition, 0)
+		resource.Default(&rolling.MaxUnavailable, intstr.FromInt32(1))
+	}
+	resource.Default(&spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	for _, policy := range []*appsv1.PersistentVolumeClaimRetentionPolicyType{
+		&spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted, &spec.PersistentVolumeClaimRetentionPolicy.WhenScaled,
+	} {
+		if *policy == "" {
+			*policy = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+		}
+	}
+	resource.Default(&spec.Replicas, 1)
+	resource.Default(&spec.RevisionHistoryLimit, 10)
+	podspec.DefaultTemplate(&spec.Template)
+	for n := range spec.VolumeClaimTemplates {
+		defaultClaim(&spec.VolumeClaimTemplates[n])
+	}
+}
+
+// defaultClaim sets the defaults of a claim in a template, which is a whole object.
+func defaultClaim(claim *corev1.PersistentVolumeClaim) {
+	claim.APIVersion, claim.Kind = "v1", "PersistentVolumeClaim"
+	podspec.DefaultClaimSpec(&claim.Spec)
+	if claim.Status.Phase == "" {
+		claim.Status.Phase = corev1.ClaimPending
+	}
+}
+
+var statefulScale = resource.NewScale(
+	func(s *appsv1.StatefulSet) (autoscalingv1.ScaleSpec, autoscalingv1.ScaleStatus, error) {
+		return scaleOf(s.Spec.Replicas, s.Status.Replicas, s.Spec.Selector)
+	},
+	func(s *appsv1.StatefulSet, replicas int32) { s.Spec.Replicas = &replicas },
+)
+
+var statefulColumns = &resource.Columns{
+	Definitions: columnsWith([]metav1.TableColumnDefinition{
+		{Name: "Ready", Type: "string", Description: "Number of the pod with ready state"},
+	}),
+	Cells: func(obj runtime.Object) []any {
+		s := obj.(*appsv1.StatefulSet)
+		ready := fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, ptr.Deref(s.Spec.Replicas, 0))
+		return append([]any{s.Name, ready, resource.Age(s)}, podspec.ContainerCells(&s.Spec.Template.Spec)...)
+	},
+}

@@ -1,0 +1,138 @@
+package autoscaling
+
+import (
+	"fmt"
+	"strings"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+var columns = &resource.Columns{
+	Definitions: []metav1.TableColumnDefinition{
+		resource.NameColumn,
+		{Name: "Reference", Type: "string", Description: autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()["scaleTargetRef"]},
+		{Name: "Targets", Type: "string", Description: autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()["metrics"]},
+		{Name: "MinPods", Type: "string", Description: autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()["minReplicas"]},
+		{Name: "MaxPods", Type: "string", Description: autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()["maxReplicas"]},
+		{
+			Name: "Replicas", Type: "string",
+			Description: autoscalingv2.HorizontalPodAutoscalerStatus{}.SwaggerDoc()["currentReplicas"],
+		},
+		resource.AgeColumn,
+	},
+	Cells: func(obj runtime.Object) []any {
+		h, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+		if !ok {
+			h = fromV1(obj.(*autoscalingv1.HorizontalPodAutoscaler))
+		}
+		minimum := "<unset>"
+		if h.Spec.MinReplicas != nil {
+			minimum = fmt.Sprint(*h.Spec.MinReplicas)
+		}
+		return []any{
+			h.Name, h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name, targetsCell(h), minimum,
+			int64(h.Spec.MaxReplicas), int64(h.Status.CurrentReplicas), resource.Age(h),
+		}
+	},
+}
+
+// maxTargets is how many metrics are printed.
+const maxTargets = 2
+
+func targetsCell(h *autoscalingv2.HorizontalPodAutoscaler) string {
+	if len(h.Spec.Metrics) == 0 {
+		return "<none>"
+	}
+	var cells []string
+	for n := range h.Spec.Metrics {
+		var current autoscalingv2.MetricStatus
+		if n < len(h.Status.CurrentMetrics) {
+			current = h.Status.CurrentMetrics[n]
+		}
+		cells = append(cells, metricCell(&h.Spec.Metrics[n], &current))
+	}
+	if more := len(cells) - maxTargets; more > 0 {
+		return fmt.Sprintf("%s + %d more...", strings.Join(cells[:maxTargets], ", "), more)
+	}
+	return strings.Join(cells, ", ")
+}
+
+// metricCell prints the current value of a metric and its target.
+func metricCell(m *autoscalingv2.MetricSpec, s *autoscalingv2.MetricStatus) string {
+	switch {
+	case m.Type == autoscalingv2.ExternalMetricSourceType && m.External != nil:
+		var current *autoscalingv2.MetricValueStatus
+		if s.External != nil {
+			current = &s.External.Current
+		}
+		return valueCell(&m.External.Target, current)
+	case m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil:
+		var current *autoscalingv2.MetricValueStatus
+		if s.Object != nil {
+			current = &s.Object.Current
+		}
+		return valueCell(&m.Object.Target, current)
+	case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
+		current := unknown
+		if s.Pods != nil {
+			current = s.Pods.Current.AverageValue.String()
+		}
+		return current + "/" + m.Pods.Target.AverageValue.String()
+	case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
+		var current *autoscalingv2.MetricValueStatus
+		if s.Resource != nil {
+			current = &s.Resource.Current
+		}
+		return usageCell(string(m.Resource.Name), &m.Resource.Target, current)
+	case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
+		var current *autoscalingv2.MetricValueStatus
+		if s.ContainerResource != nil {
+			current = &s.ContainerResource.Current
+		}
+		return usageCell(string(m.ContainerResource.Name), &m.ContainerResource.Target, current)
+	}
+	return "<unknown type>"
+}
+
+const unknown = "<unknown>"
+
+func valueCell(target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
+	if current == nil {
+		current = &autoscalingv2.MetricValueStatus{}
+	}
+	if target.AverageValue != nil {
+		return orUnknown(current.AverageValue) + "/" + target.AverageValue.String() + " (avg)"
+	}
+	return orUnknown(current.Value) + "/" + target.Value.String()
+}
+
+func orUnknown(q *apiresource.Quantity) string {
+	if q == nil {
+		return unknown
+	}
+	return q.String()
+}
+
+func usageCell(name string, target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
+	if target.AverageValue != nil {
+		value := unknown
+		if current != nil {
+			value = current.AverageValue.String()
+		}
+		return fmt.Sprintf("%s: %s/%s", name, value, target.AverageValue.String())
+	}
+	value, wanted := unknown, "<auto>"
+	if current != nil && current.AverageUtilization != nil {
+		value = fmt.Sprintf("%d%%", *current.AverageUtilization)
+	}
+	if target.AverageUtilization != nil {
+		wanted = fmt.Sprintf("%d%%", *target.AverageUtilization)
+	}
+	return fmt.Sprintf("%s: %s/%s", name, value, wanted)
+}

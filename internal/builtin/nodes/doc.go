@@ -1,0 +1,2 @@
+// Package nodes has the rules of Nodes.
+package nodes

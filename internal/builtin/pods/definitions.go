@@ -1,0 +1,36 @@
+package pods
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// Definitions returns the rows of Pods and PodTemplates.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{
+		{
+			GroupVersion: corev1.SchemeGroupVersion, Kind: "Pod", Plural: "pods", Singular: "pod",
+			ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
+			Object: &corev1.Pod{}, List: &corev1.PodList{},
+			Strategy: podStrategy, Default: defaultPod, Resets: []string{"status"},
+			Subresources: []resource.Subresource{
+				{Name: "ephemeralcontainers", Verbs: partVerbs, Strategy: ephemeralStrategy, Resets: []string{"status"}},
+				{Name: "resize", Verbs: partVerbs, Strategy: resizeStrategy, Resets: []string{"status"}},
+				{
+					Name: "status", Verbs: partVerbs, Strategy: statusStrategy,
+					Resets: []string{"spec", "metadata.deletionTimestamp", "metadata.ownerReferences"},
+				},
+			},
+			Columns: podColumns, Fields: podFields, GracePeriod: gracePeriod, ReturnsDeleted: true,
+		},
+		{
+			GroupVersion: corev1.SchemeGroupVersion, Kind: "PodTemplate", Plural: "podtemplates", Singular: "podtemplate",
+			Namespaced: true, Object: &corev1.PodTemplate{}, List: &corev1.PodTemplateList{},
+			Strategy: templateStrategy, Default: defaultTemplate, Columns: templateColumns, ReturnsDeleted: true,
+		},
+	}
+}
+
+// partVerbs are the verbs of a subresource that is a part of a pod.
+var partVerbs = []string{"get", "patch", "update"}

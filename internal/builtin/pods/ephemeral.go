@@ -1,0 +1,59 @@
+package pods
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+var ephemeralStrategy = resource.Typed[*corev1.Pod]{
+	PrepareUpdate: func(pod, old *corev1.Pod) {
+		added := pod.Spec.EphemeralContainers
+		keepAll(pod, old)
+		pod.Spec.EphemeralContainers = added
+		countChange(pod, old)
+	},
+	CheckUpdate: checkEphemeral,
+}
+
+// keepAll keeps everything of the old pod.
+func keepAll(pod, old *corev1.Pod) {
+	pod.Spec, pod.Status = *old.Spec.DeepCopy(), old.Status
+	metav1.ResetObjectMetaForStatus(&pod.ObjectMeta, &old.ObjectMeta)
+}
+
+// checkEphemeral checks that ephemeral containers are only added.
+func checkEphemeral(pod, old *corev1.Pod) field.ErrorList {
+	if _, mirrors := old.Annotations[corev1.MirrorPodAnnotationKey]; mirrors {
+		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
+	}
+	errs := checkStored(pod, old)
+	path := specPath.Child("ephemeralContainers")
+	for n := range old.Spec.EphemeralContainers {
+		before := &old.Spec.EphemeralContainers[n]
+		switch now := findEphemeral(pod, before.Name); {
+		case now == nil:
+			errs = append(errs, field.Forbidden(path,
+				fmt.Sprintf("existing ephemeral containers %q may not be removed\n", before.Name)))
+		case !equality.Semantic.DeepEqual(*now, *before):
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v",
+				before.Name, diff.Diff(*before, *now))))
+		}
+	}
+	return errs
+}
+
+func findEphemeral(pod *corev1.Pod, name string) *corev1.EphemeralContainer {
+	for n := range pod.Spec.EphemeralContainers {
+		if pod.Spec.EphemeralContainers[n].Name == name {
+			return &pod.Spec.EphemeralContainers[n]
+		}
+	}
+	return nil
+}

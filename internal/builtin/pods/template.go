@@ -1,0 +1,57 @@
+package pods
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+var templatePath = field.NewPath("template")
+
+var templateStrategy = resource.Typed[*corev1.PodTemplate]{
+	Prepare: func(template *corev1.PodTemplate) { template.Generation = 1 },
+	Check:   checkTemplate,
+	Warn: func(template *corev1.PodTemplate) []string {
+		return podspec.TemplateWarnings(&template.Template, templatePath)
+	},
+	PrepareUpdate: func(template, old *corev1.PodTemplate) {
+		if !equality.Semantic.DeepEqual(template.Template, old.Template) {
+			template.Generation = old.Generation + 1
+		}
+	},
+	CheckUpdate: func(template, old *corev1.PodTemplate) field.ErrorList {
+		errs := resource.CheckMetadataUpdate(&template.ObjectMeta, &old.ObjectMeta)
+		return append(errs, podspec.CheckTemplate(&template.Template, templatePath)...)
+	},
+	WarnUpdate: func(template, old *corev1.PodTemplate) []string {
+		if template.Generation == old.Generation {
+			return nil
+		}
+		return podspec.TemplateWarnings(&template.Template, templatePath)
+	},
+}
+
+func defaultTemplate(obj runtime.Object) {
+	podspec.DefaultTemplate(&obj.(*corev1.PodTemplate).Template)
+}
+
+func checkTemplate(template *corev1.PodTemplate) field.ErrorList {
+	errs := resource.CheckMetadata(&template.ObjectMeta, podspec.CheckName)
+	return append(errs, podspec.CheckTemplate(&template.Template, templatePath)...)
+}
+
+var templateColumns = &resource.Columns{
+	Definitions: append(append([]metav1.TableColumnDefinition{resource.NameColumn}, podspec.ContainerColumns(0)...),
+		metav1.TableColumnDefinition{Name: "Pod Labels", Type: "string", Description: "The labels for the pod template."}),
+	Cells: func(obj runtime.Object) []any {
+		template := obj.(*corev1.PodTemplate)
+		cells := append([]any{template.Name}, podspec.ContainerCells(&template.Template.Spec)...)
+		return append(cells, labels.FormatLabels(template.Template.Labels))
+	},
+}

@@ -1,0 +1,56 @@
+package podspec
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The limits of the configuration of a resolver.
+const (
+	maxNameservers = 3
+	maxSearches    = 32
+	maxSearchText  = 2048
+)
+
+func checkDNS(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
+	config, servers, searches := spec.DNSConfig, path.Child("nameservers"), path.Child("searches")
+	switch {
+	case config == nil && spec.DNSPolicy == corev1.DNSNone:
+		return field.ErrorList{field.Required(path, "must provide `dnsConfig` when `dnsPolicy` is None")}
+	case config == nil:
+		return nil
+	case len(config.Nameservers) == 0 && spec.DNSPolicy == corev1.DNSNone:
+		return field.ErrorList{field.Required(servers, "must provide at least one DNS nameserver when `dnsPolicy` is None")}
+	}
+	if len(config.Nameservers) > maxNameservers {
+		errs = append(errs, field.Invalid(servers, config.Nameservers,
+			fmt.Sprintf("must not have more than %v nameservers", maxNameservers)))
+	}
+	for n, server := range config.Nameservers {
+		errs = append(errs, validation.IsValidIPForLegacyField(servers.Index(n), server, false, nil)...)
+	}
+	if len(config.Searches) > maxSearches {
+		errs = append(errs, field.Invalid(searches, config.Searches,
+			fmt.Sprintf("must not have more than %v search paths", maxSearches)))
+	}
+	if len(strings.Join(config.Searches, " ")) > maxSearchText {
+		errs = append(errs, field.Invalid(searches, config.Searches,
+			fmt.Sprintf("must not have more than %v characters (including spaces) in the search list", maxSearchText)))
+	}
+	for n, search := range config.Searches {
+		if search != "." {
+			domain := strings.TrimSuffix(search, ".")
+			errs = append(errs, invalid(searches.Index(n), domain, validation.IsDNS1123SubdomainWithUnderscore(domain))...)
+		}
+	}
+	for n, option := range config.Options {
+		if option.Name == "" {
+			errs = append(errs, field.Required(path.Child("options").Index(n), "must not be empty"))
+		}
+	}
+	return errs
+}

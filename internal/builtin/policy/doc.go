@@ -1,0 +1,2 @@
+// Package policy has the rules of PodDisruptionBudgets. No controller computes their status; clients write it.
+package policy

@@ -1,0 +1,2 @@
+// Package scheduling has the rules of PriorityClasses, and the two classes that every server has.
+package scheduling
