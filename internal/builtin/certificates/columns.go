@@ -4,6 +4,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,8 +15,9 @@ import (
 
 const none = "<none>"
 
+// kube-apiserver describes the columns of requests by the fields of v1beta1.
 var (
-	requestDocs    = certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc()
+	requestDocs    = certificatesv1beta1.CertificateSigningRequestSpec{}.SwaggerDoc()
 	podRequestDocs = certificatesv1.PodCertificateRequestSpec{}.SwaggerDoc()
 )
 
@@ -28,7 +30,7 @@ var requestColumns = &resource.Columns{
 		{Name: "RequestedDuration", Type: "string", Description: requestDocs["expirationSeconds"]},
 		{
 			Name: "Condition", Type: "string",
-			Description: certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()["conditions"],
+			Description: certificatesv1beta1.CertificateSigningRequestStatus{}.SwaggerDoc()["conditions"],
 		},
 	},
 	Cells: func(obj runtime.Object) []any {

@@ -22,7 +22,7 @@ var claimRules = resource.Typed[*resourcev1.ResourceClaim]{
 	PrepareUpdate: func(c, old *resourcev1.ResourceClaim) { c.Status = old.Status },
 	CheckUpdate: func(c, old *resourcev1.ResourceClaim) field.ErrorList {
 		errs := resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta)
-		return append(errs, apivalidation.ValidateImmutableField(c.Spec, old.Spec, specPath)...)
+		return append(errs, checkUnchanged(&c.Spec, &old.Spec, nil)...)
 	},
 }
 
@@ -31,7 +31,7 @@ var templateRules = resource.Typed[*resourcev1.ResourceClaimTemplate]{
 	Check:   checkTemplate,
 	CheckUpdate: func(t, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
 		errs := append(checkTemplate(t), resource.CheckMetadataUpdate(&t.ObjectMeta, &old.ObjectMeta)...)
-		return append(errs, apivalidation.ValidateImmutableField(t.Spec, old.Spec, specPath)...)
+		return append(errs, checkUnchanged(&t.Spec, &old.Spec, &t.Spec)...)
 	},
 }
 

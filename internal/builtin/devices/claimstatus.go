@@ -1,7 +1,6 @@
 package devices
 
 import (
-	"fmt"
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -24,16 +23,7 @@ func dropAlphaResults(status *resourcev1.ResourceClaimStatus) {
 }
 
 // deviceID identifies an allocated device, or a share of one.
-type deviceID struct{ driver, pool, device, share string }
-
-// String returns the ID as it is in messages.
-func (id deviceID) String() string {
-	name := fmt.Sprintf("%s/%s/%s", id.driver, id.pool, id.device)
-	if id.share != "" {
-		name += "/" + id.share
-	}
-	return name
-}
+type deviceID struct{ Driver, Pool, Device, ShareID string }
 
 // allocatedDevices returns the devices of an allocation.
 func allocatedDevices(status *resourcev1.ResourceClaimStatus) sets.Set[deviceID] {

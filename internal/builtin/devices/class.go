@@ -2,7 +2,6 @@ package devices
 
 import (
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -12,32 +11,40 @@ import (
 var classRules = resource.Typed[*resourcev1.DeviceClass]{
 	Prepare: func(c *resourcev1.DeviceClass) { c.Generation = 1 },
 	Check: func(c *resourcev1.DeviceClass) field.ErrorList {
-		errs := resource.CheckClusterMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-		return append(errs, checkClass(&c.Spec, nil)...)
+		errs := resource.CheckClusterMetadata(&c.ObjectMeta, laterName)
+		errs = append(errs, checkClass(&c.Spec, nil)...)
+		if c.Name != "" {
+			errs = append(errs, invalid(field.NewPath("metadata", "name"), c.Name, apivalidation.NameIsDNSSubdomain(c.Name, false))...)
+		}
+		return append(errs, declared(resourcev1.Validate_DeviceClassSpec, specPath, &c.Spec, nil)...)
 	},
 	PrepareUpdate: func(c, old *resourcev1.DeviceClass) {
-		if !equality.Semantic.DeepEqual(c.Spec, old.Spec) {
+		if !same(&c.Spec, &old.Spec) {
 			c.Generation = old.Generation + 1
 		}
 	},
 	CheckUpdate: func(c, old *resourcev1.DeviceClass) field.ErrorList {
 		errs := resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta)
-		return append(errs, checkClass(&c.Spec, &old.Spec)...)
+		errs = append(errs, checkClass(&c.Spec, &old.Spec)...)
+		return append(errs, declared(resourcev1.Validate_DeviceClassSpec, specPath, &c.Spec, &old.Spec)...)
 	},
 }
 
-// checkClass checks the spec of a class. The expressions of selectors are not compiled.
+// checkClass checks the spec of a class, besides the declarative rules. The expressions of selectors are not compiled.
 func checkClass(spec, old *resourcev1.DeviceClassSpec) (errs field.ErrorList) {
 	errs = checkSelectors(spec.Selectors, specPath.Child("selectors"))
-	stored := old != nil && equality.Semantic.DeepEqual(spec.Config, old.Config)
+	stored := old != nil && same(spec.Config, old.Config)
 	if len(spec.Config) <= resourcev1.DeviceConfigMaxSize {
 		for n := range spec.Config {
 			path := specPath.Child("config").Index(n)
 			errs = append(errs, checkConfiguration(&spec.Config[n].DeviceConfiguration, path, stored)...)
 		}
 	}
-	return append(errs, declared(resourcev1.Validate_DeviceClassSpec, specPath, spec, old)...)
+	return errs
 }
+
+// laterName accepts all names: the name of a class has a declarative rule.
+func laterName(string, bool) []string { return nil }
 
 func checkSelectors(selectors []resourcev1.DeviceSelector, path *field.Path) (errs field.ErrorList) {
 	if len(selectors) > resourcev1.DeviceSelectorsMaxSize {

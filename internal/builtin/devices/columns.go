@@ -12,10 +12,6 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-var classColumns = nameAndAge
-
-var templateColumns = nameAndAge
-
 var nameAndAge = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{resource.NameColumn, resource.AgeColumn},
 	Cells: func(obj runtime.Object) []any {

@@ -14,10 +14,13 @@ type validator[T any] func(
 	ctx context.Context, op operation.Operation, path *field.Path, obj, old *T,
 ) field.ErrorList
 
+// features are those that the declarative rules ask for. They are off by default.
+var features = map[string]bool{"DRAPartitionableDevicesType": false}
+
 // declared returns the errors that the declarative rules of a type find, without those that are not in effect yet. old
 // is nil for a new object; what has not changed is not checked again.
 func declared[T any](rules validator[T], path *field.Path, obj, old *T) field.ErrorList {
-	ctx, op := context.Background(), operation.Operation{Type: operation.Create}
+	ctx, op := context.Background(), operation.Operation{Type: operation.Create, Options: features}
 	if old != nil {
 		op.Type = operation.Update
 		if equality.Semantic.DeepEqual(obj, old) {

@@ -16,7 +16,7 @@ func Definitions() []*resource.Definition {
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceClass", Plural: "deviceclasses", Singular: "deviceclass",
 			Object: &resourcev1.DeviceClass{}, List: &resourcev1.DeviceClassList{},
-			Strategy: classRules, Columns: classColumns,
+			Strategy: classRules, Columns: nameAndAge, ReturnsDeleted: true,
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceTaintRule",
@@ -30,19 +30,19 @@ func Definitions() []*resource.Definition {
 			Plural: "resourceclaims", Singular: "resourceclaim", Namespaced: true,
 			Object: &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
 			Strategy: claimRules, Default: defaultClaim, Resets: []string{"status"},
-			Subresources: []resource.Subresource{statusOf(claimStatusRules)}, Columns: claimColumns,
+			Subresources: []resource.Subresource{statusOf(claimStatusRules)}, Columns: claimColumns, ReturnsDeleted: true,
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaimTemplate",
 			Plural: "resourceclaimtemplates", Singular: "resourceclaimtemplate", Namespaced: true,
 			Object: &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
-			Strategy: templateRules, Default: defaultTemplate, Columns: templateColumns,
+			Strategy: templateRules, Default: defaultTemplate, Columns: nameAndAge, ReturnsDeleted: true,
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceSlice",
 			Plural: "resourceslices", Singular: "resourceslice",
 			Object: &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
-			Strategy: sliceRules, Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields,
+			Strategy: sliceRules, Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields, ReturnsDeleted: true,
 		},
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -53,6 +55,29 @@ func checkPool(name string, path *field.Path) (errs field.ErrorList) {
 		errs = append(errs, invalid(path, part, validation.IsDNS1123Subdomain(part))...)
 	}
 	return errs
+}
+
+// checkQualifiedName checks the name of an attribute or a capacity: a C identifier, which may follow a domain.
+func checkQualifiedName(name string, path *field.Path) (errs field.ErrorList) {
+	domain, id, qualified := strings.Cut(name, "/")
+	switch {
+	case !qualified:
+		id = name
+	case domain == "":
+		errs = append(errs, field.Invalid(path, "", "the domain must not be empty"))
+	default:
+		errs = append(errs, checkDriver(domain, path)...)
+	}
+	if qualified && id == "" {
+		return append(errs, field.Invalid(path, "", "the name must not be empty"))
+	}
+	if strings.Contains(id, "/") {
+		return nil // accepted by kube-apiserver
+	}
+	if len(id) > resourcev1.DeviceMaxIDLength {
+		errs = append(errs, field.TooLong(path, "", resourcev1.DeviceMaxIDLength))
+	}
+	return append(errs, invalid(path, id, content.IsCIdentifier(id))...)
 }
 
 // maxParameters is the size of the largest parameters of a driver.

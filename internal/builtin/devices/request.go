@@ -20,9 +20,11 @@ func checkRequest(request *resourcev1.DeviceRequest, path *field.Path) field.Err
 		return append(errs, field.Invalid(path, nil, exactlyOne+", but multiple fields are set"))
 	case request.Exactly != nil:
 		wanted := request.Exactly
+		path = path.Child("exactly")
+		errs = append(errs, checkClassName(wanted.DeviceClassName, path.Child("deviceClassName"))...)
 		return append(errs, wantedDevices{
-			wanted.DeviceClassName, wanted.Selectors, wanted.AllocationMode, wanted.Count, wanted.Tolerations,
-		}.check(path.Child("exactly"))...)
+			wanted.Selectors, wanted.AllocationMode, wanted.Count, wanted.Tolerations,
+		}.check(path)...)
 	}
 	if len(request.FirstAvailable) > resourcev1.FirstAvailableDeviceRequestMaxSize {
 		return errs // a declarative rule
@@ -31,15 +33,21 @@ func checkRequest(request *resourcev1.DeviceRequest, path *field.Path) field.Err
 		wanted, path := &request.FirstAvailable[n], path.Child("firstAvailable").Index(n)
 		errs = append(errs, checkLabel(wanted.Name, path.Child("name"))...)
 		errs = append(errs, wantedDevices{
-			wanted.DeviceClassName, wanted.Selectors, wanted.AllocationMode, wanted.Count, wanted.Tolerations,
+			wanted.Selectors, wanted.AllocationMode, wanted.Count, wanted.Tolerations,
 		}.check(path)...)
 	}
 	return errs
 }
 
+func checkClassName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	return invalid(path, name, validation.IsDNS1123Subdomain(name))
+}
+
 // wantedDevices is what both forms of a request have.
 type wantedDevices struct {
-	class       string
 	selectors   []resourcev1.DeviceSelector
 	mode        resourcev1.DeviceAllocationMode
 	count       int64

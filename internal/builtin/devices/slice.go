@@ -2,6 +2,8 @@ package devices
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -142,6 +144,12 @@ func checkDevices(spec *resourcev1.ResourceSliceSpec) (errs field.ErrorList) {
 	for n := range spec.Devices {
 		device, path := &spec.Devices[n], path.Index(n)
 		errs = append(errs, checkLabel(device.Name, path.Child("name"))...)
+		for _, name := range slices.Sorted(maps.Keys(device.Attributes)) {
+			errs = append(errs, checkQualifiedName(string(name), path.Child("attributes"))...)
+		}
+		for _, name := range slices.Sorted(maps.Keys(device.Capacity)) {
+			errs = append(errs, checkQualifiedName(string(name), path.Child("capacity"))...)
+		}
 		for m := range device.Taints {
 			errs = append(errs, checkTaint(&device.Taints[m], path.Child("taints").Index(m))...)
 		}

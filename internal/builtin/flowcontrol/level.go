@@ -96,33 +96,53 @@ func checkLevel(l *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 		const text = "must be 'Exempt' if and only if `name` is 'exempt'"
 		errs = append(errs, field.Invalid(kind, spec.Type, text))
 	}
-	var late field.ErrorList // those that kube-apiserver reports last
-	exempt, limited := specPath.Child("exempt"), specPath.Child("limited")
 	switch spec.Type {
 	case flowcontrolv1.PriorityLevelEnablementExempt:
-		errs = append(errs, checkShares(spec.Exempt, exempt)...)
-		if spec.Limited != nil {
-			late = append(late, field.Forbidden(limited, ""))
-		}
+		errs = append(errs, checkShares(spec.Exempt, specPath.Child("exempt"))...)
 	case flowcontrolv1.PriorityLevelEnablementLimited:
-		if spec.Exempt != nil {
-			late = append(late, field.Forbidden(exempt, ""))
-		}
-		if spec.Limited == nil {
-			late = append(late, field.Required(limited, ""))
-		} else {
-			var required field.ErrorList
-			errs, required = checkLimited(errs, spec.Limited, limited)
-			late = append(late, required...)
-		}
-	case "":
-		late = append(late, field.Required(kind, ""))
+		errs = append(errs, checkLimited(spec.Limited, specPath.Child("limited"))...)
+	case "": // see checkMembers
 	default:
 		errs = append(errs, field.NotSupported(kind, spec.Type, []flowcontrolv1.PriorityLevelEnablement{
 			flowcontrolv1.PriorityLevelEnablementExempt, flowcontrolv1.PriorityLevelEnablementLimited,
 		}))
 	}
-	return append(append(errs, checkFixed(l)...), late...)
+	errs = append(errs, checkFixed(l)...)
+	return append(errs, checkMembers(spec)...)
+}
+
+// checkMembers checks that a level has the members of its type, and no others. In kube-apiserver these are declarative
+// rules, whose errors come last.
+func checkMembers(spec *flowcontrolv1.PriorityLevelConfigurationSpec) (errs field.ErrorList) {
+	isLimited := spec.Type == flowcontrolv1.PriorityLevelEnablementLimited
+	limited := specPath.Child("limited")
+	if spec.Exempt != nil && isLimited {
+		errs = append(errs, field.Forbidden(specPath.Child("exempt"), ""))
+	}
+	switch {
+	case spec.Limited == nil && isLimited:
+		errs = append(errs, field.Required(limited, ""))
+	case spec.Limited != nil && spec.Type == flowcontrolv1.PriorityLevelEnablementExempt:
+		errs = append(errs, field.Forbidden(limited, ""))
+	}
+	if spec.Type == "" {
+		errs = append(errs, field.Required(specPath.Child("type"), ""))
+	}
+	if spec.Limited == nil {
+		return errs
+	}
+	response, path := &spec.Limited.LimitResponse, limited.Child("limitResponse")
+	queues := response.Type == flowcontrolv1.LimitResponseTypeQueue
+	switch {
+	case response.Queuing == nil && queues:
+		errs = append(errs, field.Required(path.Child("queuing"), ""))
+	case response.Queuing != nil && !queues:
+		errs = append(errs, field.Forbidden(path.Child("queuing"), ""))
+	}
+	if response.Type == "" {
+		errs = append(errs, field.Required(path.Child("type"), ""))
+	}
+	return errs
 }
 
 // checkFixed compares a level with that of the same name which kube-apiserver needs.
@@ -165,26 +185,18 @@ func checkPercent(value *int32, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, *value, "must be between 0 and 100, inclusive")}
 }
 
-// checkLimited appends the errors of a limited level to errs. late are those that kube-apiserver reports last.
-func checkLimited(
-	errs field.ErrorList, limited *flowcontrolv1.LimitedPriorityLevelConfiguration, path *field.Path,
-) (all, late field.ErrorList) {
-	shares := path.Child("nominalConcurrencyShares")
-	errs = append(errs, checkNotNegative(limited.NominalConcurrencyShares, shares, "must be")...)
+func checkLimited(limited *flowcontrolv1.LimitedPriorityLevelConfiguration, path *field.Path) field.ErrorList {
+	if limited == nil {
+		return nil
+	}
+	errs := checkNotNegative(limited.NominalConcurrencyShares, path.Child("nominalConcurrencyShares"), "must be")
 	response := path.Child("limitResponse")
 	switch r := &limited.LimitResponse; r.Type {
-	case flowcontrolv1.LimitResponseTypeReject:
-		if r.Queuing != nil {
-			late = append(late, field.Forbidden(response.Child("queuing"), ""))
-		}
+	case flowcontrolv1.LimitResponseTypeReject, "":
 	case flowcontrolv1.LimitResponseTypeQueue:
-		if r.Queuing == nil {
-			late = append(late, field.Required(response.Child("queuing"), ""))
-		} else {
+		if r.Queuing != nil {
 			errs = append(errs, checkQueuing(r.Queuing, response.Child("queuing"))...)
 		}
-	case "":
-		late = append(late, field.Required(response.Child("type"), ""))
 	default:
 		errs = append(errs, field.NotSupported(response.Child("type"), r.Type, []flowcontrolv1.LimitResponseType{
 			flowcontrolv1.LimitResponseTypeQueue, flowcontrolv1.LimitResponseTypeReject,
@@ -192,8 +204,7 @@ func checkLimited(
 	}
 	errs = append(errs, checkPercent(limited.LendablePercent, path.Child("lendablePercent"))...)
 	borrowing := path.Child("borrowingLimitPercent")
-	errs = append(errs, checkNotNegative(limited.BorrowingLimitPercent, borrowing, "if specified, must be")...)
-	return errs, late
+	return append(errs, checkNotNegative(limited.BorrowingLimitPercent, borrowing, "if specified, must be")...)
 }
 
 func checkQueuing(q *flowcontrolv1.QueuingConfiguration, path *field.Path) (errs field.ErrorList) {
