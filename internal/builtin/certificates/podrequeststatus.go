@@ -29,7 +29,8 @@ func endingOf(pcr *certificatesv1.PodCertificateRequest) string {
 	return ""
 }
 
-// checkPodRequestStatus checks that a status is written once. Of an issued certificate it checks that the fields are set.
+// checkPodRequestStatus checks that a status is written once. Of an issued certificate it checks that the fields are
+// set.
 func checkPodRequestStatus(pcr, old *certificatesv1.PodCertificateRequest) field.ErrorList {
 	if errs := checkPodConditions(pcr.Status.Conditions); len(errs) > 0 {
 		return errs
@@ -79,9 +80,9 @@ func checkPodConditions(conditions []metav1.Condition) (errs field.ErrorList) {
 
 // checkIssued checks that an issued certificate and its times are set.
 func checkIssued(status *certificatesv1.PodCertificateRequestStatus) (errs field.ErrorList) {
-	if path := statusPath.Child("certificateChain"); checkCertificatePEM([]byte(status.CertificateChain)) != nil || status.CertificateChain == "" {
+	if chain := status.CertificateChain; chain == "" || checkCertificatePEM([]byte(chain)) != nil {
 		const text = "issued certificate chain must contain at least one certificate"
-		return field.ErrorList{field.Invalid(path, status.CertificateChain, text)}
+		return field.ErrorList{field.Invalid(statusPath.Child("certificateChain"), chain, text)}
 	}
 	for _, time := range []struct {
 		field, text string

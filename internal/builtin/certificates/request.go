@@ -63,8 +63,8 @@ func (approvalRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object
 	return requestUpdate{approves: true}.check(ctx, obj, old)
 }
 
-// requestStatusRules are the rules of the status of a request: it may get a certificate, and conditions that say nothing
-// about its approval.
+// requestStatusRules are the rules of the status of a request: it may get a certificate, and conditions that say
+// nothing about its approval.
 type requestStatusRules struct{ resource.Rules }
 
 // PrepareForUpdate keeps the spec and the approval, and sets missing times of conditions.
@@ -81,8 +81,8 @@ func (requestStatusRules) ValidateUpdate(ctx context.Context, obj, old runtime.O
 	return requestUpdate{issues: true}.check(ctx, obj, old)
 }
 
-// keepConditions restores the conditions of a type, if there are as many as before. Otherwise the validation refuses the
-// update.
+// keepConditions restores the conditions of a type, if there are as many as before. Otherwise the validation refuses
+// the update.
 func keepConditions(csr, old *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) {
 	indices, before := conditionsOf(csr, kind), conditionsOf(old, kind)
 	if len(indices) != len(before) {
@@ -94,7 +94,9 @@ func keepConditions(csr, old *certificatesv1.CertificateSigningRequest, kind cer
 }
 
 // conditionsOf returns the indices of the conditions of a type.
-func conditionsOf(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) (indices []int) {
+func conditionsOf(
+	csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType,
+) (indices []int) {
 	for n := range csr.Status.Conditions {
 		if csr.Status.Conditions[n].Type == kind {
 			indices = append(indices, n)

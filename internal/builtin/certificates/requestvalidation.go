@@ -119,8 +119,8 @@ var final = []certificatesv1.RequestConditionType{
 	certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed,
 }
 
-// checkDecisions checks that decisions stay, and that only an approval adds some. Decisions that are not added are those
-// of old, see keepConditions.
+// checkDecisions checks that decisions stay, and that only an approval adds some. Decisions that are not added are
+// those of old, see keepConditions.
 func (u requestUpdate) checkDecisions(csr, old *certificatesv1.CertificateSigningRequest) (errs field.ErrorList) {
 	for _, kind := range final {
 		if len(conditionsOf(csr, kind)) < len(conditionsOf(old, kind)) {
@@ -145,8 +145,7 @@ var statuses = sets.New(corev1.ConditionTrue, corev1.ConditionFalse, corev1.Cond
 
 // checkConditions checks the conditions of a request. Faults that old conditions have are accepted.
 func checkConditions(conditions, old []certificatesv1.CertificateSigningRequestCondition) (errs field.ErrorList) {
-	unnamed := slices.ContainsFunc(old, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == "" })
-	repeated := repeats(old)
+	unnamed, repeated := has("")(old), repeats(old)
 	seen := sets.New[certificatesv1.RequestConditionType]()
 	for n := range conditions {
 		c, path := &conditions[n], conditionsPath.Index(n)
@@ -185,7 +184,9 @@ var decisions = validate.NewUnionMembership(
 	validate.NewUnionMember(`conditions[{"type": "Approved"}]`), validate.NewUnionMember(`conditions[{"type": "Denied"}]`))
 
 // checkExclusive checks that a request is not approved and denied.
-func checkExclusive(ctx context.Context, conditions, old []certificatesv1.CertificateSigningRequestCondition) field.ErrorList {
+func checkExclusive(
+	ctx context.Context, conditions, old []certificatesv1.CertificateSigningRequestCondition,
+) field.ErrorList {
 	if equality.Semantic.DeepEqual(conditions, old) {
 		return nil
 	}
@@ -193,6 +194,7 @@ func checkExclusive(ctx context.Context, conditions, old []certificatesv1.Certif
 		decisions, has(certificatesv1.CertificateApproved), has(certificatesv1.CertificateDenied))
 }
 
+// has returns a function that reports whether one of some conditions has a type.
 func has(kind certificatesv1.RequestConditionType) func([]certificatesv1.CertificateSigningRequestCondition) bool {
 	return func(conditions []certificatesv1.CertificateSigningRequestCondition) bool {
 		return slices.ContainsFunc(conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {

@@ -19,8 +19,8 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// Signers decides what a user may do in the name of a signer: approve and sign requests, and attest bundles. Signers are
-// a resource of the authorizer only.
+// Signers decides what a user may do in the name of a signer: approve and sign requests, and attest bundles. Signers
+// are a resource of the authorizer only.
 type Signers struct {
 	Authorizer authorizer.Authorizer
 }

@@ -94,7 +94,9 @@ func checkConsumers(consumers []resourcev1.ResourceClaimConsumerReference) (errs
 	return errs
 }
 
-func checkDeviceStatus(d *resourcev1.AllocatedDeviceStatus, path *field.Path, allocated sets.Set[deviceID]) field.ErrorList {
+func checkDeviceStatus(
+	d *resourcev1.AllocatedDeviceStatus, path *field.Path, allocated sets.Set[deviceID],
+) field.ErrorList {
 	errs := checkDriver(d.Driver, path.Child("driver"))
 	errs = append(errs, checkPool(d.Pool, path.Child("pool"))...)
 	errs = append(errs, checkLabel(d.Device, path.Child("device"))...)

@@ -14,7 +14,8 @@ var classRules = resource.Typed[*resourcev1.DeviceClass]{
 		errs := resource.CheckClusterMetadata(&c.ObjectMeta, laterName)
 		errs = append(errs, checkClass(&c.Spec, nil)...)
 		if c.Name != "" {
-			errs = append(errs, invalid(field.NewPath("metadata", "name"), c.Name, apivalidation.NameIsDNSSubdomain(c.Name, false))...)
+			texts := apivalidation.NameIsDNSSubdomain(c.Name, false)
+			errs = append(errs, invalid(field.NewPath("metadata", "name"), c.Name, texts)...)
 		}
 		return append(errs, declared(resourcev1.Validate_DeviceClassSpec, specPath, &c.Spec, nil)...)
 	},
