@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -37,6 +38,8 @@ func Definitions() []*resource.Definition {
 			Plural: "clustertrustbundles", Singular: "clustertrustbundle",
 			Object: &certificatesv1.ClusterTrustBundle{}, List: &certificatesv1.ClusterTrustBundleList{},
 			Strategy: bundleRules, Columns: bundleColumns, Fields: &bundleFields,
+			Storage: resource.NewStorage(certificatesv1beta1.SchemeGroupVersion,
+				&certificatesv1.ClusterTrustBundle{}, &certificatesv1beta1.ClusterTrustBundle{}),
 		},
 		{
 			GroupVersion: certificatesv1.SchemeGroupVersion, Kind: "PodCertificateRequest",
@@ -47,6 +50,8 @@ func Definitions() []*resource.Definition {
 				Name: "status", Verbs: partVerbs, Strategy: podRequestStatusRules{}, Resets: []string{"metadata", "spec"},
 			}},
 			Columns: podRequestColumns, Fields: &podRequestFields,
+			Storage: resource.NewStorage(certificatesv1beta1.SchemeGroupVersion,
+				&certificatesv1.PodCertificateRequest{}, &certificatesv1beta1.PodCertificateRequest{}),
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
@@ -24,6 +25,8 @@ func Definitions() []*resource.Definition {
 			Object: &resourcev1.DeviceTaintRule{}, List: &resourcev1.DeviceTaintRuleList{},
 			Strategy: taintRules, Default: defaultTaintRule, Resets: []string{"status"},
 			Subresources: []resource.Subresource{statusOf(taintStatusRules)}, Columns: taintColumns,
+			Storage: resource.NewStorage(resourcev1beta2.SchemeGroupVersion,
+				&resourcev1.DeviceTaintRule{}, &resourcev1beta2.DeviceTaintRule{}),
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaim",

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,8 @@ func Definitions() []*resource.Definition {
 			Resets: []string{"metadata", "spec"},
 		}},
 		Columns: columns,
+		Storage: resource.NewStorage(storagemigrationv1beta1.SchemeGroupVersion,
+			&storagemigrationv1.StorageVersionMigration{}, &storagemigrationv1beta1.StorageVersionMigration{}),
 	}}
 }
 
