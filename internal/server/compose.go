@@ -159,7 +159,7 @@ func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error)
 
 func newDiscovery(o *Options, s *stored) *discovery.Discovery {
 	return discovery.New(s.table, discovery.Options{
-		Delegate: http.HandlerFunc(notFound), Version: apiVersion,
+		Delegate: http.HandlerFunc(notFound), Version: documentVersion,
 		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster serves reviews itself
 		Core:    o.Aggregator.Kubeconfig == "",                                     // so does it core/v1
 		Builtin: s.builtins.Definitions,

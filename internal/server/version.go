@@ -12,6 +12,9 @@ import (
 // apiVersion is the Kubernetes release whose API is served: the release of the k8s.io libraries in go.mod.
 const apiVersion = "v1.37.2"
 
+// documentVersion is the version in OpenAPI documents: the minor release, as in those of kube-apiserver.
+const documentVersion = "1.37"
+
 // buildVersion is set by the release build (-ldflags "-X ...internal/server.buildVersion=v0.1.0").
 var buildVersion string
 

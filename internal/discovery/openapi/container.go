@@ -82,6 +82,9 @@ func documentPaths(rows []*builtin.Definition) []string {
 		version := strings.Trim(groupPath(d.GroupVersion), "/")
 		paths = append(paths, path.Dir(version), version)
 	}
+	if issuesTokens(rows) {
+		paths = slices.AppendSeq(paths, maps.Keys(issuerRoutes))
+	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
 }
@@ -89,6 +92,10 @@ func documentPaths(rows []*builtin.Definition) []string {
 // newContainer returns the routes of the document of a path.
 func newContainer(document string, rows []*builtin.Definition) *container {
 	c := &container{}
+	if r := issuerRoutes[document]; r != nil {
+		c.routes = append(c.routes, r)
+		return c
+	}
 	root := func(operation, doc string, returned model) {
 		if len(c.routes) == 0 {
 			c.routes = append(c.routes, &route{

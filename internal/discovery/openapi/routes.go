@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/kube-openapi/pkg/common"
@@ -29,7 +31,7 @@ var (
 
 // routesOf returns the routes of a resource as apiserver's installer describes them.
 func routesOf(d *builtin.Definition) []common.Route {
-	b := &routeBuilder{Definition: d, object: modelOf(d.Object), list: modelOf(d.List)}
+	b := &routeBuilder{Definition: d, object: modelOf(d.Object), list: modelOf(d.List), kind: d.GroupVersionKind()}
 	root := groupPath(d.GroupVersion)
 	collection := root + d.Plural
 	watched := root + "watch/" + d.Plural
@@ -45,11 +47,15 @@ func routesOf(d *builtin.Definition) []common.Route {
 			"filtered to a single item with the 'fieldSelector' parameter.")
 	}
 	for _, sub := range d.Subresources {
-		if sub.Action != nil {
-			b.addAction(collection+"/{name}/"+sub.Name, &sub)
-			continue
+		path := collection + "/{name}/" + sub.Name
+		switch {
+		case sub.Action != nil:
+			b.addAction(path, &sub)
+		case sub.Scale != nil:
+			b.addScale(path, &sub)
+		default:
+			b.addObject(path, sub.Name, sub.Verbs)
 		}
-		b.addObject(collection+"/{name}/"+sub.Name, sub.Name, sub.Verbs)
 	}
 	if d.Namespaced {
 		b.namespaced = ""
@@ -62,6 +68,7 @@ func routesOf(d *builtin.Definition) []common.Route {
 type routeBuilder struct {
 	*builtin.Definition
 	object, list model
+	kind         schema.GroupVersionKind
 	namespaced   string // in names of operations
 	routes       []common.Route
 }
@@ -73,7 +80,7 @@ func (b *routeBuilder) has(verb string) bool { return slices.Contains(b.VerbList
 func (b *routeBuilder) add(r route, suffix string) {
 	r.operation += b.namespaced + b.Kind + suffix
 	if r.kind.Empty() {
-		r.kind = b.GroupVersionKind()
+		r.kind = b.kind
 	}
 	r.metadata = map[string]any{
 		"x-kubernetes-action":             r.action,
@@ -156,6 +163,14 @@ func (b *routeBuilder) addAction(path string, sub *builtin.Subresource) {
 		doc: "create " + sub.Name + " of" + article(b.Kind) + b.Kind, body: body, parameters: options(metav1.CreateOptions{}),
 		responses: respond(body, http.StatusOK, http.StatusCreated, http.StatusAccepted),
 	}, openapi.ToValidOperationID(sub.Name, true))
+}
+
+// addScale adds the routes of the Scale of an object.
+func (b *routeBuilder) addScale(path string, sub *builtin.Subresource) {
+	scale := *b
+	scale.object, scale.kind = modelOf(&autoscalingv1.Scale{}), sub.GroupVersionKind(b.Definition)
+	scale.addObject(path, sub.Name, sub.Verbs)
+	b.routes = scale.routes
 }
 
 // addObject adds the routes of an object or of a subresource of it.

@@ -1,0 +1,37 @@
+package openapi
+
+import (
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	builtin "github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// text is the model of a response without a schema.
+const text = model("string")
+
+// issuerRoutes are the routes at which the issuer of tokens of service accounts is published, by the path of their
+// document.
+var issuerRoutes = map[string]*route{
+	".well-known/openid-configuration": {
+		method: http.MethodGet, path: "/.well-known/openid-configuration/",
+		operation: "getServiceAccountIssuerOpenIDConfiguration",
+		doc:       "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+		produces:  []string{runtime.ContentTypeJSON}, responses: respond(text, http.StatusOK),
+	},
+	"openid/v1/jwks": {
+		method: http.MethodGet, path: "/openid/v1/jwks/", operation: "getServiceAccountIssuerOpenIDKeyset",
+		doc:      "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
+		produces: []string{"application/jwk-set+json"}, responses: respond(text, http.StatusOK),
+	},
+}
+
+// issuesTokens reports whether one of some resources is that of service accounts.
+func issuesTokens(rows []*builtin.Definition) bool {
+	return slices.ContainsFunc(rows, func(d *builtin.Definition) bool {
+		return d.GroupVersion == corev1.SchemeGroupVersion && d.Kind == "ServiceAccount"
+	})
+}
