@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -180,6 +181,9 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 	if writesAcross || !b.definition.Allows(info.Verb, info.Subresource, info.Name != "") { // answered as by upstream's router
 		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false), w, req)
 		return
+	}
+	if text := b.definition.Deprecated; text != "" {
+		warning.AddWarning(req.Context(), "", text)
 	}
 	instrumented(scope.verb(info.Verb, false), info, false)(w, req)
 }

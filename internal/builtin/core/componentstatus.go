@@ -14,7 +14,8 @@ func ComponentStatus() *resource.Definition {
 	return &resource.Definition{
 		GroupVersion: corev1.SchemeGroupVersion, Kind: "ComponentStatus", Plural: "componentstatuses",
 		Singular: "componentstatus", ShortNames: []string{"cs"}, Verbs: []string{"get", "list"},
-		Object: &corev1.ComponentStatus{}, List: &corev1.ComponentStatusList{}, Columns: componentStatusColumns,
+		Deprecated: "v1 ComponentStatus is deprecated in v1.19+",
+		Object:     &corev1.ComponentStatus{}, List: &corev1.ComponentStatusList{}, Columns: componentStatusColumns,
 	}
 }
 

@@ -21,7 +21,8 @@ func endpointsDefinition() *resource.Definition {
 		GroupVersion: corev1.SchemeGroupVersion, Kind: "Endpoints", Plural: "endpoints", Singular: "endpoints",
 		ShortNames: []string{"ep"}, Namespaced: true, Folder: "services/endpoints",
 		Object: &corev1.Endpoints{}, List: &corev1.EndpointsList{},
-		Default: defaultEndpoints, Columns: endpointsColumns,
+		Deprecated: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+		Default:    defaultEndpoints, Columns: endpointsColumns,
 		Strategy: resource.Typed[*corev1.Endpoints]{
 			Check:       func(obj *corev1.Endpoints) field.ErrorList { return checkEndpoints(obj, nil) },
 			Warn:        endpointsWarnings,

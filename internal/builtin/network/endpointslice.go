@@ -43,8 +43,8 @@ func endpointSliceDefinition() *resource.Definition {
 			Warn:          warnAboutEndpointSlice,
 			PrepareUpdate: prepareEndpointSliceUpdate,
 			CheckUpdate: func(obj, old *discoveryv1.EndpointSlice) field.ErrorList {
-				path := field.NewPath("addressType")
-				return append(checkEndpointSlice(obj, old), apivalidation.ValidateImmutableField(obj.AddressType, old.AddressType, path)...)
+				errs := checkEndpointSlice(obj, old)
+				return append(errs, resource.CheckConstant(field.NewPath("addressType"), obj.AddressType, old.AddressType)...)
 			},
 			WarnUpdate: func(obj, _ *discoveryv1.EndpointSlice) []string { return endpointSliceWarnings(obj) },
 		},
@@ -86,7 +86,7 @@ func prepareEndpointSliceUpdate(obj, old *discoveryv1.EndpointSlice) {
 func checkEndpointSlice(obj, old *discoveryv1.EndpointSlice) field.ErrorList {
 	errs := resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	if path := field.NewPath("addressType"); obj.AddressType == "" {
-		errs = append(errs, field.Required(path, ""))
+		errs = append(errs, resource.Missing(path))
 	} else {
 		errs = append(errs, resource.CheckSupported(path, obj.AddressType,
 			discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6)...)
@@ -148,9 +148,9 @@ func checkSliceEndpoints(obj *discoveryv1.EndpointSlice, path *field.Path) (errs
 
 func checkAddresses(addresses []string, kind discoveryv1.AddressType, path *field.Path) (errs field.ErrorList) {
 	if len(addresses) == 0 {
-		errs = append(errs, field.Required(path, "must contain at least 1 address"))
+		errs = append(errs, resource.Missing(path))
 	} else if len(addresses) > maxAddresses {
-		errs = append(errs, field.TooMany(path, len(addresses), maxAddresses))
+		errs = append(errs, field.TooMany(path, len(addresses), maxAddresses).MarkCoveredByDeclarative())
 	}
 	for n, address := range addresses {
 		at := path.Index(n)

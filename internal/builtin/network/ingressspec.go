@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -162,8 +163,14 @@ func checkResourceBackend(ref *corev1.TypedLocalObjectReference, path *field.Pat
 	if ref.APIGroup != nil {
 		errs = append(errs, resource.CheckValue(path.Child("apiGroup"), *ref.APIGroup, validation.IsDNS1123Subdomain)...)
 	}
-	errs = append(errs, checkRequiredSegment(path.Child("kind"), ref.Kind)...)
-	return append(errs, checkRequiredSegment(path.Child("name"), ref.Name)...)
+	for _, part := range []struct{ name, value string }{{"kind", ref.Kind}, {"name", ref.Name}} {
+		if part.value == "" {
+			errs = append(errs, field.Required(path.Child(part.name), ""))
+			continue
+		}
+		errs = append(errs, resource.CheckValue(path.Child(part.name), part.value, content.IsPathSegmentName)...)
+	}
+	return errs
 }
 
 func checkServiceBackend(service *networkingv1.IngressServiceBackend, path *field.Path) (errs field.ErrorList) {

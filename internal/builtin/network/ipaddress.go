@@ -3,7 +3,6 @@ package network
 import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,7 +22,7 @@ func ipAddressDefinition() *resource.Definition {
 			CheckUpdate: func(obj, old *networkingv1.IPAddress) field.ErrorList {
 				errs := append(checkIPAddress(obj), resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)...)
 				path := field.NewPath("spec", "parentRef")
-				return append(errs, apivalidation.ValidateImmutableField(obj.Spec.ParentRef, old.Spec.ParentRef, path)...)
+				return append(errs, resource.CheckConstant(path, obj.Spec.ParentRef, old.Spec.ParentRef)...)
 			},
 		},
 	}
@@ -33,7 +32,7 @@ func checkIPAddress(obj *networkingv1.IPAddress) field.ErrorList {
 	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, ipAddressName)
 	path, parent := field.NewPath("spec", "parentRef"), obj.Spec.ParentRef
 	if parent == nil {
-		return append(errs, field.Required(path, ""))
+		return append(errs, resource.Missing(path))
 	}
 	if parent.Group != "" {
 		errs = append(errs, resource.CheckValue(path.Child("group"), parent.Group, validation.IsDNS1123Subdomain)...)
@@ -57,7 +56,7 @@ func ipAddressName(name string, _ bool) (messages []string) {
 // checkRequiredSegment returns the errors of a part of a reference that is a segment of a path.
 func checkRequiredSegment(path *field.Path, value string) field.ErrorList {
 	if value == "" {
-		return field.ErrorList{field.Required(path, "")}
+		return field.ErrorList{resource.Missing(path)}
 	}
 	return resource.CheckValue(path, value, content.IsPathSegmentName)
 }

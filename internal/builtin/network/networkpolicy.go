@@ -198,7 +198,7 @@ func (c *policyCheck) peers(peers []networkingv1.NetworkPolicyPeer, path *field.
 
 func (c *policyCheck) block(block *networkingv1.IPBlock, path *field.Path) field.ErrorList {
 	if block.CIDR == "" {
-		return field.ErrorList{field.Required(path.Child("cidr"), "")}
+		return field.ErrorList{resource.Missing(path.Child("cidr"))}
 	}
 	errs := checkCIDRUnless(c.stored, block.CIDR, path.Child("cidr"))
 	_, all, err := netutils.ParseCIDRSloppy(block.CIDR)

@@ -29,7 +29,7 @@ func Definitions() []*resource.Definition {
 			Check: check, Warn: warnings,
 			CheckUpdate: func(obj, old *nodev1.RuntimeClass) field.ErrorList {
 				errs := append(check(obj), resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)...)
-				return append(errs, apivalidation.ValidateImmutableField(obj.Handler, old.Handler, field.NewPath("handler"))...)
+				return append(errs, resource.CheckConstant(field.NewPath("handler"), obj.Handler, old.Handler)...)
 			},
 			WarnUpdate: func(obj, _ *nodev1.RuntimeClass) []string { return warnings(obj) },
 
@@ -50,7 +50,7 @@ func defaultRuntimeClass(obj runtime.Object) {
 func check(obj *nodev1.RuntimeClass) field.ErrorList {
 	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	if path := field.NewPath("handler"); obj.Handler == "" {
-		errs = append(errs, field.Required(path, ""))
+		errs = append(errs, resource.Missing(path))
 	} else {
 		errs = append(errs, resource.CheckValue(path, obj.Handler, validation.IsDNS1123Label)...)
 	}

@@ -42,6 +42,9 @@ type Definition struct {
 	// and webhooks. old is nil for a new object. Its error becomes a 403. Admit must not modify the objects.
 	Admit func(ctx context.Context, obj, old runtime.Object) error
 
+	// Deprecated, if set, is the warning about every request for the resource.
+	Deprecated string
+
 	// Columns are printed by kubectl get. Nil means DefaultColumns.
 	Columns *Columns
 	// Fields are the fields that field selectors may name, besides the name and the namespace.

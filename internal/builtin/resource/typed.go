@@ -41,7 +41,7 @@ func (s Typed[T]) Validate(_ context.Context, obj runtime.Object) field.ErrorLis
 	if s.Check == nil {
 		return nil
 	}
-	return s.Check(obj.(T))
+	return declaredLast(s.Check(obj.(T)))
 }
 
 // WarningsOnCreate calls Warn.
@@ -64,7 +64,7 @@ func (s Typed[T]) ValidateUpdate(_ context.Context, obj, old runtime.Object) fie
 	if s.CheckUpdate == nil {
 		return nil
 	}
-	return s.CheckUpdate(obj.(T), old.(T))
+	return declaredLast(s.CheckUpdate(obj.(T), old.(T)))
 }
 
 // WarningsOnUpdate calls WarnUpdate.

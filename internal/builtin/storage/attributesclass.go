@@ -36,7 +36,11 @@ func attributesClassDefinition() *resource.Definition {
 
 func checkAttributesClass(obj *storagev1.VolumeAttributesClass) field.ErrorList {
 	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	errs = append(errs, checkProvisioner(obj.DriverName, field.NewPath("driverName"))...)
+	if path := field.NewPath("driverName"); obj.DriverName == "" {
+		errs = append(errs, field.Required(path, ""))
+	} else {
+		errs = append(errs, checkProvisioner(obj.DriverName, path)...)
+	}
 	path := field.NewPath("parameters")
 	errs = append(errs, checkClassParameters(obj.Parameters, path)...)
 	if len(obj.Parameters) == 0 {

@@ -40,7 +40,11 @@ func defaultClass(obj runtime.Object) {
 
 func checkClass(obj *storagev1.StorageClass) field.ErrorList {
 	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	errs = append(errs, checkProvisioner(obj.Provisioner, field.NewPath("provisioner"))...)
+	if path := field.NewPath("provisioner"); obj.Provisioner == "" {
+		errs = append(errs, resource.Missing(path))
+	} else {
+		errs = append(errs, checkProvisioner(obj.Provisioner, path)...)
+	}
 	errs = append(errs, checkClassParameters(obj.Parameters, field.NewPath("parameters"))...)
 	if policy := ptr.Deref(obj.ReclaimPolicy, ""); policy != "" {
 		errs = append(errs, resource.CheckSupported(field.NewPath("reclaimPolicy"), policy,
@@ -58,7 +62,7 @@ func checkClass(obj *storagev1.StorageClass) field.ErrorList {
 func checkClassUpdate(obj, old *storagev1.StorageClass) field.ErrorList {
 	errs := append(checkClass(obj), resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)...)
 	constant := func(name string, after, before any) {
-		errs = append(errs, apivalidation.ValidateImmutableField(after, before, field.NewPath(name))...)
+		errs = append(errs, resource.CheckConstant(field.NewPath(name), after, before)...)
 	}
 	constant("parameters", obj.Parameters, old.Parameters)
 	constant("provisioner", obj.Provisioner, old.Provisioner)
@@ -68,10 +72,7 @@ func checkClassUpdate(obj, old *storagev1.StorageClass) field.ErrorList {
 }
 
 // checkProvisioner returns the errors of the name of a driver in a class.
-func checkProvisioner(name string, path *field.Path) (errs field.ErrorList) {
-	if name == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
+func checkProvisioner(name string, path *field.Path) field.ErrorList {
 	return resource.CheckValue(path, strings.ToLower(name), validation.IsQualifiedName)
 }
 

@@ -43,7 +43,7 @@ func sourcesOf(spec *corev1.PersistentVolumeSpec) []source {
 		{"portworxVolume", spec.PortworxVolume != nil, nil},
 		{"azureDisk", spec.AzureDisk != nil, nil},
 		{"scaleIO", spec.ScaleIO != nil, nil},
-		{"local", spec.Local != nil, func(path *field.Path) field.ErrorList { return checkLocal(spec, path) }},
+		{"local", spec.Local != nil, func(path *field.Path) field.ErrorList { return checkLocal(spec.Local, path) }},
 		{"storageos", spec.StorageOS != nil, nil},
 		{"csi", spec.CSI != nil, func(path *field.Path) field.ErrorList { return checkCSI(spec.CSI, path) }},
 	}
@@ -60,6 +60,9 @@ func (c *volumeCheck) source(spec *corev1.PersistentVolumeSpec) {
 			c.add(field.Forbidden(c.path.Child(s.name), "may not specify more than 1 volume type"))
 		case s.check != nil:
 			c.add(s.check(c.path.Child(s.name))...)
+		}
+		if s.name == "local" && !found && spec.NodeAffinity == nil {
+			c.require("nodeAffinity", "Local volume requires node affinity")
 		}
 		found = true
 	}
@@ -101,16 +104,11 @@ func checkNFS(nfs *corev1.NFSVolumeSource, at *field.Path) (errs field.ErrorList
 	return errs
 }
 
-func checkLocal(spec *corev1.PersistentVolumeSpec, path *field.Path) (errs field.ErrorList) {
-	if spec.Local.Path == "" {
-		errs = append(errs, field.Required(path.Child("path"), ""))
-	} else {
-		errs = append(errs, checkNoBacksteps(spec.Local.Path, path.Child("path"))...)
+func checkLocal(local *corev1.LocalVolumeSource, path *field.Path) field.ErrorList {
+	if local.Path == "" {
+		return field.ErrorList{field.Required(path.Child("path"), "")}
 	}
-	if spec.NodeAffinity == nil {
-		errs = append(errs, field.Required(field.NewPath("spec", "nodeAffinity"), "Local volume requires node affinity"))
-	}
-	return errs
+	return checkNoBacksteps(local.Path, path.Child("path"))
 }
 
 func checkCSI(csi *corev1.CSIPersistentVolumeSource, path *field.Path) field.ErrorList {
