@@ -34,11 +34,9 @@ func newKubeAPIServer(o *server.Options) *cobra.Command {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), server.KubernetesVersionLine())
 				return err
 			}
-			cleanUp, err := options.Complete()
-			if err != nil {
+			if err := options.Complete(); err != nil {
 				return err
 			}
-			defer cleanUp()
 			return serve(cmd.Context(), o)
 		},
 		SilenceErrors: true,

@@ -1,9 +1,9 @@
 package kubeapiserver
 
 import (
+	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strings"
 
@@ -35,6 +35,7 @@ type Options struct {
 
 // NewOptions returns the defaults of kube-apiserver, for a server with the given options. It changes them.
 func NewOptions(o *server.Options) *Options {
+	o.DataDir = "" // a temporary one
 	o.Serving.BindAddress = net.IPv4zero
 	o.Resources.Builtin = builtin.TierAll
 	o.Resources.Controllers = nil // kube-controller-manager has them
@@ -73,34 +74,26 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 		"Feature gates of Kubernetes, as `key=bool` pairs, comma separated. Those of other components than the "+
 			"Kubernetes libraries have no effect.")
 	fs.StringSliceVar(&o.admissionControl, "admission-control", o.admissionControl,
-		"All admission plugins that are enabled, comma separated.")
-	_ = fs.MarkDeprecated("admission-control", "use --enable-admission-plugins and --disable-admission-plugins instead")
+		"All admission plugins that are enabled, comma separated. Deprecated: use --enable-admission-plugins and "+
+			"--disable-admission-plugins.")
 }
 
-// Complete sets the options of the server by the flags that were parsed. The server keeps files in a temporary
-// directory, which cleanUp removes.
-func (o *Options) Complete() (cleanUp func(), err error) {
+// Complete sets the options of the server by the flags that were parsed.
+func (o *Options) Complete() error {
 	if len(o.server.Etcd.Servers) == 0 {
-		return nil, fmt.Errorf("--etcd-servers must be specified")
+		return errors.New("--etcd-servers must be specified")
 	}
-	without, err := o.completeFeatures()
+	features, err := o.completeFeatures()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	plugins, err := o.completeAdmission()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o.completeAccess()
-	without = slices.Concat(o.unusedFlags(), without, plugins, o.completeAudit())
-	if err := o.completeCertificate(); err != nil {
-		return nil, err
-	}
-	if o.server.DataDir, err = os.MkdirTemp("", "kube-apiserver-"); err != nil {
-		return nil, fmt.Errorf("directory for the files of the server: %w", err)
-	}
-	o.server.Unused = without
-	return func() { _ = os.RemoveAll(o.server.DataDir) }, nil
+	o.server.Unused = slices.Concat(o.unusedFlags(), features, plugins, o.completeAudit())
+	return o.completeCertificate()
 }
 
 // unusedFlags returns the flags that were given and mean nothing here.

@@ -142,7 +142,11 @@ func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error)
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
-	builtins, err := builtin.NewSet(builtin.Definitions(o.builtinTier()))
+	definitions, err := o.builtinDefinitions()
+	if err != nil {
+		return nil, err
+	}
+	builtins, err := builtin.NewSet(definitions)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +257,8 @@ func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx cont
 	if p.roles != nil && o.Resources.runsController(roleController) {
 		led = append(led, p.roles.controller.Run)
 	}
-	if a.accounts != nil {
+	accounts := o.Resources.runsController(accountController) || o.Resources.runsController(rootController)
+	if a.accounts != nil && accounts {
 		controller, err := newAccountController(o, a, s)
 		if err != nil {
 			return nil, err

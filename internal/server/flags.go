@@ -51,6 +51,14 @@ func (o *ServingOptions) addFlags(fs *pflag.FlagSet) {
 		"`File` with the certificate for HTTPS, followed by intermediates if any. Without it one is generated in the data directory.")
 	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile,
 		"`File` with the private key of --tls-cert-file.")
+	fs.Var(cliflag.NewNamedCertKeyArray(&o.NamedCerts), "tls-sni-cert-key",
+		"`Files` with a certificate and its private key, CERT,KEY or CERT,KEY:NAME,NAME, for clients that ask for one of its names. May be repeated.")
+	fs.StringVar(&o.Protocol.MinVersion, "tls-min-version", o.Protocol.MinVersion,
+		"Lowest version of TLS: "+strings.Join(cliflag.TLSPossibleVersions(), ", ")+". Default: VersionTLS12.")
+	fs.StringSliceVar(&o.Protocol.CipherSuites, "tls-cipher-suites", o.Protocol.CipherSuites,
+		"Cipher suites for TLS up to 1.2, comma separated, by their names in Go's crypto/tls.")
+	fs.Int32SliceVar(&o.Protocol.Curves, "tls-curve-preferences", o.Protocol.Curves,
+		"Key exchanges, comma separated, by their numbers (CurveID) in Go's crypto/tls.")
 	fs.StringSliceVar(&o.SANs, "tls-san", o.SANs,
 		"Name or IP address to add to the generated serving certificate. May be repeated.")
 	fs.IntVar(&o.HTTP2MaxStreams, "http2-max-streams-per-connection", o.HTTP2MaxStreams,

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/apiservices"
 	"github.com/crd-server/crd-server/internal/builtin"
+	builtinresource "github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/encryption"
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/server/etcd"
@@ -83,6 +85,10 @@ type ServingOptions struct {
 	SecurePort  int
 	// CertFile and KeyFile replace the generated serving certificate.
 	CertFile, KeyFile string
+	// NamedCerts are served to clients that ask for their names.
+	NamedCerts []cliflag.NamedCertKey
+	// Protocol restricts TLS.
+	Protocol certs.Protocol
 	// SANs are names and addresses added to the generated serving certificate.
 	SANs []string
 	// HTTP2MaxStreams bounds the concurrent streams of one connection; 0 leaves it to the HTTP/2 library.
@@ -187,6 +193,15 @@ func (o *Options) builtinTier() string {
 	return builtin.TierEssential
 }
 
+// builtinDefinitions returns the built-in resources that the server has.
+func (o *Options) builtinDefinitions() ([]*builtinresource.Definition, error) {
+	enabled, err := builtin.Enabled(builtin.Definitions(o.builtinTier()), o.Resources.RuntimeConfig)
+	if err != nil {
+		return nil, fmt.Errorf("--runtime-config: %w", err)
+	}
+	return enabled, nil
+}
+
 // authorization returns the options of authorization. A server that stands alone decides by its roles, unless other
 // authorizers are configured.
 func (o *Options) authorization() *authorization.Options {
@@ -209,7 +224,8 @@ func (o *Options) garbageCollection() bool {
 func (o *Options) certificates() *certs.Config {
 	return &certs.Config{
 		BindAddress: o.Serving.BindAddress, SANs: o.Serving.SANs,
-		CertFile: o.Serving.CertFile, KeyFile: o.Serving.KeyFile, ClientCAFile: o.Authentication.ClientCAFile,
+		CertFile: o.Serving.CertFile, KeyFile: o.Serving.KeyFile, Named: o.Serving.NamedCerts,
+		ClientCAFile: o.Authentication.ClientCAFile, Protocol: o.Serving.Protocol,
 	}
 }
 

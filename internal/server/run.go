@@ -195,7 +195,7 @@ func (s *server) completeAccess(working context.Context, id *certs.Identity) err
 		return err
 	}
 	s.access.trust = id.TrustFile
-	s.tls, err = certs.NewTLS(id, s.access.authenticator.ClientCAs, watchers)
+	s.tls, err = certs.NewTLS(s.options.certificates(), id, s.access.authenticator.ClientCAs, watchers)
 	return err
 }
 

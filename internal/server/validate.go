@@ -21,7 +21,7 @@ import (
 // Validate returns every mistake in o, one line each.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.DataDir == "" && !o.InMemory {
+	if o.DataDir == "" && !o.InMemory && len(o.Etcd.Servers) == 0 {
 		errs = append(errs, errors.New("--data-dir must not be empty"))
 	}
 	if o.InMemory && len(o.Etcd.Servers) > 0 {
@@ -52,6 +52,9 @@ func (o *Options) Validate() error {
 	if o.builtinTier() == builtin.None && slices.Contains(o.Authorization.Modes, authorization.ModeRBAC) {
 		errs = append(errs, errors.New("--authorization-mode RBAC needs --builtin-resources: without them there are no roles"))
 	}
+	if _, err := o.builtinDefinitions(); err != nil {
+		errs = append(errs, err)
+	}
 	if o.Resources.EventTTL < time.Second {
 		errs = append(errs, fmt.Errorf("--event-ttl must be at least 1s, not %s", o.Resources.EventTTL))
 	}
@@ -80,6 +83,7 @@ func (o *ServingOptions) validate() (errs []error) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file must be given together"))
 	}
+	errs = append(errs, o.Protocol.Validate()...)
 	for _, san := range o.SANs {
 		if !validSAN(san) {
 			errs = append(errs, fmt.Errorf("--tls-san: %q is neither an IP address nor a DNS name", san))

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/util/cert"
+	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/crd-server/crd-server/internal/server/datadir"
 	"github.com/crd-server/crd-server/internal/users"
@@ -24,8 +25,11 @@ type Config struct {
 	SANs        []string
 	// CertFile and KeyFile replace the generated serving certificate.
 	CertFile, KeyFile string
+	// Named are certificates for certain names, which clients ask for (SNI).
+	Named []cliflag.NamedCertKey
 	// ClientCAFile holds further authorities of client certificates.
 	ClientCAFile string
+	Protocol     Protocol
 }
 
 // Identity names the files with the server's certificates and authorities. Their content may change while the server
@@ -48,6 +52,11 @@ func (c *Config) CheckFiles() error {
 	if c.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile); err != nil {
 			return fmt.Errorf("--tls-cert-file %s with --tls-private-key-file %s: certificate is unreadable: %w", c.CertFile, c.KeyFile, err)
+		}
+	}
+	for _, pair := range c.Named {
+		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
+			return fmt.Errorf("--tls-sni-cert-key %s,%s: certificate is unreadable: %w", pair.CertFile, pair.KeyFile, err)
 		}
 	}
 	if file := c.ClientCAFile; file != "" {

@@ -78,13 +78,23 @@ func (id *Identity) serving(watchers []dynamiccertificates.ControllerRunner) (
 
 // NewTLS returns the configuration that serves the certificate of id and asks clients for certificates of the
 // authorities.
-func NewTLS(id *Identity, clientCAs dynamiccertificates.CAContentProvider, watchers []dynamiccertificates.ControllerRunner) (*TLS, error) {
+func NewTLS(
+	c *Config, id *Identity, clientCAs dynamiccertificates.CAContentProvider,
+	watchers []dynamiccertificates.ControllerRunner,
+) (*TLS, error) {
 	certificate, watchers, err := id.serving(watchers)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.CertFile, datadir.Cause(err))
 	}
+	named, err := c.named()
+	if err != nil {
+		return nil, err
+	}
+	var snis []dynamiccertificates.SNICertKeyContentProvider
+	for _, content := range named {
+		snis, watchers = append(snis, content), append(watchers, content)
+	}
 	base := &tls.Config{
-		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"},
 		// By default crypto/tls begins with records of the size of a packet. Clients need whole objects, which then
 		// cost several records.
@@ -92,11 +102,17 @@ func NewTLS(id *Identity, clientCAs dynamiccertificates.CAContentProvider, watch
 		// The authenticator verifies client certificates, so that a refused client gets a Status.
 		ClientAuth: tls.RequestClientCert,
 	}
+	if err := c.Protocol.apply(base); err != nil {
+		return nil, err
+	}
 	s := &TLS{
 		watchers: watchers,
-		serving:  dynamiccertificates.NewDynamicServingCertificateController(base, clientCAs, certificate, nil, nil),
+		serving:  dynamiccertificates.NewDynamicServingCertificateController(base, clientCAs, certificate, snis, nil),
 	}
 	clientCAs.AddListener(s.serving)
+	for _, content := range named {
+		content.AddListener(s.serving)
+	}
 	if changing, ok := certificate.(dynamiccertificates.Notifier); ok {
 		changing.AddListener(s.serving)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"go.etcd.io/etcd/pkg/v3/flags"
 	"go.etcd.io/etcd/server/v3/etcdmain"
-	"go.etcd.io/etcd/server/v3/storage/wal"
 )
 
 // processDefaults are the settings of embeddedConfig that etcd has flags for, as far as a client cannot notice them.
@@ -21,7 +20,6 @@ var processDefaults = [][2]string{
 // return. args are those of the process. Only some defaults differ: a single member starts sooner, and logs nothing
 // unless something is wrong.
 func Main(args []string) {
-	wal.SegmentSizeBytes = 16 << 20 // etcd allocates the files of its log in advance
 	etcdmain.Main(withDefaults(args))
 }
 
