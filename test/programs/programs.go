@@ -86,6 +86,9 @@ func ControlPlane(names ...string) (path string, args []string, err error) {
 	return path, args, nil
 }
 
+// KubeAPIServer builds kube-apiserver, unless it was built before, and returns its path.
+var KubeAPIServer = sync.OnceValues(func() (string, error) { return release("kube-apiserver") })
+
 // release builds a program of Kubernetes (test/kubernetes), unless it was built before: its folder names its version.
 // Its own name is that of its field manager.
 func release(name string) (string, error) {
