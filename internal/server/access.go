@@ -60,7 +60,9 @@ func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
 	if o.builtinTier() != builtin.None {
 		a.roles = rbac.NewIndex()
 	}
-	deciding := authorization.Config{Options: o.authorization(), Roles: a.roles, ID: componentName}
+	deciding := authorization.Config{
+		Options: o.authorization(), First: o.Extensions.Authorizer, Roles: a.roles, ID: componentName,
+	}
 	if a.authorizer, err = authorization.New(deciding); err != nil {
 		return nil, err
 	}
@@ -84,6 +86,7 @@ func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynam
 		Options:        &o.Authentication,
 		ClientCAs:      clientCAs,
 		First:          ownRequests,
+		Last:           o.Extensions.Authenticator,
 		AnonymousPaths: healthPaths,
 	}
 	if a.accounts != nil {

@@ -225,6 +225,7 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 		config.Admission = a.admission
 		followRules(a.admission, s)
 	}
+	config.Admission = o.Extensions.admit(config.Admission)
 	handler, err := crdhandler.New(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("handler: %w", err)

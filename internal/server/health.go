@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/klog/v2"
 )
 
 // healthTimeout bounds one check of etcd.
@@ -60,10 +61,16 @@ func newHealth(stopping <-chan struct{}, installs bool) *health {
 	return h
 }
 
+// logCheck waits if the log is blocked. healthz.LogHealthz finds that out in a goroutine that never ends.
+var logCheck = healthz.NamedCheck("log", func(*http.Request) error {
+	klog.Flush()
+	return nil
+})
+
 // live returns the checks of /livez and /healthz.
 func (h *health) live() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
-		healthz.PingHealthz, healthz.LogHealthz, h.etcd("etcd"),
+		healthz.PingHealthz, logCheck, h.etcd("etcd"),
 		&h.startInformers, &h.startControllers, &h.synced,
 	}
 }
@@ -71,7 +78,7 @@ func (h *health) live() []healthz.HealthChecker {
 // ready returns the checks of /readyz.
 func (h *health) ready() []healthz.HealthChecker {
 	checks := []healthz.HealthChecker{
-		healthz.PingHealthz, healthz.LogHealthz, h.etcd("etcd"), h.etcd("etcd-readiness"), &h.informer,
+		healthz.PingHealthz, logCheck, h.etcd("etcd"), h.etcd("etcd-readiness"), &h.informer,
 		&h.startInformers, &h.startControllers, &h.synced,
 	}
 	if h.installed != nil {

@@ -10,7 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -26,17 +27,50 @@ import (
 	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
-// manifest is one CustomResourceDefinition of --crds with its position.
+// manifest is one CustomResourceDefinition of --crds with its position, or one of a program.
 type manifest struct {
-	file     string
-	document int // counted from 1
+	file     string // "" if it is of a program
+	document int    // counted from 1
 	name     string
 	json     []byte // encoded, because many decoded CRDs take a lot of memory
 }
 
 // errorf returns an error that names the manifest.
 func (m manifest) errorf(format string, args ...any) error {
+	if m.file == "" {
+		return fmt.Errorf("CustomResourceDefinition %q: %w", m.name, fmt.Errorf(format, args...))
+	}
 	return fmt.Errorf("--crds: %s, document %d: %w", m.file, m.document, fmt.Errorf(format, args...))
+}
+
+// place says where a manifest is, after "is".
+func (m manifest) place() string {
+	if m.file == "" {
+		return "there as an object"
+	}
+	return fmt.Sprintf("in %s, document %d", m.file, m.document)
+}
+
+// manifests returns the definitions to apply: those of files first.
+func (o *Options) manifests() ([]manifest, error) {
+	all, err := readManifests(o.CRDs)
+	if err != nil {
+		return nil, err
+	}
+	for _, definition := range o.Definitions {
+		m := manifest{name: definition.Name}
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(definition)
+		if err != nil {
+			return nil, m.errorf("%w", err)
+		}
+		u := &unstructured.Unstructured{Object: fields}
+		u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		if m.json, err = checkDefinition(u); err != nil {
+			return nil, m.errorf("%w", err)
+		}
+		all = append(all, m)
+	}
+	return all, rejectDuplicates(all)
 }
 
 // readManifests reads all files and directories, as many files at the same time as there are processors, and checks
@@ -53,7 +87,7 @@ func readManifests(paths []string) ([]manifest, error) {
 	found, errs := make([][]manifest, len(files)), make([]error, len(files))
 	var failed atomic.Bool
 	group := errgroup.Group{}
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.SetLimit(goruntime.GOMAXPROCS(0))
 	for n, file := range files {
 		if failed.Load() {
 			break // all files before this one are being read
@@ -69,8 +103,7 @@ func readManifests(paths []string) ([]manifest, error) {
 	if err := cmp.Or(errs...); err != nil {
 		return nil, err
 	}
-	all := slices.Concat(found...)
-	return all, rejectDuplicates(all)
+	return slices.Concat(found...), nil
 }
 
 // manifestFiles returns the path itself or, of a directory, the manifests directly in it, by name.
@@ -224,7 +257,7 @@ func rejectDuplicates(all []manifest) error {
 	first := map[string]manifest{}
 	for _, m := range all {
 		if other, ok := first[m.name]; ok {
-			return m.errorf("%s is already in %s, document %d", m.name, other.file, other.document)
+			return m.errorf("%s is already %s", m.name, other.place())
 		}
 		first[m.name] = m
 	}

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -35,6 +37,8 @@ type Options struct {
 	InMemory bool
 	// CRDs are files and directories whose CustomResourceDefinitions are applied before the server is ready.
 	CRDs []string
+	// Definitions are further CustomResourceDefinitions to apply. The server does not change them.
+	Definitions []*apiextensionsv1.CustomResourceDefinition
 
 	Serving        ServingOptions
 	Authentication authentication.Options
@@ -66,6 +70,10 @@ type Options struct {
 
 	// flags are what Flags has returned, for /flagz.
 	flags cliflag.NamedFlagSets
+
+	Extensions Extensions
+	// Logger logs what concerns this server, as far as libraries let it. Without a sink the logger of klog does.
+	Logger logr.Logger
 
 	// Listener takes the place of the address in Serving; the server closes it. Most servers have none.
 	Listener net.Listener
@@ -112,6 +120,8 @@ type RequestOptions struct {
 	MaxMemory resource.QuantityValue
 	// ShutdownDelay is how long a stopping server still serves requests while it is unready.
 	ShutdownDelay time.Duration
+	// ShutdownTimeout is how long it then waits for requests in flight; 0: for Timeout.
+	ShutdownTimeout time.Duration
 }
 
 // ResourceOptions configures resources.

@@ -40,13 +40,15 @@ type routes struct {
 	etcdMetrics prometheus.Gatherer
 	// flags are shown at /flagz.
 	flags cliflag.NamedFlagSets
+	// extensions add paths.
+	extensions *Extensions
 	// profiling serves /debug, and DELETE of /metrics.
 	profiling bool
 }
 
 // newRouter returns the handler of the routes, and the paths besides resources. It must be inside of all filters: the
 // timeout filter abandons handlers that still run, and chi would reuse their routing state if it were outside.
-func newRouter(r *routes) (router http.Handler, paths []string) {
+func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 	mux := chi.NewRouter()
 	mux.Use(byDecodedPath)
 	mux.NotFound(notFound)
@@ -90,6 +92,11 @@ func newRouter(r *routes) (router http.Handler, paths []string) {
 	statusz.Install(muxFunc(handle), componentName, statusz.NewRegistry(effective, statusz.WithListedPaths(listed.paths)))
 	mux.Handle("/", listed)
 	mux.Handle("/index.html", listed)
+	added, err := r.extensions.route(mux)
+	if err != nil {
+		return nil, nil, err
+	}
+	listed.paths = append(listed.paths, added...)
 	router = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if isBelowVersion(req.URL.Path) { // nearly all requests, and they need no routing
 			r.resources.ServeHTTP(w, req)
@@ -97,7 +104,7 @@ func newRouter(r *routes) (router http.Handler, paths []string) {
 		}
 		mux.ServeHTTP(w, req)
 	})
-	return router, listed.paths
+	return router, listed.paths, nil
 }
 
 // isBelowVersion reports whether a path is that of a resource, or below /apis.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -56,8 +57,11 @@ func run(ctx context.Context, o *Options, compose composer) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
+	if o.Logger.GetSink() != nil {
+		ctx = klog.NewContext(ctx, o.Logger)
+	}
 	// Checks that write nothing come first.
-	manifests, err := readManifests(o.CRDs)
+	manifests, err := o.manifests()
 	if err != nil {
 		return err
 	}
@@ -172,9 +176,12 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 		s.health.encryption = s.access.encryption.Checks()
 	}
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
-	s.parts.etcdMetrics = s.storage.Metrics
+	s.parts.etcdMetrics, s.parts.extensions = s.storage.Metrics, &s.options.Extensions
 	s.parts.documents = s.access.accounts.documents(strings.TrimPrefix(serverURL(s.listener), "https://"))
-	router, paths := newRouter(&s.parts.routes)
+	router, paths, err := newRouter(&s.parts.routes)
+	if err != nil {
+		return err
+	}
 	s.chain = newChain(s.options, s.access, s.parts, s.drain, paths)
 	s.handler = s.chain.Handler(router)
 	return nil
@@ -349,7 +356,8 @@ func (s *server) stopServing(working context.Context, web *http.Server) {
 	case <-working.Done(): // something has failed: requests cannot be served any more
 	}
 	s.drain.End()
-	ctx, cancel := context.WithTimeout(working, s.options.Requests.Timeout)
+	timeout := cmp.Or(s.options.Requests.ShutdownTimeout, s.options.Requests.Timeout)
+	ctx, cancel := context.WithTimeout(working, timeout)
 	defer cancel()
 	_ = web.Shutdown(ctx) // fails when the time is over; the caller closes the remaining connections
 }

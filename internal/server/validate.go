@@ -34,7 +34,7 @@ func (o *Options) Validate() error {
 		o.Serving.validate(), o.Authentication.Validate(), o.ServiceAccounts.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Services.Validate(),
 		o.Audit.Validate(),
 		o.Aggregator.Validate(), o.Etcd.Validate(), o.Encryption.Validate(), o.Requests.validate(),
-		o.Resources.validateControllers(),
+		o.Resources.validateControllers(), o.Extensions.validate(),
 	} {
 		errs = append(errs, mistakes...)
 	}

@@ -37,6 +37,8 @@ type Config struct {
 	ClientCAs dynamiccertificates.CAContentProvider
 	// First is the first authenticator; it may be nil.
 	First authenticator.Request
+	// Last is asked if no other authenticator recognizes a request; it may be nil.
+	Last authenticator.Request
 	// ServiceAccounts verifies tokens of service accounts; nil without service accounts.
 	ServiceAccounts ServiceAccounts
 	// AnonymousPaths are open to anonymous requests while Options.Anonymous is not set.
@@ -111,6 +113,9 @@ func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 		token := tokenunion.New(tokens...)
 		a.Tokens = group.NewAuthenticatedGroupAdder(bearertoken.New(token))
 		methods = append(methods, bearertoken.New(token), websocket.NewProtocolAuthenticator(token))
+	}
+	if config.Last != nil {
+		methods = append(methods, config.Last)
 	}
 	a.Request = group.NewAuthenticatedGroupAdder(union.New(methods...))
 	anonymous, err := o.anonymous(structured, config.AnonymousPaths)

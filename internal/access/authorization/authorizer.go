@@ -25,6 +25,8 @@ import (
 // Config is what an Authorizer needs.
 type Config struct {
 	Options *Options
+	// First decides before the configured authorizers; it may be nil.
+	First authorizer.Authorizer
 	// Roles are those of the mode RBAC; nil if the server has none.
 	Roles *rbac.Index
 	// ID names the server in metrics.
@@ -46,6 +48,9 @@ func New(config Config) (*Authorizer, error) {
 	decide, err := o.always()
 	if err != nil {
 		return nil, err
+	}
+	if config.First != nil {
+		decide = append(decide, link{name: "embedding", authorizer: config.First, rules: listing(config.First)})
 	}
 	if o.ConfigFile != "" {
 		configured, err := newConfigured(&config)
