@@ -8,6 +8,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -37,6 +38,8 @@ type Options struct {
 	// CheckViews compares every view that a write attaches with one that is made of the stored value, and Check the
 	// views of the entries in the cache. It doubles the work of writes.
 	CheckViews bool
+	// Logger logs what is not about a request; without a sink klog does.
+	Logger klog.Logger
 	// Clock is the real clock by default.
 	Clock clock.WithTicker
 }
@@ -55,6 +58,9 @@ func (o *Options) setDefaults() {
 	setDefault(&o.RingBytes, 4<<20)
 	setDefault(&o.IdleFor, 15*time.Minute)
 	setDefault(&o.WaitFor, 3*time.Second)
+	if o.Logger.GetSink() == nil {
+		o.Logger = klog.Background()
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -109,7 +115,7 @@ func New(options Options) (*Store, error) {
 		loads:     make(chan struct{}, maxLoads),
 		resources: map[string]*Resource{},
 	}
-	s.background, s.stop = context.WithCancelCause(context.Background())
+	s.background, s.stop = context.WithCancelCause(klog.NewContext(context.Background(), options.Logger))
 	s.feed, s.leases = newFeed(s), newLeases(s)
 	return s, nil
 }

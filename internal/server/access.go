@@ -49,8 +49,9 @@ type access struct {
 	admission *admission.Admission
 	// services finds the addresses of webhooks that are services.
 	services webhook.ServiceResolver
-	// trust is the file with the authority by which clients recognise the server.
-	trust string
+	// trust is the file with the authority by which clients recognise the server. trustFixed says that it never changes.
+	trust      string
+	trustFixed bool
 }
 
 // newAccess makes what depends on files only, before the server writes anything or listens. The work that it starts
@@ -126,6 +127,6 @@ func (a *access) run(ctx context.Context) {
 	}
 	_ = group.Wait() // no function of the group fails
 	if a.tracer != nil {
-		a.stopTracing()
+		a.stopTracing(ctx)
 	}
 }

@@ -30,10 +30,13 @@ func BenchmarkChain(b *testing.B) {
 		nil)
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	nothing := http.NotFoundHandler()
-	router, _ := newRouter(&routes{
+	router, _, err := newRouter(&routes{
 		api: nothing, groups: nothing, resources: answered, openAPIV2: nothing, openAPIV3: nothing,
-		health: newHealth(drain.Stopping(), false),
+		health: newHealth(drain.Stopping(), false), extensions: &Extensions{},
 	})
+	if err != nil {
+		b.Fatal(err)
+	}
 	handler := chain.Handler(router)
 	req := requestWith(admin.Cert)
 	req.URL.Path = "/apis/example.com/v1/namespaces/default/crontabs/one"

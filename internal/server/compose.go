@@ -133,7 +133,7 @@ type stored struct {
 func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error) {
 	storing := dynamicstorage.Options{
 		Client: storage.Client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader,
-		CheckViews: o.Etcd.CheckViews,
+		CheckViews: o.Etcd.CheckViews, Logger: o.Logger,
 	}
 	if a.encryption != nil {
 		storing.Transform = a.encryption
@@ -152,7 +152,7 @@ func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error)
 	}
 	informer := crds.NewInformer(store)
 	table := crds.NewTable(informer)
-	logDefinitions(table)
+	logDefinitions(table, o.Logger)
 	s := &stored{store: store, informer: informer, table: table, builtins: builtins, folders: o.folders()}
 	etcd.Measure(storage.Client, s.folders, func(group, plural string) bool {
 		_, served := table.Get(plural + "." + group)
@@ -332,7 +332,7 @@ func newRun(o *Options, client *clientv3.Client, s *stored, c everywhere) func(c
 // newAccountController returns the controller of the accounts and root certificates of namespaces.
 func newAccountController(o *Options, a *access, s *stored) (*serviceaccounts.Controller, error) {
 	return serviceaccounts.NewController(serviceaccounts.Config{
-		Store: s.store, Set: s.builtins, Client: inProcess{a.own}.clientConfig(), TrustFile: a.trust,
+		Store: s.store, Set: s.builtins, Client: inProcess{a.own}.clientConfig(), TrustFile: a.trust, Fixed: a.trustFixed,
 		Accounts: o.Resources.runsController(accountController), Roots: o.Resources.runsController(rootController),
 	})
 }

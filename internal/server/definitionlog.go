@@ -10,12 +10,12 @@ import (
 const definitionLog = "crds"
 
 // logDefinitions logs CRDs that are created and deleted after the start, by this replica or another.
-func logDefinitions(table *crds.Table) {
+func logDefinitions(table *crds.Table, log klog.Logger) {
+	log = log.WithName(definitionLog)
 	table.OnChange(func(old, record *crds.Record) {
 		if !table.HasSynced() || old != nil && record != nil && old.UID == record.UID {
 			return
 		}
-		log := klog.Background().WithName(definitionLog)
 		if old != nil {
 			log.Info("Deleted CustomResourceDefinition", "name", old.Name, "uid", old.UID)
 		}

@@ -96,7 +96,7 @@ func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, 
 		MaxHeaderBytes:    maxHeaderBytes,
 		IdleTimeout:       idleTimeout,
 		ReadHeaderTimeout: readHeaderTimeout,
-		ErrorLog:          log.New(connectionLog{}, "", 0),
+		ErrorLog:          log.New(connectionLog{klog.FromContext(base)}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		Protocols:         protocols,
 		HTTP2: &http.HTTP2Config{
@@ -110,15 +110,15 @@ func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, 
 
 // connectionLog logs net/http's messages. Failed handshakes are logged only on request, because clients often close
 // connections early.
-type connectionLog struct{}
+type connectionLog struct{ logger klog.Logger }
 
 // Write implements io.Writer.
-func (connectionLog) Write(line []byte) (int, error) {
+func (l connectionLog) Write(line []byte) (int, error) {
 	message := strings.TrimSpace(string(line))
 	if strings.HasPrefix(message, "http: TLS handshake error") {
-		klog.V(5).InfoS("TLS handshake failed", "message", message)
+		l.logger.V(5).Info("TLS handshake failed", "message", message)
 	} else {
-		klog.InfoS("HTTP server", "message", message)
+		l.logger.Info("HTTP server", "message", message)
 	}
 	return len(line), nil
 }

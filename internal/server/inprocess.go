@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 )
 
 // inProcess is a transport that passes requests to a handler in this process, as the server's own user. Responses are
@@ -56,9 +57,10 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	// The context has no values of the client's: a request that is made for another one must not have its user, its
-	// audit event or its warnings.
-	ctx, cancel := context.WithCancel(asOwnRequest(context.Background()))
+	// The context has no values of the client's but the logger: a request that is made for another one must not have its
+	// user, its audit event or its warnings.
+	logging := klog.NewContext(context.Background(), klog.FromContext(req.Context()))
+	ctx, cancel := context.WithCancel(asOwnRequest(logging))
 	body, w := io.Pipe()
 	answer := &streamedAnswer{header: http.Header{}, body: w, begun: make(chan struct{})}
 	stop := func() bool { return true }

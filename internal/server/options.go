@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/access/admission"
 	"github.com/crd-server/crd-server/internal/access/audit"
@@ -72,7 +74,7 @@ type Options struct {
 	flags cliflag.NamedFlagSets
 
 	Extensions Extensions
-	// Logger logs what concerns this server, as far as libraries let it. Without a sink the logger of klog does.
+	// Logger logs what concerns this server, as far as libraries let it. Without a sink the logger in Run's context does.
 	Logger logr.Logger
 
 	// Listener takes the place of the address in Serving; the server closes it. Most servers have none.
@@ -184,6 +186,14 @@ func NewOptions() *Options {
 		Out:          os.Stdout,
 		Started:      time.Now(),
 	}
+}
+
+// loggerIn returns the logger of the options, or that of a context.
+func (o *Options) loggerIn(ctx context.Context) klog.Logger {
+	if o.Logger.GetSink() == nil {
+		return klog.FromContext(ctx)
+	}
+	return o.Logger
 }
 
 // hasHost reports whether the server belongs to a cluster, which has the built-in resources.

@@ -57,9 +57,6 @@ func run(ctx context.Context, o *Options, compose composer) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	if o.Logger.GetSink() != nil {
-		ctx = klog.NewContext(ctx, o.Logger)
-	}
 	// Checks that write nothing come first.
 	manifests, err := o.manifests()
 	if err != nil {
@@ -68,11 +65,13 @@ func run(ctx context.Context, o *Options, compose composer) error {
 	if err := o.certificates().CheckFiles(); err != nil {
 		return err
 	}
+	own := *o
+	own.Logger = o.loggerIn(ctx)
+	ctx = klog.NewContext(ctx, own.Logger)
 	if o.InMemory {
-		own := *o
 		own.Etcd.OwnPrefix()
-		o = &own
 	}
+	o = &own
 	// Background work must go on while the server waits for requests in flight, so it does not end with ctx.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorking()
@@ -177,7 +176,7 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	}
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
 	s.parts.etcdMetrics, s.parts.extensions = s.storage.Metrics, &s.options.Extensions
-	s.parts.documents = s.access.accounts.documents(strings.TrimPrefix(serverURL(s.listener), "https://"))
+	s.parts.documents = s.access.accounts.documents(working, strings.TrimPrefix(serverURL(s.listener), "https://"))
 	router, paths, err := newRouter(&s.parts.routes)
 	if err != nil {
 		return err
@@ -201,8 +200,10 @@ func (s *server) completeAccess(working context.Context, id *certs.Identity) err
 	if err := s.access.complete(working, s.options, authorities, s.own); err != nil {
 		return err
 	}
-	s.access.trust = id.TrustFile
-	s.tls, err = certs.NewTLS(s.options.certificates(), id, s.access.authenticator.ClientCAs, watchers)
+	s.access.trust, s.access.trustFixed = id.TrustFile, id.IsFixed(id.TrustFile)
+	s.tls, err = certs.NewTLS(s.options.certificates(), id, certs.Authorities{
+		CAContentProvider: s.access.authenticator.ClientCAs, Watchers: watchers, Change: s.access.authenticator.Follows(),
+	})
 	return err
 }
 
@@ -223,7 +224,7 @@ func (s *server) recertify(working context.Context) {
 		select {
 		case <-daily.C:
 			if _, _, err := s.certify(); err != nil {
-				klog.ErrorS(err, "Failed to renew the certificates; the next attempt is in a day")
+				klog.FromContext(working).Error(err, "Failed to renew the certificates; the next attempt is in a day")
 			}
 		case <-working.Done():
 			return

@@ -67,13 +67,13 @@ func (a *accounts) actions() map[string]resource.ActionFunc {
 }
 
 // documents returns the handlers of the documents by which others verify tokens. host is the address of the server.
-func (a *accounts) documents(host string) map[string]http.Handler {
+func (a *accounts) documents(ctx context.Context, host string) map[string]http.Handler {
 	if a == nil {
 		return nil
 	}
 	documents, err := a.issuer.Documents(host)
 	if err != nil { // as upstream: tokens do not depend on them
-		klog.InfoS("The issuer of service accounts is not published", "err", err)
+		klog.FromContext(ctx).Info("The issuer of service accounts is not published", "err", err)
 	}
 	return documents
 }

@@ -70,11 +70,11 @@ func tracerOf(provider tracing.TracerProvider) trace.TracerProvider {
 // lastSpans bounds the time for sending the remaining spans.
 const lastSpans = 2 * time.Second
 
-// stopTracing sends the remaining spans.
-func (a *access) stopTracing() {
-	ctx, cancel := context.WithTimeout(context.Background(), lastSpans)
+// stopTracing sends the remaining spans, although ctx is done.
+func (a *access) stopTracing(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
 	defer cancel()
 	if err := a.tracer.Shutdown(ctx); err != nil {
-		klog.ErrorS(err, "Failed to send the last spans")
+		klog.FromContext(ctx).Error(err, "Failed to send the last spans")
 	}
 }

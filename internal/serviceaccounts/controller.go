@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,8 @@ type Config struct {
 	Client *rest.Config
 	// TrustFile has the authority by which clients recognise the server.
 	TrustFile string
+	// Fixed says that TrustFile never changes.
+	Fixed bool
 	// Accounts and Roots select what the controller keeps.
 	Accounts, Roots bool
 }
@@ -64,7 +67,7 @@ func (c *Controller) Run(ctx context.Context) {
 	if !c.config.Accounts && !c.config.Roots {
 		return
 	}
-	roots, err := dynamiccertificates.NewDynamicCAContentFromFile("root-ca", c.config.TrustFile)
+	roots, follow, err := c.readRoots()
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The authority of the server is not published", "file", c.config.TrustFile)
 		return
@@ -78,7 +81,7 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 	roots.AddListener(r)
 	var running sync.WaitGroup
-	running.Go(func() { roots.Run(ctx, 1) })
+	running.Go(func() { follow(ctx) })
 	running.Go(func() { c.config.Store.Follow(ctx, concerns, r) })
 	running.Go(func() { r.listNamespaces(ctx) })
 	running.Go(func() {
@@ -89,10 +92,27 @@ func (c *Controller) Run(ctx context.Context) {
 	running.Wait()
 }
 
+// readRoots reads the authority of the server. follow reads it again when it changes, until ctx is done.
+func (c *Controller) readRoots() (
+	roots dynamiccertificates.CAContentProvider, follow func(ctx context.Context), err error,
+) {
+	const name = "root-ca"
+	if !c.config.Fixed {
+		changing, err := dynamiccertificates.NewDynamicCAContentFromFile(name, c.config.TrustFile)
+		return changing, func(ctx context.Context) { changing.Run(ctx, 1) }, err
+	}
+	pem, err := os.ReadFile(c.config.TrustFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	roots, err = dynamiccertificates.NewStaticCAContent(name, pem)
+	return roots, func(context.Context) {}, err
+}
+
 // run is one run of a controller.
 type run struct {
 	*Controller
-	roots *dynamiccertificates.DynamicFileCAContent
+	roots dynamiccertificates.CAContentProvider
 	// queue has the names of namespaces.
 	queue workqueue.TypedRateLimitingInterface[string]
 	// listing has an element when all namespaces have to be looked at.

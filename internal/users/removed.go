@@ -37,6 +37,8 @@ type Removed struct {
 	found map[string]*Record
 	// names are the users of the keys that were read.
 	names map[string]string
+	// logger is that of Run.
+	logger klog.Logger
 
 	// mu guards watches.
 	mu sync.Mutex
@@ -59,6 +61,7 @@ func NewRemoved() *Removed {
 
 // Run follows the records until ctx is done. The Secrets are stored in the folder.
 func (r *Removed) Run(ctx context.Context, store *dynamicstorage.Store, folder string) {
+	r.logger = klog.FromContext(ctx)
 	store.Observe(ctx, r, folder+"/"+Namespace)
 }
 
@@ -149,7 +152,7 @@ func (r *Removed) Reset() { r.found = map[string]*Record{} }
 func (r *Removed) Observe(o dynamicstorage.Observation) {
 	record, err := read(&o)
 	if err != nil {
-		klog.Background().Error(err, "Failed to read the record of a user; the last one stays in use", "key", o.Key)
+		r.logger.Error(err, "Failed to read the record of a user; the last one stays in use", "key", o.Key)
 		if known := r.last(o.Key); known != nil && r.found != nil {
 			r.found[known.Name] = known
 		}

@@ -142,6 +142,9 @@ func (a *Authenticator) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
+// Follows reports whether the authenticator follows files or the host cluster, so that its authorities may change.
+func (a *Authenticator) Follows() bool { return len(a.run) > 0 }
+
 // trust returns the authorities of client certificates, and sets a.RequestHeaders. Flags have precedence over the
 // host cluster.
 func (a *Authenticator) trust(ctx context.Context, config *Config, client kubernetes.Interface) (clients dynamiccertificates.CAContentProvider, err error) {

@@ -47,6 +47,9 @@ type Identity struct {
 	fixed []string
 }
 
+// IsFixed reports whether a file never changes.
+func (id *Identity) IsFixed(file string) bool { return slices.Contains(id.fixed, file) }
+
 // CheckFiles reads the certificates that flags name. It writes nothing.
 func (c *Config) CheckFiles() error {
 	if c.CertFile != "" {

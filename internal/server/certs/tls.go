@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"os"
-	"slices"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
@@ -18,7 +17,17 @@ type TLS struct {
 	Config *tls.Config
 	// watchers read files again when they change.
 	watchers []dynamiccertificates.ControllerRunner
-	serving  *dynamiccertificates.DynamicServingCertificateController
+	// serving follows them; nil if nothing changes.
+	serving *dynamiccertificates.DynamicServingCertificateController
+}
+
+// Authorities are the authorities of client certificates.
+type Authorities struct {
+	dynamiccertificates.CAContentProvider
+	// Watchers read their files again when they change.
+	Watchers []dynamiccertificates.ControllerRunner
+	// Change says that they may change although there are no watchers.
+	Change bool
 }
 
 // ReadAuthorities reads the authorities of client certificates. The watchers read their files again when they change;
@@ -29,7 +38,7 @@ func ReadAuthorities(id *Identity) (dynamiccertificates.CAContentProvider, []dyn
 		watchers    []dynamiccertificates.ControllerRunner
 	)
 	for _, file := range id.ClientCAFiles {
-		if slices.Contains(id.fixed, file) {
+		if id.IsFixed(file) {
 			authority, err := readFixedAuthority(file)
 			if err != nil {
 				return nil, nil, err
@@ -60,7 +69,7 @@ func (id *Identity) serving(watchers []dynamiccertificates.ControllerRunner) (
 	dynamiccertificates.CertKeyContentProvider, []dynamiccertificates.ControllerRunner, error,
 ) {
 	const name = "serving-cert"
-	if !slices.Contains(id.fixed, id.CertFile) {
+	if !id.IsFixed(id.CertFile) {
 		content, err := dynamiccertificates.NewDynamicServingContentFromFiles(name, id.CertFile, id.KeyFile)
 		return content, append(watchers, content), err
 	}
@@ -78,11 +87,8 @@ func (id *Identity) serving(watchers []dynamiccertificates.ControllerRunner) (
 
 // NewTLS returns the configuration that serves the certificate of id and asks clients for certificates of the
 // authorities.
-func NewTLS(
-	c *Config, id *Identity, clientCAs dynamiccertificates.CAContentProvider,
-	watchers []dynamiccertificates.ControllerRunner,
-) (*TLS, error) {
-	certificate, watchers, err := id.serving(watchers)
+func NewTLS(c *Config, id *Identity, clients Authorities) (*TLS, error) {
+	certificate, watchers, err := id.serving(clients.Watchers)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.CertFile, datadir.Cause(err))
 	}
@@ -105,11 +111,15 @@ func NewTLS(
 	if err := c.Protocol.apply(base); err != nil {
 		return nil, err
 	}
+	if len(watchers) == 0 && !clients.Change {
+		err = fix(base, certificate, clients)
+		return &TLS{Config: base}, err
+	}
 	s := &TLS{
 		watchers: watchers,
-		serving:  dynamiccertificates.NewDynamicServingCertificateController(base, clientCAs, certificate, snis, nil),
+		serving:  dynamiccertificates.NewDynamicServingCertificateController(base, clients, certificate, snis, nil),
 	}
-	clientCAs.AddListener(s.serving)
+	clients.AddListener(s.serving)
 	for _, content := range named {
 		content.AddListener(s.serving)
 	}
@@ -124,10 +134,28 @@ func NewTLS(
 	return s, nil
 }
 
+// fix sets a certificate and authorities that never change.
+func fix(
+	config *tls.Config, certificate dynamiccertificates.CertKeyContentProvider, clients dynamiccertificates.CAContentProvider,
+) error {
+	pair, err := tls.X509KeyPair(certificate.CurrentCertKeyContent())
+	if err != nil {
+		return fmt.Errorf("certificate %s is unusable: %w", certificate.Name(), err)
+	}
+	config.Certificates = []tls.Certificate{pair}
+	if options, ok := clients.VerifyOptions(); ok {
+		config.ClientCAs = options.Roots
+	}
+	return nil
+}
+
 // Run follows changes of the files until ctx is done.
 func (s *TLS) Run(ctx context.Context) {
 	for _, watcher := range s.watchers {
 		go watcher.Run(ctx, 1)
 	}
-	s.serving.Run(1, ctx.Done())
+	if s.serving != nil {
+		s.serving.Run(1, ctx.Done())
+	}
+	<-ctx.Done()
 }

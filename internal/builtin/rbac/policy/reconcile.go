@@ -51,7 +51,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.reconcileRoles(client, roles), r.reconcileBindings(client, bindings))
+	return errors.Join(r.reconcileRoles(ctx, client, roles), r.reconcileBindings(ctx, client, bindings))
 }
 
 // stored are the objects with the names of defaults; nil for those that do not exist.
@@ -89,7 +89,9 @@ func (s stored) take(name string) (obj runtime.Object, known bool) {
 	return obj, known
 }
 
-func (r *Reconciler) reconcileRoles(client rbacclient.ClusterRolesGetter, roles stored) error {
+func (r *Reconciler) reconcileRoles(
+	ctx context.Context, client rbacclient.ClusterRolesGetter, roles stored,
+) error {
 	var errs []error
 	initial := sync.OnceValue(Initial)
 	for n, role := range ClusterRoles() {
@@ -104,7 +106,7 @@ func (r *Reconciler) reconcileRoles(client rbacclient.ClusterRolesGetter, roles 
 			Client:  roleModifier{reconciliation.ClusterRoleModifier{Client: client.ClusterRoles()}, roles},
 			Confirm: true,
 		}
-		errs = append(errs, retrying("ClusterRole", role.Name, func() (reconciliation.ReconcileOperation, bool, error) {
+		errs = append(errs, retrying(ctx, "ClusterRole", role.Name, func() (operation, bool, error) {
 			result, err := options.Run()
 			if err != nil {
 				return "", false, err
@@ -122,7 +124,9 @@ func hasRules(found, role *rbacv1.ClusterRole) bool {
 		maps.Equal(found.Labels, role.Labels) && maps.Equal(found.Annotations, role.Annotations)
 }
 
-func (r *Reconciler) reconcileBindings(client rbacclient.ClusterRoleBindingsGetter, bindings stored) error {
+func (r *Reconciler) reconcileBindings(
+	ctx context.Context, client rbacclient.ClusterRoleBindingsGetter, bindings stored,
+) error {
 	var errs []error
 	for _, binding := range ClusterRoleBindings() {
 		adapter := reconciliation.ClusterRoleBindingClientAdapter{Client: client.ClusterRoleBindings()}
@@ -131,7 +135,7 @@ func (r *Reconciler) reconcileBindings(client rbacclient.ClusterRoleBindingsGett
 			Client:      bindingModifier{adapter, bindings},
 			Confirm:     true,
 		}
-		errs = append(errs, retrying("ClusterRoleBinding", binding.Name, func() (reconciliation.ReconcileOperation, bool, error) {
+		errs = append(errs, retrying(ctx, "ClusterRoleBinding", binding.Name, func() (operation, bool, error) {
 			result, err := options.Run()
 			if err != nil {
 				return "", false, err
@@ -142,21 +146,26 @@ func (r *Reconciler) reconcileBindings(client rbacclient.ClusterRoleBindingsGett
 	return errors.Join(errs...)
 }
 
+// operation is what was done to an object.
+type operation = reconciliation.ReconcileOperation
+
 // retrying reconciles an object, again if another server changed it meanwhile, and logs what was done.
-func retrying(kind, name string, reconcile func() (reconciliation.ReconcileOperation, bool, error)) error {
-	var operation reconciliation.ReconcileOperation
+func retrying(ctx context.Context, kind, name string, reconcile func() (operation, bool, error)) error {
+	var done operation
 	var protected bool
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
-		operation, protected, err = reconcile()
+		done, protected, err = reconcile()
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("reconcile %s %s: %w", kind, name, err)
 	}
-	if operation != reconciliation.ReconcileNone && protected {
-		klog.InfoS("A default role or binding is out of date, and its annotation keeps it so", "kind", kind, "name", name)
-	} else if operation != reconciliation.ReconcileNone {
-		klog.V(2).InfoS("Reconciled a default role or binding", "kind", kind, "name", name, "operation", operation)
+	if done != reconciliation.ReconcileNone && protected {
+		klog.FromContext(ctx).Info("A default role or binding is out of date, and its annotation keeps it so",
+			"kind", kind, "name", name)
+	} else if done != reconciliation.ReconcileNone {
+		klog.FromContext(ctx).V(2).Info("Reconciled a default role or binding",
+			"kind", kind, "name", name, "operation", done)
 	}
 	return nil
 }
