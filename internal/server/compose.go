@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -100,13 +100,14 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err := system.addAll(o, a, services, roles); err != nil {
 		return nil, err
 	}
+	measured := metrics.Storage{Store: s.store, Client: storage.Client, Folders: s.folders}
 	return &parts{
 		routes: routes{
 			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
 			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
-			served: published.Paths,
+			served: published.Paths, metrics: []prometheus.Gatherer{measured.Gatherer()},
 		},
-		run:      newRun(o, storage.Client, s, everywhere{lifecycle, services, a.removed, a.roles}),
+		run:      newRun(o, s, everywhere{lifecycle, services, a.removed, a.roles}),
 		prepare:  inOrder(system.create, roles.ensure),
 		lead:     lead,
 		register: register,
@@ -303,7 +304,7 @@ type everywhere struct {
 }
 
 // newRun returns a function that runs what every replica runs, until ctx is done or something fails.
-func newRun(o *Options, client *clientv3.Client, s *stored, c everywhere) func(ctx context.Context) error {
+func newRun(o *Options, s *stored, c everywhere) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return s.store.Run(ctx) })
@@ -318,7 +319,6 @@ func newRun(o *Options, client *clientv3.Client, s *stored, c everywhere) func(c
 		if c.roles != nil {
 			group.Go(func() error { c.roles.Run(ctx, s.store); return nil })
 		}
-		group.Go(func() error { metrics.FollowStorage(ctx, s.store, client, s.folders); return nil })
 		if interval := o.Etcd.CheckInterval; interval > 0 {
 			group.Go(func() error { s.store.CheckEvery(ctx, interval); return nil })
 		}

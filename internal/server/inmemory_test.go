@@ -33,7 +33,7 @@ func startInMemory(t *testing.T) (s *testServer, admin *person) {
 	return s, &person{t: t, client: client, url: admins.Host}
 }
 
-// TestInMemory checks that servers that keep nothing share no objects, and leave no files.
+// TestInMemory checks that servers that keep nothing share neither objects nor metrics of them, and leave no files.
 func TestInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Run("serving", func(t *testing.T) {
@@ -43,6 +43,14 @@ func TestInMemory(t *testing.T) {
 		other.must(http.StatusNotFound, http.MethodGet, tablesPath, "")
 		other.withTables().must(http.StatusNotFound, http.MethodGet, tablesPath+"/mine", "")
 		one.must(http.StatusOK, http.MethodGet, tablesPath+"/mine", "")
+
+		const stored = `apiserver_resource_objects{group="shop.example.com",resource="tables"}`
+		for admin, want := range map[*person]float64{one: 1, other: 0} {
+			got, _ := series(admin.must(http.StatusOK, http.MethodGet, "/metrics", "").body, stored)
+			if got != want {
+				t.Errorf("%s is %v, want %v", stored, got, want)
+			}
+		}
 	})
 	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "crd-server-*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)

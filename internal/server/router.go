@@ -36,8 +36,9 @@ type routes struct {
 	// documents has the handlers of the documents by which others verify tokens of service accounts, by their paths.
 	documents map[string]http.Handler
 	health    *health
-	// etcdMetrics gathers the metrics of the embedded etcd; nil with an external one.
-	etcdMetrics prometheus.Gatherer
+	// metrics gather what is not in the registry of the process: the metrics of the storage, and of an etcd in this
+	// process.
+	metrics []prometheus.Gatherer
 	// flags are shown at /flagz.
 	flags cliflag.NamedFlagSets
 	// extensions add paths.
@@ -80,7 +81,7 @@ func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 
 	metrics.Register()
 	metrics.ShowBuild(versionInfo())
-	handle("/metrics", metrics.Handler(r.profiling, r.etcdMetrics))
+	handle("/metrics", metrics.Handler(r.profiling, r.metrics...))
 	if r.profiling {
 		slis.SLIMetricsWithReset{}.Install(muxFunc(handle))
 		installProfiling(mux)

@@ -175,7 +175,10 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 		s.health.encryption = s.access.encryption.Checks()
 	}
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
-	s.parts.etcdMetrics, s.parts.extensions = s.storage.Metrics, &s.options.Extensions
+	s.parts.extensions = &s.options.Extensions
+	if s.storage.Metrics != nil {
+		s.parts.metrics = append(s.parts.metrics, s.storage.Metrics)
+	}
 	s.parts.documents = s.access.accounts.documents(working, strings.TrimPrefix(serverURL(s.listener), "https://"))
 	router, paths, err := newRouter(&s.parts.routes)
 	if err != nil {

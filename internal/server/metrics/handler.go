@@ -8,22 +8,19 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Handler returns the handler of /metrics. resets lets DELETE reset the metrics, as with kube-apiserver. embedded has
-// the metrics of an etcd in this process; it may be nil.
-func Handler(resets bool, embedded prometheus.Gatherer) http.Handler {
+// Handler returns the handler of /metrics: the metrics of the process, and others. resets lets DELETE reset those of the
+// process, as with kube-apiserver.
+func Handler(resets bool, others ...prometheus.Gatherer) http.Handler {
 	registered := legacyregistry.Handler()
 	if resets {
 		registered = legacyregistry.HandlerWithReset()
 	}
-	if embedded == nil {
-		return registered
-	}
-	both := metrics.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, embedded}, metrics.HandlerOpts{})
+	all := metrics.HandlerFor(append(prometheus.Gatherers{legacyregistry.DefaultGatherer}, others...), metrics.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodDelete {
 			registered.ServeHTTP(w, req)
 			return
 		}
-		both.ServeHTTP(w, req)
+		all.ServeHTTP(w, req)
 	})
 }

@@ -16,7 +16,6 @@ func Register() {
 	requestmetrics.Register()
 	handlersmetrics.Register()
 	flowcontrolmetrics.Register()
-	registerStorage()
 	budget.RegisterMetrics()
 	etcd.RegisterMetrics()
 }
