@@ -1,18 +1,14 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	goruntime "runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -20,11 +16,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
-	"github.com/crd-server/crd-server/internal/server/datadir"
+	"github.com/crd-server/crd-server/internal/manifests"
 )
 
 // manifest is one CustomResourceDefinition of --crds with its position, or one of a program.
@@ -78,7 +71,7 @@ func (o *Options) manifests() ([]manifest, error) {
 func readManifests(paths []string) ([]manifest, error) {
 	var files []string
 	for _, path := range paths {
-		some, err := manifestFiles(path)
+		some, err := manifests.Files(path)
 		if err != nil {
 			return nil, fmt.Errorf("--crds: %w", err)
 		}
@@ -106,51 +99,22 @@ func readManifests(paths []string) ([]manifest, error) {
 	return slices.Concat(found...), nil
 }
 
-// manifestFiles returns the path itself or, of a directory, the manifests directly in it, by name.
-func manifestFiles(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, datadir.Cause(err))
-	}
-	if !info.IsDir() {
-		return []string{path}, nil
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, datadir.Cause(err))
-	}
-	var files []string
-	for _, entry := range entries {
-		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
-			files = append(files, filepath.Join(path, entry.Name()))
-		}
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: directory without .yaml, .yml or .json files", path)
-	}
-	return files, nil
-}
-
 func readManifestFile(file string) ([]manifest, error) {
-	content, err := os.ReadFile(file)
+	documents, err := manifests.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("--crds: %s: %w", file, datadir.Cause(err))
-	}
-	next := yamlDocuments(content)
-	if filepath.Ext(file) == ".json" {
-		next = jsonDocuments(content)
+		return nil, fmt.Errorf("--crds: %w", err)
 	}
 	var found []manifest
-	for n := 1; ; n++ {
-		m := manifest{file: file, document: n}
-		object, err := next()
+	for {
+		document, err := documents.Next()
 		if errors.Is(err, io.EOF) {
 			return found, nil
 		}
+		m := manifest{file: file, document: document.Number}
 		if err != nil {
 			return nil, m.errorf("%w", err)
 		}
-		definitions, err := definitions(object)
+		definitions, err := document.Objects()
 		if err != nil {
 			return nil, m.errorf("%w", err)
 		}
@@ -164,67 +128,6 @@ func readManifestFile(file string) ([]manifest, error) {
 			found = append(found, m)
 		}
 	}
-}
-
-// yamlDocuments returns a function that returns the next document. Empty documents are skipped.
-func yamlDocuments(content []byte) func() (map[string]any, error) {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	return func() (map[string]any, error) {
-		for {
-			document, err := reader.Read()
-			if err != nil {
-				return nil, err
-			}
-			asJSON, err := yaml.YAMLToJSONStrict(document)
-			if err != nil {
-				return nil, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
-			}
-			if bytes.Equal(asJSON, []byte("null")) {
-				continue
-			}
-			return object(asJSON)
-		}
-	}
-}
-
-func jsonDocuments(content []byte) func() (map[string]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	return func() (map[string]any, error) {
-		var document json.RawMessage
-		if err := decoder.Decode(&document); err != nil {
-			return nil, err
-		}
-		return object(document)
-	}
-}
-
-func object(document []byte) (map[string]any, error) {
-	decoded := map[string]any{}
-	if err := utiljson.Unmarshal(document, &decoded); err != nil {
-		return nil, fmt.Errorf("not an object: %w", err)
-	}
-	return decoded, nil
-}
-
-// definitions returns the document, or its items if it is a list.
-func definitions(document map[string]any) ([]*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{Object: document}
-	if !strings.HasSuffix(u.GetKind(), "List") {
-		return []*unstructured.Unstructured{u}, nil
-	}
-	items, _, err := unstructured.NestedSlice(document, "items")
-	if err != nil {
-		return nil, err
-	}
-	all := make([]*unstructured.Unstructured, 0, len(items))
-	for i, item := range items {
-		fields, ok := item.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("items[%d] is not an object", i)
-		}
-		all = append(all, &unstructured.Unstructured{Object: fields})
-	}
-	return all, nil
 }
 
 // checkDefinition checks what needs no server, and encodes the definition without the fields that only a server
