@@ -49,6 +49,7 @@ func newCommand(options *server.Options) *cobra.Command {
 	command.SetFlagErrorFunc(suggestFlag)
 	setHelp(command, groups)
 	command.AddCommand(
+		newCheckCommand(),
 		newUserCommand(),
 		newEnvtestCommand(),
 		&cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: printVersion},

@@ -123,7 +123,7 @@ func decode(document []byte) (map[string]any, error) {
 // Objects returns the object of the document, or the items if it is a list.
 func (d *Document) Objects() ([]*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: d.Object}
-	if !strings.HasSuffix(u.GetKind(), "List") {
+	if !strings.HasSuffix(u.GetKind(), "List") || !u.IsList() {
 		return []*unstructured.Unstructured{u}, nil
 	}
 	items, _, err := unstructured.NestedSlice(d.Object, "items")

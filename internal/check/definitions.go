@@ -1,0 +1,88 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// applyDefinitions applies CRDs, and reports those that the server refuses or does not establish.
+func (c *client) applyDefinitions(ctx context.Context, all []*manifest) error {
+	first := map[string]*manifest{}
+	for _, m := range all {
+		if other, ok := first[m.GetName()]; ok {
+			c.report.fail(m, fmt.Errorf("another one of this name is in %s:%d", other.file, other.line))
+			continue
+		}
+		first[m.GetName()] = m
+		failed := c.report.failed
+		if err := c.applyDefinition(ctx, m); err != nil {
+			if err := c.refused(m, err); err != nil {
+				return err
+			}
+		}
+		if c.report.failed > failed {
+			c.invalid[definedKind(m)] = true
+			continue
+		}
+		c.report.definitions++
+	}
+	return nil
+}
+
+// applyDefinition applies a CRD. Webhooks cannot be called, so objects are not converted: the server checks each object
+// by the schema of its own version, and no object is read in another one.
+func (c *client) applyDefinition(ctx context.Context, m *manifest) error {
+	ctx, resource := about(ctx, m), c.resources.Resource(definitions)
+	if err := create(ctx, resource, m.Unstructured); err != nil {
+		return err
+	}
+	unconverted := m.DeepCopy()
+	unstructured.RemoveNestedField(unconverted.Object, "spec", "conversion")
+	if err := apply(ctx, resource, unconverted, nil); err != nil {
+		return err
+	}
+	applied, err := resource.Get(ctx, m.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, definition); err != nil {
+		return err
+	}
+	if wrong := wrongCondition(definition.Status.Conditions); wrong != nil {
+		c.report.fail(m, fmt.Errorf("condition %s is %s: %s", wrong.Type, wrong.Status, wrong.Message))
+	}
+	return nil
+}
+
+// wrongCondition returns the condition that says why objects cannot be created as the CRD wants, or nil.
+func wrongCondition(conditions []apiextensionsv1.CustomResourceDefinitionCondition) *apiextensionsv1.CustomResourceDefinitionCondition {
+	for _, wrong := range []apiextensionsv1.CustomResourceDefinitionCondition{
+		{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionFalse},
+		{Type: apiextensionsv1.NonStructuralSchema, Status: apiextensionsv1.ConditionTrue},
+		{Type: apiextensionsv1.KubernetesAPIApprovalPolicyConformant, Status: apiextensionsv1.ConditionFalse},
+		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionFalse},
+	} {
+		for i := range conditions {
+			if conditions[i].Type == wrong.Type && conditions[i].Status == wrong.Status {
+				return &conditions[i]
+			}
+		}
+	}
+	return nil
+}
+
+// definedKind returns the kind that a CRD defines, as far as it does.
+func definedKind(m *manifest) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(m.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(m.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}
