@@ -45,6 +45,7 @@ func ask(ctx context.Context, found *manifestSet, r *report) (err error) {
 	if err != nil {
 		return err
 	}
+	defer c.close()
 	if err := c.applyDefinitions(ctx, found.definitions); err != nil {
 		return err
 	}

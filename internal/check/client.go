@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -22,6 +24,7 @@ const fieldManager = "crd-server-check"
 
 // client applies manifests and reports those that the server refuses.
 type client struct {
+	web       *http.Client
 	resources dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	mapper    meta.RESTMapper // set by discover
@@ -36,19 +39,26 @@ func newClient(config *rest.Config, r *report) (*client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.WarningHandlerWithContext = r
-	resources, err := dynamic.NewForConfig(config)
+	web, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the client: %w", err)
 	}
-	discovering, err := discovery.NewDiscoveryClientForConfig(config)
+	resources, err := dynamic.NewForConfigAndClient(config, web)
+	if err != nil {
+		return nil, fmt.Errorf("set up the client: %w", err)
+	}
+	discovering, err := discovery.NewDiscoveryClientForConfigAndClient(config, web)
 	if err != nil {
 		return nil, fmt.Errorf("set up the client: %w", err)
 	}
 	return &client{
-		resources: resources, discovery: discovering, report: r,
+		web: web, resources: resources, discovery: discovering, report: r,
 		namespaces: map[string]bool{}, invalid: map[schema.GroupKind]bool{},
 	}, nil
 }
+
+// close closes the connections. A server that stops waits for them.
+func (c *client) close() { utilnet.CloseIdleConnectionsFor(c.web.Transport) }
 
 // discover learns the kinds that the server serves now.
 func (c *client) discover() error {

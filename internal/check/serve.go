@@ -1,52 +1,46 @@
 package check
 
 import (
+	"cmp"
 	"context"
-	"os"
-	"path/filepath"
+	"errors"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/server"
 )
 
-// pluginsOff call webhooks, which do not run, or change what objects are valid while policies become known.
-var pluginsOff = []string{
-	"MutatingAdmissionWebhook", "ValidatingAdmissionWebhook", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy",
+// disabledPlugins call webhooks, which do not run, or depend on policies, which are manifests to be checked themselves.
+var disabledPlugins = []string{
+	"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
 }
 
-// start starts a server. stop stops it.
+// start starts a server in memory. The caller must stop it, which returns the server's error.
 func start(ctx context.Context) (config *rest.Config, stop func() error, err error) {
-	dir, err := os.MkdirTemp("", "crd-server-check-")
-	if err != nil {
-		return nil, nil, err
-	}
+	ready := make(chan server.Ready, 1)
 	options := server.NewOptions()
-	options.DataDir, options.Serving.SecurePort = dir, 0
-	options.Admission.Disable = pluginsOff
-	options.Resources.Builtin = "essential"
-	ready := make(chan struct{})
-	options.Out = writerFunc(func(p []byte) (int, error) { close(ready); return len(p), nil })
+	options.DataDir, options.InMemory, options.Serving.SecurePort = "", true, 0
+	options.Resources.Builtin = builtin.TierAll
+	options.Admission.Disable = disabledPlugins
+	options.OnReady = func(r server.Ready) { ready <- r }
+
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx, options) }()
+	go func() { ended <- server.Run(ctx, options) }() // until stop
 	stop = func() error {
 		cancel()
-		err := <-ended
-		_ = os.RemoveAll(dir)
-		return err
+		return <-ended
 	}
 	select {
-	case <-ready:
+	case r := <-ready:
+		if config, err = clientcmd.RESTConfigFromKubeConfig(r.Kubeconfig); err != nil {
+			return nil, nil, errors.Join(err, stop())
+		}
+		return config, stop, nil
 	case err := <-ended:
 		cancel()
-		return nil, nil, err
+		return nil, nil, cmp.Or(err, context.Cause(ctx))
 	}
-	config, err = clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "admin.kubeconfig"))
-	return config, stop, err
 }
-
-type writerFunc func(p []byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
