@@ -8,9 +8,12 @@ MODULES     := . test bench generate
 LARGE       := test/helm test/kubernetes test/clusterapi/manager
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# make build VERSION=v0.1.0 names a release; otherwise Go takes the version from git.
-VERSION     :=
+# Go takes the version from git. Sources without git are those of the release that the file VERSION names.
+VERSION     := $(if $(wildcard .git),,$(shell cat VERSION 2>/dev/null))
 LDFLAGS     := -s -w $(if $(VERSION),-X github.com/crd-server/crd-server/internal/server.buildVersion=$(VERSION))
+
+# The platforms of make release; all if empty.
+PLATFORMS   :=
 
 # make test TAGS=library tests managed fields, validation and JSON by the libraries alone.
 TAGS        :=
@@ -32,6 +35,10 @@ help: ## list the targets
 .PHONY: build
 build: ## build bin/crd-server as it is released: stripped, with the profile
 	go build -trimpath $(TAGGED) -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/crd-server
+
+.PHONY: release
+release: ## build the archives of a release for all platforms in build/release; PLATFORMS=linux/amd64 for one
+	PLATFORMS="$(PLATFORMS)" .ci/release
 
 .PHONY: run
 run: build ## build and serve (data in crd-server.data, port 6443)
@@ -58,6 +65,11 @@ test-helm: server ## run helm 3 and helm 4 against the server
 .PHONY: test-clusterapi
 test-clusterapi: server ## rotate the certificates of Cluster API's webhooks while clients write
 	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -count 1 -timeout 30m -v ./clusterapi -cluster-api
+
+# It compiles the server once more, because it does so at another path.
+.PHONY: test-install
+test-install: ## go install the module, as it is here, from a proxy, with the profile
+	cd test && go test -vet=off -count 1 -timeout 30m -v ./release -run TestInstall -install
 
 .PHONY: test-library
 test-library: ## run all tests, conformance too, with the implementations that only call the libraries
