@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // report collects mistakes and warnings, and counts objects.
@@ -52,27 +51,23 @@ func (r *report) print(out io.Writer) {
 	}
 }
 
-// messages returns the causes of a Status that lists them, and else the message.
+// messages returns the causes of a Status that lists them, and else the message. The server has the causes in no order.
 func messages(err error) []string {
 	var status *apierrors.StatusError
-	if !errors.As(err, &status) || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil {
+	if !errors.As(err, &status) || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil ||
+		len(status.ErrStatus.Details.Causes) == 0 {
 		return []string{err.Error()}
 	}
-	var all []string
+	var ofFields, ofObject []string
 	for _, cause := range status.ErrStatus.Details.Causes {
-		all = append(all, causeMessage(cause))
+		if cause.Field == "" || cause.Field == "<nil>" {
+			ofObject = append(ofObject, cause.Message)
+		} else {
+			ofFields = append(ofFields, cause.Field+": "+cause.Message)
+		}
 	}
-	if len(all) == 0 {
-		return []string{err.Error()}
-	}
-	return all
-}
-
-func causeMessage(cause metav1.StatusCause) string {
-	if cause.Field == "" || cause.Field == "<nil>" {
-		return cause.Message
-	}
-	return cause.Field + ": " + cause.Message
+	slices.Sort(ofFields)
+	return append(ofFields, ofObject...)
 }
 
 // checking is the context key of the manifest of a request.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -93,22 +94,41 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestVersion checks that the changelog describes the version that the file VERSION names.
+// references name the released version, in documents and configuration.
+var references = regexp.MustCompile(`(?:crd-server[:@]|rev: |newTag: )(v\d+\.\d+\.\d+)\b`)
+
+// TestVersion checks that the changelog describes the version that the file VERSION names, and that users find this
+// version.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	version := nextVersion(t)
 	if !semver.IsValid(version) || semver.Canonical(version) != version {
 		t.Errorf("VERSION is %q, want a version such as v0.1.0", version)
 	}
-	if major, _, _ := strings.Cut(version, "."); module.CheckPathMajor(version, "") != nil {
-		t.Errorf("the path of a module of version %s ends with /%s", version, major)
+	if err := module.CheckPathMajor(version, ""); err != nil {
+		t.Errorf("the module has no version %s: %v", version, err)
 	}
 	changelog := string(readProject(t, "CHANGELOG.md"))
 	number := strings.TrimPrefix(version, "v")
-	for _, want := range []string{"\n## [Unreleased]\n", "\n## [" + number + "] - 20", "\n[" + number + "]: https://"} {
+	for _, want := range []string{"\n## [Unreleased]\n", "\n## [" + number + "] - 20", "\n[" + number + "]: https://",
+		"\n[Unreleased]: https://github.com/crd-server/crd-server/compare/" + version + "...HEAD\n"} {
 		if !strings.Contains(changelog, want) {
 			t.Errorf("CHANGELOG.md has no %q", want)
 		}
+	}
+	found := 0
+	for _, file := range projectFiles(t) {
+		if !slices.Contains([]string{".md", ".yaml", ".yml"}, filepath.Ext(file.Path())) {
+			continue
+		}
+		for _, reference := range references.FindAllStringSubmatch(string(readProject(t, file.Path())), -1) {
+			if found++; reference[1] != version {
+				t.Errorf("%s names %s, want %s", file.Path(), reference[0], version)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("nothing names the version")
 	}
 }
 
