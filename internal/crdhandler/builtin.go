@@ -69,9 +69,11 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		strategy: strategyOf(d.Strategy),
 		guard:    d.Guard,
 		decide:   d.Admit,
-		columns:  func() (printing.TableConvertor, error) { return columns, nil },
-		held:     d.Held,
-		replaced: context.Background(),
+
+		allocator: config.Allocators[d.GroupVersionResource().GroupResource()],
+		columns:   func() (printing.TableConvertor, error) { return columns, nil },
+		held:      d.Held,
+		replaced:  context.Background(),
 
 		uniqueErrors:   true,
 		gracePeriod:    d.GracePeriod,

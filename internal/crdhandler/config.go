@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
@@ -26,6 +27,8 @@ type Config struct {
 	Builtin *builtin.Set
 	// Actions do the actions of built-in resources, by "resource/subresource". Each action of Builtin has one.
 	Actions map[string]resource.ActionFunc
+	// Allocators give the objects of some built-in resources what they share with others.
+	Allocators map[schema.GroupResource]resource.Allocator
 	// EventTTL is the time after which events are deleted.
 	EventTTL time.Duration
 

@@ -33,6 +33,9 @@ type creation struct {
 	// how often that was decided.
 	conditions []dynamicstorage.Condition
 	decisions  int
+
+	// allocation is what validate has allocated for the object.
+	allocation allocation
 }
 
 // maxNamespaceDecisions bounds how often a creation is tried whose namespace changes all the time.
@@ -69,10 +72,19 @@ func (c *creation) admit(ctx context.Context, obj runtime.Object) error {
 	return nil
 }
 
-// validate completes the object by its system fields and the rules of the endpoint, and validates it. Validating
-// admission is asked last, and then the quotas.
-func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
+// validate completes the object by its system fields, by what it shares with other objects and by the rules of the
+// endpoint, and validates it. Validating admission is asked last, and then the quotas. Unless it fails, the caller ends
+// c.allocation.
+func (c *creation) validate(ctx context.Context, obj runtime.Object) (err error) {
 	objectmeta.FillSystemFields(objectmeta.Accessor(obj))
+	if c.allocation, err = c.scope.allocate(ctx, obj, nil, c.admission.dryRun); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			c.allocation.end(ctx, false)
+		}
+	}()
 	if err := c.scope.beforeCreate(ctx, c.admission.namespace, obj); err != nil {
 		return err
 	}
@@ -81,7 +93,7 @@ func (c *creation) validate(ctx context.Context, obj runtime.Object) error {
 			return err
 		}
 	}
-	err := c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options})
+	err = c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options})
 	if quotas := c.scope.config.Quotas; err == nil && quotas != nil && c.scope.namespaced {
 		return quotas.Reserve(ctx, c.admission.namespace, c.attributes(obj))
 	}
@@ -121,11 +133,12 @@ func (c *creation) insertNamed(ctx context.Context, obj runtime.Object) (res res
 	return res, err
 }
 
-func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (result, error) {
+func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (res result, err error) {
 	s := c.scope
 	if err := c.validate(ctx, obj); err != nil {
 		return result{}, err
 	}
+	defer func() { c.allocation.end(ctx, err == nil) }()
 	name := objectmeta.Accessor(obj).GetName()
 	key, err := stored.Key(s.namespaced, c.admission.namespace, name)
 	if err != nil {

@@ -48,6 +48,8 @@ type proposal struct {
 	// merged says that obj was merged, by an apply or with a Scale, instead of decoded. It may hold what no decoding
 	// leaves, such as empty labels, and lack defaults.
 	merged bool
+	// allocation is what obj shares with other objects. It ends with the attempt.
+	allocation *allocation
 }
 
 // updateResult is the state of the object after an update.
@@ -63,6 +65,9 @@ func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
 	res, err := u.commit(ctx)
 	if err != nil {
 		return updateResult{}, u.scope.writeError(err, stored.Name(u.key))
+	}
+	if res.removed && !u.dryRun {
+		u.scope.release(ctx, res.obj)
 	}
 	if !u.dryRun {
 		u.scope.waitInEffect(ctx, stored.Name(u.key))
@@ -94,6 +99,7 @@ func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
 		} else if outdated := tx.Confirm(ctx); outdated != nil {
 			err = outdated
 		}
+		p.allocation.end(ctx, err == nil)
 		if errors.Is(err, dynamicstorage.ErrConflict) || p.creation.outdated(err) {
 			continue
 		}
@@ -169,6 +175,7 @@ func (u *guardedUpdate) computeIn(ctx context.Context, current *dynamicstorage.E
 		change, err = u.scope.storage.encode(ctx, p, current, f)
 	}
 	if err != nil {
+		p.allocation.end(ctx, false)
 		return proposal{}, change, &unconvertedError{err}
 	}
 	return p, change, nil

@@ -107,11 +107,11 @@ func (r *replacement) create(ctx context.Context) (proposal, error) {
 	if err := r.creation.validate(ctx, obj); err != nil {
 		return proposal{}, err
 	}
-	return proposal{obj: obj, creation: r.creation, merged: r.merged}, nil
+	return proposal{obj: obj, creation: r.creation, merged: r.merged, allocation: &r.creation.allocation}, nil
 }
 
 // update changes the existing object.
-func (r *replacement) update(ctx context.Context, existing runtime.Object) (proposal, error) {
+func (r *replacement) update(ctx context.Context, existing runtime.Object) (_ proposal, err error) {
 	s, a := r.scope, r.admission
 	if err := r.checkUID(objectmeta.Accessor(existing).GetUID()); err != nil {
 		return proposal{}, err
@@ -123,6 +123,15 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (prop
 	if err := s.checkResourceVersion(ctx, obj, existing, a.name); err != nil {
 		return proposal{}, err
 	}
+	held, err := s.allocate(ctx, obj, existing, a.dryRun)
+	if err != nil {
+		return proposal{}, err
+	}
+	defer func() {
+		if err != nil {
+			held.end(ctx, false)
+		}
+	}()
 	if err := s.beforeUpdate(ctx, a.namespace, obj, existing); err != nil {
 		return proposal{}, err
 	}
@@ -133,7 +142,8 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (prop
 	if err := a.validateUpdate(ctx, obj, existing, r.options); err != nil {
 		return proposal{}, err
 	}
-	return proposal{obj: obj, remove: s.finalized(obj, existing), merged: r.merged || s.scale != nil}, nil
+	merged := r.merged || s.scale != nil
+	return proposal{obj: obj, remove: s.finalized(obj, existing), merged: merged, allocation: &held}, nil
 }
 
 // buildFrom returns the new object, admitted. At the scale endpoint builder and admission see Scales.

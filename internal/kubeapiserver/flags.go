@@ -28,8 +28,8 @@ var served = []string{
 	"requestheader-username-headers", "runtime-config", "secure-port", "service-account-extend-token-expiration",
 	"service-account-issuer", "service-account-jwks-uri", "service-account-key-file",
 	"service-account-max-token-expiration", "service-account-signing-key-file", "service-cluster-ip-range",
-	"shutdown-delay-duration", "strict-transport-security-directives", "tls-cert-file", "tls-cipher-suites",
-	"tls-curve-preferences", "tls-min-version", "tls-private-key-file", "tls-sni-cert-key", "token-auth-file",
+	"service-node-port-range", "shutdown-delay-duration", "strict-transport-security-directives", "tls-cert-file",
+	"tls-cipher-suites", "tls-curve-preferences", "tls-min-version", "tls-private-key-file", "tls-sni-cert-key", "token-auth-file",
 	"tracing-config-file", "v", "vmodule",
 }
 
@@ -90,7 +90,6 @@ var unused = []unusedFlag{
 	{"runtime-config-emulation-forward-compatible", boolean},
 	{"service-account-lookup", boolean},
 	{"service-account-signing-endpoint", text},
-	{"service-node-port-range", text},
 	{"show-hidden-metrics-for-version", text},
 	{"shutdown-send-retry-after", boolean},
 	{"shutdown-watch-termination-grace-period", duration},

@@ -200,6 +200,7 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 	config := crdhandler.Config{
 		Builtin:          s.builtins,
 		Actions:          a.accounts.actions(),
+		Allocators:       newAllocators(&o.Resources, s),
 		EventTTL:         o.Resources.EventTTL,
 		Store:            s.store,
 		Table:            s.table,

@@ -93,6 +93,8 @@ func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
 		"Built-in resources to switch on or off, comma separated: `KEY=BOOL`, where the key is api/all, api/ga, api/beta, api/alpha, group/version or group/version/resource.")
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
 		"Addresses of Services: a `CIDR`, or two of both IP families, comma separated.")
+	fs.Var(&o.ServiceNodePortRange, "service-node-port-range",
+		"Node ports of Services: a range such as 30000-32767.")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "Time after which events are deleted.")
 	fs.IntVar(&o.DeleteCollectionWorkers, "delete-collection-workers", o.DeleteCollectionWorkers,
 		"Workers for one deletecollection request.")

@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
@@ -21,6 +22,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
+	"github.com/crd-server/crd-server/internal/allocator"
 	"github.com/crd-server/crd-server/internal/apiservices"
 	"github.com/crd-server/crd-server/internal/builtin"
 	builtinresource "github.com/crd-server/crd-server/internal/builtin/resource"
@@ -144,6 +146,8 @@ type ResourceOptions struct {
 	RuntimeConfig cliflag.ConfigurationMap
 	// ServiceClusterIPRange has the addresses of Services: one CIDR, or two of both families, comma separated.
 	ServiceClusterIPRange string
+	// ServiceNodePortRange has the node ports of Services.
+	ServiceNodePortRange utilnet.PortRange
 	// SchemaCache bounds the memory of compiled schemas, in bytes.
 	SchemaCache resource.QuantityValue
 }
@@ -178,6 +182,7 @@ func NewOptions() *Options {
 			Controllers:             []string{"*"},
 			RuntimeConfig:           cliflag.ConfigurationMap{},
 			ServiceClusterIPRange:   "10.0.0.0/24",
+			ServiceNodePortRange:    allocator.DefaultNodePorts,
 			SchemaCache:             resource.QuantityValue{Quantity: resource.MustParse("256Mi")},
 		},
 		Logs:         LogOptions{logsapi.NewLoggingConfiguration()},

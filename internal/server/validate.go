@@ -15,6 +15,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/crd-server/crd-server/internal/access/authorization"
+	"github.com/crd-server/crd-server/internal/allocator"
 	"github.com/crd-server/crd-server/internal/builtin"
 )
 
@@ -54,6 +55,9 @@ func (o *Options) Validate() error {
 	}
 	if _, err := o.builtinDefinitions(); err != nil {
 		errs = append(errs, err)
+	}
+	if _, err := allocator.ParseRanges(o.Resources.ServiceClusterIPRange); err != nil {
+		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %w", err))
 	}
 	if o.Resources.EventTTL < time.Second {
 		errs = append(errs, fmt.Errorf("--event-ttl must be at least 1s, not %s", o.Resources.EventTTL))

@@ -24,7 +24,7 @@ func serviceDefinition() *resource.Definition {
 		Default: defaultService, Resets: status, Columns: serviceColumns, Fields: serviceFields,
 		ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.Service]{
-			Prepare:       func(obj *corev1.Service) { obj.Status = corev1.ServiceStatus{} },
+			Prepare:       prepareService,
 			Check:         checkServiceCreate,
 			Warn:          serviceWarnings,
 			PrepareUpdate: prepareServiceUpdate,

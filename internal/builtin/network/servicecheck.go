@@ -163,6 +163,16 @@ func checkAffinityTimeout(config *corev1.SessionAffinityConfig, path *field.Path
 	return nil
 }
 
+// shownPort is a port as kube-apiserver shows it in an error: with the names of its internal type.
+type shownPort struct {
+	Name        string
+	Protocol    corev1.Protocol
+	AppProtocol *string
+	Port        int32
+	TargetPort  int
+	NodePort    int32
+}
+
 // checkUniquePorts returns the errors of ports and node ports that a Service has twice for a protocol, and of node ports
 // of a type that has none.
 func checkUniquePorts(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
@@ -173,7 +183,7 @@ func checkUniquePorts(spec *corev1.ServiceSpec, path *field.Path) (errs field.Er
 			}
 		}
 	}
-	nodePorts, ports := sets.New[corev1.ServicePort](), sets.New[corev1.ServicePort]()
+	nodePorts, ports := sets.New[corev1.ServicePort](), sets.New[shownPort]()
 	for n, port := range spec.Ports {
 		key := corev1.ServicePort{Protocol: port.Protocol, NodePort: port.NodePort}
 		if nodePorts.Has(key) && port.NodePort != 0 {
@@ -182,7 +192,7 @@ func checkUniquePorts(spec *corev1.ServiceSpec, path *field.Path) (errs field.Er
 		nodePorts.Insert(key)
 	}
 	for n, port := range spec.Ports {
-		key := corev1.ServicePort{Protocol: port.Protocol, Port: port.Port}
+		key := shownPort{Protocol: port.Protocol, Port: port.Port}
 		if ports.Has(key) {
 			errs = append(errs, field.Duplicate(path.Index(n), key))
 		}

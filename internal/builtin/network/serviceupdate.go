@@ -14,9 +14,19 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
+// prepareService clears what clients cannot set. kube-apiserver stores the policy of a Service that is only a name, and
+// never shows it.
+func prepareService(obj *corev1.Service) {
+	obj.Status = corev1.ServiceStatus{}
+	if !NeedsClusterIP(obj) {
+		obj.Spec.InternalTrafficPolicy = nil
+	}
+}
+
 // prepareServiceUpdate keeps the status, and clears fields that the new type of a Service does not have, unless the
 // client has changed them too: these are refused.
 func prepareServiceUpdate(obj, old *corev1.Service) {
+	prepareService(obj)
 	obj.Status = old.Status
 	after, before := &obj.Spec, &old.Spec
 	if NeedsClusterIP(old) && !NeedsClusterIP(obj) {

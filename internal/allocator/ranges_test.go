@@ -1,0 +1,103 @@
+package allocator
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+func TestParseRanges(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]string{
+		"10.0.0.0/24":                   "",
+		"10.0.0.7/24":                   "",
+		"10.0.0.0/24,fd00::/108":        "",
+		"fd00::/64, 10.0.0.0/16":        "",
+		"":                              "no range of addresses",
+		"10.0.0.0":                      "no range of addresses",
+		"10.0.0.0/24,10.1.0.0/24":       "same IP family",
+		"10.0.0.0/24,fd00::/64,fd01::/": "more than two ranges",
+		"10.0.0.0/31":                   "too few addresses",
+		"fd00::/127":                    "too few addresses",
+		"fd00::/63":                     "shortest prefix",
+	} {
+		ranges, err := ParseRanges(flag)
+		switch {
+		case want == "" && (err != nil || len(ranges) != strings.Count(flag, ",")+1):
+			t.Errorf("%q: %v, %v", flag, ranges, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: error %v, want %q", flag, err, want)
+		}
+	}
+}
+
+// TestRange checks the bounds of ranges, and that the candidates are all addresses between them, those of the dynamic part
+// first.
+func TestRange(t *testing.T) {
+	t.Parallel()
+	for prefix, want := range map[string][3]string{ // first, dynamic, last
+		"10.0.0.0/24":  {"10.0.0.1", "10.0.0.17", "10.0.0.254"},
+		"10.0.0.0/20":  {"10.0.0.1", "10.0.1.1", "10.0.15.254"},
+		"10.0.0.0/28":  {"10.0.0.1", "10.0.0.1", "10.0.0.14"},
+		"10.0.0.0/30":  {"10.0.0.1", "10.0.0.1", "10.0.0.2"},
+		"fd00::/120":   {"fd00::1", "fd00::11", "fd00::ff"},
+		"fd00:1::/64":  {"fd00:1::1", "fd00:1::101", "fd00:1::ffff:ffff:ffff:ffff"},
+		"fd00:1::/112": {"fd00:1::1", "fd00:1::101", "fd00:1::ffff"},
+	} {
+		r := newRange(netip.MustParsePrefix(prefix))
+		if got := [3]string{r.first.String(), r.dynamic.String(), r.last.String()}; got != want {
+			t.Errorf("%s: %v, want %v", prefix, got, want)
+		}
+		if strings.HasSuffix(prefix, "/64") {
+			continue
+		}
+		seen, dynamic := sets.New[netip.Addr](), size(r.dynamic, r.last)
+		for address := range r.candidates() {
+			isDynamic, complete := !address.Less(r.dynamic), seen.Len() >= dynamic
+			if seen.Has(address) || address.Less(r.first) || r.last.Less(address) || isDynamic == complete {
+				t.Fatalf("%s: candidate %s after %d", prefix, address, seen.Len())
+			}
+			seen.Insert(address)
+		}
+		if all := size(r.first, r.last); seen.Len() != all {
+			t.Errorf("%s: %d candidates of %d addresses", prefix, seen.Len(), all)
+		}
+	}
+	for range 100 { // a range whose size is no uint64 of the number of addresses
+		r := newRange(netip.MustParsePrefix("fd00::/64"))
+		for address := range r.candidates() {
+			if !r.prefix.Contains(address) || address.Less(r.dynamic) {
+				t.Fatalf("candidate %s", address)
+			}
+			break
+		}
+	}
+}
+
+func size(first, last netip.Addr) (count int) {
+	for address := first; !last.Less(address); address = address.Next() {
+		count++
+	}
+	return count
+}
+
+// TestFreePorts takes all ports of a range.
+func TestFreePorts(t *testing.T) {
+	t.Parallel()
+	f := &freePorts{ports: net.PortRange{Base: 100, Size: 40}, used: sets.New[int32](110, 130), taken: sets.New[int32]()}
+	if f.named(110) == nil || f.named(99) == nil || f.named(140) == nil || f.named(139) != nil || f.named(139) == nil {
+		t.Error("a port that is taken or outside was taken, or a free one was not")
+	}
+	for n := range 37 {
+		port, err := f.next()
+		if inReserved := port < 116; err != nil || f.used.Has(port) || inReserved != (n >= 22) {
+			t.Fatalf("port %d after %d others: %v", port, n, err)
+		}
+	}
+	if _, err := f.next(); err != errFull {
+		t.Errorf("error %v when all are taken", err)
+	}
+}
