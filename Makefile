@@ -90,6 +90,14 @@ server:
 conformance: server ## run upstream's integration suite against the server
 	cd test/conformance && go run . -server $(CURDIR)/$(SERVER)
 
+# SUITE=kro runs the packages whose names match; ONLY=crd-server compares with the last run against kube-apiserver.
+SUITE :=
+ONLY  :=
+
+.PHONY: suites
+suites: server ## run envtest suites of other projects against kube-apiserver and the server; the report is build/suites/report.md
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go run ./suites -suite '$(SUITE)' -server '$(ONLY)'
+
 # SEED=n repeats a run of differential, fault or soak; SCENARIO=TestKill runs one scenario of fault.
 SEED     := 0
 SCENARIO :=

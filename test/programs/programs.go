@@ -86,7 +86,7 @@ func ControlPlane(names ...string) (path string, args []string, err error) {
 	return path, args, nil
 }
 
-// KubeAPIServer builds kube-apiserver, unless it was built before, and returns its path.
+// KubeAPIServer builds kube-apiserver as it is released and returns its path. The first build takes several minutes.
 var KubeAPIServer = sync.OnceValues(func() (string, error) { return release("kube-apiserver") })
 
 // release builds a program of Kubernetes (test/kubernetes), unless it was built before: its folder names its version.

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+)
+
+// kubebuilderVersion is the release whose scaffold is tested.
+const kubebuilderVersion = "v4.15.0"
+
+// scaffold builds kubebuilder's command and makes a project with it as its book does: an API with a controller, and
+// webhooks that default and validate. The tests are those that kubebuilder generates. The project's make targets install
+// controller-gen as a Go module and generate the CRD and the webhook configurations, which the tests install.
+func scaffold(ctx context.Context, build string) (string, error) {
+	source := filepath.Join(build, "kubebuilder-source")
+	err := copyModules(ctx, source, []module{{path: "sigs.k8s.io/kubebuilder/v4", version: kubebuilderVersion}})
+	if err != nil {
+		return "", err
+	}
+	command := filepath.Join(build, "bin", "kubebuilder")
+	if _, err := goCommand(ctx, source, "build", "-o", command, "."); err != nil {
+		return "", err
+	}
+	project := filepath.Join(build, "kubebuilder")
+	if err := os.RemoveAll(project); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(project, 0o755); err != nil {
+		return "", err
+	}
+	resource := []string{"--group", "webapp", "--version", "v1", "--kind", "Guestbook"}
+	for _, args := range [][]string{
+		{"init", "--domain", "example.com", "--repo", "example.com/guestbook"},
+		append([]string{"create", "api", "--resource", "--controller"}, resource...),
+		append([]string{"create", "webhook", "--defaulting", "--programmatic-validation"}, resource...),
+	} {
+		if _, err := output(ctx, project, command, args...); err != nil {
+			return "", err
+		}
+	}
+	_, err = output(ctx, project, "make", "manifests", "generate")
+	return project, err
+}

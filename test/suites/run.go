@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// runner runs test binaries against one server.
+type runner struct {
+	server string
+	// assets is the folder for KUBEBUILDER_ASSETS.
+	assets string
+	// logs is the folder for what the binaries print and report.
+	logs string
+	// timeout bounds one binary.
+	timeout time.Duration
+}
+
+// result is what a binary did against one server.
+type result struct {
+	Package, Server string
+	Tests           []test
+	Seconds         float64
+	Memory          memory
+	// Failure says why the binary did not report all tests: it crashed, or ran into the timeout. "" if it did.
+	Failure string
+	// Left is how many processes of the server it left running.
+	Left int
+}
+
+// run runs a binary, and once more those of its tests that fail: a test that passes the second time is marked as
+// repeated. Both servers get this chance, because a few of the tests race with themselves.
+func (r runner) run(ctx context.Context, b testBinary) (result, error) {
+	first, err := r.runOnce(ctx, b, "", nil)
+	if err != nil {
+		return result{}, err
+	}
+	failed := failing(first.Tests)
+	if len(failed) == 0 || first.Failure != "" {
+		return first, nil
+	}
+	second, err := r.runOnce(ctx, b, "-repeated", only(b, failed))
+	if err != nil {
+		return result{}, err
+	}
+	first.Tests = withRepeated(first.Tests, second.Tests)
+	return first, nil
+}
+
+// only are the arguments that select tests of a binary.
+func only(b testBinary, tests []test) []string {
+	var args, functions []string
+	for _, t := range tests {
+		if t.Spec {
+			args = append(args, "--ginkgo.focus=^"+regexp.QuoteMeta(t.text())+"$")
+			continue
+		}
+		function, _, _ := strings.Cut(t.Name, "/")
+		functions = append(functions, function)
+	}
+	// A selection of functions would leave out the one that runs the specs.
+	if len(args) == 0 {
+		args = append(args, "-test.run=^("+strings.Join(functions, "|")+")$")
+	}
+	return args
+}
+
+// runOnce runs a binary with further arguments. The suffix distinguishes the files that it writes.
+func (r runner) runOnce(ctx context.Context, b testBinary, suffix string, args []string) (result, error) {
+	stem := filepath.Join(r.logs, fileName(b.name)+"-"+r.server+suffix)
+	log, err := os.Create(stem + ".log")
+	if err != nil {
+		return result{}, err
+	}
+	defer log.Close()
+	report := stem + ".ginkgo.json"
+	if err := os.Remove(report); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return result{}, err
+	}
+
+	command := exec.CommandContext(ctx, b.path, append(r.arguments(b, report), args...)...)
+	command.Dir = b.dir
+	command.Env = environment(r.assets)
+	command.Stdout, command.Stderr = log, log
+	start := time.Now()
+	if err := command.Start(); err != nil {
+		return result{}, err
+	}
+	stop := watchMemory(r.assets)
+	runErr := command.Wait()
+	took := time.Since(start)
+	done := result{Package: b.name, Server: r.server, Seconds: took.Seconds(), Memory: stop(), Left: endProcesses(r.assets)}
+	if err := ctx.Err(); err != nil {
+		return result{}, err
+	}
+
+	done.Tests, err = r.reported(ctx, b, stem)
+	if err != nil {
+		done.Failure = fmt.Sprintf("%v (%v); see %s", runErr, err, log.Name())
+	}
+	return done, nil
+}
+
+// arguments make the binary print what test2json reads, and a Ginkgo suite write its report. The seed orders the specs,
+// so both servers get them in the same order.
+func (r runner) arguments(b testBinary, report string) []string {
+	args := []string{"-test.v=test2json", "-test.count=1", "-test.timeout=" + r.timeout.String()}
+	if b.ginkgo {
+		args = append(args, "--ginkgo.json-report="+report, "--ginkgo.seed=1", "--ginkgo.timeout="+r.timeout.String())
+	}
+	return args
+}
+
+// reported reads what a binary has printed and reported.
+func (r runner) reported(ctx context.Context, b testBinary, stem string) ([]test, error) {
+	functions, err := goTests(ctx, stem+".log")
+	if err != nil || !b.ginkgo {
+		return functions, err
+	}
+	specs, err := ginkgoSpecs(stem + ".ginkgo.json")
+	return append(specs, functions...), err
+}
+
+// environment is that of this process with the folder of programs, and without other settings of envtest.
+func environment(assets string) []string {
+	var kept []string
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "KUBEBUILDER_") || strings.HasPrefix(name, "TEST_ASSET_") ||
+			name == "USE_EXISTING_CLUSTER" || name == "KUBECONFIG" {
+			continue
+		}
+		kept = append(kept, variable)
+	}
+	return append(kept, "KUBEBUILDER_ASSETS="+assets)
+}
