@@ -15,13 +15,12 @@ import (
 // sampleEvery is how often memory is sampled.
 const sampleEvery = 200 * time.Millisecond
 
-// memory is what the processes of a server have together, in bytes.
+// memory is what the processes of a server have together, in bytes, as /proc/PID/smaps_rollup says.
 type memory struct {
-	// Anonymous is without the pages of files (RssAnon in /proc), which the kernel may drop: programs and etcd's
-	// database.
+	// Anonymous is without the pages of files, which the kernel may drop: programs and etcd's database.
 	Anonymous int64
-	// Resident is with them (VmRSS).
-	Resident int64
+	// Proportional is with them. A page that several processes have counts once (Pss).
+	Proportional int64
 }
 
 // watchMemory samples the memory of the processes that run a program of a folder. The returned function ends the
@@ -43,9 +42,10 @@ func watchMemory(assets string) (stop func() memory) {
 			for _, pid := range serverProcesses(assets) {
 				used := memoryOf(pid)
 				now.Anonymous += used.Anonymous
-				now.Resident += used.Resident
+				now.Proportional += used.Proportional
 			}
-			peak.Anonymous, peak.Resident = max(peak.Anonymous, now.Anonymous), max(peak.Resident, now.Resident)
+			peak.Anonymous = max(peak.Anonymous, now.Anonymous)
+			peak.Proportional = max(peak.Proportional, now.Proportional)
 		}
 	}()
 	return func() memory {
@@ -81,20 +81,20 @@ func serverProcesses(assets string) []int {
 
 // memoryOf reads the memory of a process; it is 0 if the process has ended.
 func memoryOf(pid int) memory {
-	status, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	rollup, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
 		return memory{}
 	}
-	defer status.Close()
+	defer rollup.Close()
 	var used memory
-	for lines := bufio.NewScanner(status); lines.Scan(); {
+	for lines := bufio.NewScanner(rollup); lines.Scan(); {
 		name, value, _ := strings.Cut(lines.Text(), ":")
 		kilobytes, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
 		switch name {
-		case "RssAnon":
+		case "Anonymous":
 			used.Anonymous = kilobytes << 10
-		case "VmRSS":
-			used.Resident = kilobytes << 10
+		case "Pss":
+			used.Proportional = kilobytes << 10
 		}
 	}
 	return used

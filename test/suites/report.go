@@ -59,12 +59,12 @@ func (t *total) add(ran, pass int, r result) {
 	t.pass += pass
 	t.Seconds += r.Seconds
 	t.Memory.Anonymous = max(t.Memory.Anonymous, r.Memory.Anonymous)
-	t.Memory.Resident = max(t.Memory.Resident, r.Memory.Resident)
+	t.Memory.Proportional = max(t.Memory.Proportional, r.Memory.Proportional)
 }
 
 func row(name, server string, ran, pass int, r result) []string {
 	return []string{name, server, fmt.Sprint(ran), fmt.Sprint(pass), fmt.Sprintf("%.1f", r.Seconds),
-		megabytes(r.Memory.Anonymous), megabytes(r.Memory.Resident)}
+		megabytes(r.Memory.Anonymous), megabytes(r.Memory.Proportional)}
 }
 
 func megabytes(bytes int64) string { return fmt.Sprintf("%d MB", bytes/1e6) }

@@ -127,9 +127,9 @@ func TestFindings(t *testing.T) {
 	comparisons := []comparison{{
 		name:     "kro/core",
 		compared: true,
-		baseline: result{Server: kubeAPIServer, Seconds: 20, Memory: memory{Anonymous: 300e6, Resident: 400e6},
+		baseline: result{Server: kubeAPIServer, Seconds: 20, Memory: memory{Anonymous: 300e6, Proportional: 400e6},
 			Tests: []test{{Name: "a", State: passed}, {Name: "b", State: passed}}},
-		other: result{Server: crdServer, Seconds: 10, Memory: memory{Anonymous: 60e6, Resident: 90e6}, Left: 1,
+		other: result{Server: crdServer, Seconds: 10, Memory: memory{Anonymous: 60e6, Proportional: 90e6}, Left: 1,
 			Tests: []test{{Name: "a", State: failed, Message: "no"}, {Name: "b", State: passed, Repeated: true}}},
 	}}
 	text, failures := findings(comparisons)

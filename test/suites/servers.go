@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/crd-server/crd-server/test/programs"
@@ -61,21 +62,19 @@ func kubernetesAssets(_ context.Context, dir string) error {
 	return nil
 }
 
-// dropInAssets lets the server under test make the folder, as its users do. It takes kubectl from PATH.
+// dropInAssets lets the server under test make the folder, as its users do. It links the kubectl that is first in PATH.
 func dropInAssets(ctx context.Context, dir string) error {
 	if err := programs.CheckServer(); err != nil {
-		return err
-	}
-	if _, err := output(ctx, dir, programs.Server(), "envtest", "--dir", dir); err != nil {
 		return err
 	}
 	kubectl, err := programs.Kubectl()
 	if err != nil {
 		return err
 	}
-	link := filepath.Join(dir, "kubectl")
-	if _, err := os.Stat(link); err == nil {
-		return nil
+	command := exec.CommandContext(ctx, programs.Server(), "envtest", "--dir", dir)
+	command.Env = append(os.Environ(), "PATH="+filepath.Dir(kubectl)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if printed, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("crd-server envtest: %w\n%s", err, printed)
 	}
-	return os.Symlink(kubectl, link)
+	return nil
 }
