@@ -38,6 +38,9 @@ func (o *systemObjects) addAll(
 	o.addNamespaces()
 	o.addAPIServices(services)
 	o.addRoles(roles)
+	if err := o.addClusterService(options); err != nil {
+		return err
+	}
 	return o.addAccounts(&options.Resources, a.trust)
 }
 

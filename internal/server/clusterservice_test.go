@@ -1,0 +1,43 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// TestClusterService checks that a server with Services has the one that kube-apiserver has, and no other.
+func TestClusterService(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t, "--builtin-resources=all", "--service-cluster-ip-range=10.9.0.0/16").root()
+	var services corev1.ServiceList
+	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, "/api/v1/services", "").body), &services); err != nil {
+		t.Fatal(err)
+	}
+	if len(services.Items) != 1 {
+		t.Fatalf("%d services, want 1: %+v", len(services.Items), services.Items)
+	}
+	service := services.Items[0]
+	if service.Namespace != "default" || service.Name != "kubernetes" {
+		t.Errorf("service %s/%s, want default/kubernetes", service.Namespace, service.Name)
+	}
+	if diff := cmp.Diff(map[string]string{"component": "apiserver", "provider": "kubernetes"}, service.Labels); diff != "" {
+		t.Error(diff)
+	}
+	want := corev1.ServiceSpec{
+		Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.9.0.1", ClusterIPs: []string{"10.9.0.1"},
+		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack),
+		InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyCluster),
+		SessionAffinity:       corev1.ServiceAffinityNone,
+		Ports: []corev1.ServicePort{{
+			Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt32(443),
+		}},
+	}
+	if diff := cmp.Diff(want, service.Spec); diff != "" {
+		t.Error(diff)
+	}
+}
