@@ -99,8 +99,8 @@ func (f *kubeconfigFlags) write(
 	if err := file.Write(content); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s has access until %s: export KUBECONFIG=%s\n",
-		name, expires.UTC().Format(time.RFC3339), f.file)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s has access until %s: %s\n",
+		name, expires.UTC().Format(time.RFC3339), server.KubeconfigCommand(f.file))
 	return nil
 }
 

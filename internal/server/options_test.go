@@ -168,6 +168,19 @@ func TestShellQuote(t *testing.T) {
 	}
 }
 
+func TestKubeconfigCommand(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ platform, file, want string }{
+		{"linux", "/data/admin.kubeconfig", "export KUBECONFIG=/data/admin.kubeconfig"},
+		{"darwin", "/Jo's data/a", `export KUBECONFIG='/Jo'\''s data/a'`},
+		{"windows", `C:\Users\Jo's\a`, `$env:KUBECONFIG='C:\Users\Jo''s\a'`},
+	} {
+		if got := kubeconfigCommand(test.platform, test.file); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.platform, got, test.want)
+		}
+	}
+}
+
 func TestQuietLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

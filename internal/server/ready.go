@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -32,9 +33,9 @@ func (s *server) reportReady() error {
 		kept = "certificates"
 	}
 	_, err := fmt.Fprintf(s.options.Out,
-		"crd-server is ready after %v at %s; %s in %s; use it with: export KUBECONFIG=%s\n",
+		"crd-server is ready after %v at %s; %s in %s; use it with: %s\n",
 		time.Since(s.options.Started).Round(time.Millisecond), serverURL(s.listener), kept, s.dir.Path(),
-		ShellQuote(s.dir.Path(certs.KubeconfigFile)))
+		KubeconfigCommand(s.dir.Path(certs.KubeconfigFile)))
 	if err != nil {
 		return fmt.Errorf("report that the server is ready: %w", err)
 	}
@@ -58,6 +59,16 @@ func otherDataDir(kubeconfig, own string) string {
 		}
 	}
 	return ""
+}
+
+// KubeconfigCommand returns the command that makes kubectl use a kubeconfig, for the usual shell of this platform.
+func KubeconfigCommand(file string) string { return kubeconfigCommand(runtime.GOOS, file) }
+
+func kubeconfigCommand(platform, file string) string {
+	if platform == "windows" {
+		return "$env:KUBECONFIG='" + strings.ReplaceAll(file, "'", "''") + "'" // PowerShell
+	}
+	return "export KUBECONFIG=" + ShellQuote(file)
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
