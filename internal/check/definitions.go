@@ -63,9 +63,11 @@ func (c *client) applyDefinition(ctx context.Context, m *manifest) error {
 	return nil
 }
 
+type condition = apiextensionsv1.CustomResourceDefinitionCondition
+
 // wrongCondition returns the condition that says why objects cannot be created as the CRD wants, or nil.
-func wrongCondition(conditions []apiextensionsv1.CustomResourceDefinitionCondition) *apiextensionsv1.CustomResourceDefinitionCondition {
-	for _, wrong := range []apiextensionsv1.CustomResourceDefinitionCondition{
+func wrongCondition(conditions []condition) *condition {
+	for _, wrong := range []condition{
 		{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionFalse},
 		{Type: apiextensionsv1.NonStructuralSchema, Status: apiextensionsv1.ConditionTrue},
 		{Type: apiextensionsv1.KubernetesAPIApprovalPolicyConformant, Status: apiextensionsv1.ConditionFalse},
