@@ -3,7 +3,7 @@
 BIN         := bin/crd-server
 # The server that tests start. It is compiled in the same way as the tests, which make build is not.
 SERVER      := build/crd-server
-MODULES     := . test bench generate
+MODULES     := . test examples bench generate
 # The dependencies of these take minutes to compile, so make lint only checks their format and go.mod files.
 LARGE       := test/helm test/kubernetes test/clusterapi/manager
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -48,8 +48,13 @@ run: build ## build and serve (data in crd-server.data, port 6443)
 test: test-unit test-e2e ## run all tests but conformance
 
 .PHONY: test-unit
-test-unit: ## run the tests beside the code
+test-unit: ## run the tests beside the code, and the examples
 	$(GOTEST) $(PLAIN) ./...
+	cd examples && $(GOTEST) $(PLAIN) ./...
+
+.PHONY: servers
+servers: ## run 200 servers in one process, a test each, and print what each costs
+	$(GOTEST) $(PLAIN) -count 1 -v -run 'TestParallel$$' ./crdservertest -servers 200 | grep -e '---.* TestParallel ' -e 'servers in use'
 
 # Go does not know that results depend on the server, so -count 1 keeps it from showing old ones.
 .PHONY: test-e2e

@@ -44,7 +44,10 @@ func imports(t *testing.T) map[string][]string {
 			everythingBelow = name
 		default:
 			for _, to := range strings.Split(allowed, ", ") {
-				table[name] = append(table[name], "internal/"+to)
+				if _, public := table[to]; !public {
+					to = "internal/" + to
+				}
+				table[name] = append(table[name], to)
 			}
 		}
 	}
