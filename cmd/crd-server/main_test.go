@@ -50,6 +50,7 @@ func TestAbout(t *testing.T) {
 		"version":               "crd-server ",
 		"help":                  "crd-server serves Kubernetes custom resources",
 		"help version":          "Print the version\n",
+		"help envtest":          "Make a folder for KUBEBUILDER_ASSETS,",
 		"user":                  "Add, list and remove users of a running server.\n",
 		"user add --help":       "Write a kubeconfig with a client certificate for a user\n",
 		"help user remove":      "Refuse the client certificates of a user:",
@@ -160,7 +161,7 @@ func TestHelp(t *testing.T) {
 	}
 	at := 0
 	for _, part := range []string{
-		"Usage:\n  crd-server [flags]", "\n  completion ", "\n  help ", "\n  man ", "\n  user ", "\n  version ",
+		"Usage:\n  crd-server [flags]", "\n  completion ", "\n  envtest ", "\n  help ", "\n  man ", "\n  user ", "\n  version ",
 		"Most used flags:", "--data-dir path", "-v, --v", "Secure serving flags:", "Etcd flags:", "Logs flags:",
 	} {
 		next := strings.Index(help.String()[at:], part)

@@ -93,6 +93,9 @@ func (o *Options) Complete() error {
 	}
 	o.completeAccess()
 	o.server.Unused = slices.Concat(o.unusedFlags(), features, plugins, o.completeAudit())
+	if err := o.server.Validate(); err != nil { // before anything is written
+		return err
+	}
 	return o.completeCertificate()
 }
 
@@ -141,14 +144,14 @@ func (o *Options) completeAudit() (without []string) {
 
 // completeFeatures passes the feature gates on to the server that its libraries have. It returns the others.
 func (o *Options) completeFeatures() (without []string, err error) {
+	known := cliflag.NewMapStringBool(&o.server.FeatureGates)
 	for component, gates := range o.gates {
 		if component != "" && component != "kube" {
 			return nil, fmt.Errorf("--feature-gates: component %q is not kube", component)
 		}
-		set := cliflag.NewMapStringBool(&o.server.FeatureGates)
 		for _, gate := range gates {
 			name, _, _ := strings.Cut(gate, "=")
-			target := set
+			target := known
 			if slices.Contains(features, name) && !server.HasFeature(name) {
 				without = append(without, "--feature-gates="+gate)
 				target = cliflag.NewMapStringBool(&map[string]bool{})
