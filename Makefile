@@ -110,8 +110,13 @@ FAULT    := cd test/fault && CRD_SERVER=$(CURDIR)/$(SERVER) go test -v -vet=off 
 
 .PHONY: differential
 differential: server ## play the transcripts, random steps and roles on upstream's server too, and print the differences
-	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test -p 1 ./transcripts ./rbac -run Differential -upstream -v -timeout 1h \
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test -p 1 ./transcripts ./rbac ./envtest -run Differential -upstream -v -timeout 1h \
 		-seed $(SEED)
+
+.PHONY: bench-envtest
+bench-envtest: server ## measure envtest with the server, and with kube-apiserver and etcd: start, stop and memory
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test ./envtest -run '^$$' -bench . -benchtime 10x
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test ./envtest -run '^$$' -bench . -benchtime 10x -upstream
 
 .PHONY: fault
 fault: server ## break things under load, in full (half an hour); the report is build/fault/report.md

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -33,6 +34,10 @@ type Options struct {
 	unused *pflag.FlagSet
 }
 
+// shutdownTimeout is how long a stopping server waits for requests in flight, and for clients to close their connections,
+// which they do not do before a second is over. Tests stop many servers, and nobody uses one that stops.
+const shutdownTimeout = 50 * time.Millisecond
+
 // NewOptions returns the defaults of kube-apiserver, for a server with the given options. It changes them.
 func NewOptions(o *server.Options) *Options {
 	o.DataDir = "" // a temporary one
@@ -40,6 +45,7 @@ func NewOptions(o *server.Options) *Options {
 	o.Resources.Builtin = builtin.TierAll
 	o.Resources.Controllers = nil // kube-controller-manager has them
 	o.Resources.GarbageCollection = cliflag.True
+	o.Requests.ShutdownTimeout = shutdownTimeout
 	return &Options{server: o, certDir: "/var/run/kubernetes"}
 }
 
