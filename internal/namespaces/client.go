@@ -2,6 +2,7 @@ package namespaces
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,22 +68,31 @@ func (c client) deleteAll(ctx context.Context, gvr schema.GroupVersionResource, 
 	})
 }
 
-// count counts the objects that a resource has in a namespace, and adds their finalizers to finalizers.
-func (c client) count(
-	ctx context.Context, gvr schema.GroupVersionResource, namespace string, finalizers map[string]int,
-) (int, error) {
-	objects := 0
+// remains are the objects that a resource has left in a namespace.
+type remains struct {
+	objects int
+	// finalizers has the number of objects that have each finalizer.
+	finalizers map[string]int
+	// graceful says that an object has a grace period that is not over: that of a Pod on a node.
+	graceful bool
+}
+
+// count counts the objects that a resource has in a namespace.
+func (c client) count(ctx context.Context, gvr schema.GroupVersionResource, namespace string) (remains, error) {
+	left := remains{finalizers: map[string]int{}}
 	err := eachPage(func(next string) (*metav1.PartialObjectMetadataList, error) {
 		list, err := page(ctx, collection(c.rest.Get(), gvr, namespace, next))
-		objects += len(list.Items)
+		left.objects += len(list.Items)
 		for n := range list.Items {
-			for _, finalizer := range list.Items[n].Finalizers {
-				finalizers[finalizer]++
+			item := &list.Items[n]
+			for _, finalizer := range item.Finalizers {
+				left.finalizers[finalizer]++
 			}
+			left.graceful = left.graceful || item.DeletionTimestamp != nil && time.Until(item.DeletionTimestamp.Time) > 0
 		}
 		return list, err
 	})
-	return objects, err
+	return left, err
 }
 
 // eachPage gets the pages of a collection, all at the revision of the first one.

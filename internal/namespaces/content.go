@@ -36,18 +36,17 @@ func (d *deleter) deleteContent(ctx context.Context, namespace string) (*content
 		}
 		running.Go(func() {
 			defer d.slots.Release(1)
-			finalizers := map[string]int{}
-			n, err := d.deleteObjects(ctx, r, namespace, finalizers)
+			remaining, err := d.deleteObjects(ctx, r, namespace)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				found.errs = append(found.errs, err)
 			}
-			if n > 0 {
-				found.remaining[r.GroupVersionResource] = n
+			if remaining.objects > 0 {
+				found.remaining[r.GroupVersionResource] = remaining.objects
 				left = append(left, r.Objects)
 			}
-			for finalizer, n := range finalizers {
+			for finalizer, n := range remaining.finalizers {
 				found.finalizers[finalizer] += n
 			}
 		})
@@ -56,25 +55,23 @@ func (d *deleter) deleteContent(ctx context.Context, namespace string) (*content
 	return found, left
 }
 
-// deleteObjects deletes the objects of a resource in a namespace. It returns how many are left, and counts those with
-// finalizers. A resource that is not served any more has none.
-func (d *deleter) deleteObjects(
-	ctx context.Context, r Resource, namespace string, finalizers map[string]int,
-) (int, error) {
+// deleteObjects deletes the objects of a resource in a namespace, and returns those that are left. A resource that is not
+// served any more has none.
+func (d *deleter) deleteObjects(ctx context.Context, r Resource, namespace string) (left remains, err error) {
 	if has, err := r.Objects.HasBelow(ctx, namespace+"/"); err != nil || !has {
-		return 0, err
+		return left, err
 	}
 	if err := d.client.deleteAll(ctx, r.GroupVersionResource, namespace); err != nil {
-		return 0, ignoreNotServed(err)
+		return left, ignoreNotServed(err)
 	}
 	if has, err := r.Objects.HasBelow(ctx, namespace+"/"); err != nil || !has {
-		return 0, err
+		return left, err
 	}
-	n, err := d.client.count(ctx, r.GroupVersionResource, namespace, finalizers)
-	if err == nil && n > 0 && len(finalizers) == 0 {
+	left, err = d.client.count(ctx, r.GroupVersionResource, namespace)
+	if err == nil && left.objects > 0 && len(left.finalizers) == 0 && !left.graceful {
 		err = fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", namespace, r.GroupVersionResource)
 	}
-	return n, ignoreNotServed(err)
+	return left, ignoreNotServed(err)
 }
 
 // ignoreNotServed returns nil instead of the error of a resource that is not served: its CRD was deleted meanwhile.
