@@ -21,7 +21,8 @@ const countPrefix = "count/"
 
 // aliases are resources of the core group that quotas may also count by their plurals alone.
 var aliases = []corev1.ResourceName{
-	corev1.ResourceConfigMaps, corev1.ResourceQuotas, corev1.ResourceReplicationControllers, corev1.ResourceSecrets,
+	corev1.ResourceConfigMaps, corev1.ResourcePersistentVolumeClaims, corev1.ResourcePods, corev1.ResourceQuotas,
+	corev1.ResourceReplicationControllers, corev1.ResourceSecrets, corev1.ResourceServices,
 }
 
 // evaluatorOf returns the evaluator that counts the objects of a resource; nil if quotas do not count them.
