@@ -85,7 +85,7 @@ func builtinResource(d *builtin.Definition) *resource {
 		verbs: slices.Sorted(slices.Values(d.VerbList())),
 	}
 	switch gv, stored := d.GroupVersion, d.Storage; {
-	case d.List == nil: // a review
+	case !slices.Contains(d.VerbList(), "watch"): // not stored: a review, or the status of a component
 	case stored != nil:
 		gv = stored.GroupVersion
 		r.storageVersionHash = discovery.StorageVersionHash(gv.Group, gv.Version, stored.Kind)
