@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crd-server/crd-server/test/process"
 	"github.com/crd-server/crd-server/test/programs"
 )
 
@@ -38,13 +37,7 @@ func TestDifferentialLockstepBuiltin(t *testing.T) {
 // startUncontrolled starts kube-apiserver and our server without controllers.
 func startUncontrolled(t *testing.T) both {
 	t.Helper()
-	program, args, err := programs.ControlPlane("kube-apiserver")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A list without * selects the controllers that it names, here none.
-	flags := slices.Concat(process.CheckCache, []string{"--builtin-resources=essential", "--controllers=-namespace-controller"})
-	return both{theirs: startTarget(t, program, args...), ours: startTarget(t, programs.Server(), flags...)}
+	return both{theirs: startAPIServer(t), ours: startTarget(t, programs.Server(), uncontrolled("essential")...)}
 }
 
 // inNamespace makes a script create the namespace of its sequence first, and speak protobuf too.

@@ -117,11 +117,13 @@ type folder struct {
 
 // folders are all transcripts. Those in refused install the same CRDs. Those in builtin are on built-in resources,
 // which upstream's server of custom resources does not have, and so are those in admission, with webhooks and policies.
+// Those in all are on the resources of the tier all, without controllers.
 var folders = []folder{
 	{upstream: startUpstream, flags: customFlags},
 	{name: "refused/", alone: true, upstream: startUpstream, flags: customFlags},
 	{name: "admission/", upstream: startControlPlane, flags: builtinFlags, audited: true},
 	{name: "builtin/", upstream: startControlPlane, flags: builtinFlags},
+	{name: "all/", upstream: startAPIServer, flags: allFlags},
 }
 
 // title names the folder in the output of a test.
@@ -219,6 +221,14 @@ var (
 	})
 )
 
+// uncontrolled are the flags of a server with a tier of built-in resources and no controllers: a list without * selects
+// the controllers that it names, here none.
+func uncontrolled(tier string) []string {
+	return slices.Concat(process.CheckCache, []string{"--builtin-resources=" + tier, "--controllers=-namespace-controller"})
+}
+
+var allFlags = uncontrolled("all")
+
 // startUpstream starts upstream's server, which is stopped when the test ends.
 func startUpstream(t *testing.T, flags ...string) *target {
 	t.Helper()
@@ -233,6 +243,16 @@ func startUpstream(t *testing.T, flags ...string) *target {
 func startControlPlane(t *testing.T, flags ...string) *target {
 	t.Helper()
 	program, args, err := programs.ControlPlane("kube-apiserver", "kube-controller-manager")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startTarget(t, program, slices.Concat(args, []string{"--"}, flags)...)
+}
+
+// startAPIServer starts kube-apiserver without controllers.
+func startAPIServer(t *testing.T, flags ...string) *target {
+	t.Helper()
+	program, args, err := programs.ControlPlane("kube-apiserver")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,8 @@ func readTranscript(t testing.TB, name string) *transcript {
 
 // builtin says that the transcript is on built-in resources.
 func (tr *transcript) builtin() bool {
-	return strings.HasPrefix(tr.name, "builtin/") || strings.HasPrefix(tr.name, "admission/")
+	folder, _, _ := strings.Cut(tr.name, "/")
+	return folder == "builtin" || folder == "admission" || folder == "all"
 }
 
 // write puts the transcript back into its file.
