@@ -169,7 +169,7 @@ func (r *request) lacksPorts() bool {
 // share one when the Service is created.
 func (r *request) choosePorts(free *freePorts) error {
 	had, ports := network.NodePorts(r.old), r.service.Spec.Ports
-	chosen := map[int32]int32{} // by the number of the port
+	chosen, given := map[int32]int32{}, map[int32]int32{} // by the number of the port
 	if !r.updates {
 		for _, port := range ports {
 			if port.NodePort != 0 && chosen[port.Port] == 0 {
@@ -196,13 +196,14 @@ func (r *request) choosePorts(free *freePorts) error {
 				chosen[port.Port] = next
 			}
 		case had.Has(port.NodePort):
-		case free.taken.Has(port.NodePort) && (r.updates || chosen[port.Port] == port.NodePort):
+		case free.taken.Has(port.NodePort) && (r.updates || given[port.Port] == port.NodePort):
 		default:
 			if err := free.named(port.NodePort); err != nil {
 				path := field.NewPath("spec", "ports").Index(n).Child("nodePort")
 				return r.invalid(field.ErrorList{field.Invalid(path, port.NodePort, err.Error())})
 			}
 		}
+		given[port.Port] = port.NodePort
 	}
 	return nil
 }

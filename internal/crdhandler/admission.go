@@ -73,10 +73,18 @@ func (a *admitter) attributes(e admissionEvent) admission.Attributes {
 		e.operation, e.options, a.dryRun, a.user)
 }
 
-// admit lets mutating admission change e.obj, and then asks the guard of the endpoint.
+// admit lets the plugins of the resource and mutating admission change e.obj, and then asks the guard of the endpoint.
 func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 	if a.terminating && e.operation == admission.Create {
 		return apierrors.NewForbidden(a.scope.resource.GroupResource(), a.name, errTerminating)
+	}
+	for _, plugin := range a.scope.plugins {
+		if plugin.Mutate == nil {
+			continue
+		}
+		if err := plugin.Mutate(ctx, e.obj, e.old); err != nil {
+			return admission.NewForbidden(a.attributes(e), err)
+		}
 	}
 	if err := a.mutate(ctx, e); err != nil || a.scope.guard == nil {
 		return err
@@ -100,8 +108,17 @@ func (a *admitter) mutate(ctx context.Context, e admissionEvent) error {
 	return checkAdmitted(e.obj)
 }
 
-// validate asks the decision of the endpoint, and calls validating admission with copies of the objects.
+// validate asks the plugins of the resource and the endpoint for their decisions, and calls validating admission with
+// copies of the objects.
 func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
+	for _, plugin := range a.scope.plugins {
+		if plugin.Validate == nil {
+			continue
+		}
+		if err := plugin.Validate(ctx, e.obj, e.old); err != nil {
+			return admission.NewForbidden(a.attributes(e), err)
+		}
+	}
 	if decide := a.scope.decide; decide != nil {
 		if err := decide(ctx, e.obj, e.old); err != nil {
 			return admission.NewForbidden(a.attributes(e), err)
@@ -182,7 +199,7 @@ func (a *admitter) authorizeCreate(path string) func(ctx context.Context) error 
 // validateUpdate calls validate for an update. At the scale endpoint admission sees Scales (S5).
 func (a *admitter) validateUpdate(ctx context.Context, obj, old, options runtime.Object) error {
 	validates := a.validating != nil && a.validating.Handles(admission.Update)
-	if !validates && a.scope.decide == nil {
+	if !validates && a.scope.decide == nil && len(a.scope.plugins) == 0 {
 		return nil
 	}
 	if scale := a.scope.scale; scale != nil {

@@ -69,6 +69,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		strategy: strategyOf(d.Strategy),
 		guard:    d.Guard,
 		decide:   d.Admit,
+		plugins:  d.Plugins,
 
 		allocator: config.Allocators[d.GroupVersionResource().GroupResource()],
 		columns:   func() (printing.TableConvertor, error) { return columns, nil },
@@ -102,6 +103,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		scope.subresource = sub.Name
 		scope.strategy = strategyOf(sub.Strategy)
 		scope.decide = sub.Admit
+		scope.plugins = nil
 		switch {
 		case sub.Action != nil:
 			scope.actionScope(d, &sub)

@@ -49,6 +49,8 @@ type requestScope struct {
 	guard func(ctx context.Context, obj, old runtime.Object) error
 	// decide, if set, decides about the valid object. See Admit of resource.Definition.
 	decide func(ctx context.Context, obj, old runtime.Object) error
+	// plugins are admission plugins for the resource. See resource.Plugin.
+	plugins []resource.Plugin
 	// allocator, if set, gives objects what they share with others.
 	allocator resource.Allocator
 	// typed says that objects have a Go type; else they are unstructured.

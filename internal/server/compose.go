@@ -72,6 +72,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		return nil, err
 	}
 	certificates.Signers{Authorizer: a.authorizer}.Require(s.builtins.Definitions)
+	addPlugins(&o.Admission, s)
 	published := newDiscovery(o, s)
 	quotas, counter, err := quota.New(quota.Config{
 		Store: s.store, Table: s.table, Set: s.builtins, Client: own,

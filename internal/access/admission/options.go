@@ -12,6 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+
+	"github.com/crd-server/crd-server/internal/builtin/network"
+	"github.com/crd-server/crd-server/internal/builtin/storage"
 )
 
 // Options configures the plugins. Flags have the names and meanings of kube-apiserver's and extension API servers'.
@@ -39,24 +42,38 @@ var order = []string{
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "admission-control-config-file", o.ConfigFile,
 		"`File` with an AdmissionConfiguration; it can name directories with manifests of webhooks and policies (staticManifestsDir).")
-	fs.StringSliceVar(&o.Enable, "enable-admission-plugins", o.Enable, "Admission plugins to enable besides the default ones, comma separated: "+strings.Join(order, ", ")+".")
+	fs.StringSliceVar(&o.Enable, "enable-admission-plugins", o.Enable, "Admission plugins to enable besides the default ones, comma separated: "+names()+".")
 	fs.StringSliceVar(&o.Disable, "disable-admission-plugins", o.Disable, "Admission plugins to disable, comma separated.")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"`File` (a kubeconfig) of the host cluster, whose admission webhooks, policies and namespaces count here too.")
 }
 
+// names returns the names of all plugins.
+func names() string { return strings.Join(slices.Concat(order, kinds), ", ") }
+
 // serviceAccount is the plugin that gives tokens to Pods. Its name is accepted, but there are no Pods.
 const serviceAccount = "ServiceAccount"
 
+// kinds are the plugins for single built-in resources. They are on by default.
+var kinds = []string{
+	network.DefaultIngressClass, storage.DefaultStorageClass, storage.PersistentVolumeClaimResize,
+	storage.StorageObjectInUseProtection,
+}
+
 // Has reports whether there is a plugin of this name.
-func Has(plugin string) bool { return slices.Contains(order, plugin) || plugin == serviceAccount }
+func Has(plugin string) bool {
+	return slices.Contains(order, plugin) || slices.Contains(kinds, plugin) || plugin == serviceAccount
+}
+
+// Enabled reports whether a plugin that is on by default is enabled.
+func (o *Options) Enabled(plugin string) bool { return o.has(plugin, true) }
 
 // Validate returns every mistake.
 func (o *Options) Validate() (errs []error) {
-	for flag, names := range map[string][]string{"--enable-admission-plugins": o.Enable, "--disable-admission-plugins": o.Disable} {
-		for _, name := range names {
+	for flag, given := range map[string][]string{"--enable-admission-plugins": o.Enable, "--disable-admission-plugins": o.Disable} {
+		for _, name := range given {
 			if !Has(name) {
-				errs = append(errs, fmt.Errorf("%s: %q is none of %s", flag, name, strings.Join(order, ", ")))
+				errs = append(errs, fmt.Errorf("%s: %q is none of %s", flag, name, names()))
 			}
 		}
 	}
@@ -87,14 +104,14 @@ func (o *Options) has(plugin string, byDefault bool) bool {
 // configuration file, or if the server itself serves webhooks and policies, and none otherwise. NamespaceLifecycle is a
 // plugin for the namespaces of a host cluster only. ResourceQuota is none: it is for quotas of the server's own.
 func (o *Options) plugins(servesRules bool) []string {
-	var names []string
+	var enabled []string
 	for _, name := range order {
 		if name == lifecycle.PluginName && o.Kubeconfig == "" {
 			continue // the server's own namespaces have a lifecycle of their own
 		}
 		if name != resourcequota.PluginName && o.has(name, servesRules || o.Kubeconfig != "" || o.ConfigFile != "") {
-			names = append(names, name)
+			enabled = append(enabled, name)
 		}
 	}
-	return names
+	return enabled
 }

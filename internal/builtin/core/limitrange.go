@@ -132,12 +132,31 @@ func checkLimit(limit *corev1.LimitRangeItem, path *field.Path) (errs field.Erro
 	} {
 		for _, name := range slices.Sorted(maps.Keys(list.quantities)) {
 			at := path.Child(list.field).Key(string(name))
-			errs = append(errs, resource.CheckValue(at, string(name), validation.IsQualifiedName)...)
+			errs = append(errs, checkLimitedResource(limit.Type, name, at)...)
 			names.Insert(name)
 		}
 	}
 	for _, name := range sets.List(names) {
 		errs = append(errs, (&limitOrder{path: path, name: name}).check(limit, defaults, requests)...)
+	}
+	return errs
+}
+
+// containerResources are the resources without a domain that containers request, besides huge pages.
+var containerResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage)
+
+// checkLimitedResource returns the errors of the name of a resource of Pods, containers or others.
+func checkLimitedResource(kind corev1.LimitType, name corev1.ResourceName, path *field.Path) field.ErrorList {
+	isHugePages := strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+	isStandard := isHugePages || quotaResources.Has(name) || name == corev1.ResourceStorage
+	errs := resource.CheckValue(path, string(name), validation.IsQualifiedName)
+	hasDomain := strings.Contains(string(name), "/")
+	if len(errs) == 0 && !hasDomain && !isStandard {
+		errs = append(errs, field.Invalid(path, name, "must be a standard resource type or fully qualified"))
+	}
+	isOfPods := kind == corev1.LimitTypePod || kind == corev1.LimitTypeContainer
+	if isOfPods && !hasDomain && !isHugePages && !containerResources.Has(name) {
+		errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
 	}
 	return errs
 }

@@ -94,7 +94,7 @@ var ingressClassColumns = &resource.Columns{
 	Cells: func(obj runtime.Object) []any {
 		class := obj.(*networkingv1.IngressClass)
 		name, parameters := class.Name, none
-		if class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true" {
+		if isDefaultClass(class) {
 			name += " (default)"
 		}
 		if ref := class.Spec.Parameters; ref != nil {

@@ -24,27 +24,19 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
 		GroupVersion: nodev1.SchemeGroupVersion, Kind: "RuntimeClass", Plural: "runtimeclasses",
 		Singular: "runtimeclass", Object: &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
-		Default: defaultRuntimeClass, Columns: columns,
+		Columns: columns,
 		Strategy: resource.Typed[*nodev1.RuntimeClass]{
 			Check: check, Warn: warnings,
 			CheckUpdate: func(obj, old *nodev1.RuntimeClass) field.ErrorList {
-				errs := append(check(obj), resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)...)
-				return append(errs, resource.CheckConstant(field.NewPath("handler"), obj.Handler, old.Handler)...)
+				errs := resource.CheckConstant(field.NewPath("handler"), obj.Handler, old.Handler)
+				errs = append(errs, check(obj)...)
+				return append(errs, resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)...)
 			},
 			WarnUpdate: func(obj, _ *nodev1.RuntimeClass) []string { return warnings(obj) },
 
 			CreatesOnUpdate: true, RequiresVersion: true,
 		},
 	}}
-}
-
-func defaultRuntimeClass(obj runtime.Object) {
-	if overhead := obj.(*nodev1.RuntimeClass).Overhead; overhead != nil {
-		for name, quantity := range overhead.PodFixed {
-			quantity.RoundUp(-3) // thousandths
-			overhead.PodFixed[name] = quantity
-		}
-	}
 }
 
 func check(obj *nodev1.RuntimeClass) field.ErrorList {

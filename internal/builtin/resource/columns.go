@@ -16,6 +16,8 @@ type Columns struct {
 	Definitions []metav1.TableColumnDefinition
 	// Cells returns the cells of an object, one for each definition.
 	Cells func(obj runtime.Object) []any
+	// CellsInList, if set, returns Cells for the objects of a list that depend on the others.
+	CellsInList func(items []runtime.Object) func(obj runtime.Object) []any
 }
 
 // DefaultColumns are the columns of a resource that has none of its own: the name and the time of creation, as
@@ -62,8 +64,16 @@ func (c *Columns) ConvertToTable(_ context.Context, obj, tableOptions runtime.Ob
 		out.ResourceVersion = m.GetResourceVersion()
 	}
 	var err error
+	cellsOf := c.Cells
+	if c.CellsInList != nil && meta.IsListType(obj) {
+		items, err := meta.ExtractList(obj)
+		if err != nil {
+			return nil, err
+		}
+		cellsOf = c.CellsInList(items)
+	}
 	out.Rows, err = table.MetaToTableRow(obj, func(item runtime.Object, _ metav1.Object, _, _ string) ([]any, error) {
-		cells := c.Cells(item)
+		cells := cellsOf(item)
 		if len(cells) != len(c.Definitions) {
 			return nil, fmt.Errorf("%T has %d columns and %d cells", item, len(c.Definitions), len(cells))
 		}

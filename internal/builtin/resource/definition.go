@@ -42,6 +42,9 @@ type Definition struct {
 	// and webhooks. old is nil for a new object. Its error becomes a 403. Admit must not modify the objects.
 	Admit func(ctx context.Context, obj, old runtime.Object) error
 
+	// Plugins are called in their order.
+	Plugins []Plugin
+
 	// Deprecated, if set, is the warning about every request for the resource.
 	Deprecated string
 

@@ -50,7 +50,7 @@ func attachmentDefinition() *resource.Definition {
 func checkAttachment(obj *storagev1.VolumeAttachment) field.ErrorList {
 	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	path, spec := field.NewPath("spec"), &obj.Spec
-	errs = append(errs, checkDriverName(spec.Attacher, path.Child("attacher")).MarkCoveredByDeclarative()...)
+	errs = append(errs, checkAttacher(spec.Attacher, path.Child("attacher"))...)
 	errs = append(errs, checkAttachedSource(&spec.Source, path.Child("source"))...)
 	errs = append(errs, resource.CheckName(path.Child("nodeName"), spec.NodeName, apivalidation.NameIsDNSSubdomain)...)
 	errs = append(errs, checkAttachmentStatus(&obj.Status, field.NewPath("status"))...)

@@ -4,9 +4,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -16,7 +14,7 @@ func capacityDefinition() *resource.Definition {
 	return &resource.Definition{
 		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSIStorageCapacity", Plural: "csistoragecapacities",
 		Singular: "csistoragecapacity", Namespaced: true,
-		Object: &storagev1.CSIStorageCapacity{}, List: &storagev1.CSIStorageCapacityList{}, Columns: capacityColumns,
+		Object: &storagev1.CSIStorageCapacity{}, List: &storagev1.CSIStorageCapacityList{},
 		Strategy: resource.Typed[*storagev1.CSIStorageCapacity]{
 			Check: func(obj *storagev1.CSIStorageCapacity) field.ErrorList {
 				return checkCapacity(obj, metavalidation.LabelSelectorValidationOptions{})
@@ -55,19 +53,4 @@ func checkCapacityUpdate(obj, old *storagev1.CSIStorageCapacity) field.ErrorList
 		errs = append(errs, field.Invalid(path, obj.StorageClassName, apivalidation.FieldImmutableErrorMsg))
 	}
 	return errs
-}
-
-var capacityColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		column("StorageClassName", storagev1.CSIStorageCapacity{}.SwaggerDoc()["storageClassName"]),
-		column("Capacity", storagev1.CSIStorageCapacity{}.SwaggerDoc()["capacity"]),
-	},
-	Cells: func(obj runtime.Object) []any {
-		capacity, cell := obj.(*storagev1.CSIStorageCapacity), unset
-		if capacity.Capacity != nil {
-			cell = capacity.Capacity.String()
-		}
-		return []any{capacity.Name, capacity.StorageClassName, cell}
-	},
 }

@@ -161,12 +161,26 @@ var classColumns = &resource.Columns{
 		column("AllowVolumeExpansion", storagev1.StorageClass{}.SwaggerDoc()["allowVolumeExpansion"]),
 		resource.AgeColumn,
 	},
-	Cells: func(obj runtime.Object) []any {
-		class := obj.(*storagev1.StorageClass)
-		return []any{
-			class.Name, class.Provisioner, string(ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)),
-			string(ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate)),
-			ptr.Deref(class.AllowVolumeExpansion, false), resource.Age(class),
+	Cells: func(obj runtime.Object) []any { return classCells(obj.(*storagev1.StorageClass), nil) },
+	// A list says which class claims get that name none.
+	CellsInList: func(items []runtime.Object) func(obj runtime.Object) []any {
+		classes := make([]*storagev1.StorageClass, len(items))
+		for n, item := range items {
+			classes[n] = item.(*storagev1.StorageClass)
 		}
+		inEffect := resource.Newest(classes, IsDefaultClass)
+		return func(obj runtime.Object) []any { return classCells(obj.(*storagev1.StorageClass), inEffect) }
 	},
+}
+
+func classCells(class, inEffect *storagev1.StorageClass) []any {
+	name := class.Name
+	if inEffect != nil && inEffect.Name == name {
+		name += " (default)"
+	}
+	return []any{
+		name, class.Provisioner, string(ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)),
+		string(ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate)),
+		ptr.Deref(class.AllowVolumeExpansion, false), resource.Age(class),
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -163,6 +164,18 @@ func checkDriverName(name string, path *field.Path) (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(path, name, message))
 	}
 	return errs
+}
+
+// checkAttacher is checkDriverName with declared rules, which have other words.
+func checkAttacher(name string, path *field.Path) (errs field.ErrorList) {
+	if name == "" {
+		return field.ErrorList{resource.Missing(path)}
+	}
+	if len(name) > maxDriverName {
+		errs = append(errs, field.TooLong(path, "", maxDriverName))
+	}
+	errs = append(errs, resource.CheckValue(path, name, content.IsDNS1123SubdomainCaseless)...)
+	return errs.MarkCoveredByDeclarative()
 }
 
 var driverColumns = &resource.Columns{

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crd-server/crd-server/internal/access/admission"
+	"github.com/crd-server/crd-server/internal/builtin/network"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/storage"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+)
+
+// addPlugins adds the admission plugins for single resources that are enabled to the definitions of these.
+func addPlugins(o *admission.Options, s *stored) {
+	add := func(gr schema.GroupResource, plugin resource.Plugin) {
+		if d := s.builtins.Find(gr); d != nil && o.Enabled(plugin.Name) {
+			d.Plugins = append(d.Plugins, plugin)
+		}
+	}
+	claims, ingresses := corev1.Resource("persistentvolumeclaims"), networkingv1.Resource("ingresses")
+	classes := lister[*storagev1.StorageClass](s, storagev1.Resource("storageclasses"))
+	add(claims, storage.NewDefaultStorageClass(classes))
+	if o.Enabled(storage.StorageObjectInUseProtection) {
+		storage.Protect(s.builtins.Definitions)
+	}
+	add(claims, storage.NewPersistentVolumeClaimResize(classes))
+	add(ingresses, network.NewDefaultIngressClass(
+		lister[*networkingv1.IngressClass](s, networkingv1.Resource("ingressclasses"))))
+}
+
+// lister returns a function that lists the objects of a cluster-scoped resource; none if it is not served.
+func lister[T runtime.Object](s *stored, gr schema.GroupResource) func(ctx context.Context) ([]T, error) {
+	d := s.builtins.Find(gr)
+	if d == nil {
+		return func(context.Context) ([]T, error) { return nil, nil }
+	}
+	entries, codec := s.store.ResourceAt(d.StorageFolder()), s.builtins.Codec(d)
+	return func(ctx context.Context) (all []T, err error) {
+		snapshot, err := entries.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+		if err != nil {
+			return nil, err
+		}
+		for entry, err := range snapshot.Ascend(ctx, "", "") {
+			if err != nil {
+				return nil, err
+			}
+			obj, err := codec.Object(entry)
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", gr.Resource, entry.Key, err)
+			}
+			all = append(all, obj.(T))
+		}
+		return all, nil
+	}
+}
