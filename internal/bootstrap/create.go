@@ -23,6 +23,8 @@ type Object struct {
 	// Fields are those that this server manages, in the format FieldsV1. They are literal because the schemas that they
 	// could be computed by take longer to read than everything else here. Empty means that nobody manages fields.
 	Fields string
+	// SetStatus, if set, sets the status of the new object, which the rules for creations clear. It may modify obj.
+	SetStatus func(obj runtime.Object)
 }
 
 // manager is the field manager of the objects, as of requests that the server makes to itself.
@@ -87,6 +89,9 @@ func (o *Object) encode(ctx context.Context, set *builtin.Set) ([]byte, error) {
 		return nil, errs.ToAggregate()
 	}
 	strategy.Canonicalize(obj)
+	if o.SetStatus != nil {
+		o.SetStatus(obj)
+	}
 	value, _, err := set.Codec(d).Encode(ctx, obj)
 	return value, err
 }

@@ -2,14 +2,15 @@ package server
 
 import (
 	"fmt"
-	"strings"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	netutils "k8s.io/utils/net"
 
+	"github.com/crd-server/crd-server/internal/allocator"
 	"github.com/crd-server/crd-server/internal/bootstrap"
 )
 
@@ -19,31 +20,31 @@ const clusterServiceFields = `{"f:metadata":{"f:labels":{".":{},"f:component":{}
 	`"f:ports":{".":{},"k:{\"port\":443,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{},"f:targetPort":{}}},` +
 	`"f:sessionAffinity":{},"f:type":{}}}`
 
+// clusterName is the name of the Service of the server, and of the ranges of Services.
+const clusterName = "kubernetes"
+
 // addClusterService adds the Service default/kubernetes, which clients in Pods find the server by, if Services are
 // served. It has the first address of the range of Services. The port of the server is unknown here if the system
 // chooses it; then the target port is that of the Service.
 func (o *systemObjects) addClusterService(options *Options) error {
-	definition := o.builtins.Find(schema.GroupResource{Resource: "services"})
+	definition := o.builtins.Find(corev1.Resource("services"))
 	if definition == nil {
 		return nil
 	}
-	ranges, err := netutils.ParseCIDRs(strings.Split(options.Resources.ServiceClusterIPRange, ","))
+	ranges, err := allocator.ParseRanges(options.Resources.ServiceClusterIPRange)
 	if err != nil {
 		return fmt.Errorf("flag --service-cluster-ip-range: %w", err)
 	}
-	address, err := netutils.GetIndexedIP(ranges[0], 1)
-	if err != nil {
-		return fmt.Errorf("flag --service-cluster-ip-range: %w", err)
-	}
+	address := allocator.FirstAddress(ranges[0])
 	family := corev1.IPv4Protocol
-	if netutils.IsIPv6(address) {
+	if address.Is6() {
 		family = corev1.IPv6Protocol
 	}
 	o.objects = append(o.objects, bootstrap.Object{
 		Definition: definition, Fields: clusterServiceFields,
 		Object: &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: metav1.NamespaceDefault, Name: "kubernetes",
+				Namespace: metav1.NamespaceDefault, Name: clusterName,
 				Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
 			},
 			Spec: corev1.ServiceSpec{
@@ -55,5 +56,32 @@ func (o *systemObjects) addClusterService(options *Options) error {
 			},
 		},
 	})
+	o.addServiceRanges(ranges, address)
 	return nil
+}
+
+// addServiceRanges adds the objects that show the ranges of Services, and that the Service of the server has an address
+// of them.
+func (o *systemObjects) addServiceRanges(ranges []netip.Prefix, address netip.Addr) {
+	if d := o.builtins.Find(networkingv1.Resource("ipaddresses")); d != nil {
+		taken := allocator.NewAddress(address, metav1.NamespaceDefault, clusterName)
+		o.objects = append(o.objects, bootstrap.Object{Definition: d, Object: taken})
+	}
+	d := o.builtins.Find(networkingv1.Resource("servicecidrs"))
+	if d == nil {
+		return
+	}
+	cidr := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: clusterName}}
+	for _, prefix := range ranges {
+		cidr.Spec.CIDRs = append(cidr.Spec.CIDRs, prefix.String())
+	}
+	o.objects = append(o.objects, bootstrap.Object{
+		Definition: d, Object: cidr, Fields: `{"f:spec":{"f:cidrs":{}}}`,
+		SetStatus: func(obj runtime.Object) {
+			obj.(*networkingv1.ServiceCIDR).Status.Conditions = []metav1.Condition{{
+				Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.Now(),
+				Message: "Kubernetes default Service CIDR is ready",
+			}}
+		},
+	})
 }

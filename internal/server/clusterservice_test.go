@@ -3,10 +3,14 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -39,5 +43,25 @@ func TestClusterService(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, service.Spec); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestServiceRanges checks that the range of Services is shown, and that the Service of the server has its address for
+// itself.
+func TestServiceRanges(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t, "--builtin-resources=all", "--service-cluster-ip-range=10.9.0.0/16,fd00::/112").root()
+	var cidr networkingv1.ServiceCIDR
+	path := "/apis/networking.k8s.io/v1/servicecidrs/kubernetes"
+	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, path, "").body), &cidr); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(cidr.Spec.CIDRs, []string{"10.9.0.0/16", "fd00::/112"}) ||
+		!meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady) {
+		t.Errorf("%+v", cidr)
+	}
+	taken := p.must(http.StatusUnprocessableEntity, http.MethodPost, servicesPath, serviceJSON("a", `,"clusterIP":"10.9.0.1"`))
+	if message := taken.status(t).Message; !strings.Contains(message, "provided IP is already allocated") {
+		t.Errorf("message %q", message)
 	}
 }

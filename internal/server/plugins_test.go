@@ -1,0 +1,71 @@
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	claimsPath  = "/api/v1/namespaces/default/persistentvolumeclaims"
+	classesPath = "/apis/storage.k8s.io/v1/storageclasses"
+)
+
+// claimJSON is the JSON of a claim. fields are further ones of the spec.
+func claimJSON(name, fields string) string {
+	return `{"metadata":{"name":"` + name + `"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}` +
+		fields + `}}`
+}
+
+// classJSON is the JSON of a default StorageClass.
+func classJSON(name, fields string) string {
+	return `{"metadata":{"name":"` + name + `","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},` +
+		`"provisioner":"example.com/p"` + fields + `}`
+}
+
+// TestStoragePlugins checks that claims get the default class and a finalizer, and grow if their class allows it.
+func TestStoragePlugins(t *testing.T) {
+	t.Parallel()
+	root := startWhole(t, "--builtin-resources=all").root()
+	merge := []string{"Content-Type", "application/merge-patch+json"}
+	without := root.must(201, "POST", claimsPath, claimJSON("none", "")).body
+	if strings.Contains(without, "storageClassName") || !strings.Contains(without, `"finalizers":["kubernetes.io/pvc-protection"]`) {
+		t.Errorf("without a class: %s", without)
+	}
+	root.must(201, "POST", classesPath, classJSON("z", `,"allowVolumeExpansion":true`))
+	root.must(201, "POST", classesPath, classJSON("rigid", ""))
+	table := root.must(200, "GET", classesPath, "", "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").body
+	if strings.Count(table, "(default)") != 1 {
+		t.Errorf("table %s", table)
+	}
+	inEffect := "z"
+	if strings.Contains(table, "rigid (default)") { // created in the same second, and first by name
+		inEffect = "rigid"
+	}
+	if got := root.must(201, "POST", claimsPath, claimJSON("a", "")).body; !strings.Contains(got, `"storageClassName":"`+inEffect+`"`) {
+		t.Errorf("claim %s", got)
+	}
+	if got := root.must(201, "POST", claimsPath, claimJSON("b", `,"storageClassName":""`)).body; !strings.Contains(got, `"storageClassName":""`) {
+		t.Errorf("claim %s", got)
+	}
+	for name, allowed := range map[string]bool{"z": true, "rigid": false} {
+		path := claimsPath + "/of-" + name
+		root.must(201, "POST", claimsPath, claimJSON("of-"+name, `,"storageClassName":"`+name+`"`))
+		root.must(200, "PATCH", path+"/status", `{"status":{"phase":"Bound"}}`, merge...)
+		grown := root.send("PATCH", path, `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`, merge...)
+		if allowed != (grown.code == 200) || !allowed && grown.code != 403 {
+			t.Errorf("class %s: %d %s", name, grown.code, grown.body)
+		}
+	}
+}
+
+// TestDisabledPlugins checks that the plugins of single resources can be switched off.
+func TestDisabledPlugins(t *testing.T) {
+	t.Parallel()
+	root := startWhole(t, "--builtin-resources=all",
+		"--disable-admission-plugins=DefaultStorageClass,StorageObjectInUseProtection,DefaultIngressClass").root()
+	root.must(201, "POST", classesPath, classJSON("a", ""))
+	got := root.must(201, "POST", claimsPath, claimJSON("a", "")).body
+	if strings.Contains(got, "storageClassName") || strings.Contains(got, "finalizers") {
+		t.Errorf("claim %s", got)
+	}
+}
