@@ -43,8 +43,8 @@ func endpointSliceDefinition() *resource.Definition {
 			Warn:          warnAboutEndpointSlice,
 			PrepareUpdate: prepareEndpointSliceUpdate,
 			CheckUpdate: func(obj, old *discoveryv1.EndpointSlice) field.ErrorList {
-				errs := checkEndpointSlice(obj, old)
-				return append(errs, resource.CheckConstant(field.NewPath("addressType"), obj.AddressType, old.AddressType)...)
+				errs := resource.CheckConstant(field.NewPath("addressType"), obj.AddressType, old.AddressType)
+				return append(errs, checkEndpointSlice(obj, old)...)
 			},
 			WarnUpdate: func(obj, _ *discoveryv1.EndpointSlice) []string { return endpointSliceWarnings(obj) },
 		},

@@ -64,8 +64,8 @@ func checkClassUpdate(obj, old *storagev1.StorageClass) field.ErrorList {
 	constant := func(name string, after, before any) {
 		errs = append(errs, resource.CheckConstant(field.NewPath(name), after, before)...)
 	}
-	constant("parameters", obj.Parameters, old.Parameters)
 	constant("provisioner", obj.Provisioner, old.Provisioner)
+	constant("parameters", obj.Parameters, old.Parameters)
 	constant("reclaimPolicy", obj.ReclaimPolicy, old.ReclaimPolicy)
 	constant("volumeBindingMode", obj.VolumeBindingMode, old.VolumeBindingMode)
 	return errs
