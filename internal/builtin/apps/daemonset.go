@@ -73,7 +73,9 @@ func prepareDaemonSetUpdate(d, old *appsv1.DaemonSet) {
 }
 
 func defaultDaemonSet(obj runtime.Object) {
-	spec := &obj.(*appsv1.DaemonSet).Spec
+	d := obj.(*appsv1.DaemonSet)
+	setTemplateGeneration(d, templateGeneration(d))
+	spec := &d.Spec
 	strategy := &spec.UpdateStrategy
 	if strategy.Type == "" {
 		strategy.Type = appsv1.RollingUpdateDaemonSetStrategyType

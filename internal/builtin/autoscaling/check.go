@@ -24,13 +24,13 @@ func checkSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) (errs field.Erro
 		errs = append(errs, checkRules(b.ScaleUp, path.Child("behavior", "scaleUp"))...)
 		errs = append(errs, checkRules(b.ScaleDown, path.Child("behavior", "scaleDown"))...)
 	}
+	if minimum < 0 {
+		errs = append(errs, field.Invalid(path.Child("minReplicas"), minimum, "must be greater than or equal to 0"))
+	}
 	if spec.MaxReplicas == 0 {
 		errs = append(errs, field.Required(maximum, ""))
 	} else if spec.MaxReplicas < 0 {
 		errs = append(errs, field.Invalid(maximum, spec.MaxReplicas, "must be greater than or equal to 1"))
-	}
-	if minimum < 0 {
-		errs = append(errs, field.Invalid(path.Child("minReplicas"), minimum, "must be greater than or equal to 0"))
 	}
 	return errs
 }

@@ -43,6 +43,9 @@ func prepareJob(job *batchv1.Job) {
 	if !ptr.Deref(job.Spec.ManualSelector, false) {
 		selectOwnPods(job)
 	}
+	if len(job.Labels) == 0 {
+		job.Labels = job.Spec.Template.Labels
+	}
 	job.Status, job.Generation = batchv1.JobStatus{}, 1
 }
 
@@ -83,10 +86,7 @@ func defaultJob(obj runtime.Object) {
 	}
 	resource.Default(&spec.BackoffLimit, 6)
 	if labels := spec.Template.Labels; labels != nil && len(job.Labels) == 0 {
-		job.Labels = map[string]string{}
-		for key, value := range labels {
-			job.Labels[key] = value
-		}
+		job.Labels = labels // one map, so that a new job also gets the labels that selectOwnPods adds
 	}
 	resource.Default(&spec.CompletionMode, batchv1.NonIndexedCompletion)
 	resource.Default(&spec.Suspend, false)

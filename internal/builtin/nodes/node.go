@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -116,12 +117,19 @@ func checkTaints(taints []corev1.Taint) (errs field.ErrorList) {
 			errs = append(errs, field.NotSupported(path.Child("effect"), taint.Effect, known))
 		}
 		if slices.ContainsFunc(taints[:i], func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
-			err := field.Duplicate(path, taint)
+			err := field.Duplicate(path, taintValue(taint))
 			err.Detail = "taints must be unique by key and effect pair"
 			errs = append(errs, err)
 		}
 	}
 	return errs
+}
+
+// taintValue is a taint as an error of kube-apiserver prints it.
+type taintValue struct {
+	Key, Value string
+	Effect     corev1.TaintEffect
+	TimeAdded  *metav1.Time
 }
 
 func checkCapacity(s *corev1.NodeStatus) (errs field.ErrorList) {

@@ -72,7 +72,7 @@ func dropBetaLabel(selector *metav1.LabelSelector) {
 func checkBudget(spec *policyv1.PodDisruptionBudgetSpec, invalidSelector bool) (errs field.ErrorList) {
 	path := field.NewPath("spec")
 	if spec.MinAvailable != nil && spec.MaxUnavailable != nil {
-		errs = append(errs, field.Invalid(path, *spec, "minAvailable and maxUnavailable cannot be both set"))
+		errs = append(errs, field.Invalid(path, budgetValue(*spec), "minAvailable and maxUnavailable cannot be both set"))
 	}
 	errs = append(errs, checkLimit(spec.MinAvailable, path.Child("minAvailable"))...)
 	errs = append(errs, checkLimit(spec.MaxUnavailable, path.Child("maxUnavailable"))...)
@@ -82,6 +82,14 @@ func checkBudget(spec *policyv1.PodDisruptionBudgetSpec, invalidSelector bool) (
 		errs = append(errs, field.NotSupported(path.Child("unhealthyPodEvictionPolicy"), *policy, known))
 	}
 	return errs
+}
+
+// budgetValue is a specification as an error of kube-apiserver prints it.
+type budgetValue struct {
+	MinAvailable               *intstr.IntOrString
+	Selector                   *metav1.LabelSelector
+	MaxUnavailable             *intstr.IntOrString
+	UnhealthyPodEvictionPolicy *policyv1.UnhealthyPodEvictionPolicyType
 }
 
 func checkLimit(limit *intstr.IntOrString, path *field.Path) field.ErrorList {
