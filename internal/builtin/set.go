@@ -90,7 +90,9 @@ func register(scheme *runtime.Scheme, d *resource.Definition) error {
 		metav1.AddToGroupVersion(scheme, d.GroupVersion)
 	}
 	scheme.AddKnownTypeWithName(d.GroupVersionKind(), d.Object)
-	scheme.AddKnownTypeWithName(d.GroupVersion.WithKind(d.Kind+"List"), d.List)
+	if d.List != nil {
+		scheme.AddKnownTypeWithName(d.GroupVersion.WithKind(d.Kind+"List"), d.List)
+	}
 	if stored := d.Storage; stored != nil {
 		scheme.AddKnownTypeWithName(stored.GroupVersion.WithKind(stored.Kind), stored.Object)
 	}

@@ -24,6 +24,12 @@ func TestRows(t *testing.T) {
 				t.Errorf("another row is stored in %s", d.StorageFolder())
 			}
 			folders[d.StorageFolder()] = true
+			if d.List == nil {
+				if d.ActsAs == "" || !slices.Equal(d.Verbs, []string{"create"}) {
+					t.Error("a resource without lists acts as no other one")
+				}
+				return
+			}
 			if kind := typeName(d.Object); kind != d.Kind || typeName(d.List) != kind+"List" || d.Singular != strings.ToLower(kind) {
 				t.Errorf("%s and %s are types of %s, singular %s", kind, typeName(d.List), d.Kind, d.Singular)
 			}

@@ -14,12 +14,15 @@ import (
 type endpointAction struct {
 	*resource.Action
 	do resource.ActionFunc
+	// objects is the endpoint of the objects that the action is on.
+	objects *requestScope
 }
 
-// actionScope makes s the endpoint of an action on objects of d. Bodies and answers have the kind of the action.
-func (s *requestScope) actionScope(d *resource.Definition, sub *resource.Subresource) {
+// actionScope makes s the endpoint of an action on objects of d, which have the endpoint main. Bodies and answers have
+// the kind of the action.
+func (s *requestScope) actionScope(main *requestScope, d *resource.Definition, sub *resource.Subresource) {
 	action := sub.Action
-	s.action = &endpointAction{Action: action, do: s.config.Actions[d.Plural+"/"+sub.Name]}
+	s.action = &endpointAction{Action: action, do: s.config.Actions[d.Plural+"/"+sub.Name], objects: main}
 	s.kind, s.hub = action.GroupVersionKind(), action.GroupVersion
 	s.columns = nil
 	s.setBuiltinFields(&resource.Definition{GroupVersion: action.GroupVersion, Kind: action.Kind, Object: action.Object}, nil)
@@ -51,8 +54,11 @@ func (c *createRequest) act(ctx context.Context) (runtime.Object, error) {
 	if err := c.admit(ctx, body); err != nil {
 		return nil, err
 	}
+	target := &actionObject{
+		scope: c.scope.action.objects, namespace: c.admission.namespace, name: c.admission.name,
+	}
 	return c.scope.action.do(ctx, resource.ActionRequest{
-		Namespace: c.admission.namespace, Name: c.admission.name, Body: body, Options: c.options,
+		Namespace: c.admission.namespace, Name: c.admission.name, Body: body, Options: c.options, Object: target,
 		Admit: func(ctx context.Context, body runtime.Object) error {
 			return c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: body, options: c.options})
 		},

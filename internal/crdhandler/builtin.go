@@ -40,7 +40,20 @@ func newBuiltins(config *Config) map[schema.GroupVersionResource]*builtinEndpoin
 	for _, d := range config.Builtin.Definitions {
 		all[d.GroupVersionResource()] = newBuiltinEndpoints(config, d)
 	}
+	for _, d := range config.Builtin.Definitions {
+		if d.ActsAs != "" {
+			all[d.GroupVersionResource()].actAs(all)
+		}
+	}
 	return all
+}
+
+// actAs makes a creation the action of the subresource that ActsAs names.
+func (b *builtinEndpoints) actAs(all map[schema.GroupVersionResource]*builtinEndpoints) {
+	name, subresource, _ := strings.Cut(b.definition.ActsAs, "/")
+	scope := *all[b.definition.GroupVersion.WithResource(name)].subresources[subresource]
+	scope.resource, scope.subresource = b.main.resource, ""
+	b.main = &scope
 }
 
 // newBuiltinEndpoints returns the endpoints of a built-in resource. It compiles nothing.
@@ -106,7 +119,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		scope.plugins = nil
 		switch {
 		case sub.Action != nil:
-			scope.actionScope(d, &sub)
+			scope.actionScope(main, d, &sub)
 		case sub.Scale != nil:
 			scope.typedScaleScope(d, &sub)
 		default:

@@ -41,6 +41,7 @@ func (o *systemObjects) addAll(
 	if err := o.addClusterService(options); err != nil {
 		return err
 	}
+	o.addPriorityClasses()
 	return o.addAccounts(&options.Resources, a.trust)
 }
 

@@ -197,10 +197,14 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 	if err != nil {
 		return nil, nil, fmt.Errorf("conversion: %w", err)
 	}
+	actions, err := addPodActions(a.accounts.actions(), s, inProcess{a.own}.clientConfig())
+	if err != nil {
+		return nil, nil, err
+	}
 	var lifecycle *controllers.Lifecycle
 	config := crdhandler.Config{
 		Builtin:          s.builtins,
-		Actions:          a.accounts.actions(),
+		Actions:          actions,
 		Allocators:       newAllocators(&o.Resources, s),
 		EventTTL:         o.Resources.EventTTL,
 		Store:            s.store,

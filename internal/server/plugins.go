@@ -6,12 +6,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crd-server/crd-server/internal/access/admission"
 	"github.com/crd-server/crd-server/internal/builtin/network"
+	"github.com/crd-server/crd-server/internal/builtin/nodes"
+	"github.com/crd-server/crd-server/internal/builtin/pods"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/storage"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -24,6 +27,11 @@ func addPlugins(o *admission.Options, s *stored) {
 			d.Plugins = append(d.Plugins, plugin)
 		}
 	}
+	priorities := pods.Classes(lister[*schedulingv1.PriorityClass](s, priorityClasses))
+	add(priorityClasses, pods.NewDefaultClass(priorities))
+	add(corev1.Resource("pods"), pods.NewPriority(priorities))
+	add(corev1.Resource("pods"), pods.NewDefaultTolerationSeconds())
+	add(corev1.Resource("nodes"), nodes.NewTaintNodesByCondition())
 	claims, ingresses := corev1.Resource("persistentvolumeclaims"), networkingv1.Resource("ingresses")
 	classes := lister[*storagev1.StorageClass](s, storagev1.Resource("storageclasses"))
 	add(claims, storage.NewDefaultStorageClass(classes))

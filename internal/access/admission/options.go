@@ -14,6 +14,8 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
 	"github.com/crd-server/crd-server/internal/builtin/network"
+	"github.com/crd-server/crd-server/internal/builtin/nodes"
+	"github.com/crd-server/crd-server/internal/builtin/pods"
 	"github.com/crd-server/crd-server/internal/builtin/storage"
 )
 
@@ -56,8 +58,8 @@ const serviceAccount = "ServiceAccount"
 
 // kinds are the plugins for single built-in resources. They are on by default.
 var kinds = []string{
-	network.DefaultIngressClass, storage.DefaultStorageClass, storage.PersistentVolumeClaimResize,
-	storage.StorageObjectInUseProtection,
+	network.DefaultIngressClass, pods.DefaultTolerationSeconds, pods.Priority, nodes.TaintNodesByCondition,
+	storage.DefaultStorageClass, storage.PersistentVolumeClaimResize, storage.StorageObjectInUseProtection,
 }
 
 // Has reports whether there is a plugin of this name.

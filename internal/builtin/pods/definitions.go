@@ -6,7 +6,7 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// Definitions returns the rows of Pods and PodTemplates.
+// Definitions returns the rows of Pods, Bindings and PodTemplates.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
@@ -15,6 +15,8 @@ func Definitions() []*resource.Definition {
 			Object: &corev1.Pod{}, List: &corev1.PodList{},
 			Strategy: podStrategy, Default: defaultPod, Resets: []string{"status"},
 			Subresources: []resource.Subresource{
+				{Name: "binding", Verbs: []string{"create"}, Action: bindingAction},
+				{Name: "eviction", Verbs: []string{"create"}, Action: evictionAction},
 				{Name: "ephemeralcontainers", Verbs: partVerbs, Strategy: ephemeralStrategy, Resets: []string{"status"}},
 				{Name: "resize", Verbs: partVerbs, Strategy: resizeStrategy, Resets: []string{"status"}},
 				{
@@ -23,6 +25,10 @@ func Definitions() []*resource.Definition {
 				},
 			},
 			Columns: podColumns, Fields: podFields, GracePeriod: gracePeriod, ReturnsDeleted: true,
+		},
+		{
+			GroupVersion: corev1.SchemeGroupVersion, Kind: "Binding", Plural: "bindings", Singular: "binding",
+			Namespaced: true, Object: &corev1.Binding{}, Verbs: []string{"create"}, ActsAs: "pods/binding",
 		},
 		{
 			GroupVersion: corev1.SchemeGroupVersion, Kind: "PodTemplate", Plural: "podtemplates", Singular: "podtemplate",

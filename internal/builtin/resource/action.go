@@ -31,6 +31,19 @@ type ActionRequest struct {
 	Options *metav1.CreateOptions
 	// Admit asks validating admission about a body. The action calls it when it has validated the body.
 	Admit func(ctx context.Context, body runtime.Object) error
+	// Object has the object that the action is on.
+	Object ActionObject
+}
+
+// ActionObject is the stored object that an action is on. Its methods ask neither admission nor the rules for writes.
+type ActionObject interface {
+	// Read returns the object as it is stored.
+	Read(ctx context.Context) (runtime.Object, error)
+	// Update changes the object, which must exist, and returns its new resourceVersion. change may be called several times,
+	// with newer objects. A dry run stores nothing.
+	Update(ctx context.Context, dryRun bool, change func(obj runtime.Object) error) (version string, err error)
+	// Delete deletes the object, with its grace period and its finalizers.
+	Delete(ctx context.Context, options *metav1.DeleteOptions) error
 }
 
 // ActionFunc does an action and returns the answer, an object of the action's kind or a Status. It has to look whether

@@ -20,7 +20,7 @@ type Definition struct {
 	Kind, Plural, Singular string
 	ShortNames, Categories []string
 	Namespaced             bool
-	// Object and List are empty objects of the Go types. A review, which is not stored, has no List.
+	// Object and List are empty objects of the Go types. A resource that is not stored has no List.
 	Object, List runtime.Object
 
 	// Strategy has the rules for writes of the resource. Nil is Rules{}.
@@ -33,6 +33,9 @@ type Definition struct {
 	Verbs []string
 	// Subresources of the resource. "status" is one of them if there is a status.
 	Subresources []Subresource
+	// ActsAs makes a creation the action of a subresource of another resource of the version, such as "pods/binding". The
+	// body names the object. The only verb is create then, and nothing is stored.
+	ActsAs string
 
 	// Guard, if set, decides whether the user of a request may write an object, besides the authorization of the request
 	// itself. It is called when mutating admission has changed the object, and before the object is validated. old is

@@ -49,6 +49,9 @@ const (
 	maxUserValue = 1_000_000_000
 )
 
+// SystemFields are the managed fields of System.
+const SystemFields = `{"f:description":{},"f:preemptionPolicy":{},"f:value":{}}`
+
 // System returns the classes that every server has.
 func System() []*schedulingv1.PriorityClass {
 	return []*schedulingv1.PriorityClass{

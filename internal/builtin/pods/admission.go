@@ -1,0 +1,136 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// The plugins for pods.
+const (
+	Priority                 = "Priority"
+	DefaultTolerationSeconds = "DefaultTolerationSeconds"
+)
+
+// Classes returns the PriorityClasses.
+type Classes func(ctx context.Context) ([]*schedulingv1.PriorityClass, error)
+
+// NewPriority returns the plugin Priority, which sets the priorities of pods.
+func NewPriority(classes Classes) resource.Plugin {
+	return resource.Plugin{Name: Priority, Mutate: func(ctx context.Context, obj, old runtime.Object) error {
+		spec := &obj.(*corev1.Pod).Spec
+		if old == nil {
+			return classes.prioritize(ctx, spec)
+		}
+		before := &old.(*corev1.Pod).Spec
+		spec.Priority = orElse(spec.Priority, before.Priority)
+		spec.PreemptionPolicy = orElse(spec.PreemptionPolicy, before.PreemptionPolicy)
+		return nil
+	}}
+}
+
+// NewDefaultClass returns the part of the plugin Priority that keeps users from making two classes the default.
+func NewDefaultClass(classes Classes) resource.Plugin {
+	return resource.Plugin{Name: Priority, Validate: func(ctx context.Context, obj, old runtime.Object) error {
+		class, _ := obj.(*schedulingv1.PriorityClass)
+		if class == nil || !class.GlobalDefault {
+			return nil
+		}
+		found, err := classes.find(ctx, "")
+		if err != nil || found == nil || old != nil && found.Name == class.Name {
+			return err
+		}
+		return fmt.Errorf("PriorityClass %v is already marked as default. Only one default can exist", found.Name)
+	}}
+}
+
+// NewDefaultTolerationSeconds returns the plugin DefaultTolerationSeconds, which lets pods stay on failing nodes for a
+// while.
+func NewDefaultTolerationSeconds() resource.Plugin {
+	return resource.Plugin{Name: DefaultTolerationSeconds, Mutate: func(_ context.Context, obj, _ runtime.Object) error {
+		for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+			tolerate(&obj.(*corev1.Pod).Spec, taint)
+		}
+		return nil
+	}}
+}
+
+func orElse[T any](value, other *T) *T {
+	if value != nil {
+		return value
+	}
+	return other
+}
+
+// prioritize sets the priority of a new pod from its class, from the default class, or to zero.
+func (c Classes) prioritize(ctx context.Context, spec *corev1.PodSpec) error {
+	class, err := c.classOf(ctx, spec.PriorityClassName)
+	if err != nil {
+		return err
+	}
+	spec.PriorityClassName = class.Name
+	if spec.Priority != nil && *spec.Priority != class.Value {
+		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission "+
+			"controller computed %d from the given PriorityClass name", *spec.Priority, class.Value)
+	}
+	spec.Priority = &class.Value
+	if class.PreemptionPolicy == nil {
+		return nil
+	}
+	if policy := spec.PreemptionPolicy; policy != nil && *policy != *class.PreemptionPolicy {
+		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission "+
+			"controller computed %s from the given PriorityClass name", *policy, *class.PreemptionPolicy)
+	}
+	spec.PreemptionPolicy = class.PreemptionPolicy
+	return nil
+}
+
+// classOf returns the class with a name, or that of pods without one.
+func (c Classes) classOf(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
+	found, err := c.find(ctx, name)
+	switch {
+	case err != nil || found != nil:
+		return found, err
+	case name != "":
+		return nil, fmt.Errorf("no PriorityClass with name %v was found", name)
+	}
+	return &schedulingv1.PriorityClass{PreemptionPolicy: ptr.To(corev1.PreemptLowerPriority)}, nil
+}
+
+// find returns the class with a name, or the default if the name is empty: of several defaults, the lowest. It returns
+// nil if there is none.
+func (c Classes) find(ctx context.Context, name string) (found *schedulingv1.PriorityClass, err error) {
+	classes, err := c(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read priority classes: %w", err)
+	}
+	for _, class := range classes {
+		isDefault := name == "" && class.GlobalDefault && (found == nil || class.Value < found.Value)
+		if isDefault || name != "" && class.Name == name {
+			found = class
+		}
+	}
+	return found, nil
+}
+
+// tolerationSeconds is how long a pod stays on a node that fails.
+const tolerationSeconds = 300
+
+// tolerate makes a pod tolerate a taint for a while, unless it says how it tolerates it.
+func tolerate(spec *corev1.PodSpec, taint string) {
+	for _, t := range spec.Tolerations {
+		if (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {
+			return
+		}
+	}
+	spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
+		Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: ptr.To[int64](tolerationSeconds),
+	})
+}
