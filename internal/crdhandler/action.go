@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 
@@ -41,6 +42,9 @@ func (s *requestScope) act(w http.ResponseWriter, req *http.Request) {
 	if err != nil {
 		s.writeFailed(ctx, err, w, req)
 		return
+	}
+	if status, ok := answer.(*metav1.Status); ok && status.Code == 0 {
+		status.Code = http.StatusCreated
 	}
 	s.respond(w, req, http.StatusCreated, c.media, result{obj: answer})
 }

@@ -3,6 +3,7 @@ package eviction
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -102,10 +103,10 @@ func (v *eviction) run(ctx context.Context) (runtime.Object, error) {
 		return nil, err
 	}
 	if len(budgets) > 1 {
-		return &metav1.Status{
-			Status: metav1.StatusFailure, Code: 500,
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-		}, nil
+		}}
 	}
 	options := v.options
 	if len(budgets) == 1 {

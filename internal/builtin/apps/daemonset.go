@@ -117,7 +117,7 @@ func checkDaemonStrategy(strategy *appsv1.DaemonSetUpdateStrategy, path *field.P
 	case appsv1.RollingUpdateDaemonSetStrategyType:
 		return checkRollingDaemonSet(strategy.RollingUpdate, path.Child("rollingUpdate"))
 	}
-	return field.ErrorList{field.NotSupported(path, *strategy, []appsv1.DaemonSetUpdateStrategyType{
+	return field.ErrorList{field.NotSupported(path, strategyValue{string(strategy.Type), strategy.RollingUpdate}, []appsv1.DaemonSetUpdateStrategyType{
 		appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType,
 	})}
 }

@@ -101,7 +101,7 @@ func checkDeploymentStrategy(strategy *appsv1.DeploymentStrategy, path *field.Pa
 	case appsv1.RollingUpdateDeploymentStrategyType:
 		return checkRollingDeployment(strategy.RollingUpdate, rolling)
 	}
-	return field.ErrorList{field.NotSupported(path, *strategy, []appsv1.DeploymentStrategyType{
+	return field.ErrorList{field.NotSupported(path, strategyValue{string(strategy.Type), strategy.RollingUpdate}, []appsv1.DeploymentStrategyType{
 		appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType,
 	})}
 }

@@ -110,7 +110,7 @@ func checkStatefulStrategy(strategy *appsv1.StatefulSetUpdateStrategy, path *fie
 	case appsv1.RollingUpdateStatefulSetStrategyType:
 		return checkRollingStatefulSet(strategy.RollingUpdate, rolling)
 	}
-	return field.ErrorList{field.Invalid(path, *strategy, "must be 'RollingUpdate' or 'OnDelete'")}
+	return field.ErrorList{field.Invalid(path, strategyValue{string(strategy.Type), strategy.RollingUpdate}, "must be 'RollingUpdate' or 'OnDelete'")}
 }
 
 func checkRollingStatefulSet(rolling *appsv1.RollingUpdateStatefulSetStrategy, path *field.Path) field.ErrorList {

@@ -76,3 +76,9 @@ func checkEndless(spec *corev1.PodSpec, path *field.Path, kind string) (errs fie
 
 // changed reports whether two values differ; empty and absent are the same.
 func changed(value, old any) bool { return !equality.Semantic.DeepEqual(value, old) }
+
+// strategyValue is a strategy as an error of kube-apiserver prints it.
+type strategyValue struct {
+	Type          string
+	RollingUpdate any
+}

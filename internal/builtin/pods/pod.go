@@ -53,7 +53,15 @@ func countChange(pod, old *corev1.Pod) {
 
 func checkPod(pod *corev1.Pod) field.ErrorList {
 	errs := resource.CheckMetadata(&pod.ObjectMeta, podspec.CheckName)
-	return append(errs, podspec.CheckPod(pod)...)
+	errs = append(errs, podspec.CheckPod(pod)...)
+	if len(pod.Spec.EphemeralContainers) > 0 {
+		errs = append(errs, field.Forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create"))
+	}
+	if pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0 {
+		errs = append(errs, field.Forbidden(specPath.Child("nodeName"),
+			"cannot be set until all schedulingGates have been cleared"))
+	}
+	return errs
 }
 
 // SetCondition sets a condition of a pod. The time of its transition changes with its status.

@@ -35,9 +35,9 @@ func (c *checker) checkVolumes(path *field.Path) (errs field.ErrorList) {
 // checkVolumeSource checks that a volume has one type, and the types that users meet.
 func checkVolumeSource(source *corev1.VolumeSource, path *field.Path) (errs field.ErrorList) {
 	kinds := reflect.ValueOf(*source)
-	found := false
+	found := source.EmptyDir != nil
 	for n := range kinds.NumField() {
-		if kinds.Field(n).IsNil() {
+		if kinds.Field(n).IsNil() || kinds.Type().Field(n).Name == "EmptyDir" {
 			continue
 		}
 		name, _, _ := strings.Cut(kinds.Type().Field(n).Tag.Get("json"), ",")
@@ -212,11 +212,8 @@ func checkProjected(projected *corev1.ProjectedVolumeSource, path *field.Path) f
 		if token := source.ServiceAccountToken; token != nil {
 			errs = append(errs, checkToken(token, item.Child("serviceAccountToken"), path)...)
 		}
-		if count := countSet(source); count > 1 {
+		if countSet(source) > 1 {
 			errs = append(errs, field.Forbidden(item, "may not specify more than 1 volume type per source"))
-		} else if count == 0 {
-			errs = append(errs, field.Required(item, "must specify one of: `secret`, `configMap`, `downwardAPI`, "+
-				"`serviceAccountToken`, `clusterTrustBundle`, or `podCertificate`"))
 		}
 	}
 	return errs

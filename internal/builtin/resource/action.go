@@ -46,7 +46,7 @@ type ActionObject interface {
 	Delete(ctx context.Context, options *metav1.DeleteOptions) error
 }
 
-// ActionFunc does an action and returns the answer, an object of the action's kind or a Status. It has to look whether
+// ActionFunc does an action and returns the answer, an object of the action's kind or the Status of a success. It has to look whether
 // the object exists.
 type ActionFunc func(ctx context.Context, r ActionRequest) (runtime.Object, error)
 
