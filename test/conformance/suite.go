@@ -3,15 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 const (
@@ -75,20 +74,9 @@ func (s Suite) Prepare(ctx context.Context, names []string) ([]*Package, error) 
 
 // copyUpstream copies the module and replaces the file.
 func (s Suite) copyUpstream(ctx context.Context) (string, error) {
-	listed, err := s.goCommand(ctx, "mod", "download", "-json", upstream)
-	if err != nil {
-		return "", fmt.Errorf("find %s: %w", upstream, err)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(listed, &module); err != nil {
-		return "", fmt.Errorf("find %s: %w", upstream, err)
-	}
 	target := filepath.Join(s.Build, "apiextensions-apiserver")
-	if err := os.RemoveAll(target); err != nil {
+	if err := programs.CopyModule(ctx, s.Folder, upstream, target); err != nil {
 		return "", err
-	}
-	if err := copyTree(module.Dir, target); err != nil {
-		return "", fmt.Errorf("copy %s: %w", upstream, err)
 	}
 	ours, err := os.ReadFile(filepath.Join(s.Folder, "testserver.go.txt"))
 	if err != nil {
@@ -99,25 +87,6 @@ func (s Suite) copyUpstream(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("upstream has moved its test server: %w", err)
 	}
 	return target, os.WriteFile(replaced, ours, 0o644)
-}
-
-// copyTree copies files and makes them writable. The module cache is read-only, and os.CopyFS keeps permissions.
-func copyTree(from, to string) error {
-	root := os.DirFS(from)
-	return fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, filepath.FromSlash(path))
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o755)
-		}
-		content, err := fs.ReadFile(root, path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, content, 0o644)
-	})
 }
 
 // writeModfile writes go.mod and go.sum of this module into the build folder, with upstream replaced by the copy.
@@ -138,14 +107,7 @@ func (s Suite) writeModfile(ctx context.Context, source string) (string, error) 
 
 // goCommand runs go in this folder and returns its output.
 func (s Suite) goCommand(ctx context.Context, args ...string) ([]byte, error) {
-	command := exec.CommandContext(ctx, "go", args...)
-	command.Dir = s.Folder
-	printed, err := command.Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
-		return nil, fmt.Errorf("go %s: %w\n%s%s", strings.Join(args, " "), err, printed, failed.Stderr)
-	}
-	return printed, err
+	return programs.Output(ctx, s.Folder, "go", args...)
 }
 
 // listTests returns the top-level tests of a test binary.

@@ -6,7 +6,7 @@
 // two runs. It measures how long a binary runs and how much memory the server's processes have. At the end it prints a
 // table and the tests that only kube-apiserver passes; one of them is exit code 1.
 //
-// Begin with main.go. suites.go lists the projects; modules.go and kubebuilder.go prepare them; servers.go makes the
+// Begin with main.go. suites.go lists the projects; compile.go and kubebuilder.go prepare them; servers.go makes the
 // folders of programs; run.go runs a binary; ginkgo.go and gotest.go read what it reports; compare.go and report.go say
 // what follows.
 package main

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"os"
 	"path/filepath"
+
+	"github.com/crd-server/crd-server/test/programs"
 )
 
 // kubebuilderVersion is the release whose scaffold is tested.
@@ -20,12 +22,12 @@ var admitted []byte
 // controller-gen as a Go module and generate the CRD and the webhook configurations, which the tests install.
 func scaffold(ctx context.Context, build string) (string, error) {
 	source := filepath.Join(build, "kubebuilder-source")
-	err := copyModules(ctx, source, []module{{path: "sigs.k8s.io/kubebuilder/v4", version: kubebuilderVersion}})
-	if err != nil {
+	cli := module{path: "sigs.k8s.io/kubebuilder/v4", version: kubebuilderVersion}
+	if err := copyModules(ctx, source, cli); err != nil {
 		return "", err
 	}
 	command := filepath.Join(build, "bin", "kubebuilder")
-	if _, err := goCommand(ctx, source, "build", "-o", command, "."); err != nil {
+	if _, err := programs.Output(ctx, source, "go", "build", "-o", command, "."); err != nil {
 		return "", err
 	}
 	project := filepath.Join(build, "kubebuilder")
@@ -41,11 +43,11 @@ func scaffold(ctx context.Context, build string) (string, error) {
 		append([]string{"create", "api", "--resource", "--controller"}, resource...),
 		append([]string{"create", "webhook", "--defaulting", "--programmatic-validation"}, resource...),
 	} {
-		if _, err := output(ctx, project, command, args...); err != nil {
+		if _, err := programs.Output(ctx, project, command, args...); err != nil {
 			return "", err
 		}
 	}
-	if _, err := output(ctx, project, "make", "manifests", "generate"); err != nil {
+	if _, err := programs.Output(ctx, project, "make", "manifests", "generate"); err != nil {
 		return "", err
 	}
 	return project, os.WriteFile(filepath.Join(project, "internal", "webhook", "v1", "admitted_test.go"), admitted, 0o644)

@@ -122,11 +122,24 @@ func TestWithRepeated(t *testing.T) {
 	}
 }
 
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	specs := []test{{Name: "Client (v1) works", Spec: true}, {Name: "Table entry #2", Text: "Table entry", Spec: true}}
+	want := []string{`--ginkgo.focus=Client \(v1\) works$`, "--ginkgo.focus=Table entry$"}
+	if diff := cmp.Diff(want, only(specs)); diff != "" {
+		t.Error(diff)
+	}
+	functions := []test{{Name: "TestPatch", Parent: true}, {Name: "TestPatch/json"}, {Name: "TestApply"}}
+	want = []string{"-test.run=^(TestPatch|TestPatch|TestApply)$"}
+	if diff := cmp.Diff(want, only(functions)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	comparisons := []comparison{{
-		name:     "kro/core",
-		compared: true,
+		name: "kro/core",
 		baseline: result{Server: kubeAPIServer, Seconds: 20, Memory: memory{Anonymous: 300e6, Proportional: 400e6},
 			Tests: []test{{Name: "a", State: passed}, {Name: "b", State: passed}}},
 		other: result{Server: crdServer, Seconds: 10, Memory: memory{Anonymous: 60e6, Proportional: 90e6}, Left: 1,
@@ -135,7 +148,7 @@ func TestFindings(t *testing.T) {
 	text, failures := findings(comparisons)
 	want := `kro/core with crd-server: 1 processes were left running
 kro/core with crd-server: passed when it was repeated: b
-kro/core fails with crd-server only: a
+kro/core fails with crd-server: a
     no
 `
 	if diff := cmp.Diff(want, text); diff != "" || failures != 1 {

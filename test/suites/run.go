@@ -29,7 +29,7 @@ type result struct {
 	Tests           []test
 	Seconds         float64
 	Memory          memory
-	// Failure says why the binary did not report all tests: it crashed, or ran into the timeout. "" if it did.
+	// Failure says what went wrong besides the tests, such as a crash or the timeout; "" if nothing did.
 	Failure string
 	// Left is how many processes of the server it left running.
 	Left int
@@ -46,7 +46,7 @@ func (r runner) run(ctx context.Context, b testBinary) (result, error) {
 	if len(failed) == 0 || first.Failure != "" {
 		return first, nil
 	}
-	second, err := r.runOnce(ctx, b, "-repeated", only(b, failed))
+	second, err := r.runOnce(ctx, b, "-repeated", only(failed))
 	if err != nil {
 		return result{}, err
 	}
@@ -54,8 +54,8 @@ func (r runner) run(ctx context.Context, b testBinary) (result, error) {
 	return first, nil
 }
 
-// only are the arguments that select tests of a binary.
-func only(b testBinary, tests []test) []string {
+// only returns the arguments that select tests of a binary.
+func only(tests []test) []string {
 	var args, functions []string
 	for _, t := range tests {
 		if t.Spec {
@@ -86,7 +86,10 @@ func (r runner) runOnce(ctx context.Context, b testBinary, suffix string, args [
 		return result{}, err
 	}
 
-	command := exec.CommandContext(ctx, b.path, append(r.arguments(b, report), args...)...)
+	// The binary ends itself before, unless it hangs.
+	bounded, cancel := context.WithTimeout(ctx, r.timeout+time.Minute)
+	defer cancel()
+	command := exec.CommandContext(bounded, b.path, append(r.arguments(b, report), args...)...)
 	command.Dir = b.dir
 	command.Env = environment(r.assets)
 	command.Stdout, command.Stderr = log, log
@@ -103,8 +106,8 @@ func (r runner) runOnce(ctx context.Context, b testBinary, suffix string, args [
 	}
 
 	done.Tests, err = r.reported(ctx, b, stem)
-	if err != nil {
-		done.Failure = fmt.Sprintf("%v (%v); see %s", runErr, err, log.Name())
+	if err != nil || runErr != nil && len(failing(done.Tests)) == 0 {
+		done.Failure = fmt.Sprintf("%v; see %s", errors.Join(err, runErr), log.Name())
 	}
 	return done, nil
 }

@@ -24,17 +24,17 @@ func (s store) save(r result) error {
 	return os.WriteFile(s.path(r.Package, r.Server), content, 0o644)
 }
 
-// load returns the last result of a package against a server; known is false if there is none.
-func (s store) load(pkg, server string) (r result, known bool, err error) {
+// load returns the last result of a package against a server; it is empty if there is none.
+func (s store) load(pkg, server string) (r result, err error) {
 	content, err := os.ReadFile(s.path(pkg, server))
 	if errors.Is(err, os.ErrNotExist) {
-		return result{}, false, nil
+		return result{}, nil
 	}
 	if err != nil {
-		return result{}, false, err
+		return result{}, err
 	}
 	if err := json.Unmarshal(content, &r); err != nil {
-		return result{}, false, fmt.Errorf("%s: %w", s.path(pkg, server), err)
+		return result{}, fmt.Errorf("%s: %w", s.path(pkg, server), err)
 	}
-	return r, true, nil
+	return r, nil
 }

@@ -68,7 +68,7 @@ var suites = []suite{
 func copied(modules ...module) func(ctx context.Context, build string) (string, error) {
 	return func(ctx context.Context, build string) (string, error) {
 		dir := filepath.Join(build, filepath.Base(modules[0].path))
-		return dir, copyModules(ctx, dir, modules)
+		return dir, copyModules(ctx, dir, modules...)
 	}
 }
 
