@@ -17,7 +17,8 @@ import (
 // clusterServiceFields are the managed fields of the Service of the server, in the format FieldsV1.
 const clusterServiceFields = `{"f:metadata":{"f:labels":{".":{},"f:component":{},"f:provider":{}}},` +
 	`"f:spec":{"f:clusterIP":{},"f:internalTrafficPolicy":{},"f:ipFamilyPolicy":{},` +
-	`"f:ports":{".":{},"k:{\"port\":443,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{},"f:targetPort":{}}},` +
+	`"f:ports":{".":{},"k:{\"port\":443,\"protocol\":\"TCP\"}":` +
+	`{".":{},"f:name":{},"f:port":{},"f:protocol":{},"f:targetPort":{}}},` +
 	`"f:sessionAffinity":{},"f:type":{}}}`
 
 // clusterName is the name of the Service of the server, and of the ranges of Services.

@@ -19,7 +19,8 @@ func TestClusterService(t *testing.T) {
 	t.Parallel()
 	p := startWhole(t, "--builtin-resources=all", "--service-cluster-ip-range=10.9.0.0/16").root()
 	var services corev1.ServiceList
-	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, "/api/v1/services", "").body), &services); err != nil {
+	listed := p.must(http.StatusOK, http.MethodGet, "/api/v1/services", "")
+	if err := json.Unmarshal([]byte(listed.body), &services); err != nil {
 		t.Fatal(err)
 	}
 	if len(services.Items) != 1 {
@@ -29,7 +30,8 @@ func TestClusterService(t *testing.T) {
 	if service.Namespace != "default" || service.Name != "kubernetes" {
 		t.Errorf("service %s/%s, want default/kubernetes", service.Namespace, service.Name)
 	}
-	if diff := cmp.Diff(map[string]string{"component": "apiserver", "provider": "kubernetes"}, service.Labels); diff != "" {
+	labels := map[string]string{"component": "apiserver", "provider": "kubernetes"}
+	if diff := cmp.Diff(labels, service.Labels); diff != "" {
 		t.Error(diff)
 	}
 	want := corev1.ServiceSpec{

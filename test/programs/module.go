@@ -13,8 +13,8 @@ import (
 )
 
 // CopyModule copies a module from the module cache to a folder, which is replaced: an earlier run may have written into
-// it. The module is a path, or path@version. Without a version, that of the main module of dir, where the go command runs,
-// decides. The go command checks what it downloads.
+// it. The module is a path, or path@version. Without a version, the main module of dir decides, where the go command
+// runs. The go command checks what it downloads.
 func CopyModule(ctx context.Context, dir, module, target string) error {
 	printed, err := Output(ctx, dir, "go", "mod", "download", "-json", module)
 	if err != nil {

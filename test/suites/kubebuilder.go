@@ -18,8 +18,8 @@ const kubebuilderVersion = "v4.15.0"
 var admitted []byte
 
 // scaffold builds kubebuilder's command and makes a project with it as its book does: an API with a controller, and
-// webhooks that default and validate. The tests are those that kubebuilder generates. The project's make targets install
-// controller-gen as a Go module and generate the CRD and the webhook configurations, which the tests install.
+// webhooks that default and validate. The tests are those that kubebuilder generates. The project's make targets
+// install controller-gen as a Go module and generate the CRD and the webhook configurations, which the tests install.
 func scaffold(ctx context.Context, build string) (string, error) {
 	source := filepath.Join(build, "kubebuilder-source")
 	cli := module{path: "sigs.k8s.io/kubebuilder/v4", version: kubebuilderVersion}

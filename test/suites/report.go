@@ -86,7 +86,7 @@ func markdown(rows [][]string) string {
 	return text.String()
 }
 
-// findings lists what the table does not say: tests that only kube-apiserver passes, binaries that did not end (these two
+// findings lists what the table does not say: tests that only kube-apiserver passes and binaries that failed (these two
 // are failures), processes that were left, and tests that passed when they were repeated.
 func findings(comparisons []comparison) (text string, failures int) {
 	var list strings.Builder

@@ -100,7 +100,8 @@ func (r runner) runOnce(ctx context.Context, b testBinary, suffix string, args [
 	stop := watchMemory(r.assets)
 	runErr := command.Wait()
 	took := time.Since(start)
-	done := result{Package: b.name, Server: r.server, Seconds: took.Seconds(), Memory: stop(), Left: endProcesses(r.assets)}
+	done := result{Package: b.name, Server: r.server, Seconds: took.Seconds(), Memory: stop()}
+	done.Left = endProcesses(r.assets)
 	if err := ctx.Err(); err != nil {
 		return result{}, err
 	}
