@@ -35,23 +35,28 @@ type result struct {
 	Left int
 }
 
-// run runs a binary, and once more those of its tests that fail: a test that passes the second time is marked as
-// repeated. Both servers get this chance, because a few of the tests race with themselves.
+// repeats is how often tests that fail are repeated. Both servers get this chance, because a few of the tests race with
+// themselves.
+const repeats = 2
+
+// run runs a binary, and repeats those of its tests that fail. A test that passes then is marked as repeated.
 func (r runner) run(ctx context.Context, b testBinary) (result, error) {
-	first, err := r.runOnce(ctx, b, "", nil)
-	if err != nil {
-		return result{}, err
+	done, err := r.runOnce(ctx, b, "", nil)
+	if err != nil || done.Failure != "" {
+		return done, err
 	}
-	failed := failing(first.Tests)
-	if len(failed) == 0 || first.Failure != "" {
-		return first, nil
+	for n := range repeats {
+		failed := failing(done.Tests)
+		if len(failed) == 0 {
+			break
+		}
+		again, err := r.runOnce(ctx, b, fmt.Sprintf("-repeat%d", n+1), only(failed))
+		if err != nil {
+			return result{}, err
+		}
+		done.Tests = withRepeated(done.Tests, again.Tests)
 	}
-	second, err := r.runOnce(ctx, b, "-repeated", only(failed))
-	if err != nil {
-		return result{}, err
-	}
-	first.Tests = withRepeated(first.Tests, second.Tests)
-	return first, nil
+	return done, nil
 }
 
 // only returns the arguments that select tests of a binary.

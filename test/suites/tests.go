@@ -8,7 +8,7 @@ type test struct {
 	Spec bool
 	// State is passed, failed or skipped.
 	State state
-	// Repeated says that the test passed when it was run a second time.
+	// Repeated says that the test passed when it was repeated.
 	Repeated bool
 	// Parent says that the test has subtests, so it is not counted.
 	Parent bool
@@ -45,9 +45,9 @@ func failing(tests []test) []test {
 	return found
 }
 
-// withRepeated returns the tests of a run, with those passed that failed in it and passed in a second run.
-func withRepeated(first, second []test) []test {
-	again := byName(second)
+// withRepeated returns the tests of a run, with those passed that failed in it and passed when they were repeated.
+func withRepeated(first, repeated []test) []test {
+	again := byName(repeated)
 	merged := make([]test, len(first))
 	for i, t := range first {
 		if t.State == failed && again[t.Name].State == passed {
