@@ -1,34 +1,25 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/crd-server/crd-server/test/process"
 )
 
 // sampleEvery is how often memory is sampled.
 const sampleEvery = 200 * time.Millisecond
 
-// memory is what the processes of a server have together, in bytes, as /proc/PID/smaps_rollup says.
-type memory struct {
-	// Anonymous is without the pages of files, which the kernel may drop: programs and etcd's database.
-	Anonymous int64
-	// Proportional is with them. A page that several processes have counts once (Pss).
-	Proportional int64
-}
-
 // watchMemory samples the memory of the processes that run a program of a folder. The returned function ends the
 // sampling, and returns the peaks.
-func watchMemory(assets string) (stop func() memory) {
-	done, peaks := make(chan struct{}), make(chan memory)
+func watchMemory(assets string) (stop func() process.Memory) {
+	done, peaks := make(chan struct{}), make(chan process.Memory)
 	go func() { // ends when stop is called
-		var peak memory
+		var peak process.Memory
 		ticker := time.NewTicker(sampleEvery)
 		defer ticker.Stop()
 		for {
@@ -37,21 +28,30 @@ func watchMemory(assets string) (stop func() memory) {
 				peaks <- peak
 				return
 			case <-ticker.C:
+				peak = higher(peak, memoryOf(serverProcesses(assets)))
 			}
-			var now memory
-			for _, pid := range serverProcesses(assets) {
-				used := memoryOf(pid)
-				now.Anonymous += used.Anonymous
-				now.Proportional += used.Proportional
-			}
-			peak.Anonymous = max(peak.Anonymous, now.Anonymous)
-			peak.Proportional = max(peak.Proportional, now.Proportional)
 		}
 	}()
-	return func() memory {
+	return func() process.Memory {
 		close(done)
 		return <-peaks
 	}
+}
+
+// higher returns the higher values of both.
+func higher(a, b process.Memory) process.Memory {
+	return process.Memory{Anonymous: max(a.Anonymous, b.Anonymous), Proportional: max(a.Proportional, b.Proportional)}
+}
+
+// memoryOf returns the memory of processes together, without those that have ended.
+func memoryOf(pids []int) process.Memory {
+	var sum process.Memory
+	for _, pid := range pids {
+		if used, err := process.MemoryOf(pid); err == nil {
+			sum.Add(used)
+		}
+	}
+	return sum
 }
 
 // serverProcesses finds the processes whose program was started by its path in the folder. envtest starts them in that
@@ -77,27 +77,6 @@ func serverProcesses(assets string) []int {
 		}
 	}
 	return pids
-}
-
-// memoryOf reads the memory of a process; it is 0 if the process has ended.
-func memoryOf(pid int) memory {
-	rollup, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return memory{}
-	}
-	defer rollup.Close()
-	var used memory
-	for lines := bufio.NewScanner(rollup); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		kilobytes, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		switch name {
-		case "Anonymous":
-			used.Anonymous = kilobytes << 10
-		case "Pss":
-			used.Proportional = kilobytes << 10
-		}
-	}
-	return used
 }
 
 // endProcesses kills the server's processes that a binary has left running, and returns how many they were.

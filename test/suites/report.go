@@ -58,8 +58,7 @@ func (t *total) add(ran, pass int, r result) {
 	t.ran += ran
 	t.pass += pass
 	t.Seconds += r.Seconds
-	t.Memory.Anonymous = max(t.Memory.Anonymous, r.Memory.Anonymous)
-	t.Memory.Proportional = max(t.Memory.Proportional, r.Memory.Proportional)
+	t.Memory = higher(t.Memory, r.Memory)
 }
 
 func row(name, server string, ran, pass int, r result) []string {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crd-server/crd-server/test/process"
 )
 
 func TestDecodeGinkgo(t *testing.T) {
@@ -140,10 +142,12 @@ func TestFindings(t *testing.T) {
 	t.Parallel()
 	comparisons := []comparison{{
 		name: "kro/core",
-		baseline: result{Server: kubeAPIServer, Seconds: 20, Memory: memory{Anonymous: 300e6, Proportional: 400e6},
-			Tests: []test{{Name: "a", State: passed}, {Name: "b", State: passed}}},
-		other: result{Server: crdServer, Seconds: 10, Memory: memory{Anonymous: 60e6, Proportional: 90e6}, Left: 1,
-			Tests: []test{{Name: "a", State: failed, Message: "no"}, {Name: "b", State: passed, Repeated: true}}},
+		baseline: result{Server: kubeAPIServer, Seconds: 20,
+			Memory: process.Memory{Anonymous: 300e6, Proportional: 400e6},
+			Tests:  []test{{Name: "a", State: passed}, {Name: "b", State: passed}}},
+		other: result{Server: crdServer, Seconds: 10, Left: 1,
+			Memory: process.Memory{Anonymous: 60e6, Proportional: 90e6},
+			Tests:  []test{{Name: "a", State: failed, Message: "no"}, {Name: "b", State: passed, Repeated: true}}},
 	}}
 	text, failures := findings(comparisons)
 	want := `kro/core with crd-server: 1 processes were left running

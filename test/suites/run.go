@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/crd-server/crd-server/test/process"
 )
 
 // runner runs test binaries against one server.
@@ -28,7 +30,7 @@ type result struct {
 	Package, Server string
 	Tests           []test
 	Seconds         float64
-	Memory          memory
+	Memory          process.Memory // the peak
 	// Failure says what went wrong besides the tests, such as a crash or the timeout; "" if nothing did.
 	Failure string
 	// Left is how many processes of the server it left running.
