@@ -85,7 +85,7 @@ func TestReadManifests(t *testing.T) {
 			for name, content := range test.files {
 				write(t, filepath.Join(dir, name), content)
 			}
-			all, err := readManifests([]string{dir})
+			all, err := (&Options{CRDs: []string{dir}}).manifests()
 			if test.err != "" {
 				if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), dir+"/", ""), test.err) ||
 					strings.Contains(err.Error(), "\n") {
