@@ -12,8 +12,8 @@ const (
 
 // claimJSON is the JSON of a claim. fields are further ones of the spec.
 func claimJSON(name, fields string) string {
-	return `{"metadata":{"name":"` + name + `"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}` +
-		fields + `}}`
+	return `{"metadata":{"name":"` + name + `"},"spec":{"accessModes":["ReadWriteOnce"],` +
+		`"resources":{"requests":{"storage":"1Gi"}}` + fields + `}}`
 }
 
 // classJSON is the JSON of a default StorageClass.
@@ -27,8 +27,11 @@ func TestStoragePlugins(t *testing.T) {
 	t.Parallel()
 	root := startWhole(t, "--builtin-resources=all").root()
 	merge := []string{"Content-Type", "application/merge-patch+json"}
-	without := root.must(201, "POST", claimsPath, claimJSON("none", "")).body
-	if strings.Contains(without, "storageClassName") || !strings.Contains(without, `"finalizers":["kubernetes.io/pvc-protection"]`) {
+	create := func(name, fields string) string {
+		return root.must(201, "POST", claimsPath, claimJSON(name, fields)).body
+	}
+	without, protected := create("none", ""), `"finalizers":["kubernetes.io/pvc-protection"]`
+	if strings.Contains(without, "storageClassName") || !strings.Contains(without, protected) {
 		t.Errorf("without a class: %s", without)
 	}
 	root.must(201, "POST", classesPath, classJSON("z", `,"allowVolumeExpansion":true`))
@@ -41,15 +44,15 @@ func TestStoragePlugins(t *testing.T) {
 	if strings.Contains(table, "rigid (default)") { // created in the same second, and first by name
 		inEffect = "rigid"
 	}
-	if got := root.must(201, "POST", claimsPath, claimJSON("a", "")).body; !strings.Contains(got, `"storageClassName":"`+inEffect+`"`) {
+	if got := create("a", ""); !strings.Contains(got, `"storageClassName":"`+inEffect+`"`) {
 		t.Errorf("claim %s", got)
 	}
-	if got := root.must(201, "POST", claimsPath, claimJSON("b", `,"storageClassName":""`)).body; !strings.Contains(got, `"storageClassName":""`) {
+	if got := create("b", `,"storageClassName":""`); !strings.Contains(got, `"storageClassName":""`) {
 		t.Errorf("claim %s", got)
 	}
 	for name, allowed := range map[string]bool{"z": true, "rigid": false} {
 		path := claimsPath + "/of-" + name
-		root.must(201, "POST", claimsPath, claimJSON("of-"+name, `,"storageClassName":"`+name+`"`))
+		create("of-"+name, `,"storageClassName":"`+name+`"`)
 		root.must(200, "PATCH", path+"/status", `{"status":{"phase":"Bound"}}`, merge...)
 		grown := root.send("PATCH", path, `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`, merge...)
 		if allowed != (grown.code == 200) || !allowed && grown.code != 403 {

@@ -62,11 +62,12 @@ func TestClusterIPs(t *testing.T) {
 		t.Errorf("IPAddresses %v", ips)
 	}
 	taken := root.must(422, "POST", servicesPath, serviceJSON("b", `,"clusterIP":"`+ip+`"`)).status(t)
-	if want := "failed to allocate IP " + ip + ": provided IP is already allocated"; !strings.Contains(taken.Message, want) {
+	want := "failed to allocate IP " + ip + ": provided IP is already allocated"
+	if !strings.Contains(taken.Message, want) {
 		t.Errorf("message %q", taken.Message)
 	}
 	outside := root.must(422, "POST", servicesPath, serviceJSON("b", `,"clusterIP":"10.97.0.1"`)).status(t)
-	if want := "the provided network does not match the current range"; !strings.Contains(outside.Message, want) {
+	if want = "the provided network does not match the current range"; !strings.Contains(outside.Message, want) {
 		t.Errorf("message %q", outside.Message)
 	}
 	// What is not stored takes nothing.
@@ -90,6 +91,11 @@ func TestClusterIPs(t *testing.T) {
 	if ips := root.addresses(); len(ips) != 1 {
 		t.Errorf("IPAddresses %v", ips)
 	}
+	root.must(422, "PATCH", servicesPath+"/a", `{"spec":{"type":"ClusterIP","sessionAffinity":"Never"}}`, merge...)
+	root.must(200, "PATCH", servicesPath+"/a?dryRun=All", `{"spec":{"type":"ClusterIP"}}`, merge...)
+	if ips := root.addresses(); len(ips) != 1 {
+		t.Errorf("IPAddresses %v", ips)
+	}
 	again := root.must(200, "PATCH", servicesPath+"/a", `{"spec":{"type":"ClusterIP"}}`, merge...).service(t)
 	if ips := root.addresses(); ips["a"] == "" || ips["a"] != again.Spec.ClusterIP {
 		t.Errorf("IPAddresses %v, cluster IP %q", ips, again.Spec.ClusterIP)
@@ -107,8 +113,8 @@ func TestClusterIPs(t *testing.T) {
 	}
 }
 
-// TestConcurrentClusterIPs creates Services at the same time: in a range that is too small for all of them, and with the
-// same node port.
+// TestConcurrentClusterIPs creates Services at the same time: in a range that is too small for all of them, and with
+// the same node port.
 func TestConcurrentClusterIPs(t *testing.T) {
 	t.Parallel()
 	root := startWhole(t, "--builtin-resources=all", "--service-cluster-ip-range=10.96.0.0/28").root()
@@ -189,7 +195,8 @@ func TestNodePorts(t *testing.T) {
 	if again := nodePort(root.must(200, "PUT", servicesPath+"/a", serviceJSON("a", node))); again != a {
 		t.Errorf("node port %d has become %d", a, again)
 	}
-	root.must(200, "PATCH", servicesPath+"/a", `{"spec":{"type":"ClusterIP"}}`, "Content-Type", "application/merge-patch+json")
+	root.must(200, "PATCH", servicesPath+"/a", `{"spec":{"type":"ClusterIP"}}`,
+		"Content-Type", "application/merge-patch+json")
 	root.must(201, "POST", servicesPath+"?dryRun=All", named(a))
 	root.must(201, "POST", servicesPath, named(a))
 }
@@ -203,7 +210,11 @@ func TestDualStack(t *testing.T) {
 	if spec := single.Spec; len(spec.ClusterIPs) != 1 || !strings.HasPrefix(spec.ClusterIP, "fd00::") {
 		t.Errorf("spec %+v", spec)
 	}
-	dual := root.must(200, "PATCH", servicesPath+"/a", `{"spec":{"ipFamilyPolicy":"RequireDualStack"}}`, merge...).service(t)
+	become := func(policy string) *corev1.Service {
+		patch := fmt.Sprintf(`{"spec":{"ipFamilyPolicy":%q}}`, policy)
+		return root.must(200, "PATCH", servicesPath+"/a", patch, merge...).service(t)
+	}
+	dual := become("RequireDualStack")
 	if spec := dual.Spec; len(spec.ClusterIPs) != 2 || spec.ClusterIP != single.Spec.ClusterIP ||
 		!strings.HasPrefix(spec.ClusterIPs[1], "10.96.0.") {
 		t.Errorf("spec %+v", spec)
@@ -211,8 +222,8 @@ func TestDualStack(t *testing.T) {
 	if ips := root.addresses()["a"]; len(ips) != len(strings.Join(dual.Spec.ClusterIPs, "")) {
 		t.Errorf("IPAddresses %q of %v", ips, dual.Spec.ClusterIPs)
 	}
-	back := root.must(200, "PATCH", servicesPath+"/a", `{"spec":{"ipFamilyPolicy":"SingleStack"}}`, merge...).service(t)
-	if spec := back.Spec; len(spec.ClusterIPs) != 1 || len(spec.IPFamilies) != 1 || root.addresses()["a"] != spec.ClusterIP {
+	spec := become("SingleStack").Spec
+	if len(spec.ClusterIPs) != 1 || len(spec.IPFamilies) != 1 || root.addresses()["a"] != spec.ClusterIP {
 		t.Errorf("spec %+v, IPAddresses %v", spec, root.addresses())
 	}
 }

@@ -16,7 +16,8 @@ const DefaultIngressClass = "DefaultIngressClass"
 func NewDefaultIngressClass(classes func(ctx context.Context) ([]*networkingv1.IngressClass, error)) resource.Plugin {
 	mutate := func(ctx context.Context, obj, old runtime.Object) error {
 		ingress := obj.(*networkingv1.Ingress)
-		if _, found := ingress.Annotations[ingressClassAnnotation]; found || old != nil || ingress.Spec.IngressClassName != nil {
+		_, annotated := ingress.Annotations[ingressClassAnnotation]
+		if annotated || old != nil || ingress.Spec.IngressClassName != nil {
 			return nil
 		}
 		all, err := classes(ctx)

@@ -100,7 +100,8 @@ func checkToleration(t *corev1.Toleration, path *field.Path) (errs field.ErrorLi
 			errs = append(errs, field.Invalid(operator, t.Value, "value must be empty when `operator` is 'Exists'"))
 		}
 	default:
-		errs = append(errs, resource.CheckSupported(operator, t.Operator, corev1.TolerationOpEqual, corev1.TolerationOpExists)...)
+		errs = append(errs, resource.CheckSupported(operator, t.Operator,
+			corev1.TolerationOpEqual, corev1.TolerationOpExists)...)
 	}
 	if t.Effect != "" {
 		errs = append(errs, resource.CheckSupported(effect, t.Effect, corev1.TaintEffectNoSchedule,

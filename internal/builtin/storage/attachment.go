@@ -76,7 +76,9 @@ func checkAttachedSource(source *storagev1.VolumeAttachmentSource, path *field.P
 	case inline != nil:
 		return (&volumeCheck{path: path.Child("inlineVolumeSpec"), inline: true}).run(inline)
 	case *name == "":
-		return field.ErrorList{field.Required(path.Child("persistentVolumeName"), "must specify non empty persistentVolumeName")}
+		return field.ErrorList{
+			field.Required(path.Child("persistentVolumeName"), "must specify non empty persistentVolumeName"),
+		}
 	}
 	return nil
 }
