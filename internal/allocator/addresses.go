@@ -52,12 +52,13 @@ func (a *addresses) take(ctx context.Context, address netip.Addr, service *corev
 	if err != nil {
 		return err
 	}
-	_, err = a.entries.Update(ctx, object.Name, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	create := func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if current != nil {
 			return dynamicstorage.Change{}, errTaken
 		}
 		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, nil
-	}, dynamicstorage.UpdateOptions{Absent: true})
+	}
+	_, err = a.entries.Update(ctx, object.Name, create, dynamicstorage.UpdateOptions{Absent: true})
 	return err
 }
 
@@ -79,7 +80,8 @@ func (a *addresses) takeNext(ctx context.Context, r *ipRange, service *corev1.Se
 
 // release gives an address back, if it is that of the Service.
 func (a *addresses) release(ctx context.Context, address string, service *corev1.Service) error {
-	_, err := a.entries.Update(ctx, address, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	own := networkingv1.ParentReference{Resource: "services", Namespace: service.Namespace, Name: service.Name}
+	remove := func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		keep := dynamicstorage.Change{Op: dynamicstorage.Keep}
 		if current == nil {
 			return keep, nil
@@ -88,13 +90,12 @@ func (a *addresses) release(ctx context.Context, address string, service *corev1
 		if err != nil {
 			return keep, err
 		}
-		parent := obj.(*networkingv1.IPAddress).Spec.ParentRef
-		if parent == nil || parent.Resource != "services" || parent.Namespace != service.Namespace || parent.Name != service.Name {
+		if parent := obj.(*networkingv1.IPAddress).Spec.ParentRef; parent == nil || *parent != own {
 			return keep, nil
 		}
 		return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
-	}, dynamicstorage.UpdateOptions{})
-	if err != nil {
+	}
+	if _, err := a.entries.Update(ctx, address, remove, dynamicstorage.UpdateOptions{}); err != nil {
 		return fmt.Errorf("release IP address %s: %w", address, err)
 	}
 	return nil

@@ -92,22 +92,24 @@ func (r *request) takeIPs(ctx context.Context, from int) error {
 func (r *request) takeIP(ctx context.Context, n int) error {
 	spec := &r.service.Spec
 	ips, wanted := r.ranges[spec.IPFamilies[n]], spec.ClusterIPs[n]
-	if wanted == "" {
-		address, err := r.nextIP(ctx, ips)
-		switch {
-		case errors.Is(err, errFull):
-			return apierrors.NewInternalError(fmt.Errorf("failed to allocate a serviceIP for Service %q: %w", r.service.Name, err))
-		case err != nil:
-			return r.invalid(field.ErrorList{field.Invalid(clusterIPsPath, spec.ClusterIPs, fmt.Sprintf("failed to allocate IP: %v", err))})
+	refuse := func(message string) error {
+		return r.invalid(field.ErrorList{field.Invalid(clusterIPsPath, spec.ClusterIPs, message)})
+	}
+	if wanted != "" {
+		if err := r.namedIP(ctx, ips, wanted); err != nil {
+			return refuse(fmt.Sprintf("failed to allocate IP %v: %v", wanted, err))
 		}
-		spec.ClusterIPs[n] = address.String()
 		return nil
 	}
-	if err := r.namedIP(ctx, ips, wanted); err != nil {
-		return r.invalid(field.ErrorList{
-			field.Invalid(clusterIPsPath, spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %v: %v", wanted, err)),
-		})
+	address, err := r.nextIP(ctx, ips)
+	switch {
+	case errors.Is(err, errFull):
+		err = fmt.Errorf("failed to allocate a serviceIP for Service %q: %w", r.service.Name, err)
+		return apierrors.NewInternalError(err)
+	case err != nil:
+		return refuse(fmt.Sprintf("failed to allocate IP: %v", err))
 	}
+	spec.ClusterIPs[n] = address.String()
 	return nil
 }
 

@@ -65,8 +65,8 @@ func (r *request) keepsPreferred() bool {
 		slices.Equal(after.ClusterIPs, before.ClusterIPs) && slices.Equal(after.IPFamilies, before.IPFamilies)
 }
 
-// checkPolicy returns the errors of more addresses or families than the policy allows, or of fewer than before. A Service
-// that becomes single stack gives up its second address.
+// checkPolicy returns the errors of more addresses or families than the policy allows, or of fewer than before. A
+// Service that becomes single stack gives up its second address.
 func (r *request) checkPolicy() (errs field.ErrorList) {
 	after, before := &r.service.Spec, &r.old.Spec
 	isSingle := ptr.Deref(after.IPFamilyPolicy, "") == corev1.IPFamilyPolicySingleStack

@@ -14,8 +14,8 @@ import (
 // ipRange is a range of cluster IPs.
 type ipRange struct {
 	prefix netip.Prefix
-	// first and last are the addresses that Services may have. Those from dynamic on are given to Services that name none,
-	// while there are any.
+	// first and last are the addresses that Services may have. Those from dynamic on are given to Services that name
+	// none, while there are any.
 	first, dynamic, last netip.Addr
 }
 

@@ -34,8 +34,8 @@ func TestParseRanges(t *testing.T) {
 	}
 }
 
-// TestRange checks the bounds of ranges, and that the candidates are all addresses between them, those of the dynamic part
-// first.
+// TestRange checks the bounds of ranges, and that the candidates are all addresses between them, those of the dynamic
+// part first.
 func TestRange(t *testing.T) {
 	t.Parallel()
 	for prefix, want := range map[string][3]string{ // first, dynamic, last

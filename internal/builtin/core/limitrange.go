@@ -18,8 +18,8 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// LimitRange returns the resource of the limits that the objects of a namespace have by default. They are stored; nothing
-// applies them.
+// LimitRange returns the resource of the limits that the objects of a namespace have by default. They are stored;
+// nothing applies them.
 func LimitRange() *resource.Definition {
 	return &resource.Definition{
 		GroupVersion: corev1.SchemeGroupVersion, Kind: "LimitRange", Plural: "limitranges", Singular: "limitrange",

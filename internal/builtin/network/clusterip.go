@@ -18,8 +18,8 @@ var (
 	ipFamilyPolicyPath = specPath.Child("ipFamilyPolicy")
 )
 
-// CheckClusterIPs returns the errors of the addresses of a Service and of their families. Addresses that old had are not
-// checked.
+// CheckClusterIPs returns the errors of the addresses of a Service and of their families. Addresses that old had are
+// not checked.
 func CheckClusterIPs(obj, old *corev1.Service) (errs field.ErrorList) {
 	spec := &obj.Spec
 	if !NeedsClusterIP(obj) {
@@ -31,7 +31,8 @@ func CheckClusterIPs(obj, old *corev1.Service) (errs field.ErrorList) {
 	case spec.ClusterIP != "" && spec.ClusterIPs[0] != spec.ClusterIP:
 		errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs, "first value must match `clusterIP`"))
 	case spec.ClusterIP == "" && len(spec.ClusterIPs) > 0:
-		errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs, "must be empty when `clusterIP` is not specified"))
+		errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs,
+			"must be empty when `clusterIP` is not specified"))
 	}
 	errs = append(errs, checkFamilies(spec)...)
 	invalid, isInvalid := checkAddressesOf(spec, old.Spec.ClusterIPs)
@@ -41,7 +42,8 @@ func CheckClusterIPs(obj, old *corev1.Service) (errs field.ErrorList) {
 	}
 	if len(spec.ClusterIPs) > 1 {
 		if dual, err := netutils.IsDualStackIPStrings(spec.ClusterIPs); err != nil || !dual {
-			errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs, "may specify no more than one IP for each IP family"))
+			errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs,
+				"may specify no more than one IP for each IP family"))
 		}
 	}
 	return append(errs, checkFamiliesOfAddresses(obj)...)

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,8 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		endpointsDefinition(), serviceDefinition(), endpointSliceDefinition(),
-		ingressClassDefinition(), ingressDefinition(), ipAddressDefinition(), networkPolicyDefinition(), serviceCIDRDefinition(),
+		ingressClassDefinition(), ingressDefinition(), ipAddressDefinition(), networkPolicyDefinition(),
+		serviceCIDRDefinition(),
 	}
 }
 
@@ -46,9 +48,13 @@ func orNone(cell string) string {
 const maxListed = 3
 
 // listWithMore joins the first values of a cell, and says how many there are besides.
-func listWithMore(values []string, format func(list string, more int) string) string {
+func listWithMore(values []string) string {
 	if len(values) <= maxListed {
 		return strings.Join(values, ",")
 	}
-	return format(strings.Join(values[:maxListed], ","), len(values)-maxListed)
+	return andMore(values[:maxListed], len(values)-maxListed)
+}
+
+func andMore(listed []string, more int) string {
+	return fmt.Sprintf("%s + %d more...", strings.Join(listed, ","), more)
 }

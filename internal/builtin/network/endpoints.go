@@ -1,7 +1,6 @@
 package network
 
 import (
-	"fmt"
 	"net"
 	"strconv"
 
@@ -99,7 +98,8 @@ func checkEndpointPort(port *corev1.EndpointPort, named bool, path *field.Path) 
 	errs = append(errs, checkPortNumber(port.Port, path.Child("port"))...)
 	errs = append(errs, checkProtocol(port.Protocol, path.Child("protocol"))...)
 	if port.AppProtocol != nil {
-		errs = append(errs, resource.CheckValue(path.Child("appProtocol"), *port.AppProtocol, validation.IsQualifiedName)...)
+		protocol := path.Child("appProtocol")
+		errs = append(errs, resource.CheckValue(protocol, *port.AppProtocol, validation.IsQualifiedName)...)
 	}
 	return errs
 }
@@ -114,7 +114,8 @@ func endpointsWarnings(obj *corev1.Endpoints) (warnings []string) {
 	for n, subset := range obj.Subsets {
 		at := field.NewPath("subsets").Index(n)
 		for n, address := range subset.Addresses {
-			warnings = append(warnings, validation.GetWarningsForIP(at.Child("addresses").Index(n).Child("ip"), address.IP)...)
+			path := at.Child("addresses").Index(n).Child("ip")
+			warnings = append(warnings, validation.GetWarningsForIP(path, address.IP)...)
 		}
 		for n, address := range subset.NotReadyAddresses {
 			path := at.Child("notReadyAddresses").Index(n).Child("ip")
@@ -152,7 +153,5 @@ func endpointsCell(endpoints *corev1.Endpoints) string {
 			}
 		}
 	}
-	return listWithMore(list, andMore)
+	return listWithMore(list)
 }
-
-func andMore(list string, more int) string { return fmt.Sprintf("%s + %d more...", list, more) }

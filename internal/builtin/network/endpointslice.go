@@ -115,7 +115,8 @@ func checkSlicePorts(ports []discoveryv1.EndpointPort, path *field.Path) (errs f
 		names.Insert(name)
 		errs = append(errs, checkProtocol(ptr.Deref(port.Protocol, ""), at.Child("protocol"))...)
 		if port.AppProtocol != nil {
-			errs = append(errs, resource.CheckValue(at.Child("appProtocol"), *port.AppProtocol, validation.IsQualifiedName)...)
+			protocol := at.Child("appProtocol")
+			errs = append(errs, resource.CheckValue(protocol, *port.AppProtocol, validation.IsQualifiedName)...)
 		}
 	}
 	return errs
@@ -254,7 +255,7 @@ func slicePortCell(port *discoveryv1.EndpointPort) string {
 }
 
 func orUnset(values []string) string {
-	if list := listWithMore(values, andMore); list != "" {
+	if list := listWithMore(values); list != "" {
 		return list
 	}
 	return "<unset>"

@@ -51,7 +51,8 @@ func ingressWarnings(obj *networkingv1.Ingress) []string {
 	if _, found := obj.Annotations[ingressClassAnnotation]; !found || obj.Spec.IngressClassName != nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", ingressClassAnnotation)}
+	const format = "annotation %q is deprecated, please use 'spec.ingressClassName' instead"
+	return []string{fmt.Sprintf(format, ingressClassAnnotation)}
 }
 
 var balancerPath = field.NewPath("status", "loadBalancer", "ingress")
@@ -128,7 +129,7 @@ func hostsCell(rules []networkingv1.IngressRule) string {
 	case len(hosts) == 0:
 		return "*"
 	case more:
-		return andMore(strings.Join(hosts, ","), len(rules)-maxListed)
+		return andMore(hosts, len(rules)-maxListed)
 	}
 	return strings.Join(hosts, ",")
 }

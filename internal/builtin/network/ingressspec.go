@@ -177,7 +177,8 @@ func checkServiceBackend(service *networkingv1.IngressServiceBackend, path *fiel
 	if service.Name == "" {
 		errs = append(errs, field.Required(path.Child("service", "name"), ""))
 	} else {
-		errs = append(errs, resource.CheckName(path.Child("service", "name"), service.Name, apivalidation.NameIsDNSLabel)...)
+		name := path.Child("service", "name")
+		errs = append(errs, resource.CheckName(name, service.Name, apivalidation.NameIsDNSLabel)...)
 	}
 	port, at := service.Port, path.Child("service", "port")
 	switch {

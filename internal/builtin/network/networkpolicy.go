@@ -176,7 +176,8 @@ func (c *policyCheck) peers(peers []networkingv1.NetworkPolicyPeer, path *field.
 	for n, peer := range peers {
 		at := path.Index(n)
 		if peer.PodSelector != nil {
-			errs = append(errs, metavalidation.ValidateLabelSelector(peer.PodSelector, c.selectors, at.Child("podSelector"))...)
+			errs = append(errs,
+				metavalidation.ValidateLabelSelector(peer.PodSelector, c.selectors, at.Child("podSelector"))...)
 		}
 		if peer.NamespaceSelector != nil {
 			errs = append(errs,
@@ -222,7 +223,9 @@ func (c *policyCheck) block(block *networkingv1.IPBlock, path *field.Path) field
 
 var networkPolicyColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn, column("Pod-Selector", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"]), resource.AgeColumn,
+		resource.NameColumn,
+		column("Pod-Selector", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"]),
+		resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any {
 		policy := obj.(*networkingv1.NetworkPolicy)

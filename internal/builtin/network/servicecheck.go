@@ -68,7 +68,8 @@ func checkTopologyAnnotations(annotations map[string]string) field.ErrorList {
 	if !hintsSet || !modeSet || hints == mode {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(corev1.AnnotationTopologyMode), mode,
+	path := field.NewPath("metadata", "annotations").Key(corev1.AnnotationTopologyMode)
+	return field.ErrorList{field.Invalid(path, mode,
 		fmt.Sprintf("must match annotations[%s] when both are specified", corev1.DeprecatedAnnotationTopologyAwareHints))}
 }
 
@@ -117,7 +118,8 @@ func checkServicePorts(ports []corev1.ServicePort, path *field.Path) (errs field
 		errs = append(errs, checkProtocol(port.Protocol, at.Child("protocol"))...)
 		errs = append(errs, checkPortNumberOrName(port.TargetPort, at.Child("targetPort"))...)
 		if port.AppProtocol != nil {
-			errs = append(errs, resource.CheckValue(at.Child("appProtocol"), *port.AppProtocol, validation.IsQualifiedName)...)
+			protocol := at.Child("appProtocol")
+			errs = append(errs, resource.CheckValue(protocol, *port.AppProtocol, validation.IsQualifiedName)...)
 		}
 	}
 	return errs
@@ -173,13 +175,14 @@ type shownPort struct {
 	NodePort    int32
 }
 
-// checkUniquePorts returns the errors of ports and node ports that a Service has twice for a protocol, and of node ports
-// of a type that has none.
+// checkUniquePorts returns the errors of ports and node ports that a Service has twice for a protocol, and of node
+// ports of a type that has none.
 func checkUniquePorts(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	if spec.Type == corev1.ServiceTypeClusterIP {
 		for n, port := range spec.Ports {
 			if port.NodePort != 0 {
-				errs = append(errs, field.Forbidden(path.Index(n).Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
+				errs = append(errs,
+					field.Forbidden(path.Index(n).Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
 			}
 		}
 	}

@@ -52,7 +52,8 @@ func checkCIDRs(spec *networkingv1.ServiceCIDRSpec) (errs field.ErrorList) {
 	case len(spec.CIDRs) == 0:
 		return field.ErrorList{field.Required(cidrsPath, "at least one CIDR required")}
 	case len(spec.CIDRs) > 2:
-		return field.ErrorList{field.Invalid(cidrsPath, struct{ CIDRs []string }{spec.CIDRs}, "may only hold up to 2 values")}
+		shown := struct{ CIDRs []string }{spec.CIDRs} // as kube-apiserver shows its internal type
+		return field.ErrorList{field.Invalid(cidrsPath, shown, "may only hold up to 2 values")}
 	}
 	for n, cidr := range spec.CIDRs {
 		errs = append(errs, validation.IsValidCIDR(cidrsPath.Index(n), cidr)...)

@@ -49,7 +49,8 @@ func prepareServiceUpdate(obj, old *corev1.Service) {
 			after.LoadBalancerClass = nil
 		}
 	}
-	if ReachableFromOutside(old) && !ReachableFromOutside(obj) && after.ExternalTrafficPolicy == before.ExternalTrafficPolicy {
+	if ReachableFromOutside(old) && !ReachableFromOutside(obj) &&
+		after.ExternalTrafficPolicy == before.ExternalTrafficPolicy {
 		after.ExternalTrafficPolicy = ""
 	}
 	if !isBalancer {
@@ -161,7 +162,8 @@ func serviceWarnings(obj *corev1.Service) (warnings []string) {
 		warnings = append(warnings, validation.GetWarningsForIP(specPath.Child("loadBalancerIP"), spec.LoadBalancerIP)...)
 	}
 	for n, cidr := range spec.LoadBalancerSourceRanges {
-		warnings = append(warnings, validation.GetWarningsForCIDR(specPath.Child("loadBalancerSourceRanges").Index(n), cidr)...)
+		path := specPath.Child("loadBalancerSourceRanges").Index(n)
+		warnings = append(warnings, validation.GetWarningsForCIDR(path, cidr)...)
 	}
 	warn(isName && len(spec.ExternalIPs) > 0, "spec.externalIPs is ignored when spec.type is %q", spec.Type)
 	warn(!isName && spec.ExternalName != "", "spec.externalName is ignored when spec.type is not %q",

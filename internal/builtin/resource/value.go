@@ -19,7 +19,7 @@ func CheckName(path *field.Path, name string, check func(name string, prefix boo
 	return CheckValue(path, name, func(name string) []string { return check(name, false) })
 }
 
-// CheckSupported returns an error if a value is not one of those that are supported, which are sorted.
+// CheckSupported returns an error if a value is not one of those that are supported. It lists them in their order.
 func CheckSupported[T ~string](path *field.Path, value T, supported ...T) field.ErrorList {
 	if slices.Contains(supported, value) {
 		return nil

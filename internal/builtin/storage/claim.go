@@ -73,7 +73,8 @@ const snapshotGroup = "snapshot.storage.k8s.io"
 // prepareDataSource drops the source of data that a claim cannot have: that in another namespace, which is a feature
 // that is off, and anything but a claim or a snapshot in the old field. Then it makes the two fields equal.
 func prepareDataSource(spec, old *corev1.PersistentVolumeClaimSpec) {
-	if ref := spec.DataSourceRef; ref != nil && ptr.Deref(ref.Namespace, "") != "" && (old == nil || old.DataSourceRef == nil) {
+	ref, hadRef := spec.DataSourceRef, old != nil && old.DataSourceRef != nil
+	if ref != nil && ptr.Deref(ref.Namespace, "") != "" && !hadRef {
 		spec.DataSourceRef = nil
 	}
 	had := old != nil && (old.DataSource != nil || old.DataSourceRef != nil)
@@ -101,7 +102,8 @@ func copyDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 func claimWarnings(obj *corev1.PersistentVolumeClaim) (warnings []string) {
 	if _, found := obj.Annotations[classAnnotation]; found {
 		path := field.NewPath("metadata", "annotations").Key(classAnnotation)
-		warnings = append(warnings, fmt.Sprintf(`%s: deprecated since v1.8; use "storageClassName" attribute instead`, path))
+		warnings = append(warnings,
+			fmt.Sprintf(`%s: deprecated since v1.8; use "storageClassName" attribute instead`, path))
 	}
 	path := field.NewPath("spec", "resources")
 	for _, part := range []struct {
@@ -127,7 +129,8 @@ func ClassOfClaim(claim *corev1.PersistentVolumeClaim) (name string, found bool)
 var claimColumns = &resource.Columns{Definitions: claimColumnDefinitions(), Cells: claimCells}
 
 func claimColumnDefinitions() []metav1.TableColumnDefinition {
-	fields, statusFields := corev1.PersistentVolumeClaimSpec{}.SwaggerDoc(), corev1.PersistentVolumeClaimStatus{}.SwaggerDoc()
+	fields := corev1.PersistentVolumeClaimSpec{}.SwaggerDoc()
+	statusFields := corev1.PersistentVolumeClaimStatus{}.SwaggerDoc()
 	mode := column("VolumeMode", fields["volumeMode"])
 	mode.Priority = 1
 	return []metav1.TableColumnDefinition{

@@ -30,7 +30,8 @@ func checkClaim(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
 		errs = append(errs, field.Required(modes, "at least 1 access mode is required"))
 	}
 	if spec.Selector != nil {
-		errs = append(errs, metavalidation.ValidateLabelSelector(spec.Selector, selectorRules(old), path.Child("selector"))...)
+		errs = append(errs,
+			metavalidation.ValidateLabelSelector(spec.Selector, selectorRules(old), path.Child("selector"))...)
 	}
 	errs = append(errs, checkAccessModes(spec.AccessModes, modes)...)
 	size := path.Child("resources").Key(string(corev1.ResourceStorage))
@@ -55,17 +56,21 @@ func checkClaim(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
 
 func selectorRules(old *corev1.PersistentVolumeClaim) (rules metavalidation.LabelSelectorValidationOptions) {
 	if old != nil {
-		rules.AllowInvalidLabelValueInSelector = len(metavalidation.ValidateLabelSelector(old.Spec.Selector, rules, nil)) > 0
+		wrong := metavalidation.ValidateLabelSelector(old.Spec.Selector, rules, nil)
+		rules.AllowInvalidLabelValueInSelector = len(wrong) > 0
 	}
 	return rules
 }
 
-func checkDataSources(spec *corev1.PersistentVolumeClaimSpec, old *corev1.PersistentVolumeClaim, path *field.Path) (errs field.ErrorList) {
+func checkDataSources(
+	spec *corev1.PersistentVolumeClaimSpec, old *corev1.PersistentVolumeClaim, path *field.Path,
+) (errs field.ErrorList) {
 	hadGroup := old != nil && (old.Spec.DataSource != nil && old.Spec.DataSource.APIGroup != nil ||
 		old.Spec.DataSourceRef != nil && old.Spec.DataSourceRef.APIGroup != nil)
 	source, ref := spec.DataSource, spec.DataSourceRef
 	if source != nil {
-		errs = append(errs, checkDataSource(dataSource{source.APIGroup, source.Kind, source.Name}, hadGroup, path.Child("dataSource"))...)
+		at := path.Child("dataSource")
+		errs = append(errs, checkDataSource(dataSource{source.APIGroup, source.Kind, source.Name}, hadGroup, at)...)
 	}
 	if ref != nil {
 		at := path.Child("dataSourceRef")
@@ -79,7 +84,8 @@ func checkDataSources(spec *corev1.PersistentVolumeClaimSpec, old *corev1.Persis
 	}
 	switch isSame := ptr.Equal(source.APIGroup, ref.APIGroup) && source.Kind == ref.Kind && source.Name == ref.Name; {
 	case ptr.Deref(ref.Namespace, "") != "":
-		errs = append(errs, field.Invalid(path, path.Child("dataSource"), "may not be specified when dataSourceRef.namespace is specified"))
+		errs = append(errs, field.Invalid(path, path.Child("dataSource"),
+			"may not be specified when dataSourceRef.namespace is specified"))
 	case !isSame:
 		errs = append(errs, field.Invalid(path, path.Child("dataSource"), "must match dataSourceRef"))
 	}
@@ -110,8 +116,8 @@ func checkDataSource(source dataSource, anyGroup bool, path *field.Path) (errs f
 	return errs
 }
 
-// checkClaimUpdate lets a claim be bound to a volume, get a class, and, once it is bound, ask for another size and other
-// attributes. Nothing else may change.
+// checkClaimUpdate lets a claim be bound to a volume, get a class, and, once it is bound, ask for another size and
+// other attributes. Nothing else may change.
 func checkClaimUpdate(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
 	errs = append(errs, checkClaim(obj, old)...)
@@ -130,12 +136,13 @@ func checkClaimUpdate(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"), fmt.Sprintf("spec is immutable after creation except "+
 			"resources.requests and volumeAttributesClassName for bound claims\n%v", diff.Diff(*before, *after))))
 	}
-	size, oldSize := obj.Spec.Resources.Requests[corev1.ResourceStorage], old.Spec.Resources.Requests[corev1.ResourceStorage]
-	if size.Cmp(oldSize) < 0 && size.Cmp(old.Status.Capacity[corev1.ResourceStorage]) <= 0 {
+	size, oldSize := obj.Spec.Resources.Requests.Storage(), old.Spec.Resources.Requests.Storage()
+	if size.Cmp(*oldSize) < 0 && size.Cmp(old.Status.Capacity[corev1.ResourceStorage]) <= 0 {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "resources", "requests", "storage"),
 			"field can not be less than status.capacity"))
 	}
-	errs = append(errs, apivalidation.ValidateImmutableField(obj.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))...)
+	mode := field.NewPath("volumeMode")
+	errs = append(errs, apivalidation.ValidateImmutableField(obj.Spec.VolumeMode, old.Spec.VolumeMode, mode)...)
 	return append(errs, checkAttributesUpdate(obj, old)...)
 }
 
@@ -145,8 +152,9 @@ func allowClass(obj, old *corev1.PersistentVolumeClaim, after *corev1.Persistent
 	class, oldClass := obj.Spec.StorageClassName, old.Spec.StorageClassName
 	annotated, wasAnnotated := old.Annotations[classAnnotation]
 	annotation, isAnnotated := obj.Annotations[classAnnotation]
-	isMove := oldClass == nil && class != nil && wasAnnotated && *class == annotated && (!isAnnotated || annotation == annotated)
-	isFirst := oldClass == nil && class != nil && !wasAnnotated
+	isNew := oldClass == nil && class != nil
+	isMove := isNew && wasAnnotated && *class == annotated && (!isAnnotated || annotation == annotated)
+	isFirst := isNew && !wasAnnotated
 	if isMove || isFirst {
 		after.StorageClassName = nil
 	}
@@ -211,7 +219,8 @@ func checkClaimResource(name corev1.ResourceName, path *field.Path) field.ErrorL
 	if errs := resource.CheckValue(path, string(name), validation.IsQualifiedName); len(errs) > 0 {
 		return errs
 	}
-	if isNative := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix); !isNative {
+	text := string(name)
+	if strings.Contains(text, "/") && !strings.Contains(text, corev1.ResourceDefaultNamespacePrefix) {
 		return nil
 	}
 	return resource.CheckSupported(path, name, corev1.ResourceStorage)

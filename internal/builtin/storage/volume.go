@@ -23,7 +23,8 @@ func volumeDefinition() *resource.Definition {
 		Default: defaultVolume, Columns: volumeColumns, Resets: status, ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.PersistentVolume]{
 			Prepare: func(obj *corev1.PersistentVolume) {
-				obj.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: new(metav1.Now())}
+				now := metav1.Now()
+				obj.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
 			},
 			Check:         checkVolume,
 			Warn:          volumeWarnings,
@@ -102,7 +103,8 @@ func checkVolumeUpdate(obj, old *corev1.PersistentVolume) (errs field.ErrorList)
 	}
 	errs = append(errs, apivalidation.ValidateImmutableField(
 		obj.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))...)
-	if affinity := old.Spec.NodeAffinity; affinity != nil && !apiequality.Semantic.DeepEqual(obj.Spec.NodeAffinity, affinity) {
+	affinity := old.Spec.NodeAffinity
+	if affinity != nil && !apiequality.Semantic.DeepEqual(obj.Spec.NodeAffinity, affinity) {
 		errs = append(errs, field.Invalid(field.NewPath("nodeAffinity"), obj.Spec.NodeAffinity,
 			apivalidation.FieldImmutableErrorMsg+", except for updating from beta label to GA"))
 	}
@@ -141,8 +143,9 @@ func volumeWarnings(obj *corev1.PersistentVolume) (warnings []string) {
 	_, class := obj.Annotations[classAnnotation]
 	_, options := obj.Annotations[optionsAnnotation]
 	s := &obj.Spec
-	warn(class, "metadata.annotations["+classAnnotation+`]: deprecated since v1.8; use "storageClassName" attribute instead`)
-	warn(options, "metadata.annotations["+optionsAnnotation+`]: deprecated since v1.31; use "mountOptions" attribute instead`)
+	annotation := func(name string) string { return "metadata.annotations[" + name + "]: deprecated since " }
+	warn(class, annotation(classAnnotation)+`v1.8; use "storageClassName" attribute instead`)
+	warn(options, annotation(optionsAnnotation)+`v1.31; use "mountOptions" attribute instead`)
 	warn(s.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle, "spec.persistentVolumeReclaimPolicy: "+
 		"The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.")
 	warn(s.CephFS != nil, "spec.cephfs: deprecated in v1.28, non-functional in v1.31+")
