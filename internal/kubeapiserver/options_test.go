@@ -104,7 +104,9 @@ func TestUnused(t *testing.T) {
 	for args, want := range map[string]string{
 		"--allow-privileged":                                       "--allow-privileged",
 		"--allow-privileged=true --watch-cache=false":              "--allow-privileged --watch-cache",
-		"--service_node_port_range=30000-32767":                    "--service-node-port-range",
+		"--kubernetes_service_node_port=30000":                     "--kubernetes-service-node-port",
+		"--service-node-port-range=30000-30100":                    "",
+		"--disable-admission-plugins=DefaultStorageClass":          "",
 		"--feature-gates=InPlacePodVerticalScaling=true":           "--feature-gates=InPlacePodVerticalScaling=true",
 		"--feature-gates=kube:ImageVolume=true,AllBeta=false":      "--feature-gates=ImageVolume=true",
 		"--feature-gates=WatchList=true":                           "",
