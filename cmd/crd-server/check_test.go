@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,17 @@ func widget(version, name, spec string) string {
 	return "apiVersion: example.com/" + version + "\nkind: Widget\nmetadata: {" + name + "}\nspec: {" + spec + "}\n"
 }
 
+// widgetsWith returns the CRD with replacements: old, new, and so on.
+func widgetsWith(replacements ...string) string {
+	return strings.NewReplacer(replacements...).Replace(widgets)
+}
+
+// unknownField is the server's message about a field that a kind does not have.
+func unknownField(kind, version, field string) string {
+	return fmt.Sprintf("%[1]s in version %[2]q cannot be handled as a %[1]s: strict decoding error: unknown field %[3]q",
+		kind, version, field)
+}
+
 // TestCheck checks the output for the manifests in a directory.
 func TestCheck(t *testing.T) {
 	t.Parallel()
@@ -63,12 +75,14 @@ func TestCheck(t *testing.T) {
 	}{
 		{
 			name: "valid", files: map[string]string{
-				"crds/widgets.yaml":          widgets,
-				"samples/a.yaml":             widget("v1", "name: a, namespace: shop", "size: 6, color: red") + "---\n" + widget("v1", "generateName: b-", "size: 1"),
-				"samples/old.yml":            "# old\n---\n" + widget("v1beta1", "name: a, namespace: shop", "width: 3"),
-				"samples/list.json":          `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "c"}}]}`,
+				"crds/widgets.yaml": widgets,
+				"samples/a.yaml": widget("v1", "name: a, namespace: shop", "size: 6, color: red") + "---\n" +
+					widget("v1", "generateName: b-", "size: 1"),
+				"samples/old.yml": "# old\n---\n" + widget("v1beta1", "name: a, namespace: shop", "width: 3"),
+				"samples/list.json": `{"apiVersion": "v1", "kind": "List", "items": [` +
+					`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "c"}}]}`,
 				"samples/namespaces.yaml":    "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n",
-				"samples/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n",
+				"samples/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
 				"samples/patch.yaml":         "- {op: remove, path: /spec}\n",
 				"samples/values.yaml":        "replicas: 3\n",
 			},
@@ -99,16 +113,17 @@ func TestCheck(t *testing.T) {
 				`a.yaml:6: Widget required: Invalid value: null: some validation rules were not checked`,
 				`a.yaml:11: Widget type: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"`,
 				`a.yaml:11: Widget type: Invalid value: null: some validation rules were not checked`,
-				`a.yaml:16: Widget unknown: Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.colour"`,
+				`a.yaml:16: Widget unknown: ` + unknownField("Widget", "v1", "spec.colour"),
 				`a.yaml:21: Widget other-version: Warning: `,
-				`a.yaml:21: Widget other-version: Widget in version "v1beta1" cannot be handled as a Widget: strict decoding error: unknown field "spec.size"`,
-				`a.yaml:26: Widget no-version: no matches for kind "Widget" in version "example.com/v2"; served versions: v1, v1beta1`,
+				`a.yaml:21: Widget other-version: ` + unknownField("Widget", "v1beta1", "spec.size"),
+				`a.yaml:26: Widget no-version: no matches for kind "Widget" in version "example.com/v2"; ` +
+					`served versions: v1, v1beta1`,
 				`a.yaml:31: Widget: metadata.name: Required value: name or generateName is required`,
 				`a.yaml:31: Widget: Invalid value: null: some validation rules were not checked`,
 				`b.yaml:1: Other a: no matches for kind "Other" in version "other.example.com/v1"; no CRD defines it`,
 				`b.yaml:5: Secret tls: data[tls.crt]: Required value`,
 				`b.yaml:5: Secret tls: data[tls.key]: Required value`,
-				`b.yaml:10: ConfigMap a: ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "datas"`,
+				`b.yaml:10: ConfigMap a: ` + unknownField("ConfigMap", "v1", "datas"),
 				`c.yaml:1: Widget: apiVersion is missing`,
 				`c.yaml:3: kind is missing`,
 				`c.yaml:5: yaml: line `,
@@ -118,17 +133,18 @@ func TestCheck(t *testing.T) {
 		},
 		{
 			name: "invalid CRDs", files: map[string]string{
-				"a.yaml": strings.ReplaceAll(widgets, "maximum: 10", "maximum: 10, format: int33"),
-				"b.yaml": strings.ReplaceAll(strings.ReplaceAll(widgets, "name: widgets.", "name: gadgets."), "plural: widgets", "plural: gadgets"),
-				"c.yaml": strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(widgets, "widget", "gizmo"), "Widget", "Gizmo"), "self.size > 5", "self.sise > 5"),
-				"d.yaml": strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(widgets, "widget", "thing"), "Widget", "Thing"), "  scope:", "  scoop:"),
+				"a.yaml": widgetsWith("maximum: 10", "maximum: 10, format: int33"),
+				"b.yaml": widgetsWith("name: widgets.", "name: gadgets.", "plural: widgets", "plural: gadgets"),
+				"c.yaml": widgetsWith("widget", "gizmo", "Widget", "Gizmo", "self.size > 5", "self.sise > 5"),
+				"d.yaml": widgetsWith("widget", "thing", "Widget", "Thing", "scope:", "scoop:"),
 				"e.yaml": widgets,
 				"f.yaml": strings.ReplaceAll(widget("v1", "name: a", "size: 1"), "Widget", "Gizmo"),
 			},
 			stdout: []string{
 				`a.yaml:1: CustomResourceDefinition widgets.example.com: Warning: unrecognized format "int33"`,
 				`b.yaml:1: CustomResourceDefinition gadgets.example.com: condition NamesAccepted is False: "`,
-				`c.yaml:1: CustomResourceDefinition gizmos.example.com: spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value: `,
+				`c.yaml:1: CustomResourceDefinition gizmos.example.com: spec.versions[0].schema.openAPIV3Schema.` +
+					`properties[spec].x-kubernetes-validations[0].rule: Invalid value: `,
 				`d.yaml:1: CustomResourceDefinition things.example.com: `,
 				`e.yaml:1: CustomResourceDefinition widgets.example.com: another one of this name is in a.yaml:1`,
 			},

@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// Run checks all manifests in the files and directories. It prints a line for each mistake and warning, and then how many
-// are valid. It returns an error if there is a mistake, or if the check itself fails.
+// Run checks all manifests in the files and directories. It prints a line for each mistake and warning, and then how
+// many are valid. It returns an error if there is a mistake, or if the check itself fails.
 func Run(ctx context.Context, paths []string, out io.Writer) error {
 	r := &report{}
 	found, err := read(paths, r)

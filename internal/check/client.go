@@ -82,7 +82,9 @@ func create(ctx context.Context, resource dynamic.ResourceInterface, u *unstruct
 }
 
 // apply applies the object by server-side apply. dryRun is nil or metav1.DryRunAll.
-func apply(ctx context.Context, resource dynamic.ResourceInterface, u *unstructured.Unstructured, dryRun []string) error {
+func apply(
+	ctx context.Context, resource dynamic.ResourceInterface, u *unstructured.Unstructured, dryRun []string,
+) error {
 	content, err := u.MarshalJSON()
 	if err != nil {
 		return err

@@ -49,7 +49,8 @@ func nextVersion(t *testing.T) string {
 // projectFiles returns the files of the project: those that git has or does not ignore. Without git, it skips the test.
 func projectFiles(t *testing.T) (all []zip.File) {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z",
+		"--cached", "--others", "--exclude-standard", "--deduplicate")
 	list.Dir = programs.Root()
 	output, err := list.Output()
 	if err != nil {

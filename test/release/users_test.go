@@ -47,8 +47,9 @@ func newRepository(t *testing.T, sample string) string {
 }
 
 const (
-	validSample   = "apiVersion: stable.example.com/v1\nkind: CronTab\nmetadata: {name: a}\nspec: {cronSpec: '* * * * *', image: a}\n"
-	invalidSample = "apiVersion: stable.example.com/v1\nkind: CronTab\nmetadata: {name: a}\nspec: {cronSpec: '* * * * *'}\n"
+	beginning     = "apiVersion: stable.example.com/v1\nkind: CronTab\nmetadata: {name: a}\n"
+	validSample   = beginning + "spec: {cronSpec: '* * * * *', image: a}\n"
+	invalidSample = beginning + "spec: {cronSpec: '* * * * *'}\n"
 	wantValid     = "1 CRD and 1 object are valid\n"
 	wantInvalid   = "config/samples/crontab.yaml:1: CronTab a: spec.image: Required value\n"
 )
@@ -114,7 +115,8 @@ func TestAction(t *testing.T) {
 		{name: "valid", sample: validSample, want: wantValid},
 		{name: "invalid", sample: invalidSample, want: wantInvalid, err: true},
 		{name: "only installed", sample: invalidSample, inputs: map[string]string{"paths": ""}},
-		{name: "some paths", sample: validSample, inputs: map[string]string{"paths": "config/crd config/samples/crontab.yaml"}, want: wantValid},
+		{name: "some paths", sample: validSample, want: wantValid,
+			inputs: map[string]string{"paths": "config/crd config/samples/crontab.yaml"}},
 		{name: "no such release", inputs: map[string]string{"version": "v0.0.1"}, want: "curl: ", err: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -140,7 +142,9 @@ func TestAction(t *testing.T) {
 }
 
 // run runs the action in a workspace. added is the directory that later steps have in their path.
-func (a *action) run(t *testing.T, releases, workspace string, inputs map[string]string) (output, added string, err error) {
+func (a *action) run(
+	t *testing.T, releases, workspace string, inputs map[string]string,
+) (output, added string, err error) {
 	t.Helper()
 	temp := t.TempDir()
 	path := filepath.Join(temp, "path")
