@@ -34,7 +34,7 @@ spec:
 `, plural)
 }
 
-func TestReadManifests(t *testing.T) {
+func TestManifests(t *testing.T) {
 	t.Parallel()
 	const list = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": {"name": "a.example.com", "uid": "1", "resourceVersion": "7", "managedFields": []}, "spec": {}, "status": {"conditions": []}}]}`
