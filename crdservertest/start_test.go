@@ -16,14 +16,12 @@ import (
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/test/bufconn"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crd-server/crd-server/crdserver"
 	"github.com/crd-server/crd-server/crdservertest"
@@ -32,6 +30,10 @@ import (
 var servers = flag.Int("servers", 20, "how many servers TestParallel runs at the same time")
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		mainAsProgram()
+		return
+	}
 	flag.Parse()
 	// The tests of TestParallel wait for each other.
 	if err := flag.Set("test.parallel", strconv.Itoa(*servers+10)); err != nil {
@@ -155,17 +157,9 @@ func TestKubeconfig(t *testing.T) {
 // TestOptions checks that options are about the server that they are given to.
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	content, err := os.ReadFile("testdata/tables.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(content, crd); err != nil {
-		t.Fatal(err)
-	}
 	listener := bufconn.Listen(1 << 16)
 	config, _ := crdservertest.Start(t,
-		crdservertest.WithCRDs(crd), crdservertest.WithBuiltinResources(crdserver.None),
+		crdservertest.WithCRDs(tablesCRD(t)), crdservertest.WithBuiltinResources(crdserver.None),
 		crdservertest.WithFlags("--event-ttl=5m"),
 		crdservertest.WithOptions(func(o *crdserver.Options) { o.Listener = listener }),
 	)
