@@ -6,8 +6,8 @@
 //	<-server.Ready()
 //	client, err := dynamic.NewForConfig(server.Config())
 //
-// Begin with Options: its zero value is a server of its own that keeps everything in memory and listens on a free port of
-// this host. Tests are served better by package crdservertest.
+// Begin with Options: its zero value is a server of its own that keeps everything in memory and listens on a free port
+// of this host. For tests, see package crdservertest.
 //
 // # Memory
 //

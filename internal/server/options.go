@@ -193,12 +193,16 @@ func NewOptions() *Options {
 	}
 }
 
-// loggerIn returns the logger of the options, or that of a context.
-func (o *Options) loggerIn(ctx context.Context) klog.Logger {
-	if o.Logger.GetSink() == nil {
-		return klog.FromContext(ctx)
+// forRun returns a copy with what belongs to one run: a logger, by default that of the context, and in memory a prefix.
+func (o *Options) forRun(ctx context.Context) *Options {
+	c := *o
+	if c.Logger.GetSink() == nil {
+		c.Logger = klog.FromContext(ctx)
 	}
-	return o.Logger
+	if c.InMemory {
+		c.Etcd.OwnPrefix()
+	}
+	return &c
 }
 
 // hasHost reports whether the server belongs to a cluster, which has the built-in resources.

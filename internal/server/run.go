@@ -65,13 +65,8 @@ func run(ctx context.Context, o *Options, compose composer) error {
 	if err := o.certificates().CheckFiles(); err != nil {
 		return err
 	}
-	own := *o
-	own.Logger = o.loggerIn(ctx)
-	ctx = klog.NewContext(ctx, own.Logger)
-	if o.InMemory {
-		own.Etcd.OwnPrefix()
-	}
-	o = &own
+	o = o.forRun(ctx)
+	ctx = klog.NewContext(ctx, o.Logger)
 	// Background work must go on while the server waits for requests in flight, so it does not end with ctx.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorking()
@@ -102,27 +97,14 @@ func run(ctx context.Context, o *Options, compose composer) error {
 		}
 		defer storage.Close()
 	}
-	s := &server{options: o, listener: listener, dir: dir, storage: storage, drain: filters.NewDrain(), access: access, stopWorking: stopWorking}
+	s := &server{
+		options: o, listener: listener, dir: dir, storage: storage, drain: filters.NewDrain(), access: access,
+		stopWorking: stopWorking,
+	}
 	if err := s.assemble(working, compose, len(manifests) > 0); err != nil {
 		return ignoreCancelled(ctx, err)
 	}
 	return ignoreCancelled(ctx, s.serve(ctx, working, manifests))
-}
-
-// openDataDir opens the data directory, or a temporary one if there is none.
-func openDataDir(o *Options) (*datadir.Dir, error) {
-	if o.DataDir == "" {
-		return datadir.OpenTemporary()
-	}
-	return datadir.Open(o.DataDir)
-}
-
-// startEtcd starts an etcd in this process.
-func startEtcd(ctx context.Context, o *Options, dir *datadir.Dir) (*etcd.Connection, error) {
-	if o.InMemory {
-		return etcd.StartInMemory(ctx, o.Etcd.Root())
-	}
-	return etcd.StartEmbedded(ctx, dir.Path("etcd"))
 }
 
 // ignoreCancelled returns nil instead of the error of a context that was cancelled: being asked to stop during the
@@ -295,14 +277,6 @@ func (s *server) lead(group *errgroup.Group, working context.Context) (stop func
 		return s.parts.lead(leading)
 	})
 	return func() { cancel(); <-ended }
-}
-
-// watchStorage fails when an etcd in this process does.
-func (s *server) watchStorage(working context.Context) error {
-	if err := s.storage.Wait(working); err != nil {
-		return fmt.Errorf("the embedded etcd failed: %w", err)
-	}
-	return nil
 }
 
 // readyPoll is how often the storage is checked until it is ready at the start.

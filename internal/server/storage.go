@@ -1,0 +1,33 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crd-server/crd-server/internal/server/datadir"
+	"github.com/crd-server/crd-server/internal/server/etcd"
+)
+
+// openDataDir opens the data directory, or a temporary one if there is none.
+func openDataDir(o *Options) (*datadir.Dir, error) {
+	if o.DataDir == "" {
+		return datadir.OpenTemporary()
+	}
+	return datadir.Open(o.DataDir)
+}
+
+// startEtcd starts an etcd in this process.
+func startEtcd(ctx context.Context, o *Options, dir *datadir.Dir) (*etcd.Connection, error) {
+	if o.InMemory {
+		return etcd.StartInMemory(ctx, o.Etcd.Root())
+	}
+	return etcd.StartEmbedded(ctx, dir.Path("etcd"))
+}
+
+// watchStorage fails when an etcd in this process does.
+func (s *server) watchStorage(working context.Context) error {
+	if err := s.storage.Wait(working); err != nil {
+		return fmt.Errorf("the embedded etcd failed: %w", err)
+	}
+	return nil
+}
