@@ -3,6 +3,7 @@ package crdservertest
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -21,11 +22,7 @@ func Start(t testing.TB, options ...Option) (config *rest.Config, kubeconfig str
 		option(s)
 	}
 	log := newTestLog(t, s.verbosity)
-	start := s.startHere
-	if s.child {
-		start = s.startChild
-	}
-	ready, stop, err := start(t.TempDir(), log)
+	ready, stop, err := s.start(t.TempDir(), log)
 	if err != nil {
 		t.Fatalf("crdservertest: %v", err)
 	}
@@ -36,6 +33,20 @@ func Start(t testing.TB, options ...Option) (config *rest.Config, kubeconfig str
 		log.end()
 	})
 	return ready.config, ready.kubeconfig
+}
+
+// starting has an element for each server that starts. If many tests begin at the same time, servers are ready sooner
+// one after the other than all together.
+var starting = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
+
+// start starts a server. stop stops it and returns its error.
+func (s *settings) start(dir string, log *testLog) (_ *ready, stop func() error, err error) {
+	starting <- struct{}{}
+	defer func() { <-starting }()
+	if s.child {
+		return s.startChild(dir, log)
+	}
+	return s.startHere(dir, log)
 }
 
 // ready is a server that is ready.

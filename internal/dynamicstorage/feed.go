@@ -192,7 +192,7 @@ func (f *feed) watch(ctx context.Context) error {
 	defer func() { _ = watcher.Close() }()
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	late := time.AfterFunc(askTimeout, cancel) // Watch returns when etcd has created the watch
+	late := time.AfterFunc(f.store.options.AskFor, cancel) // Watch returns when etcd has created the watch
 	responses := watcher.Watch(ctx, f.store.prefix+"/", clientv3.WithPrefix(), clientv3.WithRev(first),
 		clientv3.WithCreatedNotify(), clientv3.WithProgressNotify(), clientv3.WithFragment())
 	late.Stop()

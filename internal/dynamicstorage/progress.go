@@ -98,9 +98,8 @@ func (p *progressRequester) answered() {
 //
 // See docs/upstream.md, "Progress reports before their events".
 func (f *feed) checkVersion(ctx context.Context) error {
-	client := f.store.client
-	for _, endpoint := range client.Endpoints() {
-		version, err := versionOf(ctx, client, endpoint)
+	for _, endpoint := range f.store.client.Endpoints() {
+		version, err := f.versionOf(ctx, endpoint)
 		if err != nil {
 			continue // the feed will not watch an endpoint that is down
 		}
@@ -119,11 +118,11 @@ func (f *feed) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// versionOf returns the version of a member. It waits no longer than askTimeout, because a member may be down.
-func versionOf(ctx context.Context, client *clientv3.Client, endpoint string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+// versionOf returns the version of a member. It waits no longer than Options.AskFor, because a member may be down.
+func (f *feed) versionOf(ctx context.Context, endpoint string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.store.options.AskFor)
 	defer cancel()
-	status, err := client.Status(ctx, endpoint)
+	status, err := f.store.client.Status(ctx, endpoint)
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its version: %w", endpoint, err)
 	}

@@ -79,14 +79,9 @@ func (b *revisionBatcher) take() *revisionRequest {
 // etcdTimeout bounds requests that have no caller with a deadline.
 const etcdTimeout = 10 * time.Second
 
-const (
-	// askTimeout bounds one attempt to get etcd's revision. The next attempt goes to another member.
-	askTimeout = time.Second
-	// askAttempts is the number of attempts before etcd counts as unavailable.
-	askAttempts = 3
-)
-
-var errNoAnswer = fmt.Errorf("no answer within %v", askAttempts*askTimeout)
+// askAttempts is the number of attempts to get etcd's revision before etcd counts as unavailable. Each goes to another
+// member.
+const askAttempts = 3
 
 // askRevision returns the revision of etcd. During an outage it leaves asking to the feed.
 func (s *Store) askRevision(ctx context.Context) (int64, error) {
@@ -131,11 +126,11 @@ func (s *Store) ask(ctx context.Context) (*pb.ResponseHeader, error) {
 }
 
 func (s *Store) askOnce(ctx context.Context) (*clientv3.GetResponse, error) {
-	brief, cancel := context.WithTimeout(ctx, askTimeout)
+	brief, cancel := context.WithTimeout(ctx, s.options.AskFor)
 	defer cancel()
 	resp, err := s.client.Get(brief, s.prefix+"/", clientv3.WithCountOnly())
 	if err != nil && ctx.Err() == nil && brief.Err() != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errNoAnswer)
+		return nil, fmt.Errorf("%w: no answer within %v", ErrUnavailable, askAttempts*s.options.AskFor)
 	}
 	return resp, etcdError(ctx, "asking etcd for its revision", err)
 }

@@ -35,6 +35,9 @@ type Options struct {
 	IdleFor time.Duration
 	// WaitFor is how long a read waits for a revision (3 s).
 	WaitFor time.Duration
+	// AskFor is how long etcd may take to answer the request for its revision, before the next attempt (1 s). After
+	// askAttempts it counts as unavailable. An etcd in this process is only slow if the process is.
+	AskFor time.Duration
 	// CheckViews compares every view that a write attaches with one that is made of the stored value, and Check the
 	// views of the entries in the cache. It doubles the work of writes.
 	CheckViews bool
@@ -58,6 +61,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.RingBytes, 4<<20)
 	setDefault(&o.IdleFor, 15*time.Minute)
 	setDefault(&o.WaitFor, 3*time.Second)
+	setDefault(&o.AskFor, time.Second)
 	if o.Logger.GetSink() == nil {
 		o.Logger = klog.Background()
 	}

@@ -137,6 +137,9 @@ func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error)
 		Client: storage.Client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader,
 		CheckViews: o.Etcd.CheckViews, Logger: o.Logger,
 	}
+	if o.InMemory {
+		storing.AskFor = inMemoryAskFor
+	}
 	if a.encryption != nil {
 		storing.Transform = a.encryption
 	}

@@ -3,10 +3,15 @@ package server
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/crd-server/crd-server/internal/server/datadir"
 	"github.com/crd-server/crd-server/internal/server/etcd"
 )
+
+// inMemoryAskFor is how long an etcd in memory may take for an answer. It has no disk and no network to wait for, so it
+// is late only if the process gets no CPU, as among many tests on a busy machine.
+const inMemoryAskFor = 20 * time.Second
 
 // openDataDir opens the data directory, or a temporary one if there is none.
 func openDataDir(o *Options) (*datadir.Dir, error) {
