@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -54,12 +55,12 @@ func table(name string) *unstructured.Unstructured {
 // use creates a table, and checks that it is the only one.
 func use(t *testing.T, config *rest.Config, name string) {
 	t.Helper()
-	http, err := rest.HTTPClientFor(config)
+	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer http.CloseIdleConnections()
-	client, err := dynamic.NewForConfigAndClient(config, http)
+	defer transport.CloseIdleConnections()
+	client, err := dynamic.NewForConfigAndClient(config, transport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,6 +167,34 @@ func TestOptions(t *testing.T) {
 	use(t, config, "one")
 	if config.Dial == nil {
 		t.Error("the listener is not that of the options")
+	}
+}
+
+// TestTiers checks that the tier selects the built-in resources.
+func TestTiers(t *testing.T) {
+	t.Parallel()
+	for tier, want := range map[crdserver.Tier]map[string]int{
+		"":                  {"secrets": http.StatusOK, "pods": http.StatusNotFound},
+		crdserver.None:      {"secrets": http.StatusNotFound, "pods": http.StatusNotFound},
+		crdserver.Essential: {"secrets": http.StatusOK, "pods": http.StatusNotFound},
+		crdserver.All:       {"secrets": http.StatusOK, "pods": http.StatusOK},
+	} {
+		config, _ := crdservertest.Start(t, crdservertest.WithBuiltinResources(tier))
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for resource, code := range want {
+			response, err := client.Get(config.Host + "/api/v1/" + resource)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != code {
+				t.Errorf("tier %q: %s: %s", tier, resource, response.Status)
+			}
+		}
+		client.CloseIdleConnections()
 	}
 }
 
