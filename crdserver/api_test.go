@@ -18,7 +18,8 @@ import (
 var update = flag.Bool("update", false, "write testdata/api.txt")
 
 // TestAPI compares what this package and crdservertest export with testdata/api.txt. A change of that file is a change
-// for users: put it into CHANGELOG.md, and see "Versions" in the package comment. go test ./crdserver -update writes it.
+// for users: put it into CHANGELOG.md, and see "Versions" in the package comment. go test ./crdserver -update writes
+// it.
 func TestAPI(t *testing.T) {
 	var got bytes.Buffer
 	for _, dir := range []string{"../crdserver", "../crdservertest"} {

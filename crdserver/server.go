@@ -68,8 +68,8 @@ func (s *Server) Config() *rest.Config {
 	}
 }
 
-// Kubeconfig returns the kubeconfig of the same user, with the certificates in it. It is of no use to other processes if
-// the listener is in memory. It is nil before the server is ready.
+// Kubeconfig returns the kubeconfig of the same user, with the certificates in it. It is of no use to other processes
+// if the listener is in memory. It is nil before the server is ready.
 func (s *Server) Kubeconfig() []byte {
 	select {
 	case <-s.ready:

@@ -8,8 +8,8 @@
 //	}
 //
 // Start returns when the server is ready, mostly in less than 50 ms. The server stops with the test, and leaves no
-// goroutine, no port and no file. Tests that run in parallel see nothing of each other. So there is no environment to share, to start
-// in TestMain, or to clean up by hand.
+// goroutine, no port and no file. Tests that run in parallel see nothing of each other. So there is no environment to
+// share, to start in TestMain, or to clean up by hand.
 //
 // By default the server runs in the process of the test and keeps everything in memory; see package crdserver. It has
 // the built-in resources of the tier Essential; WithBuiltinResources(crdserver.All) is for controllers of Pods,

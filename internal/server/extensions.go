@@ -41,7 +41,8 @@ func (e *Extensions) admit(own admission.Interface) admission.Interface {
 func (e *Extensions) validate() (errs []error) {
 	for _, prefix := range slices.Sorted(maps.Keys(e.Handlers)) {
 		if len(prefix) < 2 || prefix[0] != '/' || strings.HasSuffix(prefix, "/") || strings.ContainsAny(prefix, "{}*") {
-			errs = append(errs, fmt.Errorf("the path %q of a handler is not of the form /name, without a slash at the end", prefix))
+			errs = append(errs,
+				fmt.Errorf("the path %q of a handler is not of the form /name, without a slash at the end", prefix))
 		}
 		if e.Handlers[prefix] == nil {
 			errs = append(errs, fmt.Errorf("the handler of the path %q is nil", prefix))
