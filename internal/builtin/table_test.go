@@ -159,3 +159,17 @@ func TestNamespaceDeletion(t *testing.T) {
 		t.Error("the first DELETE removes a namespace without finalizers")
 	}
 }
+
+// TestDefinitionsAreNew checks that each server has definitions of its own: it changes some, and several servers may run
+// in a process.
+func TestDefinitionsAreNew(t *testing.T) {
+	t.Parallel()
+	for _, tier := range []string{builtin.TierEssential, builtin.TierAll} {
+		one, other := builtin.Definitions(tier), builtin.Definitions(tier)
+		for n := range one {
+			if one[n] == other[n] {
+				t.Errorf("%s: the definition of %s is shared", tier, one[n].GroupVersionResource())
+			}
+		}
+	}
+}
