@@ -21,7 +21,7 @@ func handshake(t *testing.T, c *Config, client *tls.Config) (tls.ConnectionState
 	if err != nil {
 		t.Fatal(err)
 	}
-	serving, err := NewTLS(c, id, authorities, watchers)
+	serving, err := NewTLS(c, id, Authorities{CAContentProvider: authorities, Watchers: watchers})
 	if err != nil {
 		t.Fatal(err)
 	}
