@@ -163,7 +163,7 @@ func TestCheck(t *testing.T) {
 			name: "nothing", files: map[string]string{"values.yaml": "a: 1\n"},
 			stderr: "crd-server: there are no objects to check",
 		},
-		{name: "no directory", args: "missing", stderr: "crd-server: stat missing: no such file or directory"},
+		{name: "no directory", args: "missing", stderr: "crd-server: missing: no such file or directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

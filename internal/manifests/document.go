@@ -39,7 +39,7 @@ type Reader struct {
 func Open(file string) (*Reader, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	if filepath.Ext(file) == ".json" {
 		return &Reader{file: file, next: jsonDocuments(content)}, nil

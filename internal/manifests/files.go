@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,14 +19,14 @@ func isManifest(name string) bool { return slices.Contains(extensions, filepath.
 func Files(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	var files []string
 	for _, entry := range entries {
@@ -41,7 +42,7 @@ func Files(path string) ([]string, error) {
 func Tree(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
@@ -59,9 +60,17 @@ func Tree(path string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	return files, checkFound(path, files)
+}
+
+// unreadable returns the error of a file system as "PATH: CAUSE". The name of the system call says nothing to users.
+func unreadable(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", failed.Path, failed.Err)
+	}
+	return err
 }
 
 // checkFound fails if a directory has no manifests.

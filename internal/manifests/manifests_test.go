@@ -89,8 +89,8 @@ func TestFiles(t *testing.T) {
 		{"file as a tree", Tree, "README.md", "README.md"},
 		{"no manifests", Files, "empty", "empty: directory without .yaml, .yml or .json files"},
 		{"no manifests in a tree", Tree, "empty", "empty: directory without .yaml, .yml or .json files"},
-		{"missing", Files, "missing", "stat missing: no such file or directory"},
-		{"missing tree", Tree, "missing", "stat missing: no such file or directory"},
+		{"missing", Files, "missing", "missing: no such file or directory"},
+		{"missing tree", Tree, "missing", "missing: no such file or directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			files, err := test.find(filepath.Join(dir, test.path))
