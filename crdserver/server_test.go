@@ -320,7 +320,7 @@ func TestMistakes(t *testing.T) {
 		`crdserver: Flags: --v concerns the whole process`:          {Flags: []string{"--v=4"}},
 		`crdserver: Flags: --feature-gates concerns the whole`:      {Flags: []string{"--feature-gates=AllBeta=true"}},
 		`--event-ttl must be at least 1s`:                           {Flags: []string{"--event-ttl=1ms"}},
-		`--crds: stat nowhere: no such file or directory`:           {CRDPaths: []string{"nowhere"}},
+		`--crds: nowhere: no such file or directory`:                {CRDPaths: []string{"nowhere"}},
 		`CustomResourceDefinition "": metadata.name is missing`:     {CRDs: []*apiextensionsv1.CustomResourceDefinition{{}}},
 		`tables.shop.example.com is already there as an object`:     {CRDs: []*apiextensionsv1.CustomResourceDefinition{tablesCRD(), tablesCRD()}},
 		`"tables.shop.example.com" is invalid: metadata.name: Inva`: {CRDs: []*apiextensionsv1.CustomResourceDefinition{invalid}},

@@ -79,7 +79,7 @@ func TestBinary(t *testing.T) {
 		t.Errorf("the port of the process is open: %s, %v", host, err)
 	}
 	got := failure(t, crdservertest.WithBinary(program), crdservertest.WithCRDPaths("nowhere"))
-	want := "exit status 1: crd-server: --crds: stat nowhere: no such file or directory"
+	want := "exit status 1: crd-server: --crds: nowhere: no such file or directory"
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -225,9 +225,9 @@ func failure(t *testing.T, options ...crdservertest.Option) string {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for want, options := range map[string][]crdservertest.Option{
-		"crdservertest: --crds: stat nowhere: no such file or directory": {crdservertest.WithCRDPaths("nowhere")},
-		"crdservertest: crdserver: Flags: unknown flag: --nonsense":      {crdservertest.WithFlags("--nonsense")},
-		`crdservertest: WithBinary: exec: "nowhere": `:                   {crdservertest.WithBinary("nowhere")},
+		"crdservertest: --crds: nowhere: no such file or directory": {crdservertest.WithCRDPaths("nowhere")},
+		"crdservertest: crdserver: Flags: unknown flag: --nonsense": {crdservertest.WithFlags("--nonsense")},
+		`crdservertest: WithBinary: exec: "nowhere": `:              {crdservertest.WithBinary("nowhere")},
 		"crdservertest: WithOptions needs a server in this process": {
 			crdservertest.WithBinary(""), crdservertest.WithOptions(func(*crdserver.Options) {}),
 		},
