@@ -174,6 +174,15 @@ func (c *checker) checkPodResources(path *field.Path) field.ErrorList {
 				"must be greater than or equal to aggregate container requests of "+sum.String()))
 		}
 	}
+	for n := range c.spec.Containers {
+		for _, name := range sortedNames(c.spec.Containers[n].Resources.Limits) {
+			limit := c.spec.Containers[n].Resources.Limits[name]
+			if whole, limited := r.Limits[name]; limited && limit.Cmp(whole) > 0 {
+				errs = append(errs, field.Invalid(path.Child("containers").Index(n).Key(string(name)).Child("limits"),
+					limit.String(), "must be less than or equal to pod limits of "+whole.String()))
+			}
+		}
+	}
 	return errs
 }
 
