@@ -71,7 +71,7 @@ var (
 	uids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	tokens    = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`)
 	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	ages      = regexp.MustCompile(`^(\d+m)?\d+s$`)
+	ages      = regexp.MustCompile(`^((\d+m)?\d+s|\d+y(\d+d)?)$`) // of the past seconds, or of a fixed time years ago
 	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 	// generatedInText is a generated name in a message.
 	generatedInText = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}"`)
