@@ -110,9 +110,9 @@ FAULT    := cd test/fault && CRD_SERVER=$(CURDIR)/$(SERVER) go test -v -vet=off 
 
 .PHONY: differential
 differential: server ## play the transcripts, random steps and roles on upstream's server too, and print the differences
-	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test -p 1 ./transcripts ./rbac ./envtest -run Differential -upstream -v -timeout 1h \
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test -p 1 ./transcripts ./rbac -run Differential -upstream -v -timeout 1h \
 		-seed $(SEED)
-	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test ./discovery -run Differential -upstream -v
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go test -p 1 ./discovery ./envtest -run Differential -upstream -v
 
 .PHONY: bench-envtest
 bench-envtest: server ## measure envtest with the server, and with kube-apiserver and etcd: start, stop and memory
