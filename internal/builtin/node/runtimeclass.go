@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -63,9 +63,7 @@ func check(obj *nodev1.RuntimeClass) field.ErrorList {
 }
 
 func checkTolerations(tolerations []corev1.Toleration, path *field.Path) (errs field.ErrorList) {
-	for n, toleration := range tolerations {
-		errs = append(errs, checkToleration(&toleration, path.Index(n))...)
-	}
+	errs = podspec.CheckTolerations(tolerations, path)
 	seen := sets.New[corev1.Toleration]()
 	for n, toleration := range tolerations {
 		key := corev1.Toleration{
@@ -75,37 +73,6 @@ func checkTolerations(tolerations []corev1.Toleration, path *field.Path) (errs f
 			errs = append(errs, field.Duplicate(path.Index(n), toleration))
 		}
 		seen.Insert(key)
-	}
-	return errs
-}
-
-func checkToleration(t *corev1.Toleration, path *field.Path) (errs field.ErrorList) {
-	operator, effect := path.Child("operator"), path.Child("effect")
-	if t.Key != "" {
-		errs = append(errs, metavalidation.ValidateLabelName(t.Key, path.Child("key"))...)
-	} else if t.Operator != corev1.TolerationOpExists {
-		errs = append(errs, field.Invalid(operator, t.Operator,
-			"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
-	}
-	if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
-		errs = append(errs, field.Invalid(effect, t.Effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
-	}
-	switch t.Operator {
-	case corev1.TolerationOpEqual, "":
-		if wrong := validation.IsValidLabelValue(t.Value); len(wrong) > 0 {
-			errs = append(errs, field.Invalid(operator, t.Value, strings.Join(wrong, ";")))
-		}
-	case corev1.TolerationOpExists:
-		if t.Value != "" {
-			errs = append(errs, field.Invalid(operator, t.Value, "value must be empty when `operator` is 'Exists'"))
-		}
-	default:
-		errs = append(errs, resource.CheckSupported(operator, t.Operator,
-			corev1.TolerationOpEqual, corev1.TolerationOpExists)...)
-	}
-	if t.Effect != "" {
-		errs = append(errs, resource.CheckSupported(effect, t.Effect, corev1.TaintEffectNoSchedule,
-			corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
 	}
 	return errs
 }

@@ -78,7 +78,7 @@ func (c *checker) check(path *field.Path) field.ErrorList {
 	errs = append(errs, checkSpread(spec.TopologySpreadConstraints, path.Child("topologySpreadConstraints"))...)
 	errs = append(errs, c.checkHostUsers(path)...)
 	errs = append(errs, checkNames(spec, path)...)
-	errs = append(errs, checkTolerations(spec.Tolerations, path.Child("tolerations"))...)
+	errs = append(errs, CheckTolerations(spec.Tolerations, path.Child("tolerations"))...)
 	return append(errs, checkRest(spec, path)...)
 }
 

@@ -27,7 +27,8 @@ func checkGates(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-func checkTolerations(tolerations []corev1.Toleration, path *field.Path) (errs field.ErrorList) {
+// CheckTolerations returns the errors of tolerations.
+func CheckTolerations(tolerations []corev1.Toleration, path *field.Path) (errs field.ErrorList) {
 	for n := range tolerations {
 		toleration, item := &tolerations[n], path.Index(n)
 		operator, effect := item.Child("operator"), item.Child("effect")
@@ -113,7 +114,7 @@ func checkWeight(weight int32, path *field.Path) field.ErrorList {
 // checkNodeTerm checks what a node must be. values says that the values must be those of labels.
 func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path) (errs field.ErrorList) {
 	for n := range term.MatchExpressions {
-		errs = append(errs, checkRequirement(&term.MatchExpressions[n], values, path.Child("matchExpressions").Index(n))...)
+		errs = append(errs, CheckNodeRequirement(&term.MatchExpressions[n], values, path.Child("matchExpressions").Index(n))...)
 	}
 	for n := range term.MatchFields {
 		errs = append(errs, checkFieldRequirement(&term.MatchFields[n], path.Child("matchFields").Index(n))...)
@@ -121,7 +122,9 @@ func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path)
 	return errs
 }
 
-func checkRequirement(r *corev1.NodeSelectorRequirement, values bool, path *field.Path) (errs field.ErrorList) {
+// CheckNodeRequirement returns the errors of what the labels of a node must be. values says that the values must be those
+// of labels.
+func CheckNodeRequirement(r *corev1.NodeSelectorRequirement, values bool, path *field.Path) (errs field.ErrorList) {
 	switch list := path.Child("values"); r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
 		if len(r.Values) == 0 {

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -150,33 +150,8 @@ func checkVolumeAffinity(affinity *corev1.VolumeNodeAffinity, path *field.Path) 
 	for n, term := range affinity.Required.NodeSelectorTerms {
 		for m := range term.MatchExpressions {
 			at := terms.Index(n).Child("matchExpressions").Index(m)
-			errs = append(errs, checkNodeRequirement(&term.MatchExpressions[m], at)...)
+			errs = append(errs, podspec.CheckNodeRequirement(&term.MatchExpressions[m], true, at)...)
 		}
-	}
-	return errs
-}
-
-func checkNodeRequirement(r *corev1.NodeSelectorRequirement, path *field.Path) (errs field.ErrorList) {
-	values := path.Child("values")
-	switch r.Operator {
-	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
-		if len(r.Values) == 0 {
-			errs = append(errs, field.Required(values, "must be specified when `operator` is 'In' or 'NotIn'"))
-		}
-	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
-		if len(r.Values) > 0 {
-			errs = append(errs, field.Forbidden(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
-		}
-	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
-		if len(r.Values) != 1 {
-			errs = append(errs, field.Required(values, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
-		}
-	default:
-		errs = append(errs, field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
-	}
-	errs = append(errs, metavalidation.ValidateLabelName(r.Key, path.Child("key"))...)
-	for n, value := range r.Values {
-		errs = append(errs, resource.CheckValue(values.Index(n), value, validation.IsValidLabelValue)...)
 	}
 	return errs
 }
