@@ -92,7 +92,6 @@ func (r runner) runOnce(ctx context.Context, b testBinary, suffix string, args [
 	if err := os.Remove(report); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return result{}, err
 	}
-
 	// The binary ends itself before, unless it hangs.
 	bounded, cancel := context.WithTimeout(ctx, r.timeout+time.Minute)
 	defer cancel()
@@ -100,24 +99,26 @@ func (r runner) runOnce(ctx context.Context, b testBinary, suffix string, args [
 	command.Dir = b.dir
 	command.Env = environment(r.assets)
 	command.Stdout, command.Stderr = log, log
-	start := time.Now()
-	if err := command.Start(); err != nil {
-		return result{}, err
-	}
-	stop := watchMemory(r.assets)
-	runErr := command.Wait()
-	took := time.Since(start)
-	done := result{Package: b.name, Server: r.server, Seconds: took.Seconds(), Memory: stop()}
-	done.Left = endProcesses(r.assets)
+	done, runErr := r.measured(command)
 	if err := ctx.Err(); err != nil {
 		return result{}, err
 	}
-
+	done.Package = b.name
 	done.Tests, err = r.reported(ctx, b, stem)
 	if err != nil || runErr != nil && len(failing(done.Tests)) == 0 {
 		done.Failure = fmt.Sprintf("%v; see %s", errors.Join(err, runErr), log.Name())
 	}
 	return done, nil
+}
+
+// measured runs a command, and measures it and the server's processes. None of these is left.
+func (r runner) measured(command *exec.Cmd) (result, error) {
+	start := time.Now()
+	stop := watchMemory(r.assets)
+	err := command.Run()
+	done := result{Server: r.server, Seconds: time.Since(start).Seconds(), Memory: stop()}
+	done.Left = endProcesses(r.assets)
+	return done, err
 }
 
 // arguments make the binary print what test2json reads, and a Ginkgo suite write its report. The seed orders the specs,
