@@ -29,6 +29,6 @@
 //
 // This package and crdservertest follow semantic versioning with the version of the module: until v1, a minor version
 // may change them, and CHANGELOG.md says how; a patch version does not. A test compares what they export with a list,
-// so changes are deliberate. Types of other modules in their signatures (k8s.io/api, apimachinery, apiserver, client-go,
-// go-logr) are those of the versions in go.mod. Packages in internal are of no concern to users.
+// so changes are deliberate. Types of other modules in their signatures (k8s.io/api, apimachinery, apiserver,
+// client-go, go-logr) are those of the versions in go.mod. Packages in internal are of no concern to users.
 package crdserver

@@ -307,23 +307,27 @@ func TestMistakes(t *testing.T) {
 	invalid := tablesCRD()
 	invalid.Spec.Names.Plural = "chairs"
 	for want, options := range map[string]crdserver.Options{
-		`the path "hooks" of a handler is not of the form /name`:    {Handlers: map[string]http.Handler{"hooks": handler}},
-		`the path "/hooks/" of a handler is not of the form /name`:  {Handlers: map[string]http.Handler{"/hooks/": handler}},
-		`the path /apis/x of a handler is one of the server's own`:  {Handlers: map[string]http.Handler{"/apis/x": handler}},
-		`the path /readyz of a handler is one of the server's own`:  {Handlers: map[string]http.Handler{"/readyz": handler}},
-		`the handler of the path "/hooks" is nil`:                   {Handlers: map[string]http.Handler{"/hooks": nil}},
-		`--builtin-resources must be none, essential or all`:        {BuiltinResources: "some"},
-		`crdserver: EtcdServers need a DataDir`:                     {EtcdServers: []string{"http://127.0.0.1:1"}},
-		`crdserver: Flags: unknown flag: --nonsense`:                {Flags: []string{"--nonsense"}},
-		`crdserver: Flags: "nonsense" is not a flag`:                {Flags: []string{"nonsense"}},
-		`crdserver: Flags: --data-dir is the field DataDir`:         {Flags: []string{"--data-dir=x"}},
-		`crdserver: Flags: --v concerns the whole process`:          {Flags: []string{"--v=4"}},
-		`crdserver: Flags: --feature-gates concerns the whole`:      {Flags: []string{"--feature-gates=AllBeta=true"}},
-		`--event-ttl must be at least 1s`:                           {Flags: []string{"--event-ttl=1ms"}},
-		`--crds: nowhere: no such file or directory`:                {CRDPaths: []string{"nowhere"}},
-		`CustomResourceDefinition "": metadata.name is missing`:     {CRDs: []*apiextensionsv1.CustomResourceDefinition{{}}},
-		`tables.shop.example.com is already there as an object`:     {CRDs: []*apiextensionsv1.CustomResourceDefinition{tablesCRD(), tablesCRD()}},
-		`"tables.shop.example.com" is invalid: metadata.name: Inva`: {CRDs: []*apiextensionsv1.CustomResourceDefinition{invalid}},
+		`the path "hooks" of a handler is not of the form /name`:   {Handlers: map[string]http.Handler{"hooks": handler}},
+		`the path "/hooks/" of a handler is not of the form /name`: {Handlers: map[string]http.Handler{"/hooks/": handler}},
+		`the path /apis/x of a handler is one of the server's own`: {Handlers: map[string]http.Handler{"/apis/x": handler}},
+		`the path /readyz of a handler is one of the server's own`: {Handlers: map[string]http.Handler{"/readyz": handler}},
+		`the handler of the path "/hooks" is nil`:                  {Handlers: map[string]http.Handler{"/hooks": nil}},
+		`--builtin-resources must be none, essential or all`:       {BuiltinResources: "some"},
+		`crdserver: EtcdServers need a DataDir`:                    {EtcdServers: []string{"http://127.0.0.1:1"}},
+		`crdserver: Flags: unknown flag: --nonsense`:               {Flags: []string{"--nonsense"}},
+		`crdserver: Flags: "nonsense" is not a flag`:               {Flags: []string{"nonsense"}},
+		`crdserver: Flags: --data-dir is the field DataDir`:        {Flags: []string{"--data-dir=x"}},
+		`crdserver: Flags: --v concerns the whole process`:         {Flags: []string{"--v=4"}},
+		`crdserver: Flags: --feature-gates concerns the whole`:     {Flags: []string{"--feature-gates=AllBeta=true"}},
+		`--event-ttl must be at least 1s`:                          {Flags: []string{"--event-ttl=1ms"}},
+		`--crds: nowhere: no such file or directory`:               {CRDPaths: []string{"nowhere"}},
+		`CustomResourceDefinition "": metadata.name is missing`:    {CRDs: []*apiextensionsv1.CustomResourceDefinition{{}}},
+		`tables.shop.example.com is already there as an object`: {
+			CRDs: []*apiextensionsv1.CustomResourceDefinition{tablesCRD(), tablesCRD()},
+		},
+		`"tables.shop.example.com" is invalid: metadata.name: Inva`: {
+			CRDs: []*apiextensionsv1.CustomResourceDefinition{invalid},
+		},
 	} {
 		s := crdserver.New(options)
 		err := s.Run(t.Context())

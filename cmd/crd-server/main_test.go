@@ -161,7 +161,8 @@ func TestHelp(t *testing.T) {
 	}
 	at := 0
 	for _, part := range []string{
-		"Usage:\n  crd-server [flags]", "\n  completion ", "\n  envtest ", "\n  help ", "\n  man ", "\n  user ", "\n  version ",
+		"Usage:\n  crd-server [flags]", "\n  completion ", "\n  envtest ", "\n  help ", "\n  man ", "\n  user ",
+		"\n  version ",
 		"Most used flags:", "--data-dir path", "-v, --v", "Secure serving flags:", "Etcd flags:", "Logs flags:",
 	} {
 		next := strings.Index(help.String()[at:], part)

@@ -1,5 +1,5 @@
-// Package controller is a controller as controller-runtime's users write them, with a test that gives it a server of its
-// own. It keeps a ConfigMap beside each Table, with the number of legs to order.
+// Package controller is a controller as controller-runtime's users write them, with a test that gives it a server of
+// its own. It keeps a ConfigMap beside each Table, with the number of legs to order.
 package controller
 
 import (

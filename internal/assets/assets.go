@@ -1,5 +1,5 @@
-// Package assets makes the folder of programs that controller-runtime's envtest starts: the value of KUBEBUILDER_ASSETS.
-// Its kube-apiserver and etcd are links to crd-server, which acts by the name it is called by.
+// Package assets makes the folder of programs that controller-runtime's envtest starts: the value of
+// KUBEBUILDER_ASSETS. Its kube-apiserver and etcd are links to crd-server, which acts by the name it is called by.
 package assets
 
 import (

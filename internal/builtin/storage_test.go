@@ -13,8 +13,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// TestStorageInBeta reads a bundle as kube-apiserver stores it, in protobuf and in a beta version, and stores another one
-// in that version.
+// TestStorageInBeta reads a bundle as kube-apiserver stores it, in protobuf and in a beta version, and stores another
+// one in that version.
 func TestStorageInBeta(t *testing.T) {
 	t.Parallel()
 	set, err := set()

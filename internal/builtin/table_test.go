@@ -160,8 +160,8 @@ func TestNamespaceDeletion(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAreNew checks that each server has definitions of its own: it changes some, and several servers may run
-// in a process.
+// TestDefinitionsAreNew checks that each server has definitions of its own: it changes some, and several servers may
+// run in a process.
 func TestDefinitionsAreNew(t *testing.T) {
 	t.Parallel()
 	for _, tier := range []string{builtin.TierEssential, builtin.TierAll} {

@@ -72,7 +72,9 @@ func (c *customResourceScale) shown(parent runtime.Object) (runtime.Object, erro
 	return scale, err
 }
 
-func (c *customResourceScale) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
+func (c *customResourceScale) edit(
+	parent runtime.Object,
+) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
 	paths, err := c.paths()
 	if err != nil {
 		return nil, nil, err

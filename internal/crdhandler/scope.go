@@ -75,7 +75,8 @@ type requestScope struct {
 	finalize func(obj runtime.Object) bool
 	// held, if set, reports whether an object that is being deleted stays although it has no finalizers.
 	held func(obj runtime.Object) bool
-	// gracePeriod, orphans and deleteWarnings are GracePeriod, OrphansDependents and DeleteWarnings of resource.Definition.
+	// gracePeriod, orphans and deleteWarnings are GracePeriod, OrphansDependents and DeleteWarnings of
+	// resource.Definition.
 	gracePeriod    func(obj runtime.Object, options *metav1.DeleteOptions) int64
 	orphans        bool
 	deleteWarnings func(options *metav1.DeleteOptions) []string

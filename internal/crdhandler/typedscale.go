@@ -98,7 +98,8 @@ func (t typedScale) write(parent, after runtime.Object, fields *managedfields.Sc
 }
 
 func validateScale(scale *autoscalingv1.Scale) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(&scale.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := apivalidation.ValidateObjectMeta(&scale.ObjectMeta, true, apivalidation.NameIsDNSSubdomain,
+		field.NewPath("metadata"))
 	if scale.Spec.Replicas < 0 {
 		path := field.NewPath("spec", "replicas")
 		errs = append(errs, field.Invalid(path, scale.Spec.Replicas, "must be greater than or equal to 0"))

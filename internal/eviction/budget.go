@@ -46,7 +46,8 @@ func (v *eviction) permit(ctx context.Context, budget *policyv1.PodDisruptionBud
 	again := false
 	err = retry.RetryOnConflict(retries, func() error {
 		if again {
-			if budget, err = v.budgets.PodDisruptionBudgets(budget.Namespace).Get(ctx, budget.Name, metav1.GetOptions{}); err != nil {
+			budget, err = v.budgets.PodDisruptionBudgets(budget.Namespace).Get(ctx, budget.Name, metav1.GetOptions{})
+			if err != nil {
 				return err
 			}
 		}

@@ -76,7 +76,8 @@ func optionsOf(body *policyv1.Eviction, request *metav1.CreateOptions) (*metav1.
 	}
 	if ptr.Deref(options.IgnoreStoreReadErrorWithClusterBreakingPotential, false) {
 		path := field.NewPath("deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential")
-		return nil, apierrors.NewInvalid(policyv1.SchemeGroupVersion.WithKind("Eviction").GroupKind(), body.Name, field.ErrorList{
+		kind := policyv1.SchemeGroupVersion.WithKind("Eviction").GroupKind()
+		return nil, apierrors.NewInvalid(kind, body.Name, field.ErrorList{
 			field.Invalid(path, true, "can not be set for pod eviction, try after removing the option"),
 		})
 	}
@@ -84,7 +85,8 @@ func optionsOf(body *policyv1.Eviction, request *metav1.CreateOptions) (*metav1.
 	case len(options.DryRun) == 0:
 		options.DryRun = request.DryRun
 	case len(request.DryRun) > 0 && !slices.Equal(request.DryRun, options.DryRun):
-		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", request.DryRun, options.DryRun)
+		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v",
+			request.DryRun, options.DryRun)
 	}
 	return options, nil
 }
@@ -210,7 +212,8 @@ func checkPreconditions(p *metav1.Preconditions, pod *corev1.Pod) error {
 	switch {
 	case p == nil:
 	case p.UID != nil && *p.UID != "" && *p.UID != pod.UID:
-		return apierrors.NewConflict(podKind, pod.Name, fmt.Errorf(format, "UID", *p.UID, pod.UID, "deleted and then recreated"))
+		return apierrors.NewConflict(podKind, pod.Name,
+			fmt.Errorf(format, "UID", *p.UID, pod.UID, "deleted and then recreated"))
 	case p.ResourceVersion != nil && *p.ResourceVersion != "" && *p.ResourceVersion != pod.ResourceVersion:
 		return apierrors.NewConflict(podKind, pod.Name,
 			fmt.Errorf(format, "ResourceVersion", *p.ResourceVersion, pod.ResourceVersion, "modified"))

@@ -29,7 +29,8 @@ var served = []string{
 	"service-account-issuer", "service-account-jwks-uri", "service-account-key-file",
 	"service-account-max-token-expiration", "service-account-signing-key-file", "service-cluster-ip-range",
 	"service-node-port-range", "shutdown-delay-duration", "strict-transport-security-directives", "tls-cert-file",
-	"tls-cipher-suites", "tls-curve-preferences", "tls-min-version", "tls-private-key-file", "tls-sni-cert-key", "token-auth-file",
+	"tls-cipher-suites", "tls-curve-preferences", "tls-min-version", "tls-private-key-file", "tls-sni-cert-key",
+	"token-auth-file",
 	"tracing-config-file", "v", "vmodule",
 }
 

@@ -34,8 +34,8 @@ type Options struct {
 	unused *pflag.FlagSet
 }
 
-// shutdownTimeout is how long a stopping server waits for requests in flight, and for clients to close their connections,
-// which they do not do before a second is over. Tests stop many servers, and nobody uses one that stops.
+// shutdownTimeout is how long a stopping server waits for requests in flight, and for clients to close their
+// connections, which they do not do before a second is over. Tests stop many servers, and nobody uses one that stops.
 const shutdownTimeout = 50 * time.Millisecond
 
 // NewOptions returns the defaults of kube-apiserver, for a server with the given options. It changes them.
@@ -75,7 +75,8 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 		"Directory (`path`) with apiserver.crt and apiserver.key. They are generated if they are missing. "+
 			"--tls-cert-file and --tls-private-key-file take precedence.")
 	fs.IPVar(&o.advertiseAddress, "advertise-address", o.advertiseAddress, "Address to add to a generated certificate.")
-	fs.StringVar(&o.externalHost, "external-hostname", o.externalHost, "Name or address to add to a generated certificate.")
+	fs.StringVar(&o.externalHost, "external-hostname", o.externalHost,
+		"Name or address to add to a generated certificate.")
 	fs.Var(cliflag.NewColonSeparatedMultimapStringStringAllowDefaultEmptyKey(&o.gates), "feature-gates",
 		"Feature gates of Kubernetes, as `key=bool` pairs, comma separated. Those of other components than the "+
 			"Kubernetes libraries have no effect.")

@@ -74,7 +74,8 @@ func TestDefaults(t *testing.T) {
 		o.Authentication.Anonymous != cliflag.Unset {
 		t.Errorf("modes %v, anonymous %v", o.Authorization.Modes, o.Authentication.Anonymous)
 	}
-	if o.Serving.CertFile != filepath.Join(dir, "apiserver.crt") || o.Serving.KeyFile != filepath.Join(dir, "apiserver.key") {
+	if o.Serving.CertFile != filepath.Join(dir, "apiserver.crt") ||
+		o.Serving.KeyFile != filepath.Join(dir, "apiserver.key") {
 		t.Errorf("certificate %s, %s", o.Serving.CertFile, o.Serving.KeyFile)
 	}
 	if len(o.Unused) > 0 {
@@ -144,19 +145,20 @@ func TestAdmissionControl(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"--enable-admission-plugins=Nonsense":                                         `--enable-admission-plugins: plugin "Nonsense" is unknown`,
-		"--disable-admission-plugins=Nonsense":                                        `--disable-admission-plugins: plugin "Nonsense" is unknown`,
+		"--enable-admission-plugins=Nonsense":               `--enable-admission-plugins: plugin "Nonsense" is unknown`,
+		"--disable-admission-plugins=Nonsense":              `--disable-admission-plugins: plugin "Nonsense" is unknown`,
+		"--feature-gates=Nonsense=true":                     `--feature-gates: unknown feature "Nonsense"`,
+		"--feature-gates=WatchList=perhaps":                 "--feature-gates: ",
+		"--feature-gates=InPlacePodVerticalScaling=perhaps": "--feature-gates: ",
+		"--feature-gates=wardle:WatchList=true":             `--feature-gates: component "wardle" is not kube`,
+		"--runtime-config=nonsense/v1=true":                 "--runtime-config: unknown API groups nonsense/v1",
+		"--secure-port=99999":                               "--secure-port must be between 0 and 65535, not 99999",
+		"--authorization-mode=ABAC":                         "--authorization-mode: ABAC",
+		"--tls-min-version=VersionTLS9":                     "--tls-min-version: ",
+		"--tls-cipher-suites=NONSENSE":                      "--tls-cipher-suites: ",
+		"--tls-curve-preferences=99999":                     "--tls-curve-preferences: ",
+
 		"--admission-control=AlwaysAdmit --enable-admission-plugins=AlwaysPullImages": "--admission-control excludes ",
-		"--feature-gates=Nonsense=true":                                               `--feature-gates: unknown feature "Nonsense"`,
-		"--feature-gates=WatchList=perhaps":                                           "--feature-gates: ",
-		"--feature-gates=InPlacePodVerticalScaling=perhaps":                           "--feature-gates: ",
-		"--feature-gates=wardle:WatchList=true":                                       `--feature-gates: component "wardle" is not kube`,
-		"--runtime-config=nonsense/v1=true":                                           "--runtime-config: unknown API groups nonsense/v1",
-		"--secure-port=99999":                                                         "--secure-port must be between 0 and 65535, not 99999",
-		"--authorization-mode=ABAC":                                                   "--authorization-mode: ABAC",
-		"--tls-min-version=VersionTLS9":                                               "--tls-min-version: ",
-		"--tls-cipher-suites=NONSENSE":                                                "--tls-cipher-suites: ",
-		"--tls-curve-preferences=99999":                                               "--tls-curve-preferences: ",
 	} {
 		dir := t.TempDir()
 		_, err := complete(t, dir, strings.Fields(args)...)
@@ -225,7 +227,8 @@ func TestTables(t *testing.T) {
 		}
 	}
 	byName := func(a, b unusedFlag) int { return strings.Compare(a.name, b.name) }
-	if !slices.IsSorted(served) || !slices.IsSortedFunc(unused, byName) || !slices.IsSorted(features) || !slices.IsSorted(plugins) {
+	if !slices.IsSorted(served) || !slices.IsSortedFunc(unused, byName) || !slices.IsSorted(features) ||
+		!slices.IsSorted(plugins) {
 		t.Error("a table is not sorted")
 	}
 }
@@ -233,7 +236,8 @@ func TestTables(t *testing.T) {
 // TestFeatureGates checks that gates of both forms reach the server.
 func TestFeatureGates(t *testing.T) {
 	t.Parallel()
-	o, err := complete(t, certDir(t), "--feature-gates=WatchList=false,kube:StorageVersionHash=true", "--feature-gates=AllAlpha=true")
+	o, err := complete(t, certDir(t), "--feature-gates=WatchList=false,kube:StorageVersionHash=true",
+		"--feature-gates=AllAlpha=true")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,8 +55,8 @@ func (d *deleter) deleteContent(ctx context.Context, namespace string) (*content
 	return found, left
 }
 
-// deleteObjects deletes the objects of a resource in a namespace, and returns those that are left. A resource that is not
-// served any more has none.
+// deleteObjects deletes the objects of a resource in a namespace, and returns those that are left. A resource that is
+// not served any more has none.
 func (d *deleter) deleteObjects(ctx context.Context, r Resource, namespace string) (left remains, err error) {
 	if has, err := r.Objects.HasBelow(ctx, namespace+"/"); err != nil || !has {
 		return left, err

@@ -20,7 +20,8 @@ const (
 	podsPath        = "/api/v1/namespaces/default/pods"
 
 	podSpec = `{"containers":[{"name":"c","image":"i"}]}`
-	ofPods  = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":` + podSpec + `}}`
+	ofPods  = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":` +
+		podSpec + `}}`
 )
 
 // createWorkload creates a Deployment, a ReplicaSet that it owns, and a Pod that the ReplicaSet owns.
@@ -34,7 +35,8 @@ func (p *person) createWorkload(name string) {
 	} {
 		body := fmt.Sprintf(`{"metadata":{"name":%q%s},%s}`, name, owned, object.spec)
 		created := &metav1.PartialObjectMetadata{}
-		if err := json.Unmarshal([]byte(p.must(http.StatusCreated, http.MethodPost, object.path, body).body), created); err != nil {
+		response := p.must(http.StatusCreated, http.MethodPost, object.path, body)
+		if err := json.Unmarshal([]byte(response.body), created); err != nil {
 			p.t.Fatal(err)
 		}
 		owned = fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"apps/v1","kind":%q,"name":%q,"uid":%q,"controller":true,`+
@@ -63,13 +65,15 @@ func TestWorkloadsAreCollected(t *testing.T) {
 	}
 }
 
-// TestQuotasOfWorkloads counts objects by plurals, and by the names of other resources. There is the Service kubernetes.
+// TestQuotasOfWorkloads counts objects by plurals, and by the names of other resources. There is the Service
+// kubernetes.
 func TestQuotasOfWorkloads(t *testing.T) {
 	t.Parallel()
 	p := startWhole(t, everything, onlyAsked).root()
 	p.createQuota("few", map[string]string{"pods": "1", "services": "1", "count/deployments.apps": "0"})
 	p.must(http.StatusCreated, http.MethodPost, podsPath, `{"metadata":{"name":"a"},"spec":`+podSpec+`}`)
-	p.refused(exceeds("pods", "b", "few", "pods", 1), http.MethodPost, podsPath, `{"metadata":{"name":"b"},"spec":`+podSpec+`}`)
+	p.refused(exceeds("pods", "b", "few", "pods", 1), http.MethodPost, podsPath,
+		`{"metadata":{"name":"b"},"spec":`+podSpec+`}`)
 	p.refused(exceeds("services", "b", "few", "services", 1), http.MethodPost, "/api/v1/namespaces/default/services",
 		`{"metadata":{"name":"b"},"spec":{"ports":[{"port":80}]}}`)
 	p.refused(exceeds("deployments.apps", "b", "few", "count/deployments.apps", 0), http.MethodPost, deploymentsPath,
@@ -86,7 +90,8 @@ func TestPodsKeepNamespace(t *testing.T) {
 	p.must(http.StatusCreated, http.MethodPost, pods,
 		`{"metadata":{"name":"waiting"},"spec":`+podSpec+`}`)
 	p.must(http.StatusCreated, http.MethodPost, pods,
-		`{"metadata":{"name":"running"},"spec":{"nodeName":"n","terminationGracePeriodSeconds":3600,"containers":[{"name":"c","image":"i"}]}}`)
+		`{"metadata":{"name":"running"},"spec":{"nodeName":"n","terminationGracePeriodSeconds":3600,`+
+			`"containers":[{"name":"c","image":"i"}]}}`)
 	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/stage", "")
 	p.becomes(http.StatusOK, namespacesPath+"/stage", "Some resources are remaining: pods. has 1 resource instances")
 	for _, condition := range p.namespace("stage").Status.Conditions {

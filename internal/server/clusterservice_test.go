@@ -62,7 +62,8 @@ func TestServiceRanges(t *testing.T) {
 		!meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady) {
 		t.Errorf("%+v", cidr)
 	}
-	taken := p.must(http.StatusUnprocessableEntity, http.MethodPost, servicesPath, serviceJSON("a", `,"clusterIP":"10.9.0.1"`))
+	taken := p.must(http.StatusUnprocessableEntity, http.MethodPost, servicesPath,
+		serviceJSON("a", `,"clusterIP":"10.9.0.1"`))
 	if message := taken.status(t).Message; !strings.Contains(message, "provided IP is already allocated") {
 		t.Errorf("message %q", message)
 	}

@@ -52,7 +52,8 @@ func (o *ServingOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile,
 		"`File` with the private key of --tls-cert-file.")
 	fs.Var(cliflag.NewNamedCertKeyArray(&o.NamedCerts), "tls-sni-cert-key",
-		"`Files` with a certificate and its private key, CERT,KEY or CERT,KEY:NAME,NAME, for clients that ask for one of its names. May be repeated.")
+		"`Files` with a certificate and its private key, CERT,KEY or CERT,KEY:NAME,NAME, for clients "+
+			"that ask for one of its names. May be repeated.")
 	fs.StringVar(&o.Protocol.MinVersion, "tls-min-version", o.Protocol.MinVersion,
 		"Lowest version of TLS: "+strings.Join(cliflag.TLSPossibleVersions(), ", ")+". Default: VersionTLS12.")
 	fs.StringSliceVar(&o.Protocol.CipherSuites, "tls-cipher-suites", o.Protocol.CipherSuites,
@@ -90,7 +91,8 @@ func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Builtin, "builtin-resources", o.Builtin,
 		"Resources besides custom ones: `none`, essential (namespaces, Secrets, ConfigMaps, Leases, Events, ...) or all. Default: essential; none behind an aggregator or with a host cluster.")
 	fs.Var(&o.RuntimeConfig, "runtime-config",
-		"Built-in resources to switch on or off, comma separated: `KEY=BOOL`, where the key is api/all, api/ga, api/beta, api/alpha, group/version or group/version/resource.")
+		"Built-in resources to switch on or off, comma separated: `KEY=BOOL`, where the key "+
+			"is api/all, api/ga, api/beta, api/alpha, group/version or group/version/resource.")
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
 		"Addresses of Services: a `CIDR`, or two of both IP families, comma separated.")
 	fs.Var(&o.ServiceNodePortRange, "service-node-port-range",

@@ -15,7 +15,9 @@ import (
 )
 
 // addPodActions adds the functions of the subresources of pods, if pods are served. own is for requests to this server.
-func addPodActions(actions map[string]resource.ActionFunc, s *stored, own *rest.Config) (map[string]resource.ActionFunc, error) {
+func addPodActions(
+	actions map[string]resource.ActionFunc, s *stored, own *rest.Config,
+) (map[string]resource.ActionFunc, error) {
 	if s.builtins.Find(schema.GroupResource{Resource: "pods"}) == nil {
 		return actions, nil
 	}

@@ -32,8 +32,9 @@ func (a answer) expect(t *testing.T, texts ...string) {
 func TestDeployments(t *testing.T) {
 	t.Parallel()
 	p := startAll(t)
-	p.must(http.StatusCreated, http.MethodPost, deploymentsPath, `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":`+
-		`{"app":"x"}},"template":`+podJSON("")+`}}`).expect(t, `"generation":1`, `"progressDeadlineSeconds":600`, `"maxSurge":"25%"`)
+	p.must(http.StatusCreated, http.MethodPost, deploymentsPath,
+		`{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"app":"x"}},"template":`+podJSON("")+`}}`).
+		expect(t, `"generation":1`, `"progressDeadlineSeconds":600`, `"maxSurge":"25%"`)
 	path := deploymentsPath + "/d"
 	p.must(http.StatusOK, http.MethodPatch, path+"/status", `{"status":{"replicas":1},"spec":{"replicas":5}}`,
 		mergePatch...).expect(t, `"generation":1`, `"replicas":1`)
@@ -59,7 +60,8 @@ func TestPods(t *testing.T) {
 	p.must(http.StatusOK, http.MethodGet, podsPath+"/a", "").expect(t, `"nodeName":"n"`)
 	p.must(http.StatusOK, http.MethodDelete, podsPath+"/a?gracePeriodSeconds=0", "")
 	p.must(http.StatusNotFound, http.MethodGet, podsPath+"/a", "")
-	p.must(http.StatusCreated, http.MethodPost, "/api/v1/namespaces/default/bindings", strings.Replace(binding, `"a"`, `"c"`, 1))
+	p.must(http.StatusCreated, http.MethodPost, "/api/v1/namespaces/default/bindings",
+		strings.Replace(binding, `"a"`, `"c"`, 1))
 
 	p.must(http.StatusCreated, http.MethodPost, budgetsPath,
 		`{"metadata":{"name":"w"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"x"}}}}`)

@@ -11,7 +11,8 @@ import (
 )
 
 // BenchmarkStart starts and stops environments, and measures the memory of their processes when they are ready: PSS,
-// which counts the pages of the program's file that the kernel has mapped once for both processes, and anonymous memory.
+// which counts the pages of the program's file that the kernel has mapped once for both processes, and anonymous
+// memory.
 func BenchmarkStart(b *testing.B) {
 	var starting, stopping time.Duration
 	var sums memory

@@ -20,8 +20,8 @@ var hidden = []string{
 	"kubelet-read-only-port",
 }
 
-// TestDifferential compares the flags with those of kube-apiserver: it must have the same ones, and accept the defaults,
-// the feature gates and the admission plugins of kube-apiserver.
+// TestDifferential compares the flags with those of kube-apiserver: it must have the same ones, and accept the
+// defaults, the feature gates and the admission plugins of kube-apiserver.
 func TestDifferential(t *testing.T) {
 	if !*upstream {
 		t.Skip("needs -upstream")
@@ -77,7 +77,8 @@ func help(t *testing.T, dir string) accepted {
 		a.flags[match[1]] = strings.Trim(match[3], `"[]`)
 	}
 	gates := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)(kube:\w+)=true\|false \(.*default=(\w+)\)`).FindAllStringSubmatch(text, -1) {
+	gate := regexp.MustCompile(`(?m)(kube:\w+)=true\|false \(.*default=(\w+)\)`)
+	for _, match := range gate.FindAllStringSubmatch(text, -1) {
 		gates[match[1]+"="+match[2]] = true
 	}
 	a.gates = slices.Sorted(maps.Keys(gates))
@@ -93,7 +94,8 @@ func help(t *testing.T, dir string) accepted {
 func accepts(t *testing.T, argument string) {
 	t.Helper()
 	const end = "--secure-port=end"
-	printed, err := exec.CommandContext(t.Context(), filepath.Join(assets, "kube-apiserver"), argument, end).CombinedOutput()
+	command := exec.CommandContext(t.Context(), filepath.Join(assets, "kube-apiserver"), argument, end)
+	printed, err := command.CombinedOutput()
 	if err == nil || !strings.Contains(string(printed), `invalid argument "end"`) {
 		t.Errorf("%s: %v %s", argument, err, fmt.Sprintf("%.200s", printed))
 	}

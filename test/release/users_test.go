@@ -148,7 +148,8 @@ func (a *action) run(
 	t.Helper()
 	temp := t.TempDir()
 	path := filepath.Join(temp, "path")
-	command := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", a.Runs.Steps[0].Run)
+	command := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c",
+		a.Runs.Steps[0].Run)
 	command.Dir = workspace
 	command.Env = append(os.Environ(),
 		"CRD_SERVER_RELEASES=file://"+releases, "GITHUB_ACTION_PATH="+programs.Root(), "GITHUB_WORKSPACE="+workspace,

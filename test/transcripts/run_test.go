@@ -224,7 +224,8 @@ var (
 // uncontrolled are the flags of a server with a tier of built-in resources and no controllers: a list without * selects
 // the controllers that it names, here none.
 func uncontrolled(tier string) []string {
-	return slices.Concat(process.CheckCache, []string{"--builtin-resources=" + tier, "--controllers=-namespace-controller"})
+	return slices.Concat(process.CheckCache,
+		[]string{"--builtin-resources=" + tier, "--controllers=-namespace-controller"})
 }
 
 var allFlags = uncontrolled("all")

@@ -44,7 +44,8 @@ var order = []string{
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "admission-control-config-file", o.ConfigFile,
 		"`File` with an AdmissionConfiguration; it can name directories with manifests of webhooks and policies (staticManifestsDir).")
-	fs.StringSliceVar(&o.Enable, "enable-admission-plugins", o.Enable, "Admission plugins to enable besides the default ones, comma separated: "+names()+".")
+	fs.StringSliceVar(&o.Enable, "enable-admission-plugins", o.Enable,
+		"Admission plugins to enable besides the default ones, comma separated: "+names()+".")
 	fs.StringSliceVar(&o.Disable, "disable-admission-plugins", o.Disable, "Admission plugins to disable, comma separated.")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"`File` (a kubeconfig) of the host cluster, whose admission webhooks, policies and namespaces count here too.")
@@ -72,7 +73,10 @@ func (o *Options) Enabled(plugin string) bool { return o.has(plugin, true) }
 
 // Validate returns every mistake.
 func (o *Options) Validate() (errs []error) {
-	for flag, given := range map[string][]string{"--enable-admission-plugins": o.Enable, "--disable-admission-plugins": o.Disable} {
+	for flag, given := range map[string][]string{
+		"--enable-admission-plugins":  o.Enable,
+		"--disable-admission-plugins": o.Disable,
+	} {
 		for _, name := range given {
 			if !Has(name) {
 				errs = append(errs, fmt.Errorf("%s: %q is none of %s", flag, name, names()))

@@ -12,7 +12,9 @@ import (
 )
 
 // columnsWith returns the columns of a workload: the name, its own, the age, the containers, and last.
-func columnsWith(own []metav1.TableColumnDefinition, last ...metav1.TableColumnDefinition) []metav1.TableColumnDefinition {
+func columnsWith(
+	own []metav1.TableColumnDefinition, last ...metav1.TableColumnDefinition,
+) []metav1.TableColumnDefinition {
 	name, age := []metav1.TableColumnDefinition{resource.NameColumn}, []metav1.TableColumnDefinition{resource.AgeColumn}
 	return slices.Concat(name, own, age, podspec.ContainerColumns(1), last)
 }

@@ -24,7 +24,8 @@ var daemonStrategy = resource.Typed[*appsv1.DaemonSet]{
 	PrepareUpdate: prepareDaemonSetUpdate,
 	CheckUpdate: func(d, old *appsv1.DaemonSet) field.ErrorList {
 		errs := resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta)
-		errs = append(errs, apivalidation.ValidateImmutableField(d.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
+		errs = append(errs,
+			apivalidation.ValidateImmutableField(d.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
 		return append(errs, checkDaemonSet(&d.Spec)...)
 	},
 	WarnUpdate: func(d, old *appsv1.DaemonSet) []string {
@@ -102,7 +103,8 @@ func checkDaemonSet(spec *appsv1.DaemonSetSpec) field.ErrorList {
 	}
 	errs = append(errs, podspec.CheckTemplate(&spec.Template, templatePath)...)
 	errs = append(errs, checkEndless(&spec.Template.Spec, templatePath, "DaemonSet")...)
-	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
+	errs = append(errs,
+		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
 	errs = append(errs, checkDaemonStrategy(&spec.UpdateStrategy, specPath.Child("updateStrategy"))...)
 	if limit := spec.RevisionHistoryLimit; limit != nil {
 		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*limit), specPath.Child("revisionHistoryLimit"))...)
@@ -117,9 +119,10 @@ func checkDaemonStrategy(strategy *appsv1.DaemonSetUpdateStrategy, path *field.P
 	case appsv1.RollingUpdateDaemonSetStrategyType:
 		return checkRollingDaemonSet(strategy.RollingUpdate, path.Child("rollingUpdate"))
 	}
-	return field.ErrorList{field.NotSupported(path, strategyValue{string(strategy.Type), strategy.RollingUpdate}, []appsv1.DaemonSetUpdateStrategyType{
-		appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType,
-	})}
+	return field.ErrorList{field.NotSupported(path, strategyValue{string(strategy.Type), strategy.RollingUpdate},
+		[]appsv1.DaemonSetUpdateStrategyType{
+			appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType,
+		})}
 }
 
 func checkRollingDaemonSet(rolling *appsv1.RollingUpdateDaemonSet, path *field.Path) field.ErrorList {

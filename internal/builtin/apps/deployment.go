@@ -32,7 +32,8 @@ var deploymentStrategy = resource.Typed[*appsv1.Deployment]{
 	},
 	CheckUpdate: func(d, old *appsv1.Deployment) field.ErrorList {
 		errs := append(resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta), checkDeployment(&d.Spec)...)
-		return append(errs, apivalidation.ValidateImmutableField(d.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
+		return append(errs,
+			apivalidation.ValidateImmutableField(d.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
 	},
 	WarnUpdate: func(d, old *appsv1.Deployment) []string {
 		if d.Generation == old.Generation {
@@ -75,7 +76,8 @@ func checkDeployment(spec *appsv1.DeploymentSpec) field.ErrorList {
 	}
 	errs = append(errs, s.errors()...)
 	errs = append(errs, checkDeploymentStrategy(&spec.Strategy, specPath.Child("strategy"))...)
-	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
+	errs = append(errs,
+		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
 	if limit := spec.RevisionHistoryLimit; limit != nil {
 		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*limit), specPath.Child("revisionHistoryLimit"))...)
 	}
@@ -101,9 +103,10 @@ func checkDeploymentStrategy(strategy *appsv1.DeploymentStrategy, path *field.Pa
 	case appsv1.RollingUpdateDeploymentStrategyType:
 		return checkRollingDeployment(strategy.RollingUpdate, rolling)
 	}
-	return field.ErrorList{field.NotSupported(path, strategyValue{string(strategy.Type), strategy.RollingUpdate}, []appsv1.DeploymentStrategyType{
-		appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType,
-	})}
+	return field.ErrorList{field.NotSupported(path, strategyValue{string(strategy.Type), strategy.RollingUpdate},
+		[]appsv1.DeploymentStrategyType{
+			appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType,
+		})}
 }
 
 func checkRollingDeployment(rolling *appsv1.RollingUpdateDeployment, path *field.Path) field.ErrorList {

@@ -29,7 +29,8 @@ var replicaSetStrategy = resource.Typed[*appsv1.ReplicaSet]{
 	},
 	CheckUpdate: func(r, old *appsv1.ReplicaSet) field.ErrorList {
 		errs := append(resource.CheckMetadataUpdate(&r.ObjectMeta, &old.ObjectMeta), checkReplicaSet(&r.Spec)...)
-		return append(errs, apivalidation.ValidateImmutableField(r.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
+		return append(errs,
+			apivalidation.ValidateImmutableField(r.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
 	},
 	WarnUpdate: func(r, old *appsv1.ReplicaSet) []string {
 		if r.Generation == old.Generation {
@@ -74,7 +75,8 @@ func defaultReplicaSet(obj runtime.Object) {
 
 func checkReplicaSet(spec *appsv1.ReplicaSetSpec) field.ErrorList {
 	errs := apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))
-	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
+	errs = append(errs,
+		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
 	s := selection{
 		kind: "deployment", selector: spec.Selector, template: &spec.Template, invalid: "invalid label selector",
 		check: checkReplicated("ReplicaSet"),

@@ -85,8 +85,10 @@ func checkController(spec *corev1.ReplicationControllerSpec) field.ErrorList {
 		}
 		errs = append(errs, checkReplicated("ReplicationController")(spec.Template, templatePath)...)
 	}
-	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))...)
-	return append(errs, apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
+	errs = append(errs,
+		apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))...)
+	return append(errs,
+		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
 }
 
 var controllerScale = resource.NewScale(

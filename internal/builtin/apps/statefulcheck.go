@@ -29,10 +29,12 @@ func checkStatefulSetUpdate(s, old *appsv1.StatefulSet) field.ErrorList {
 	rules := statefulUpdate
 	rules.template = len(checkStatefulSet(&old.Spec, statefulUpdate)) == 0
 	errs = append(errs, checkStatefulSet(&s.Spec, rules)...)
-	errs = append(errs, apivalidation.ValidateImmutableField(s.Spec.ServiceName, old.Spec.ServiceName, specPath.Child("serviceName"))...)
+	errs = append(errs,
+		apivalidation.ValidateImmutableField(s.Spec.ServiceName, old.Spec.ServiceName, specPath.Child("serviceName"))...)
 	errs = append(errs, apivalidation.ValidateImmutableField(
 		s.Spec.PodManagementPolicy, old.Spec.PodManagementPolicy, specPath.Child("podManagementPolicy"))...)
-	errs = append(errs, apivalidation.ValidateImmutableField(s.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
+	errs = append(errs,
+		apivalidation.ValidateImmutableField(s.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
 	return append(errs, apivalidation.ValidateImmutableField(
 		s.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates, specPath.Child("volumeClaimTemplates"))...)
 }
@@ -48,10 +50,13 @@ func checkStatefulSet(spec *appsv1.StatefulSetSpec, rules statefulRules) field.E
 			errs = append(errs, podspec.CheckClaimSpec(&spec.VolumeClaimTemplates[n].Spec, path)...)
 		}
 	}
-	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))...)
-	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
+	errs = append(errs,
+		apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))...)
+	errs = append(errs,
+		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
 	if spec.Ordinals != nil {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(spec.Ordinals.Start), specPath.Child("ordinals.start"))...)
+		errs = append(errs,
+			apivalidation.ValidateNonnegativeField(int64(spec.Ordinals.Start), specPath.Child("ordinals.start"))...)
 	}
 	if rules.service && spec.ServiceName != "" {
 		for _, message := range validation.IsDNS1123Label(spec.ServiceName) {
@@ -104,13 +109,15 @@ func checkStatefulStrategy(strategy *appsv1.StatefulSetUpdateStrategy, path *fie
 	switch strategy.Type {
 	case appsv1.OnDeleteStatefulSetStrategyType:
 		if strategy.RollingUpdate != nil {
-			return field.ErrorList{field.Invalid(rolling, strategy.RollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")}
+			return field.ErrorList{field.Invalid(rolling, strategy.RollingUpdate,
+				"only allowed for updateStrategy 'RollingUpdate'")}
 		}
 		return nil
 	case appsv1.RollingUpdateStatefulSetStrategyType:
 		return checkRollingStatefulSet(strategy.RollingUpdate, rolling)
 	}
-	return field.ErrorList{field.Invalid(path, strategyValue{string(strategy.Type), strategy.RollingUpdate}, "must be 'RollingUpdate' or 'OnDelete'")}
+	return field.ErrorList{field.Invalid(path, strategyValue{string(strategy.Type), strategy.RollingUpdate},
+		"must be 'RollingUpdate' or 'OnDelete'")}
 }
 
 func checkRollingStatefulSet(rolling *appsv1.RollingUpdateStatefulSetStrategy, path *field.Path) field.ErrorList {
@@ -148,8 +155,10 @@ func checkRetention(
 }
 
 func checkStatefulStatus(s *appsv1.StatefulSetStatus) field.ErrorList {
-	ready, available := count{"readyReplicas", int64(s.ReadyReplicas)}, count{"availableReplicas", int64(s.AvailableReplicas)}
-	current, updated := count{"currentReplicas", int64(s.CurrentReplicas)}, count{"updatedReplicas", int64(s.UpdatedReplicas)}
+	ready := count{"readyReplicas", int64(s.ReadyReplicas)}
+	available := count{"availableReplicas", int64(s.AvailableReplicas)}
+	current := count{"currentReplicas", int64(s.CurrentReplicas)}
+	updated := count{"updatedReplicas", int64(s.UpdatedReplicas)}
 	errs := checkCounts(count{"replicas", int64(s.Replicas)}, ready, current, updated, available,
 		count{"observedGeneration", s.ObservedGeneration},
 		count{"collisionCount", int64(ptr.Deref(s.CollisionCount, 0))})

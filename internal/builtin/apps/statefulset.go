@@ -54,7 +54,9 @@ func historyWarnings(spec *appsv1.StatefulSetSpec) []string {
 	if ptr.Deref(spec.RevisionHistoryLimit, 0) >= 0 {
 		return nil
 	}
-	return []string{"spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"}
+	return []string{
+		"spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended",
+	}
 }
 
 func defaultStatefulSet(obj runtime.Object) {

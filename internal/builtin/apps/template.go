@@ -34,7 +34,8 @@ func (s *selection) errors() (errs field.ErrorList) {
 	if s.selector == nil {
 		errs = append(errs, field.Required(path, ""))
 	} else {
-		errs = append(errs, metav1validation.ValidateLabelSelector(s.selector, metav1validation.LabelSelectorValidationOptions{}, path)...)
+		errs = append(errs,
+			metav1validation.ValidateLabelSelector(s.selector, metav1validation.LabelSelectorValidationOptions{}, path)...)
 		if len(s.selector.MatchLabels)+len(s.selector.MatchExpressions) == 0 {
 			errs = append(errs, field.Invalid(path, s.selector, "empty selector is invalid for "+s.kind))
 		}

@@ -10,8 +10,8 @@ import (
 
 var nodeSelectorDescription = corev1.PodSpec{}.SwaggerDoc()["nodeSelector"]
 
-// templateGeneration returns how often the template of a DaemonSet was written. It was a field of older versions; apps/v1
-// has it as an annotation.
+// templateGeneration returns how often the template of a DaemonSet was written. It was a field of older versions;
+// apps/v1 has it as an annotation.
 func templateGeneration(d *appsv1.DaemonSet) int64 {
 	generation, err := strconv.ParseInt(d.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
 	if err != nil {

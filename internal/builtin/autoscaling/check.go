@@ -18,7 +18,8 @@ func checkSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) (errs field.Erro
 	if spec.MinReplicas != nil && spec.MaxReplicas < minimum {
 		errs = append(errs, field.Invalid(maximum, spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
 	}
-	errs = append(errs, checkReference(&spec.ScaleTargetRef, spec.ScaleTargetRef.Kind == "ReplicationController", path.Child("scaleTargetRef"))...)
+	errs = append(errs, checkReference(&spec.ScaleTargetRef, spec.ScaleTargetRef.Kind == "ReplicationController",
+		path.Child("scaleTargetRef"))...)
 	errs = append(errs, checkMetrics(spec, path.Child("metrics"))...)
 	if b := spec.Behavior; b != nil {
 		errs = append(errs, checkRules(b.ScaleUp, path.Child("behavior", "scaleUp"))...)
@@ -89,7 +90,8 @@ func sourcesOf(m *autoscalingv2.MetricSpec) []source {
 	return []source{
 		{autoscalingv2.ObjectMetricSourceType, "object", m.Object != nil, func(path *field.Path) field.ErrorList {
 			errs := checkReference(&m.Object.DescribedObject, true, path.Child("describedObject"))
-			return append(errs, checkNamed(&m.Object.Metric, &m.Object.Target, "must set either a target value or averageValue", path)...)
+			return append(errs,
+				checkNamed(&m.Object.Metric, &m.Object.Target, "must set either a target value or averageValue", path)...)
 		}},
 		{autoscalingv2.ExternalMetricSourceType, "external", m.External != nil, func(path *field.Path) field.ErrorList {
 			target := &m.External.Target
@@ -198,7 +200,8 @@ func checkTarget(target *autoscalingv2.MetricTarget, path *field.Path) (errs fie
 		errs = append(errs, field.Invalid(path.Child("averageValue"), target.AverageValue, "must be positive"))
 	}
 	if target.AverageUtilization != nil && *target.AverageUtilization < 1 {
-		errs = append(errs, field.Invalid(path.Child("averageUtilization"), target.AverageUtilization, "must be greater than 0"))
+		errs = append(errs,
+			field.Invalid(path.Child("averageUtilization"), target.AverageUtilization, "must be greater than 0"))
 	}
 	return errs
 }
@@ -233,7 +236,8 @@ func checkRules(rules *autoscalingv2.HPAScalingRules, path *field.Path) (errs fi
 		errs = append(errs, checkPolicy(&rules.Policies[n], path.Child("policies").Index(n))...)
 	}
 	if rules.Tolerance != nil && rules.Tolerance.Sign() < 0 {
-		errs = append(errs, field.Invalid(path.Child("tolerance"), rules.Tolerance.String(), "must be greater than or equal to 0"))
+		errs = append(errs,
+			field.Invalid(path.Child("tolerance"), rules.Tolerance.String(), "must be greater than or equal to 0"))
 	}
 	return errs
 }

@@ -91,10 +91,12 @@ func checkCron(spec, old *batchv1.CronJobSpec) field.ErrorList {
 	job := &spec.JobTemplate.Spec
 	errs = append(errs, checkSpec(job, jobTemplatePath)...)
 	if job.Selector != nil {
-		errs = append(errs, field.Invalid(jobTemplatePath.Child("selector"), job.Selector, "`selector` will be auto-generated"))
+		errs = append(errs,
+			field.Invalid(jobTemplatePath.Child("selector"), job.Selector, "`selector` will be auto-generated"))
 	}
 	if ptr.Deref(job.ManualSelector, false) {
-		errs = append(errs, field.NotSupported(jobTemplatePath.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"}))
+		errs = append(errs,
+			field.NotSupported(jobTemplatePath.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"}))
 	}
 	errs = append(errs, apivalidation.ValidateNonnegativeField(
 		int64(ptr.Deref(spec.SuccessfulJobsHistoryLimit, 0)), specPath.Child("successfulJobsHistoryLimit"))...)
@@ -112,9 +114,11 @@ func checkSchedule(spec *batchv1.CronJobSpec, hadZone bool, path *field.Path) (e
 	}
 	switch hasZone := strings.Contains(spec.Schedule, "TZ"); {
 	case hasZone && hadZone && spec.TimeZone != nil:
-		errs = append(errs, field.Invalid(path, spec.Schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+		errs = append(errs,
+			field.Invalid(path, spec.Schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
 	case hasZone && !hadZone:
-		errs = append(errs, field.Invalid(path, spec.Schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
+		errs = append(errs,
+			field.Invalid(path, spec.Schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
 	}
 	return errs
 }

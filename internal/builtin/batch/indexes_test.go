@@ -14,7 +14,8 @@ func TestParseIndexes(t *testing.T) {
 	}{
 		{text: ""},
 		{text: "0,2-4,9", want: []interval{{0, 0}, {2, 4}, {9, 9}}},
-		{text: "1-2-3", error: `the fragment "1-2-3" violates the requirement that an index interval can have at most two parts separated by '-'`},
+		{text: "1-2-3", error: `the fragment "1-2-3" violates the requirement that an index interval ` +
+			`can have at most two parts separated by '-'`},
 		{text: "x", error: `cannot convert string to integer for index: "x"`},
 		{text: "10", error: `too large index: "10"`},
 		{text: "3-3", error: "non-increasing order, previous: 3, current: 3"},

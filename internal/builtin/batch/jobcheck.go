@@ -85,7 +85,8 @@ func checkJobUpdate(job, old *batchv1.Job) field.ErrorList {
 	spec, before := &job.Spec, &old.Spec
 	errs = append(errs, checkSelected(spec)...)
 	errs = append(errs, checkCompletionsUpdate(spec, before)...)
-	errs = append(errs, apivalidation.ValidateImmutableField(spec.Selector, before.Selector, specPath.Child("selector"))...)
+	errs = append(errs,
+		apivalidation.ValidateImmutableField(spec.Selector, before.Selector, specPath.Child("selector"))...)
 	errs = append(errs, checkTemplateUpdate(job, old)...)
 	for _, part := range []struct {
 		name       string

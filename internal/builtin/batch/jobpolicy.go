@@ -68,7 +68,9 @@ func checkFailureRule(
 	return errs
 }
 
-func checkConditions(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern, path *field.Path) (errs field.ErrorList) {
+func checkConditions(
+	patterns []batchv1.PodFailurePolicyOnPodConditionsPattern, path *field.Path,
+) (errs field.ErrorList) {
 	if len(patterns) > maxConditions {
 		errs = append(errs, field.TooMany(path, len(patterns), maxConditions))
 	}

@@ -119,7 +119,8 @@ func checkIndexed(spec *batchv1.JobSpec, path *field.Path) (errs field.ErrorList
 		errs = append(errs, field.Invalid(parallel, *spec.Parallelism, fmt.Sprintf(format, maxManyParallel, manyCompletions)))
 	}
 	if ptr.Deref(spec.MaxFailedIndexes, 0) > maxManyFailed {
-		errs = append(errs, field.Invalid(failed, *spec.MaxFailedIndexes, fmt.Sprintf(format, maxManyFailed, manyCompletions)))
+		errs = append(errs,
+			field.Invalid(failed, *spec.MaxFailedIndexes, fmt.Sprintf(format, maxManyFailed, manyCompletions)))
 	}
 	return errs
 }
@@ -153,7 +154,8 @@ func checkRestart(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
 }
 
 func specWarnings(spec *batchv1.JobSpec, path *field.Path) (warnings []string) {
-	if isIndexed(spec) && ptr.Deref(spec.Completions, 0) > manyCompletions && ptr.Deref(spec.Parallelism, 0) > maxManyParallel {
+	if isIndexed(spec) && ptr.Deref(spec.Completions, 0) > manyCompletions &&
+		ptr.Deref(spec.Parallelism, 0) > maxManyParallel {
 		warnings = append(warnings, fmt.Sprintf("%s: In Indexed Jobs with a number of completions higher than 10^5 and a "+
 			"parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of "+
 			"indexes fail", path))

@@ -66,7 +66,9 @@ func isTrue(conditions []batchv1.JobCondition, name batchv1.JobConditionType) bo
 	return hasCondition(conditions, name, corev1.ConditionTrue)
 }
 
-func hasCondition(conditions []batchv1.JobCondition, name batchv1.JobConditionType, status corev1.ConditionStatus) bool {
+func hasCondition(
+	conditions []batchv1.JobCondition, name batchv1.JobConditionType, status corev1.ConditionStatus,
+) bool {
 	for n := range conditions {
 		if conditions[n].Type == name && conditions[n].Status == status {
 			return true
@@ -129,7 +131,8 @@ func (u *statusUpdate) checkConditions() (errs field.ErrorList) {
 			errs = append(errs, field.Required(end, "completionTime is required for Complete jobs"))
 		}
 	}
-	if (u.startChanged || u.endChanged) && s.CompletionTime != nil && s.StartTime != nil && s.CompletionTime.Before(s.StartTime) {
+	if (u.startChanged || u.endChanged) && s.CompletionTime != nil && s.StartTime != nil &&
+		s.CompletionTime.Before(s.StartTime) {
 		errs = append(errs, field.Invalid(end, s.CompletionTime, "must be equal to or after `startTime`"))
 	}
 	if u.failed && !u.failureTarget && (u.failedChanged || u.failedIndexesChanged) {
@@ -137,7 +140,8 @@ func (u *statusUpdate) checkConditions() (errs field.ErrorList) {
 	}
 	criteriaChanged := isTrue(u.old.Status.Conditions, batchv1.JobSuccessCriteriaMet) != u.successCriteriaMet
 	if u.complete && !u.successCriteriaMet && (u.completeChanged || criteriaChanged) {
-		errs = append(errs, invalidConditions("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
+		errs = append(errs,
+			invalidConditions("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
 	}
 	return errs
 }
@@ -158,7 +162,8 @@ func (u *statusUpdate) checkFinished() (errs field.ErrorList) {
 	uncounted := s.UncountedTerminatedPods
 	changed := u.finishedChanged || !equality.Semantic.DeepEqual(u.old.Status.UncountedTerminatedPods, uncounted)
 	if changed && uncounted != nil && len(uncounted.Failed)+len(uncounted.Succeeded) > 0 {
-		errs = append(errs, field.Invalid(statusPath.Child("uncountedTerminatedPods"), uncounted, "must be empty for finished job"))
+		errs = append(errs,
+			field.Invalid(statusPath.Child("uncountedTerminatedPods"), uncounted, "must be empty for finished job"))
 	}
 	return errs
 }
@@ -188,7 +193,8 @@ func (u *statusUpdate) checkIndexes() (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(failedPath, *s.FailedIndexes,
 			"cannot set non-null failedIndexes when backoffLimitPerIndex is null"))
 	}
-	if !u.completedIndexesChanged && !u.failedIndexesChanged || len(errs) > 0 || s.FailedIndexes == nil || spec.Completions == nil {
+	if !u.completedIndexesChanged && !u.failedIndexesChanged || len(errs) > 0 || s.FailedIndexes == nil ||
+		spec.Completions == nil {
 		return errs
 	}
 	completed, _ = parseIndexes(s.CompletedIndexes, *spec.Completions) // an invalid old value overlaps nothing
@@ -205,7 +211,8 @@ func (u *statusUpdate) checkSuccess() (errs field.ErrorList) {
 	s, before := &u.job.Status, &u.old.Status
 	terminatingChanged := !ptr.Equal(s.Terminating, before.Terminating)
 	if u.finished && ptr.Deref(s.Terminating, 0) > 0 && (u.finishedChanged || terminatingChanged) {
-		errs = append(errs, field.Invalid(statusPath.Child("terminating"), s.Terminating, "terminating>0 is invalid for finished job"))
+		errs = append(errs,
+			field.Invalid(statusPath.Child("terminating"), s.Terminating, "terminating>0 is invalid for finished job"))
 	}
 	if s.Ready != nil && *s.Ready > s.Active && (u.activeChanged || !ptr.Equal(s.Ready, before.Ready)) {
 		errs = append(errs, field.Invalid(statusPath.Child("ready"), *s.Ready, "cannot set more ready pods than active"))
@@ -217,7 +224,8 @@ func (u *statusUpdate) checkSuccess() (errs field.ErrorList) {
 		errs = append(errs, invalidConditions("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
 	}
 	if u.job.Spec.SuccessPolicy != nil && !u.successCriteriaMet && u.complete {
-		errs = append(errs, invalidConditions("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"))
+		errs = append(errs,
+			invalidConditions("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"))
 	}
 	return errs
 }
@@ -235,7 +243,8 @@ func (u *statusUpdate) checkChanges() (errs field.ErrorList) {
 	}
 	elastic := isIndexed(spec) && ptr.Equal(spec.Completions, spec.Parallelism)
 	if s.Succeeded < before.Succeeded && !elastic {
-		errs = append(errs, field.Invalid(statusPath.Child("succeeded"), s.Succeeded, "cannot decrease the succeeded counter"))
+		errs = append(errs,
+			field.Invalid(statusPath.Child("succeeded"), s.Succeeded, "cannot decrease the succeeded counter"))
 	}
 	if s.CompletionTime != nil && before.CompletionTime != nil && u.endChanged {
 		errs = append(errs, field.Invalid(statusPath.Child("completionTime"), s.CompletionTime, "field is immutable"))

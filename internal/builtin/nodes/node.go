@@ -76,7 +76,7 @@ func taintNew(_ context.Context, obj, old runtime.Object) error {
 	return nil
 }
 
-// defaultNode completes the two fields for the networks of pods from each other, and what pods may use from what there is.
+// defaultNode completes podCIDR and podCIDRs from each other, and allocatable from capacity.
 func defaultNode(obj runtime.Object) {
 	n := obj.(*corev1.Node)
 	switch spec := &n.Spec; {
@@ -174,7 +174,8 @@ func checkNodeUpdate(n, old *corev1.Node) field.ErrorList {
 	}
 	path := field.NewPath("spec")
 	if len(old.Spec.PodCIDRs) > 0 && !slices.Equal(n.Spec.PodCIDRs, old.Spec.PodCIDRs) {
-		errs = append(errs, field.Forbidden(path.Child("podCIDRs"), `node updates may not change podCIDR except from "" to valid`))
+		errs = append(errs,
+			field.Forbidden(path.Child("podCIDRs"), `node updates may not change podCIDR except from "" to valid`))
 	}
 	if provider := old.Spec.ProviderID; provider != "" && n.Spec.ProviderID != provider {
 		message := "field cannot be modified once set"

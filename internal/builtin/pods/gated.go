@@ -22,7 +22,8 @@ func checkNodeSelector(spec, old *corev1.PodSpec) field.ErrorList {
 
 func checkNodeAffinity(spec, old *corev1.PodSpec) (errs field.ErrorList) {
 	before, now := requiredTerms(old), requiredTerms(spec)
-	path := specPath.Child("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	path := specPath.Child("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution",
+		"nodeSelectorTerms")
 	if len(before) > 0 && len(before) != len(now) {
 		return field.ErrorList{field.Invalid(path, now,
 			"no additions/deletions to non-empty NodeSelectorTerms list are allowed")}

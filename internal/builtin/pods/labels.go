@@ -26,7 +26,9 @@ func mergeMatchLabels(pod *corev1.Pod) {
 	}
 }
 
-func mergeTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm, labels map[string]string) {
+func mergeTerms(
+	required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm, labels map[string]string,
+) {
 	for n := range required {
 		mergeTerm(&required[n], labels)
 	}

@@ -112,7 +112,8 @@ func checkTransitions(
 		}
 		for _, status := range now {
 			if status.Name == before.Name && status.State.Terminated == nil {
-				errs = append(errs, field.Forbidden(path.Index(n).Child("state"), "may not be transitioned to non-terminated state"))
+				errs = append(errs,
+					field.Forbidden(path.Index(n).Child("state"), "may not be transitioned to non-terminated state"))
 				break
 			}
 		}

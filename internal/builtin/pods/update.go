@@ -91,7 +91,8 @@ func checkImages(containers []corev1.Container, path *field.Path) (errs field.Er
 			errs = append(errs, field.Required(path.Index(n).Child("image"), ""))
 		}
 		if strings.TrimSpace(image) != image {
-			errs = append(errs, field.Invalid(path.Index(n).Child("image"), image, "must not have leading or trailing whitespace"))
+			errs = append(errs,
+				field.Invalid(path.Index(n).Child("image"), image, "must not have leading or trailing whitespace"))
 		}
 	}
 	return errs

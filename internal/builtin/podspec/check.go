@@ -108,7 +108,8 @@ func checkRest(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 			errs = append(errs, checkSubdomain(host, item.Child("hostnames").Index(m))...)
 		}
 	}
-	errs = append(errs, checkName(spec.PriorityClassName, path.Child("priorityClassName"), apivalidation.NameIsDNSSubdomain)...)
+	errs = append(errs,
+		checkName(spec.PriorityClassName, path.Child("priorityClassName"), apivalidation.NameIsDNSSubdomain)...)
 	if spec.RuntimeClassName != nil {
 		errs = append(errs, checkSubdomain(*spec.RuntimeClassName, path.Child("runtimeClassName"))...)
 	}
@@ -136,8 +137,9 @@ func (c *checker) checkNoTokens(path *field.Path) (errs field.ErrorList) {
 		}
 		for m := range projected.Sources {
 			if projected.Sources[m].ServiceAccountToken != nil {
-				errs = append(errs, field.Forbidden(path.Index(n).Child("projected", "sources").Index(m).Child("serviceAccountToken"),
-					"must not be specified when serviceAccountName is not set"))
+				errs = append(errs,
+					field.Forbidden(path.Index(n).Child("projected", "sources").Index(m).Child("serviceAccountToken"),
+						"must not be specified when serviceAccountName is not set"))
 			}
 		}
 	}

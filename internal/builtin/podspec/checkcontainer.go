@@ -211,7 +211,8 @@ func (c *checker) checkResizePolicy(policies []corev1.ContainerResizePolicy, pat
 func checkImageSpaces(containers []corev1.Container, path *field.Path) (errs field.ErrorList) {
 	for n := range containers {
 		if image := containers[n].Image; strings.TrimSpace(image) != image {
-			errs = append(errs, field.Invalid(path.Index(n).Child("image"), image, "must not have leading or trailing whitespace"))
+			errs = append(errs,
+				field.Invalid(path.Index(n).Child("image"), image, "must not have leading or trailing whitespace"))
 		}
 	}
 	return errs

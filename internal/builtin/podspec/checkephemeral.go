@@ -21,7 +21,8 @@ func (c *checker) checkEphemeralContainers(path *field.Path) (errs field.ErrorLi
 		container := (*corev1.Container)(&ephemeral.EphemeralContainerCommon)
 		errs = append(errs, c.checkContainer(container, item)...)
 		if strings.TrimSpace(container.Image) != container.Image {
-			errs = append(errs, field.Invalid(item.Child("image"), container.Image, "must not have leading or trailing whitespace"))
+			errs = append(errs,
+				field.Invalid(item.Child("image"), container.Image, "must not have leading or trailing whitespace"))
 		}
 		if names.Has(container.Name) {
 			errs = append(errs, field.Duplicate(item.Child("name"), container.Name))

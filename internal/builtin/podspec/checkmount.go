@@ -80,7 +80,8 @@ func checkPropagation(mount *corev1.VolumeMount, container *corev1.Container, pa
 		errs = append(errs, field.Forbidden(recursive, "may only be specified when readOnly is true"))
 	}
 	if mode != corev1.MountPropagationNone {
-		errs = append(errs, field.Forbidden(recursive, "may only be specified when mountPropagation is None or not specified"))
+		errs = append(errs,
+			field.Forbidden(recursive, "may only be specified when mountPropagation is None or not specified"))
 	}
 	return errs
 }

@@ -114,7 +114,8 @@ func checkWeight(weight int32, path *field.Path) field.ErrorList {
 // checkNodeTerm checks what a node must be. values says that the values must be those of labels.
 func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path) (errs field.ErrorList) {
 	for n := range term.MatchExpressions {
-		errs = append(errs, CheckNodeRequirement(&term.MatchExpressions[n], values, path.Child("matchExpressions").Index(n))...)
+		errs = append(errs,
+			CheckNodeRequirement(&term.MatchExpressions[n], values, path.Child("matchExpressions").Index(n))...)
 	}
 	for n := range term.MatchFields {
 		errs = append(errs, checkFieldRequirement(&term.MatchFields[n], path.Child("matchFields").Index(n))...)
@@ -122,8 +123,8 @@ func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path)
 	return errs
 }
 
-// CheckNodeRequirement returns the errors of what the labels of a node must be. values says that the values must be those
-// of labels.
+// CheckNodeRequirement returns the errors of what the labels of a node must be. values says that the values must be
+// those of labels.
 func CheckNodeRequirement(r *corev1.NodeSelectorRequirement, values bool, path *field.Path) (errs field.ErrorList) {
 	switch list := path.Child("values"); r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
@@ -241,7 +242,8 @@ func checkSpread(constraints []corev1.TopologySpreadConstraint, path *field.Path
 						corev1.DoNotSchedule, constraint.WhenUnsatisfiable)))
 			}
 		}
-		errs = append(errs, checkLabelKeys(constraint.MatchLabelKeys, constraint.LabelSelector != nil, item.Child("matchLabelKeys"))...)
+		errs = append(errs,
+			checkLabelKeys(constraint.MatchLabelKeys, constraint.LabelSelector != nil, item.Child("matchLabelKeys"))...)
 		errs = append(errs, metav1validation.ValidateLabelSelector(constraint.LabelSelector,
 			metav1validation.LabelSelectorValidationOptions{}, item.Child("labelSelector"))...)
 	}

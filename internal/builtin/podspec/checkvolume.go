@@ -299,7 +299,8 @@ func CheckClaimSpec(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) (e
 		errs = append(errs, field.Invalid(storage, size.String(), "must be greater than zero"))
 	}
 	if spec.StorageClassName != nil {
-		errs = append(errs, checkName(*spec.StorageClassName, path.Child("storageClassName"), apivalidation.NameIsDNSSubdomain)...)
+		errs = append(errs,
+			checkName(*spec.StorageClassName, path.Child("storageClassName"), apivalidation.NameIsDNSSubdomain)...)
 	}
 	if spec.VolumeMode != nil {
 		errs = append(errs, checkOneOf(*spec.VolumeMode, path.Child("volumeMode"),

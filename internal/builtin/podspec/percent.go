@@ -26,7 +26,8 @@ func CheckIntOrPercent(value *intstr.IntOrString, path *field.Path) (errs field.
 
 // CheckPercentLimit checks that a percentage is not more than everything.
 func CheckPercentLimit(value *intstr.IntOrString, path *field.Path) field.ErrorList {
-	if value == nil || value.Type != intstr.String || len(validation.IsValidPercent(value.StrVal)) > 0 || NumberOf(value) <= 100 {
+	if value == nil || value.Type != intstr.String || len(validation.IsValidPercent(value.StrVal)) > 0 ||
+		NumberOf(value) <= 100 {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, *value, "must not be greater than 100%")}

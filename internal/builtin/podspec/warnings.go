@@ -21,8 +21,8 @@ func nameWarnings(name, use string) []string {
 	if len(messages) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("metadata.name: %s, which can result in surprising behavior; a DNS label is recommended: %v",
-		use, messages)}
+	const format = "metadata.name: %s, which can result in surprising behavior; a DNS label is recommended: %v"
+	return []string{fmt.Sprintf(format, use, messages)}
 }
 
 // PodWarnings returns the warnings about a new pod.
@@ -68,7 +68,8 @@ func specWarnings(spec *corev1.PodSpec, path *field.Path) (warnings []string) {
 	}
 	portWarnings(containers, warn)
 	if seconds := spec.TerminationGracePeriodSeconds; seconds != nil && *seconds < 0 {
-		warn(path.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1")
+		warn(path.Child("terminationGracePeriodSeconds"),
+			"must be >= 0; negative values are invalid and will be treated as 1")
 	}
 	return warnings
 }

@@ -39,15 +39,15 @@ type ActionRequest struct {
 type ActionObject interface {
 	// Read returns the object as it is stored.
 	Read(ctx context.Context) (runtime.Object, error)
-	// Update changes the object, which must exist, and returns its new resourceVersion. change may be called several times,
-	// with newer objects. A dry run stores nothing.
+	// Update changes the object, which must exist, and returns its new resourceVersion. change may be called several
+	// times, with newer objects. A dry run stores nothing.
 	Update(ctx context.Context, dryRun bool, change func(obj runtime.Object) error) (version string, err error)
 	// Delete deletes the object, with its grace period and its finalizers.
 	Delete(ctx context.Context, options *metav1.DeleteOptions) error
 }
 
-// ActionFunc does an action and returns the answer, an object of the action's kind or the Status of a success. It has to look whether
-// the object exists.
+// ActionFunc does an action and returns the answer, an object of the action's kind or the Status of a success. It has
+// to look whether the object exists.
 type ActionFunc func(ctx context.Context, r ActionRequest) (runtime.Object, error)
 
 // GroupVersionKind returns the kind of the bodies.

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Newest returns the newest of the objects that a function chooses, and of equally old ones the first by name. It returns
-// the zero value if there are none.
+// Newest returns the newest of the objects that a function chooses, and of equally old ones the first by name. It
+// returns the zero value if there are none.
 func Newest[T metav1.Object](all []T, choose func(obj T) bool) (newest T) {
 	found := false
 	for _, obj := range all {

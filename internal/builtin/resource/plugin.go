@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Plugin is an admission plugin of kube-apiserver for one resource. It is called before policies and webhooks, for writes
-// of the resource itself. Its errors become a 403.
+// Plugin is an admission plugin of kube-apiserver for one resource. It is called before policies and webhooks, for
+// writes of the resource itself. Its errors become a 403.
 type Plugin struct {
 	// Name is that of kube-apiserver, by which the plugin can be switched off.
 	Name string

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NewStorage returns the storage of served objects in another version, to which stored belongs, whose fields are the same
-// in JSON. kube-apiserver stores a kind in its last beta version for some releases, so that older ones can read it.
+// NewStorage returns the storage of served objects in another version, to which stored belongs, whose fields are the
+// same in JSON. kube-apiserver stores a kind in its last beta version for some releases, so that older ones can read
+// it.
 func NewStorage(version schema.GroupVersion, served, stored runtime.Object) *Storage {
 	from, to := reflect.TypeOf(served).Elem(), reflect.TypeOf(stored).Elem()
 	return &Storage{

@@ -112,7 +112,8 @@ var classColumns = &resource.Columns{
 		{Name: "Value", Type: "integer", Description: schedulingv1.PriorityClass{}.SwaggerDoc()["value"]},
 		{Name: "Global-Default", Type: "boolean", Description: schedulingv1.PriorityClass{}.SwaggerDoc()["globalDefault"]},
 		resource.AgeColumn,
-		{Name: "PreemptionPolicy", Type: "string", Description: schedulingv1.PriorityClass{}.SwaggerDoc()["preemptionPolicy"]},
+		{Name: "PreemptionPolicy", Type: "string",
+			Description: schedulingv1.PriorityClass{}.SwaggerDoc()["preemptionPolicy"]},
 	},
 	Cells: func(obj runtime.Object) []any {
 		c := obj.(*schedulingv1.PriorityClass)

@@ -24,7 +24,8 @@ type source struct {
 // sourcesOf returns all kinds of volumes, in the order in which they are checked.
 func sourcesOf(spec *corev1.PersistentVolumeSpec) []source {
 	return []source{
-		{"hostPath", spec.HostPath != nil, func(path *field.Path) field.ErrorList { return checkHostPath(spec.HostPath, path) }},
+		{"hostPath", spec.HostPath != nil,
+			func(path *field.Path) field.ErrorList { return checkHostPath(spec.HostPath, path) }},
 		{"gcePersistentDisk", spec.GCEPersistentDisk != nil, nil},
 		{"awsElasticBlockStore", spec.AWSElasticBlockStore != nil, nil},
 		{"glusterfs", spec.Glusterfs != nil, nil},

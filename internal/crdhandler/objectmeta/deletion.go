@@ -42,8 +42,8 @@ func CollectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 	return kept
 }
 
-// OrphanByDefault returns options that orphan the dependents of an object, unless the options or the finalizers say what
-// happens to them. It does not change the options.
+// OrphanByDefault returns options that orphan the dependents of an object, unless the options or the finalizers say
+// what happens to them. It does not change the options.
 func OrphanByDefault(finalizers []string, options *metav1.DeleteOptions) *metav1.DeleteOptions {
 	//lint:ignore SA1019 old clients set it
 	decided := options.OrphanDependents != nil || options.PropagationPolicy != nil

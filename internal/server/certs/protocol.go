@@ -48,7 +48,8 @@ func (p *Protocol) apply(c *tls.Config) (err error) {
 // named returns the certificates for certain names, which are watched.
 func (c *Config) named() (contents []*dynamiccertificates.DynamicFileSNIContent, err error) {
 	for _, pair := range c.Named {
-		content, err := dynamiccertificates.NewDynamicSNIContentFromFiles("sni-cert", pair.CertFile, pair.KeyFile, pair.Names...)
+		content, err := dynamiccertificates.NewDynamicSNIContentFromFiles(
+			"sni-cert", pair.CertFile, pair.KeyFile, pair.Names...)
 		if err != nil {
 			return nil, fmt.Errorf("--tls-sni-cert-key %s: certificate is unreadable: %w", pair.CertFile, datadir.Cause(err))
 		}

@@ -69,7 +69,8 @@ func TestNamedCertificates(t *testing.T) {
 	other := newDataDir(t)
 	identityAt(t, other, time.Now(), nil)
 	c := &Config{Named: []cliflag.NamedCertKey{{
-		Names: []string{"other.example.com"}, CertFile: other.Path("pki", "serving.crt"), KeyFile: other.Path("pki", "serving.key"),
+		Names: []string{"other.example.com"}, CertFile: other.Path("pki", "serving.crt"),
+		KeyFile: other.Path("pki", "serving.key"),
 	}}}
 	want := certificate(t, other.Path("pki", "serving.crt"))
 	for name, is := range map[string]bool{"other.example.com": true, "localhost": false} {

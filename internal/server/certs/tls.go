@@ -136,7 +136,8 @@ func NewTLS(c *Config, id *Identity, clients Authorities) (*TLS, error) {
 
 // fix sets a certificate and authorities that never change.
 func fix(
-	config *tls.Config, certificate dynamiccertificates.CertKeyContentProvider, clients dynamiccertificates.CAContentProvider,
+	config *tls.Config, certificate dynamiccertificates.CertKeyContentProvider,
+	clients dynamiccertificates.CAContentProvider,
 ) error {
 	pair, err := tls.X509KeyPair(certificate.CurrentCertKeyContent())
 	if err != nil {

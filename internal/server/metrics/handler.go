@@ -8,14 +8,15 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Handler returns the handler of /metrics: the metrics of the process, and others. resets lets DELETE reset those of the
-// process, as with kube-apiserver.
+// Handler returns the handler of /metrics: the metrics of the process, and others. resets lets DELETE reset those of
+// the process, as with kube-apiserver.
 func Handler(resets bool, others ...prometheus.Gatherer) http.Handler {
 	registered := legacyregistry.Handler()
 	if resets {
 		registered = legacyregistry.HandlerWithReset()
 	}
-	all := metrics.HandlerFor(append(prometheus.Gatherers{legacyregistry.DefaultGatherer}, others...), metrics.HandlerOpts{})
+	all := metrics.HandlerFor(append(prometheus.Gatherers{legacyregistry.DefaultGatherer}, others...),
+		metrics.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodDelete {
 			registered.ServeHTTP(w, req)

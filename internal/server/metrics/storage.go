@@ -11,8 +11,8 @@ import (
 	"github.com/crd-server/crd-server/internal/server/etcd"
 )
 
-// Storage collects the metrics of a store and its etcd when they are scraped. It keeps nothing itself, so the series of a
-// resource end with the resource. Metrics that kube-apiserver has too carry its names. docs/metrics.md lists them.
+// Storage collects the metrics of a store and its etcd when they are scraped. It keeps nothing itself, so the series of
+// a resource end with the resource. Metrics that kube-apiserver has too carry its names. docs/metrics.md lists them.
 type Storage struct {
 	Store  *dynamicstorage.Store
 	Client *clientv3.Client
