@@ -35,9 +35,6 @@ var (
 	status = []string{"status"}
 )
 
-// statusVerbs are the verbs of a status.
-var statusVerbs = []string{"get", "patch", "update"}
-
 // Essential returns the resources of the tier essential, which controllers need beside custom resources.
 func Essential() []*resource.Definition {
 	return slices.Concat(controllers(), rbac.Definitions(), admissionregistration.Definitions())
@@ -82,7 +79,7 @@ func controllers() []*resource.Definition {
 			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 			Subresources: []resource.Subresource{
 				{Name: "finalize", Verbs: []string{"update"}, Strategy: core.NamespaceFinalizeRules{}, Resets: status},
-				{Name: "status", Verbs: statusVerbs, Strategy: core.NamespaceStatusRules{}, Resets: spec},
+				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: core.NamespaceStatusRules{}, Resets: spec},
 			},
 			Columns: core.NamespaceColumns, Fields: core.NamespaceFields,
 			BeginDeletion: core.BeginNamespaceDeletion, Held: core.NamespaceHeld, ReturnsDeleted: true,
@@ -93,7 +90,7 @@ func controllers() []*resource.Definition {
 			Object: &corev1.ResourceQuota{}, List: &corev1.ResourceQuotaList{},
 			Strategy: core.ResourceQuotaRules{}, Default: core.DefaultResourceQuota, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "status", Verbs: statusVerbs, Strategy: core.ResourceQuotaStatusRules{}, Resets: spec},
+				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: core.ResourceQuotaStatusRules{}, Resets: spec},
 			},
 			Columns: core.ResourceQuotaColumns, ReturnsDeleted: true,
 		},

@@ -48,7 +48,7 @@ func Definitions() []*resource.Definition {
 			Strategy: newValidatingPolicyRules(), Default: DefaultValidatingPolicy, Columns: validatingPolicyColumns,
 			Resets: []string{"status"},
 			Subresources: []resource.Subresource{{
-				Name: "status", Verbs: []string{"get", "patch", "update"}, Strategy: statusRules{newValidatingPolicyRules()},
+				Name: "status", Verbs: resource.SubresourceVerbs, Strategy: statusRules{newValidatingPolicyRules()},
 				Resets: []string{"metadata", "spec"},
 			}},
 		},

@@ -16,8 +16,8 @@ func Definitions() []*resource.Definition {
 			Object: &corev1.ReplicationController{}, List: &corev1.ReplicationControllerList{},
 			Folder: "controllers", Strategy: controllerStrategy, Default: defaultController, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: partVerbs, Scale: controllerScale},
-				{Name: "status", Verbs: partVerbs, Strategy: controllerStatus, Resets: spec},
+				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: controllerScale},
+				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: controllerStatus, Resets: spec},
 			},
 			Columns: controllerColumns, Fields: controllerFields, OrphansDependents: true,
 		},
@@ -33,7 +33,7 @@ func Definitions() []*resource.Definition {
 			Object: &appsv1.DaemonSet{}, List: &appsv1.DaemonSetList{},
 			Strategy: daemonStrategy, Default: defaultDaemonSet, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "status", Verbs: partVerbs, Strategy: daemonStatus, Resets: spec},
+				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: daemonStatus, Resets: spec},
 			},
 			Columns: daemonColumns,
 		},
@@ -43,9 +43,9 @@ func Definitions() []*resource.Definition {
 			Object: &appsv1.Deployment{}, List: &appsv1.DeploymentList{},
 			Strategy: deploymentStrategy, Default: defaultDeployment, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: partVerbs, Scale: deploymentScale},
+				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: deploymentScale},
 				{
-					Name: "status", Verbs: partVerbs, Strategy: deploymentStatus,
+					Name: "status", Verbs: resource.SubresourceVerbs, Strategy: deploymentStatus,
 					Resets: []string{"spec", "metadata.labels"},
 				},
 			},
@@ -57,8 +57,8 @@ func Definitions() []*resource.Definition {
 			Object: &appsv1.ReplicaSet{}, List: &appsv1.ReplicaSetList{},
 			Strategy: replicaSetStrategy, Default: defaultReplicaSet, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: partVerbs, Scale: replicaSetScale},
-				{Name: "status", Verbs: partVerbs, Strategy: replicaSetStatus, Resets: spec},
+				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: replicaSetScale},
+				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: replicaSetStatus, Resets: spec},
 			},
 			Columns: replicaSetColumns,
 		},
@@ -68,8 +68,8 @@ func Definitions() []*resource.Definition {
 			Object: &appsv1.StatefulSet{}, List: &appsv1.StatefulSetList{},
 			Strategy: statefulStrategy, Default: defaultStatefulSet, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: partVerbs, Scale: statefulScale},
-				{Name: "status", Verbs: partVerbs, Strategy: statefulStatus, Resets: spec},
+				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: statefulScale},
+				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: statefulStatus, Resets: spec},
 			},
 			Columns: statefulColumns,
 		},
@@ -77,8 +77,7 @@ func Definitions() []*resource.Definition {
 }
 
 var (
-	all       = []string{"all"}
-	spec      = []string{"spec"}
-	status    = []string{"status"}
-	partVerbs = []string{"get", "patch", "update"}
+	all    = []string{"all"}
+	spec   = []string{"spec"}
+	status = []string{"status"}
 )

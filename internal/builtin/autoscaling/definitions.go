@@ -41,6 +41,6 @@ const kind = "HorizontalPodAutoscaler"
 
 func statusOf(strategy resource.Strategy) []resource.Subresource {
 	return []resource.Subresource{{
-		Name: "status", Verbs: []string{"get", "patch", "update"}, Strategy: strategy, Resets: []string{"spec"},
+		Name: "status", Verbs: resource.SubresourceVerbs, Strategy: strategy, Resets: []string{"spec"},
 	}}
 }

@@ -8,7 +8,6 @@ import (
 
 // Definitions returns the rows of Jobs and CronJobs.
 func Definitions() []*resource.Definition {
-	partVerbs := []string{"get", "patch", "update"}
 	return []*resource.Definition{
 		{
 			GroupVersion: batchv1.SchemeGroupVersion, Kind: "CronJob", Plural: "cronjobs", Singular: "cronjob",
@@ -16,7 +15,7 @@ func Definitions() []*resource.Definition {
 			Object: &batchv1.CronJob{}, List: &batchv1.CronJobList{},
 			Strategy: cronStrategy, Default: defaultCronJob, Resets: []string{"status"},
 			Subresources: []resource.Subresource{
-				{Name: "status", Verbs: partVerbs, Strategy: cronStatus, Resets: []string{"spec"}},
+				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: cronStatus, Resets: []string{"spec"}},
 			},
 			Columns: cronColumns,
 		},
@@ -25,7 +24,7 @@ func Definitions() []*resource.Definition {
 			Categories: []string{"all"}, Namespaced: true, Object: &batchv1.Job{}, List: &batchv1.JobList{},
 			Strategy: jobStrategy, Default: defaultJob, Resets: []string{"status"},
 			Subresources: []resource.Subresource{
-				{Name: "status", Verbs: partVerbs, Strategy: jobStatus, Resets: []string{"spec"}},
+				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: jobStatus, Resets: []string{"spec"}},
 			},
 			Columns: jobColumns, Fields: jobFields, OrphansDependents: true, DeleteWarnings: deleteWarnings,
 		},

@@ -10,9 +10,6 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// partVerbs are the verbs of subresources.
-var partVerbs = []string{"get", "patch", "update"}
-
 // Definitions returns the resources of the group.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
@@ -23,11 +20,11 @@ func Definitions() []*resource.Definition {
 			Strategy: requestRules{}, Resets: []string{"spec", "status"}, Admit: restrictSubject,
 			Subresources: []resource.Subresource{
 				{
-					Name: "approval", Verbs: partVerbs, Strategy: approvalRules{},
+					Name: "approval", Verbs: resource.SubresourceVerbs, Strategy: approvalRules{},
 					Resets: []string{"spec", "status.certificate"},
 				},
 				{
-					Name: "status", Verbs: partVerbs, Strategy: requestStatusRules{},
+					Name: "status", Verbs: resource.SubresourceVerbs, Strategy: requestStatusRules{},
 					Resets: []string{"spec", "status.conditions"},
 				},
 			},
@@ -47,7 +44,8 @@ func Definitions() []*resource.Definition {
 			Object: &certificatesv1.PodCertificateRequest{}, List: &certificatesv1.PodCertificateRequestList{},
 			Strategy: podRequestRules, Default: defaultPodRequest, Resets: []string{"status"},
 			Subresources: []resource.Subresource{{
-				Name: "status", Verbs: partVerbs, Strategy: podRequestStatusRules{}, Resets: []string{"metadata", "spec"},
+				Name: "status", Verbs: resource.SubresourceVerbs, Strategy: podRequestStatusRules{},
+				Resets: []string{"metadata", "spec"},
 			}},
 			Columns: podRequestColumns, Fields: &podRequestFields,
 			Storage: resource.NewStorage(certificatesv1beta1.SchemeGroupVersion,

@@ -27,6 +27,6 @@ func Definitions() []*resource.Definition {
 
 func statusOf(strategy resource.Strategy) resource.Subresource {
 	return resource.Subresource{
-		Name: "status", Verbs: []string{"get", "patch", "update"}, Strategy: strategy, Resets: []string{"metadata", "spec"},
+		Name: "status", Verbs: resource.SubresourceVerbs, Strategy: strategy, Resets: []string{"metadata", "spec"},
 	}
 }

@@ -34,7 +34,7 @@ func ingressDefinition() *resource.Definition {
 			CheckUpdate: checkIngressUpdate,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: statusVerbs, Resets: spec,
+			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
 			Strategy: resource.Typed[*networkingv1.Ingress]{
 				PrepareUpdate: func(obj, old *networkingv1.Ingress) { obj.Spec = old.Spec },
 				CheckUpdate:   checkIngressStatus,

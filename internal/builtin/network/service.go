@@ -34,7 +34,7 @@ func serviceDefinition() *resource.Definition {
 			CreatesOnUpdate: true,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: statusVerbs, Resets: spec,
+			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
 			Strategy: resource.Typed[*corev1.Service]{
 				PrepareUpdate: func(obj, old *corev1.Service) { obj.Spec = old.Spec },
 				CheckUpdate:   checkServiceStatus,

@@ -26,7 +26,7 @@ func serviceCIDRDefinition() *resource.Definition {
 			CheckUpdate:   checkServiceCIDRUpdate,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: statusVerbs, Resets: metadataAndSpec,
+			Name: "status", Verbs: resource.SubresourceVerbs, Resets: metadataAndSpec,
 			Strategy: resource.Typed[*networkingv1.ServiceCIDR]{
 				PrepareUpdate: func(obj, old *networkingv1.ServiceCIDR) {
 					obj.Spec = old.Spec

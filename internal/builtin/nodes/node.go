@@ -25,7 +25,7 @@ func Definitions() []*resource.Definition {
 		ShortNames: []string{"no"}, Object: &corev1.Node{}, List: &corev1.NodeList{}, Folder: "minions",
 		Strategy: nodeStrategy, Default: defaultNode, Resets: []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Strategy: nodeStatus, Resets: []string{"spec"},
+			Name: "status", Verbs: resource.SubresourceVerbs, Strategy: nodeStatus, Resets: []string{"spec"},
 		}},
 		Columns: nodeColumns, Fields: nodeFields,
 	}}

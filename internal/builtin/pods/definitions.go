@@ -17,10 +17,11 @@ func Definitions() []*resource.Definition {
 			Subresources: []resource.Subresource{
 				{Name: "binding", Verbs: []string{"create"}, Action: bindingAction},
 				{Name: "eviction", Verbs: []string{"create"}, Action: evictionAction},
-				{Name: "ephemeralcontainers", Verbs: partVerbs, Strategy: ephemeralStrategy, Resets: []string{"status"}},
-				{Name: "resize", Verbs: partVerbs, Strategy: resizeStrategy, Resets: []string{"status"}},
+				{Name: "ephemeralcontainers", Verbs: resource.SubresourceVerbs, Strategy: ephemeralStrategy,
+					Resets: []string{"status"}},
+				{Name: "resize", Verbs: resource.SubresourceVerbs, Strategy: resizeStrategy, Resets: []string{"status"}},
 				{
-					Name: "status", Verbs: partVerbs, Strategy: statusStrategy,
+					Name: "status", Verbs: resource.SubresourceVerbs, Strategy: statusStrategy,
 					Resets: []string{"spec", "metadata.deletionTimestamp", "metadata.ownerReferences"},
 				},
 			},
@@ -37,6 +38,3 @@ func Definitions() []*resource.Definition {
 		},
 	}
 }
-
-// partVerbs are the verbs of a subresource that is a part of a pod.
-var partVerbs = []string{"get", "patch", "update"}

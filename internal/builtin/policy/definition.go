@@ -17,7 +17,7 @@ func Definitions() []*resource.Definition {
 		Object: &policyv1.PodDisruptionBudget{}, List: &policyv1.PodDisruptionBudgetList{},
 		Strategy: budgetStrategy, Resets: []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Strategy: budgetStatus, Resets: []string{"spec"},
+			Name: "status", Verbs: resource.SubresourceVerbs, Strategy: budgetStatus, Resets: []string{"spec"},
 		}},
 		Columns: budgetColumns,
 	}}

@@ -84,6 +84,9 @@ type Definition struct {
 // AllVerbs are the verbs of a resource.
 var AllVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
+// SubresourceVerbs are the verbs of a subresource that reads and writes a part of the object, such as status and scale.
+var SubresourceVerbs = []string{"get", "patch", "update"}
+
 // Subresource is an endpoint for a part of an object, or for an action on it.
 type Subresource struct {
 	Name string

@@ -33,7 +33,7 @@ func attachmentDefinition() *resource.Definition {
 			RequiresVersion: true,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: statusVerbs, Resets: metadataAndSpec,
+			Name: "status", Verbs: resource.SubresourceVerbs, Resets: metadataAndSpec,
 			Strategy: resource.Typed[*storagev1.VolumeAttachment]{
 				PrepareUpdate: func(obj, old *storagev1.VolumeAttachment) {
 					obj.Spec = old.Spec

@@ -30,7 +30,7 @@ func claimDefinition() *resource.Definition {
 			WarnUpdate:    func(obj, _ *corev1.PersistentVolumeClaim) []string { return claimWarnings(obj) },
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: statusVerbs, Resets: spec,
+			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
 			Strategy: resource.Typed[*corev1.PersistentVolumeClaim]{
 				PrepareUpdate: prepareClaimStatus, CheckUpdate: checkClaimStatus,
 			},

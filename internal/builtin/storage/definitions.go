@@ -22,9 +22,6 @@ var (
 	metadataAndSpec = []string{"metadata", "spec"}
 )
 
-// statusVerbs are the verbs of a status.
-var statusVerbs = []string{"get", "patch", "update"}
-
 // column returns a printed column of the type string.
 func column(name, description string) metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}

@@ -28,7 +28,7 @@ func nodeDefinition() *resource.Definition {
 			RequiresVersion: true,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: statusVerbs, Resets: metadataAndSpec,
+			Name: "status", Verbs: resource.SubresourceVerbs, Resets: metadataAndSpec,
 			Strategy: resource.Typed[*storagev1.CSINode]{
 				PrepareUpdate: prepareNodeStatus,
 				CheckUpdate: func(obj, old *storagev1.CSINode) field.ErrorList {

@@ -35,7 +35,7 @@ func volumeDefinition() *resource.Definition {
 			WarnUpdate: func(obj, _ *corev1.PersistentVolume) []string { return volumeWarnings(obj) },
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: statusVerbs, Resets: spec,
+			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
 			Strategy: resource.Typed[*corev1.PersistentVolume]{
 				PrepareUpdate: prepareVolumeStatus,
 				CheckUpdate: func(obj, old *corev1.PersistentVolume) field.ErrorList {

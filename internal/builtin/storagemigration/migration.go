@@ -27,7 +27,7 @@ func Definitions() []*resource.Definition {
 		Object: &storagemigrationv1.StorageVersionMigration{}, List: &storagemigrationv1.StorageVersionMigrationList{},
 		Strategy: rules, Resets: []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Strategy: statusRules,
+			Name: "status", Verbs: resource.SubresourceVerbs, Strategy: statusRules,
 			Resets: []string{"metadata", "spec"},
 		}},
 		Columns: columns,
