@@ -40,8 +40,8 @@ var fields = map[string]string{
 	"etcd-servers": "EtcdServers",
 }
 
-// ofProcess are the flags that concern the whole process, besides those of logging.
-var ofProcess = []string{"feature-gates", "emulated-version"}
+// processFlags are the flags that concern the whole process, besides those of logging.
+var processFlags = []string{"feature-gates", "emulated-version"}
 
 // parse sets the options of flags.
 func parse(c *server.Options, args []string) error {
@@ -62,7 +62,7 @@ func parse(c *server.Options, args []string) error {
 		switch field, has := fields[flag.Name]; {
 		case has:
 			errs = append(errs, fmt.Errorf("--%s is the field %s", flag.Name, field))
-		case slices.Contains(ofProcess, flag.Name) || groups.FlagSets["logs"].Lookup(flag.Name) != nil:
+		case slices.Contains(processFlags, flag.Name) || groups.FlagSets["logs"].Lookup(flag.Name) != nil:
 			errs = append(errs, fmt.Errorf("--%s concerns the whole process, which the program configures", flag.Name))
 		}
 	})

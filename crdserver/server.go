@@ -17,7 +17,7 @@ import (
 type Server struct {
 	options Options
 	begun   atomic.Bool
-	ready   chan struct{} // closed by become, after it has set the fields below
+	ready   chan struct{} // closed by setReady, after it has set the fields below
 
 	config     *rest.Config
 	kubeconfig []byte
@@ -46,7 +46,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	o.OnReady = func(r server.Ready) {
-		if failed = s.become(r); failed != nil {
+		if failed = s.setReady(r); failed != nil {
 			cancel(failed)
 		}
 	}
@@ -79,8 +79,8 @@ func (s *Server) Kubeconfig() []byte {
 	}
 }
 
-// become makes the server ready.
-func (s *Server) become(r server.Ready) error {
+// setReady sets what the methods of a ready server return, and closes ready.
+func (s *Server) setReady(r server.Ready) error {
 	config, err := clientcmd.RESTConfigFromKubeConfig(r.Kubeconfig)
 	if err != nil {
 		return err

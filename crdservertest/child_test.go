@@ -75,7 +75,7 @@ func TestBinary(t *testing.T) {
 		use(t, config, "one")
 		host = config.Host
 	})
-	if u, err := url.Parse(host); err != nil || answers(u.Host) {
+	if u, err := url.Parse(host); err != nil || listens(u.Host) {
 		t.Errorf("the port of the process is open: %s, %v", host, err)
 	}
 	got := failure(t, crdservertest.WithBinary(program), crdservertest.WithCRDPaths("nowhere"))

@@ -16,5 +16,6 @@
 // Deployments, Nodes and so on. WithBinary runs it as a process instead, which keeps the code of the server out of the
 // test's coverage, profile and race detector.
 //
-// The log of a server is quiet. If a test fails, its end is in the test's log.
+// If a test fails, the last lines of the server's log are in the test's log. Otherwise they are discarded, unless
+// WithLog is given.
 package crdservertest

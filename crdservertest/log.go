@@ -13,8 +13,8 @@ import (
 // kept is how many lines of the log of a server are kept for the case that its test fails.
 const kept = 50
 
-// testLog takes the log of one server. It writes it to the log of the test, at once or when the test has failed, and
-// never after its end.
+// testLog takes the log of one server, and writes it to the log of the test: at once, or at the end of a test that has
+// failed, and never after the test.
 type testLog struct {
 	t         testing.TB
 	verbosity int

@@ -106,7 +106,7 @@ func TestParallel(t *testing.T) {
 		}
 	})
 	for n, host := range hosts {
-		if u, err := url.Parse(host); err != nil || answers(u.Host) {
+		if u, err := url.Parse(host); err != nil || listens(u.Host) {
 			t.Errorf("the port of server %d is open: %s, %v", n, host, err)
 		}
 	}
@@ -119,8 +119,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// answers reports whether something listens at an address.
-func answers(address string) bool {
+// listens reports whether something listens at an address.
+func listens(address string) bool {
 	connection, err := net.Dial("tcp", address)
 	if err == nil {
 		_ = connection.Close()

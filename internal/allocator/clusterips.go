@@ -113,7 +113,7 @@ func (r *request) takeIP(ctx context.Context, n int) error {
 	return nil
 }
 
-// nextIP takes a free address. In a dry run it is that of the network, as in kube-apiserver.
+// nextIP takes a free address. In a dry run it returns the address of the network, as kube-apiserver does.
 func (r *request) nextIP(ctx context.Context, ips *ipRange) (netip.Addr, error) {
 	if r.dryRun {
 		return ips.prefix.Masked().Addr(), nil

@@ -1,6 +1,6 @@
 // Package allocator gives Services their cluster IPs and node ports, as kube-apiserver does. Begin with Services.
 //
-// A cluster IP is taken by the creation of an IPAddress of its name, so no address is given twice, however many
-// replicas there are. Node ports are compared with those of all Services, by one write at a time: two replicas that
-// write at the same moment may give the same one.
+// The allocator takes a cluster IP by creating an IPAddress of its name, so no address is given twice, however many
+// replicas there are. It compares node ports with those of all Services. A replica does that for one write at a time,
+// but two replicas that write at the same moment may give the same port.
 package allocator

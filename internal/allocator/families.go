@@ -29,7 +29,7 @@ func (r *request) setFamilies() error {
 		switch {
 		case r.old.Spec.IPFamilyPolicy != nil:
 			spec.IPFamilyPolicy = r.old.Spec.IPFamilyPolicy
-		case headless: // whoever makes its endpoints may have addresses of both families
+		case headless: // the client makes its endpoints, which may have addresses of both families
 			spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack)
 		default:
 			spec.IPFamilyPolicy = new(corev1.IPFamilyPolicySingleStack)
@@ -55,8 +55,8 @@ func (r *request) setFamilies() error {
 	return nil
 }
 
-// keepsPreferred reports whether an update leaves the addresses of a Service that prefers two as they are. It keeps one
-// if it has got one.
+// keepsPreferred reports whether an update leaves the addresses of a Service that prefers two as they are. A Service
+// that got only one when it was created keeps that one.
 func (r *request) keepsPreferred() bool {
 	after, before := &r.service.Spec, &r.old.Spec
 	prefers := corev1.IPFamilyPolicyPreferDualStack
@@ -65,7 +65,7 @@ func (r *request) keepsPreferred() bool {
 		slices.Equal(after.ClusterIPs, before.ClusterIPs) && slices.Equal(after.IPFamilies, before.IPFamilies)
 }
 
-// checkPolicy returns the errors of more addresses or families than the policy allows, or of fewer than before. A
+// checkPolicy returns an error if there are more addresses or families than the policy allows, or fewer than before. A
 // Service that becomes single stack gives up its second address.
 func (r *request) checkPolicy() (errs field.ErrorList) {
 	after, before := &r.service.Spec, &r.old.Spec
@@ -139,8 +139,8 @@ func (r *request) checkConfigured() (errs field.ErrorList) {
 	return errs
 }
 
-// completeFamilies adds the first family if there is none, and the second one if the policy allows it and there are
-// that many.
+// completeFamilies adds the first family if there is none, and the second one if the policy allows it and two are
+// available.
 func (r *request) completeFamilies(available int) {
 	spec := &r.service.Spec
 	if len(spec.IPFamilies) == 0 {

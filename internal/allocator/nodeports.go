@@ -18,7 +18,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// nodePorts knows which node ports are free: those that no stored Service has, and no write that is on its way.
+// nodePorts knows which node ports are free: those that neither a stored Service nor an unfinished write has.
 type nodePorts struct {
 	ports    utilnet.PortRange
 	services *dynamicstorage.Resource
@@ -26,7 +26,7 @@ type nodePorts struct {
 
 	// lock guards pending. It is a semaphore because holders read the storage, and waiters may give up.
 	lock *semaphore.Weighted
-	// pending are the ports that writes have taken whose Services are not stored yet.
+	// pending are the ports of unfinished writes, whose Services are not stored yet.
 	pending sets.Set[int32]
 }
 
@@ -35,7 +35,7 @@ var DefaultNodePorts = utilnet.PortRange{Base: 30000, Size: 2768}
 
 var errPortTaken = errors.New("provided port is already allocated")
 
-// take calls a function that takes ports of those that are free. It may take none.
+// take calls choose, which takes some of the free ports or none, and returns the ports that it took.
 func (p *nodePorts) take(ctx context.Context, choose func(free *freePorts) error) (taken sets.Set[int32], err error) {
 	if err := p.lock.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -241,8 +241,8 @@ func (r *request) keepPorts() {
 	}
 }
 
-// written forgets ports that a write has taken: their Service is stored, or never will be.
-func (p *nodePorts) written(ctx context.Context, taken sets.Set[int32]) {
+// forget removes the ports of a write from pending: their Service is stored, or never will be.
+func (p *nodePorts) forget(ctx context.Context, taken sets.Set[int32]) {
 	if len(taken) == 0 || p.lock.Acquire(ctx, 1) != nil {
 		return
 	}

@@ -96,8 +96,8 @@ func familyOf(address netip.Addr) corev1.IPFamily {
 	return corev1.IPv6Protocol
 }
 
-// candidates returns the addresses to try for a Service that names none: all of the range, in a random order of two
-// parts.
+// candidates returns the addresses to try for a Service that names none: all from dynamic on, and then those before it.
+// Both parts begin at a random address.
 func (r *ipRange) candidates() iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
 		if between(r.dynamic, r.last, yield) && r.dynamic != r.first {

@@ -130,7 +130,7 @@ func (r *request) run(ctx context.Context) error {
 
 // Commit implements resource.Allocation.
 func (r *request) Commit(ctx context.Context) {
-	r.nodePorts.written(ctx, r.ports)
+	r.nodePorts.forget(ctx, r.ports)
 	if !r.dryRun {
 		r.release(ctx, r.releases, r.old)
 	}
@@ -138,7 +138,7 @@ func (r *request) Commit(ctx context.Context) {
 
 // Revert implements resource.Allocation.
 func (r *request) Revert(ctx context.Context) {
-	r.nodePorts.written(ctx, r.ports)
+	r.nodePorts.forget(ctx, r.ports)
 	r.release(ctx, r.taken, r.service)
 }
 

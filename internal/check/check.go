@@ -1,4 +1,4 @@
-// Package check finds mistakes in manifests: it asks a server of its own.
+// Package check finds mistakes in manifests: it starts a server of its own and tries them there.
 //
 // Begin at Run. read.go collects the manifests, serve.go starts the server, definitions.go applies the CRDs, objects.go
 // tries all other objects, and report.go prints what the server refuses.
@@ -34,7 +34,7 @@ func Run(ctx context.Context, paths []string, out io.Writer) error {
 	return err
 }
 
-// ask asks a server, which runs as long, whether the manifests are valid.
+// ask starts a server, asks it whether the manifests are valid, and stops it.
 func ask(ctx context.Context, found *manifestSet, r *report) (err error) {
 	config, stop, err := start(ctx)
 	if err != nil {

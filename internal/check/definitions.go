@@ -40,7 +40,7 @@ func (c *client) applyDefinitions(ctx context.Context, all []*manifest) error {
 // applyDefinition applies a CRD. Webhooks cannot be called, so objects are not converted: the server checks each object
 // by the schema of its own version, and no object is read in another one.
 func (c *client) applyDefinition(ctx context.Context, m *manifest) error {
-	ctx, resource := about(ctx, m), c.resources.Resource(definitions)
+	ctx, resource := withManifest(ctx, m), c.resources.Resource(definitions)
 	if err := create(ctx, resource, m.Unstructured); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func wrongCondition(conditions []condition) *condition {
 	return nil
 }
 
-// definedKind returns the kind that a CRD defines, as far as it does.
+// definedKind returns the kind that a CRD defines. What the CRD leaves out is empty.
 func definedKind(m *manifest) schema.GroupKind {
 	group, _, _ := unstructured.NestedString(m.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(m.Object, "spec", "names", "kind")

@@ -47,7 +47,7 @@ func (c *client) tryObjects(ctx context.Context, objects []*manifest) error {
 // tryObject creates and applies an object in dry runs, in a namespace that is created if it is missing. So no object
 // depends on another one: samples of several versions often have the same name.
 func (c *client) tryObject(ctx context.Context, m *manifest, mapping *meta.RESTMapping) error {
-	ctx = about(ctx, m)
+	ctx = withManifest(ctx, m)
 	var resource dynamic.ResourceInterface = c.resources.Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		namespace := m.GetNamespace()
@@ -84,7 +84,7 @@ func (c *client) ensureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// withServedVersions adds the versions of the kind that are served to the error that another is not.
+// withServedVersions adds the served versions of a kind to the error about a version that is not served.
 func (c *client) withServedVersions(m *manifest, err error) error {
 	mappings, _ := c.mapper.RESTMappings(m.groupKind()) // without a mapping, there are no versions
 	var versions []string

@@ -51,7 +51,8 @@ func (r *report) print(out io.Writer) {
 	}
 }
 
-// messages returns the causes of a Status that lists them, and else the message. The server has the causes in no order.
+// messages returns the causes of a Status that lists them, and else the message. It sorts the causes: the server
+// returns them in no order.
 func messages(err error) []string {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil ||
@@ -70,17 +71,17 @@ func messages(err error) []string {
 	return append(ofFields, ofObject...)
 }
 
-// checking is the context key of the manifest of a request.
-type checking struct{}
+// manifestKey is the context key of the manifest of a request.
+type manifestKey struct{}
 
-// about returns the context of requests that are about a manifest.
-func about(ctx context.Context, m *manifest) context.Context {
-	return context.WithValue(ctx, checking{}, m)
+// withManifest returns the context of requests that are about a manifest.
+func withManifest(ctx context.Context, m *manifest) context.Context {
+	return context.WithValue(ctx, manifestKey{}, m)
 }
 
 // HandleWarningHeaderWithContext adds the warnings of the server. It implements rest.WarningHandlerWithContext.
 func (r *report) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
-	m, ok := ctx.Value(checking{}).(*manifest)
+	m, ok := ctx.Value(manifestKey{}).(*manifest)
 	if !ok {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	pdbhelper "k8s.io/component-helpers/apps/poddisruptionbudget"
 	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/pods"
 )
 
 // find returns the budgets that select the pod.
@@ -33,10 +34,10 @@ func (v *eviction) find(ctx context.Context) (found []policyv1.PodDisruptionBudg
 	return found, nil
 }
 
-// permit counts the eviction in a budget, or returns why the budget forbids it. unhealthy says that the budget does not
-// count the pod, because it is not ready.
+// permit counts the eviction in a budget, or returns why the budget forbids it. unhealthy means that the budget does
+// not count the pod, because it is not ready.
 func (v *eviction) permit(ctx context.Context, budget *policyv1.PodDisruptionBudget) (unhealthy bool, err error) {
-	if !isReady(v.pod) {
+	if !pods.IsTrue(&v.pod.Status, corev1.PodReady) {
 		always := ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) == policyv1.AlwaysAllow
 		enough := budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy && budget.Status.DesiredHealthy > 0
 		if always || enough {
@@ -62,12 +63,6 @@ func (v *eviction) permit(ctx context.Context, budget *policyv1.PodDisruptionBud
 	return false, err
 }
 
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
 // maxDisrupted bounds the evictions that the controller of budgets has not seen yet.
 const maxDisrupted = 2000
 
@@ -76,7 +71,7 @@ func (v *eviction) count(ctx context.Context, budget *policyv1.PodDisruptionBudg
 	status := &budget.Status
 	switch {
 	case status.ObservedGeneration < budget.Generation:
-		return tooMany(budget.Name)
+		return stillProcessed(budget.Name)
 	case status.DisruptionsAllowed < 0:
 		return forbidden(budget.Name, "pdb disruptions allowed is negative", "pdb disruptions allowed is negative")
 	case len(status.DisruptedPods) > maxDisrupted:
@@ -102,20 +97,20 @@ func (v *eviction) count(ctx context.Context, budget *policyv1.PodDisruptionBudg
 
 const violates = "Cannot evict pod as it would violate the pod's disruption budget."
 
-// tooMany answers an eviction whose budget is not up to date.
-func tooMany(budget string) error {
+// stillProcessed returns the error of an eviction whose budget is not up to date.
+func stillProcessed(budget string) error {
 	const retryAfterSeconds = 10
-	return because(apierrors.NewTooManyRequests(violates, retryAfterSeconds),
+	return withCause(apierrors.NewTooManyRequests(violates, retryAfterSeconds),
 		fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget))
 }
 
 func forbidden(budget, reason, cause string) error {
 	resource := policyv1.Resource("poddisruptionbudget")
-	return because(apierrors.NewForbidden(resource, budget, errors.New(reason)),
+	return withCause(apierrors.NewForbidden(resource, budget, errors.New(reason)),
 		fmt.Sprintf("The disruption budget %s does not allow evicting pods currently: %s", budget, cause))
 }
 
-// exhausted answers an eviction whose budget allows no more disruptions.
+// exhausted returns the error of an eviction whose budget allows no more disruptions.
 func exhausted(budget *policyv1.PodDisruptionBudget) error {
 	status := &budget.Status
 	condition := meta.FindStatusCondition(status.Conditions, policyv1.DisruptionAllowedCondition)
@@ -130,11 +125,11 @@ func exhausted(budget *policyv1.PodDisruptionBudget) error {
 	case explained:
 		text += fmt.Sprintf(" (%s): %s", condition.Reason, condition.Message)
 	}
-	return because(apierrors.NewTooManyRequests(violates, 0), text)
+	return withCause(apierrors.NewTooManyRequests(violates, 0), text)
 }
 
-// because adds the cause by which clients know that a budget is the reason.
-func because(err *apierrors.StatusError, text string) error {
+// withCause adds the cause that tells clients that a budget is the reason.
+func withCause(err *apierrors.StatusError, text string) error {
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type: policyv1.DisruptionBudgetCause, Message: text,
 	})

@@ -48,7 +48,7 @@ type eviction struct {
 	pod *corev1.Pod
 }
 
-// retries is how often a change of another client is waited for, as by kube-apiserver.
+// retries is how often, and after what pause, an eviction is tried again after a conflict, as in kube-apiserver.
 var retries = wait.Backoff{Steps: 20, Duration: 500 * time.Millisecond, Factor: 1, Jitter: 0.1}
 
 // Evict deletes the pod that an Eviction names, or says which budget forbids it.
@@ -116,13 +116,13 @@ func (v *eviction) run(ctx context.Context) (runtime.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		if unhealthy { // it must not have become healthy meanwhile
+		if unhealthy { // the deletion fails if it has become healthy meanwhile
 			options = atVersion(options, v.pod)
 		}
 	}
 	err = v.remove(ctx, options)
 	if err != nil && apierrors.IsConflict(err) && options != v.options && !namesVersion(v.options) {
-		return nil, tooMany(budgets[0].Name)
+		return nil, stillProcessed(budgets[0].Name)
 	}
 	if err != nil {
 		return nil, err
@@ -130,8 +130,8 @@ func (v *eviction) run(ctx context.Context) (runtime.Object, error) {
 	return success, nil
 }
 
-// evictUnbudgeted deletes a pod that does not run, or is being deleted already: budgets do not count it. It reports
-// whether the pod is such a one.
+// evictUnbudgeted deletes a pod that does not run, or that is already being deleted: budgets do not count it. It
+// reports whether the pod is one of these.
 func (v *eviction) evictUnbudgeted(ctx context.Context) (done bool, err error) {
 	retriable := func(err error) bool { return apierrors.IsConflict(err) && !namesVersion(v.options) }
 	err = retry.OnError(retries, retriable, func() error {
@@ -167,7 +167,7 @@ func namesVersion(options *metav1.DeleteOptions) bool {
 	return options.Preconditions != nil && options.Preconditions.ResourceVersion != nil
 }
 
-// atVersion returns options for a pod as it is.
+// atVersion returns options that delete the pod only at its present resourceVersion.
 func atVersion(options *metav1.DeleteOptions, pod *corev1.Pod) *metav1.DeleteOptions {
 	exact := options.DeepCopy()
 	if exact.Preconditions == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/admission"
 )
 
-// completeAdmission passes the admission plugins on to the server that it has. It returns the flags that enable others.
+// completeAdmission gives the server the admission plugins that it has. It returns the flags that enable others.
 func (o *Options) completeAdmission() (without []string, err error) {
 	a := &o.server.Admission
 	given := []struct {

@@ -30,8 +30,7 @@ var served = []string{
 	"service-account-max-token-expiration", "service-account-signing-key-file", "service-cluster-ip-range",
 	"service-node-port-range", "shutdown-delay-duration", "strict-transport-security-directives", "tls-cert-file",
 	"tls-cipher-suites", "tls-curve-preferences", "tls-min-version", "tls-private-key-file", "tls-sni-cert-key",
-	"token-auth-file",
-	"tracing-config-file", "v", "vmodule",
+	"token-auth-file", "tracing-config-file", "v", "vmodule",
 }
 
 // unused are the flags of kube-apiserver that mean nothing here, with the kinds of their values.

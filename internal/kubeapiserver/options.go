@@ -149,7 +149,7 @@ func (o *Options) completeAudit() (without []string) {
 	return without
 }
 
-// completeFeatures passes the feature gates on to the server that its libraries have. It returns the others.
+// completeFeatures gives the server the feature gates that its libraries have. It returns the others.
 func (o *Options) completeFeatures() (without []string, err error) {
 	known := cliflag.NewMapStringBool(&o.server.FeatureGates)
 	for component, gates := range o.gates {

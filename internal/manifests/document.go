@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrNotObject is returned for a document that is something else than an object, such as a list.
+// ErrNotObject is returned for a document that is not an object, such as a list.
 var ErrNotObject = errors.New("not an object")
 
 // Document is one document of a file.

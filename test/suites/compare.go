@@ -2,8 +2,8 @@ package main
 
 import "strings"
 
-// regressions returns the tests that pass in the baseline and do not pass in the other run, with the failures of that
-// run, and the failures that the baseline does not have, such as one of AfterSuite.
+// regressions returns the tests that pass in the baseline and do not pass in the other run. It adds the failures of
+// tests that the baseline does not have, such as AfterSuite.
 func regressions(baseline, other []test) []test {
 	results, before := byName(other), byName(baseline)
 	var found []test
@@ -20,7 +20,7 @@ func regressions(baseline, other []test) []test {
 	return withoutParents(found)
 }
 
-// explained is a test that should have passed, with the reason why it has not.
+// explained returns a test that should have passed, with the reason why it has not.
 func explained(name string, t test, ran bool) test {
 	switch {
 	case !ran:

@@ -4,9 +4,9 @@
 // It copies the projects from their Go modules, compiles their test packages there, and runs each test binary with
 // KUBEBUILDER_ASSETS naming the folder of one server's programs, then of the other's. Nothing else differs between the
 // two runs. It measures how long a binary runs and how much memory the server's processes have. At the end it prints a
-// table and the tests that only kube-apiserver passes; one of them is exit code 1.
+// table and the tests that only kube-apiserver passes. If there is one, the exit code is 1.
 //
 // Begin with main.go. suites.go lists the projects; compile.go and kubebuilder.go prepare them; servers.go makes the
-// folders of programs; run.go runs a binary; ginkgo.go and gotest.go read what it reports; compare.go and report.go say
-// what follows.
+// folders of programs; run.go runs a binary; ginkgo.go and gotest.go read what it reports; compare.go and report.go
+// compare the results and print them.
 package main

@@ -45,7 +45,7 @@ func failing(tests []test) []test {
 	return found
 }
 
-// withRepeated returns the tests of a run, with those passed that failed in it and passed when they were repeated.
+// withRepeated returns the tests of the first run. Those that failed there and passed when repeated count as passed.
 func withRepeated(first, repeated []test) []test {
 	again := byName(repeated)
 	merged := make([]test, len(first))

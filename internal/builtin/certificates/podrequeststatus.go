@@ -49,7 +49,7 @@ func checkPodRequestStatus(pcr, old *certificatesv1.PodCertificateRequest) field
 	return omitted(!unchanged, `status is immutable unless transitioning to "Issued", "Denied", or "Failed"`)
 }
 
-// omitted returns an error of the status, without its value, if there is one.
+// omitted returns an error about the status that does not show it, if fails is true.
 func omitted(fails bool, text string) field.ErrorList {
 	if !fails {
 		return nil

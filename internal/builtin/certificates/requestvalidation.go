@@ -140,7 +140,7 @@ func (u requestUpdate) checkDecisions(csr, old *certificatesv1.CertificateSignin
 	return errs
 }
 
-// statuses are those of a condition of any other type than the final ones, which are only true.
+// statuses are the allowed statuses of a condition that is not final. A final one can only be true.
 var statuses = sets.New(corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown)
 
 // checkConditions checks the conditions of a request. Faults that old conditions have are accepted.

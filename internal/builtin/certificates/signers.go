@@ -25,7 +25,7 @@ type Signers struct {
 	Authorizer authorizer.Authorizer
 }
 
-// Require makes the definitions of the group among some definitions ask s.
+// Require makes those of the definitions that belong to the group ask s.
 func (s Signers) Require(definitions []*resource.Definition) {
 	for _, d := range definitions {
 		if d.GroupVersion.Group != certificatesv1.GroupName {

@@ -11,7 +11,7 @@ import (
 var classRules = resource.Typed[*resourcev1.DeviceClass]{
 	Prepare: func(c *resourcev1.DeviceClass) { c.Generation = 1 },
 	Check: func(c *resourcev1.DeviceClass) field.ErrorList {
-		errs := resource.CheckClusterMetadata(&c.ObjectMeta, laterName)
+		errs := resource.CheckClusterMetadata(&c.ObjectMeta, anyName)
 		errs = append(errs, checkClass(&c.Spec, nil)...)
 		if c.Name != "" {
 			texts := apivalidation.NameIsDNSSubdomain(c.Name, false)
@@ -44,8 +44,8 @@ func checkClass(spec, old *resourcev1.DeviceClassSpec) (errs field.ErrorList) {
 	return errs
 }
 
-// laterName accepts all names: the name of a class has a declarative rule.
-func laterName(string, bool) []string { return nil }
+// anyName accepts all names: the name of a class has a declarative rule.
+func anyName(string, bool) []string { return nil }
 
 func checkSelectors(selectors []resourcev1.DeviceSelector, path *field.Path) (errs field.ErrorList) {
 	if len(selectors) > resourcev1.DeviceSelectorsMaxSize {

@@ -104,7 +104,7 @@ var ingressColumns = &resource.Columns{
 		}
 		addresses := sets.New[string]()
 		for _, point := range ingress.Status.LoadBalancer.Ingress {
-			addresses.Insert(pointCell(point.IP, point.Hostname)...)
+			addresses.Insert(balancerAddress(point.IP, point.Hostname)...)
 		}
 		address := strings.Join(sets.List(addresses), ",")
 		return []any{ingress.Name, class, hostsCell(ingress.Spec.Rules), address, ports, resource.Age(ingress)}
@@ -134,8 +134,8 @@ func hostsCell(rules []networkingv1.IngressRule) string {
 	return strings.Join(hosts, ",")
 }
 
-// pointCell returns the address of a load balancer, or nothing.
-func pointCell(ip, hostname string) []string {
+// balancerAddress returns the address of a load balancer, or nothing.
+func balancerAddress(ip, hostname string) []string {
 	switch {
 	case ip != "":
 		return []string{ip}

@@ -195,7 +195,7 @@ func externalCell(service *corev1.Service) string {
 	case corev1.ServiceTypeLoadBalancer:
 		points := sets.New[string]()
 		for _, point := range service.Status.LoadBalancer.Ingress {
-			points.Insert(pointCell(point.IP, point.Hostname)...)
+			points.Insert(balancerAddress(point.IP, point.Hostname)...)
 		}
 		if all := append(sets.List(points), service.Spec.ExternalIPs...); len(all) > 0 {
 			return strings.Join(all, ",")

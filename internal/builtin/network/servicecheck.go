@@ -26,7 +26,7 @@ func checkServiceCreate(obj *corev1.Service) field.ErrorList {
 }
 
 // checkService returns the errors of a Service besides those of its metadata. Addresses that old had may stay, even if
-// the rules for them were others then. old is empty for a new Service.
+// they were stored by weaker rules. old is empty for a new Service.
 func checkService(obj, old *corev1.Service) (errs field.ErrorList) {
 	spec := &obj.Spec
 	errs = append(errs, checkTopologyAnnotations(obj.Annotations)...)

@@ -14,8 +14,8 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// prepareService clears what clients cannot set. kube-apiserver stores the policy of a Service that is only a name, and
-// never shows it.
+// prepareService clears what clients cannot set. kube-apiserver stores the internal traffic policy of a Service of the
+// type ExternalName, and never shows it.
 func prepareService(obj *corev1.Service) {
 	obj.Status = corev1.ServiceStatus{}
 	if !NeedsClusterIP(obj) {

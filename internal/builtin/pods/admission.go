@@ -119,10 +119,10 @@ func (c Classes) find(ctx context.Context, name string) (found *schedulingv1.Pri
 	return found, nil
 }
 
-// tolerationSeconds is how long a pod stays on a node that fails.
+// tolerationSeconds is how long a pod stays on a failing node.
 const tolerationSeconds = 300
 
-// tolerate makes a pod tolerate a taint for a while, unless it says how it tolerates it.
+// tolerate makes a pod tolerate a taint for a while, unless it already tolerates the taint.
 func tolerate(spec *corev1.PodSpec, taint string) {
 	for _, t := range spec.Tolerations {
 		if (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {

@@ -61,15 +61,15 @@ func gateCell(pod *corev1.Pod) string {
 	}
 	open := 0
 	for _, gate := range pod.Spec.ReadinessGates {
-		if isTrue(&pod.Status, gate.ConditionType) {
+		if firstIsTrue(&pod.Status, gate.ConditionType) {
 			open++
 		}
 	}
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
-// isTrue reports whether the first condition of a type is true.
-func isTrue(status *corev1.PodStatus, condition corev1.PodConditionType) bool {
+// firstIsTrue reports whether the first condition of a type is true.
+func firstIsTrue(status *corev1.PodStatus, condition corev1.PodConditionType) bool {
 	for n := range status.Conditions {
 		if status.Conditions[n].Type == condition {
 			return status.Conditions[n].Status == corev1.ConditionTrue

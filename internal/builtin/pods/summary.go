@@ -29,7 +29,7 @@ func summarize(pod *corev1.Pod) *summary {
 			s.reason = condition.Reason
 		}
 	}
-	if !s.addInit(pod) || isTrue(&pod.Status, corev1.PodInitialized) {
+	if !s.addInit(pod) || firstIsTrue(&pod.Status, corev1.PodInitialized) {
 		s.restarts, s.restarted = s.sidecarRestarts, s.sidecarRestarted
 		s.addContainers(pod)
 	}
@@ -104,7 +104,7 @@ func (s *summary) addContainers(pod *corev1.Pod) {
 	}
 	switch {
 	case s.reason != "Completed":
-	case running && hasTrue(&pod.Status, corev1.PodReady):
+	case running && IsTrue(&pod.Status, corev1.PodReady):
 		s.reason = "Running"
 	case failure != "":
 		s.reason = failure
@@ -113,8 +113,8 @@ func (s *summary) addContainers(pod *corev1.Pod) {
 	}
 }
 
-// hasTrue reports whether any condition of a type is true.
-func hasTrue(status *corev1.PodStatus, condition corev1.PodConditionType) bool {
+// IsTrue reports whether any condition of a type is true.
+func IsTrue(status *corev1.PodStatus, condition corev1.PodConditionType) bool {
 	for n := range status.Conditions {
 		if status.Conditions[n].Type == condition && status.Conditions[n].Status == corev1.ConditionTrue {
 			return true

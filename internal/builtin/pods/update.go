@@ -86,14 +86,11 @@ func checkMirror(pod, old *corev1.Pod) field.ErrorList {
 
 func checkImages(containers []corev1.Container, path *field.Path) (errs field.ErrorList) {
 	for n := range containers {
-		image := containers[n].Image
+		image, item := containers[n].Image, path.Index(n).Child("image")
 		if image == "" {
-			errs = append(errs, field.Required(path.Index(n).Child("image"), ""))
+			errs = append(errs, field.Required(item, ""))
 		}
-		if strings.TrimSpace(image) != image {
-			errs = append(errs,
-				field.Invalid(path.Index(n).Child("image"), image, "must not have leading or trailing whitespace"))
-		}
+		errs = append(errs, podspec.CheckImageSpaces(image, item)...)
 	}
 	return errs
 }

@@ -207,13 +207,19 @@ func (c *checker) checkResizePolicy(policies []corev1.ContainerResizePolicy, pat
 	return errs
 }
 
-// checkImageSpaces checks what only images of pods are checked for, because templates were once stored without.
+// checkImageSpaces calls CheckImageSpaces for the images of containers.
 func checkImageSpaces(containers []corev1.Container, path *field.Path) (errs field.ErrorList) {
 	for n := range containers {
-		if image := containers[n].Image; strings.TrimSpace(image) != image {
-			errs = append(errs,
-				field.Invalid(path.Index(n).Child("image"), image, "must not have leading or trailing whitespace"))
-		}
+		errs = append(errs, CheckImageSpaces(containers[n].Image, path.Index(n).Child("image"))...)
 	}
 	return errs
+}
+
+// CheckImageSpaces checks that an image of a pod has no space around it. Images of templates are not checked for this,
+// as in kube-apiserver.
+func CheckImageSpaces(image string, path *field.Path) field.ErrorList {
+	if strings.TrimSpace(image) == image {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, image, "must not have leading or trailing whitespace")}
 }

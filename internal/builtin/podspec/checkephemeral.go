@@ -1,8 +1,6 @@
 package podspec
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,10 +18,7 @@ func (c *checker) checkEphemeralContainers(path *field.Path) (errs field.ErrorLi
 		ephemeral, item := &c.spec.EphemeralContainers[n], path.Index(n)
 		container := (*corev1.Container)(&ephemeral.EphemeralContainerCommon)
 		errs = append(errs, c.checkContainer(container, item)...)
-		if strings.TrimSpace(container.Image) != container.Image {
-			errs = append(errs,
-				field.Invalid(item.Child("image"), container.Image, "must not have leading or trailing whitespace"))
-		}
+		errs = append(errs, CheckImageSpaces(container.Image, item.Child("image"))...)
 		if names.Has(container.Name) {
 			errs = append(errs, field.Duplicate(item.Child("name"), container.Name))
 		}

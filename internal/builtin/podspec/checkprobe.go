@@ -28,7 +28,7 @@ func (c *checker) checkLifecycle(container *corev1.Container, path *field.Path) 
 	return append(errs, checkOnceProbe(container.StartupProbe, path.Child("startupProbe"))...)
 }
 
-// checkOnceProbe checks a probe that succeeds at once.
+// checkOnceProbe checks a probe that one success satisfies.
 func checkOnceProbe(probe *corev1.Probe, path *field.Path) field.ErrorList {
 	if probe == nil {
 		return nil

@@ -123,8 +123,8 @@ func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path)
 	return errs
 }
 
-// CheckNodeRequirement returns the errors of what the labels of a node must be. values says that the values must be
-// those of labels.
+// CheckNodeRequirement returns the errors of a requirement on the labels of a node. values says whether its values must
+// be valid values of labels.
 func CheckNodeRequirement(r *corev1.NodeSelectorRequirement, values bool, path *field.Path) (errs field.ErrorList) {
 	switch list := path.Child("values"); r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:

@@ -59,7 +59,7 @@ func prepareClaimUpdate(obj, old *corev1.PersistentVolumeClaim) {
 	copyDataSource(&old.Spec)
 }
 
-// prepareClaimStatus keeps everything but the status. Of that, the health of a volume is a feature that is off.
+// prepareClaimStatus keeps everything but the status. It drops the health of the volume, a feature that is off.
 func prepareClaimStatus(obj, old *corev1.PersistentVolumeClaim) {
 	obj.Spec = old.Spec
 	if old.Status.HealthStatus == nil {
@@ -88,7 +88,7 @@ func prepareDataSource(spec, old *corev1.PersistentVolumeClaimSpec) {
 	copyDataSource(spec)
 }
 
-// copyDataSource sets that of the two fields for the source of data that is not set.
+// copyDataSource copies the source of data from one of its two fields to the other, if that is not set.
 func copyDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 	source, ref := spec.DataSource, spec.DataSourceRef
 	switch {

@@ -214,7 +214,7 @@ var resizeStates = []corev1.ClaimResourceStatus{
 	corev1.PersistentVolumeClaimNodeResizePending,
 }
 
-// checkClaimResource returns the errors of the name of what a claim has: storage, or something with a domain.
+// checkClaimResource returns the errors of the name of a resource of a claim: storage, or a name with a domain.
 func checkClaimResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
 	if errs := resource.CheckValue(path, string(name), validation.IsQualifiedName); len(errs) > 0 {
 		return errs

@@ -166,7 +166,7 @@ func checkDriverName(name string, path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// checkAttacher is checkDriverName with declared rules, which have other words.
+// checkAttacher is checkDriverName with the messages of declarative rules.
 func checkAttacher(name string, path *field.Path) (errs field.ErrorList) {
 	if name == "" {
 		return field.ErrorList{resource.Missing(path)}

@@ -40,7 +40,7 @@ func nodeDefinition() *resource.Definition {
 	}
 }
 
-// prepareNodeStatus keeps everything but the status. Of that, the health of storage is a feature that is off.
+// prepareNodeStatus keeps everything but the status. It drops the health of storage, a feature that is off.
 func prepareNodeStatus(obj, old *storagev1.CSINode) {
 	obj.Spec = old.Spec
 	metav1.ResetObjectMetaForStatus(&obj.ObjectMeta, &old.ObjectMeta)

@@ -89,7 +89,7 @@ var protections = map[string]string{
 	"volumeattributesclasses": "kubernetes.io/vac-protection",
 }
 
-// Protect adds the plugin StorageObjectInUseProtection to those of some resources that have it.
+// Protect adds the plugin StorageObjectInUseProtection to those of the definitions that it protects.
 func Protect(definitions []*resource.Definition) {
 	for _, d := range definitions {
 		finalizer, found := protections[d.Plural]
