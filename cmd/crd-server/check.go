@@ -23,7 +23,7 @@ are not called.`,
 		Example: "  crd-server check config/crd/bases config/samples",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("crd-server check takes files and directories: crd-server check PATH...")
+				return errors.New("crd-server check takes files and directories: crd-server check PATH [PATH...]")
 			}
 			return nil
 		},

@@ -94,7 +94,7 @@ func TestFailureIsOneLine(t *testing.T) {
 		{"serve", `crd-server: unexpected argument "serve": `},
 		{"verison", `crd-server: unexpected argument "verison": crd-server takes flags only, ` +
 			`or one of its commands; did you mean version?`},
-		{"check", "crd-server: crd-server check takes files and directories: crd-server check PATH...\n"},
+		{"check", "crd-server: crd-server check takes files and directories: crd-server check PATH [PATH...]\n"},
 		{"user lst", `crd-server: unexpected argument "lst": crd-server user takes one of its commands; did you mean list?`},
 		{"user add", "crd-server: crd-server user add takes one name, not 0: crd-server user add NAME [flags]\n"},
 		{"user add jane --gruop x", "crd-server: unknown flag: --gruop; did you mean --group?\n"},

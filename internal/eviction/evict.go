@@ -85,6 +85,7 @@ func optionsOf(body *policyv1.Eviction, request *metav1.CreateOptions) (*metav1.
 	case len(options.DryRun) == 0:
 		options.DryRun = request.DryRun
 	case len(request.DryRun) > 0 && !slices.Equal(request.DryRun, options.DryRun):
+		//lint:ignore ST1005 the message is kube-apiserver's
 		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v",
 			request.DryRun, options.DryRun)
 	}

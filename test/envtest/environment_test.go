@@ -82,6 +82,7 @@ func TestEnvironment(t *testing.T) {
 	if err := jane.Create(t.Context(), newCronTab("second")); !apierrors.IsForbidden(err) {
 		t.Errorf("jane created an object: %v", err)
 	}
+	//lint:ignore SA1019 tests that use it must work
 	kubectl := environment.ControlPlane.KubeCtl()
 	stdout, stderr, err := kubectl.Run("get", "crontabs", "-o", "name")
 	if err != nil {

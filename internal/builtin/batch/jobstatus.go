@@ -172,16 +172,14 @@ func (u *statusUpdate) checkFinished() (errs field.ErrorList) {
 func (u *statusUpdate) checkIndexes() (errs field.ErrorList) {
 	s, spec := &u.job.Status, &u.job.Spec
 	completedPath, failedPath := statusPath.Child("completedIndexes"), statusPath.Child("failedIndexes")
-	var completed, failed []interval
-	var err error
 	if u.completedIndexesChanged && spec.Completions != nil {
-		if completed, err = parseIndexes(s.CompletedIndexes, *spec.Completions); err != nil {
+		if _, err := parseIndexes(s.CompletedIndexes, *spec.Completions); err != nil {
 			errs = append(errs, field.Invalid(completedPath, s.CompletedIndexes,
 				fmt.Sprintf("error parsing completedIndexes: %s", err)))
 		}
 	}
 	if u.failedIndexesChanged && spec.Completions != nil && spec.BackoffLimitPerIndex != nil && s.FailedIndexes != nil {
-		if failed, err = parseIndexes(*s.FailedIndexes, *spec.Completions); err != nil {
+		if _, err := parseIndexes(*s.FailedIndexes, *spec.Completions); err != nil {
 			errs = append(errs, field.Invalid(failedPath, s.FailedIndexes, fmt.Sprintf("error parsing failedIndexes: %s", err)))
 		}
 	}
@@ -197,8 +195,8 @@ func (u *statusUpdate) checkIndexes() (errs field.ErrorList) {
 		spec.Completions == nil {
 		return errs
 	}
-	completed, _ = parseIndexes(s.CompletedIndexes, *spec.Completions) // an invalid old value overlaps nothing
-	failed, _ = parseIndexes(*s.FailedIndexes, *spec.Completions)
+	completed, _ := parseIndexes(s.CompletedIndexes, *spec.Completions) // an invalid old value overlaps nothing
+	failed, _ := parseIndexes(*s.FailedIndexes, *spec.Completions)
 	if index, found := overlap(completed, failed); found {
 		errs = append(errs, field.Invalid(failedPath, *s.FailedIndexes,
 			fmt.Sprintf("failedIndexes and completedIndexes overlap at index: %d", index)))

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 a deprecated field of nodes is cleared, and kept in old ones
+
 package nodes
 
 import (

@@ -174,6 +174,7 @@ func checkAttacher(name string, path *field.Path) (errs field.ErrorList) {
 	if len(name) > maxDriverName {
 		errs = append(errs, field.TooLong(path, "", maxDriverName))
 	}
+	//lint:ignore SA1019 kube-apiserver accepts capital letters here
 	errs = append(errs, resource.CheckValue(path, name, content.IsDNS1123SubdomainCaseless)...)
 	return errs.MarkCoveredByDeclarative()
 }

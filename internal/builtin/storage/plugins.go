@@ -47,6 +47,7 @@ func NewDefaultStorageClass(classes Classes) resource.Plugin {
 }
 
 var (
+	//lint:ignore ST1005 the message is kube-apiserver's
 	errUnbound      = errors.New("Only bound persistent volume claims can be expanded")
 	errNotResizable = errors.New("only dynamically provisioned pvc can be resized and " +
 		"the storageclass that provisions the pvc must support resize")
