@@ -11,7 +11,7 @@ import (
 )
 
 // description is the beginning of the help and of the man page.
-const description = `crd-server serves Kubernetes custom resources, and nothing else: apply a
+const description = `crd-server serves the Kubernetes API for custom resources, without Kubernetes: apply a
 CustomResourceDefinition, and its resources can be used with kubectl and every Kubernetes client. No flag is needed.
 
 An environment variable can stand for a flag: CRD_SERVER_DATA_DIR for --data-dir, and so on. A flag takes precedence.`

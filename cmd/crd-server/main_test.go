@@ -44,11 +44,11 @@ func command(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes
 func TestAbout(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--version": "crd-server ",
-		"--help":    "crd-server serves Kubernetes custom resources",
-		"-h":        "crd-server serves Kubernetes custom resources",
+		"--help":    "crd-server serves the Kubernetes API for custom resources",
+		"-h":        "crd-server serves the Kubernetes API for custom resources",
 
 		"version":               "crd-server ",
-		"help":                  "crd-server serves Kubernetes custom resources",
+		"help":                  "crd-server serves the Kubernetes API for custom resources",
 		"help version":          "Print the version\n",
 		"help envtest":          "Make a folder for KUBEBUILDER_ASSETS,",
 		"user":                  "Add, list and remove users of a running server.\n",
