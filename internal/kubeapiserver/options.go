@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 
+	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/server"
@@ -98,8 +99,7 @@ func (o *Options) Complete() error {
 	if err != nil {
 		return err
 	}
-	o.completeAccess()
-	o.server.Unused = slices.Concat(o.unusedFlags(), features, plugins, o.completeAudit())
+	o.server.Unused = slices.Concat(o.unusedFlags(), features, plugins, o.completeAccess(), o.completeAudit())
 	if err := o.server.Validate(); err != nil { // before anything is written
 		return err
 	}
@@ -117,8 +117,9 @@ func (o *Options) unusedFlags() (names []string) {
 }
 
 // completeAccess sets kube-apiserver's defaults: everything is allowed, unless there are other authorizers; then
-// requests without a credential are those of an anonymous user.
-func (o *Options) completeAccess() {
+// requests without a credential are those of an anonymous user. It leaves out the headers of front proxies without an
+// authority for them, as kube-apiserver does, and returns what has no effect.
+func (o *Options) completeAccess() (without []string) {
 	modes := &o.server.Authorization.Modes
 	if len(*modes) == 0 && o.server.Authorization.ConfigFile == "" {
 		*modes = []string{authorization.ModeAlwaysAllow}
@@ -128,6 +129,13 @@ func (o *Options) completeAccess() {
 		o.server.Authentication.ConfigFile == "" {
 		*anonymous = cliflag.True
 	}
+	if slices.Contains(*modes, authorization.ModeNode) {
+		without = append(without, "--authorization-mode="+authorization.ModeNode)
+	}
+	if proxy := &o.server.Authentication.FrontProxy; proxy.ClientCAFile == "" && proxy.Used() {
+		*proxy, without = authentication.FrontProxyOptions{}, append(without, "--requestheader-...")
+	}
+	return without
 }
 
 // completeAudit leaves out a policy without a backend, and a backend without a policy, as kube-apiserver does. It

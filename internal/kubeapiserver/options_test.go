@@ -116,6 +116,8 @@ func TestUnused(t *testing.T) {
 		"--admission-control=NamespaceLifecycle,EventRateLimit":    "--enable-admission-plugins=EventRateLimit",
 		"--audit-log-path=-":                                       "--audit-log-path",
 		"--audit-policy-file=" + policy:                            "--audit-policy-file",
+		"--authorization-mode=Node,RBAC":                           "--authorization-mode=Node",
+		"--requestheader-group-headers=X-Remote-Group":             "--requestheader-...",
 		"--service-cluster-ip-range=10.1.0.0/16 --max-requests-inflight=800 --runtime-config=api/beta=true": "",
 	} {
 		o, err := complete(t, certDir(t), strings.Fields(args)...)

@@ -145,7 +145,7 @@ func (o *Options) Validate() (errs []error) {
 	if o.FrontProxy.ClientCAFile != "" && len(o.FrontProxy.UsernameHeaders) == 0 {
 		errs = append(errs, errors.New("--requestheader-client-ca-file needs --requestheader-username-headers, such as X-Remote-User"))
 	}
-	if o.FrontProxy.ClientCAFile == "" && o.FrontProxy.used() {
+	if o.FrontProxy.ClientCAFile == "" && o.FrontProxy.Used() {
 		errs = append(errs, errors.New("the --requestheader- flags need --requestheader-client-ca-file"))
 	}
 	if !slices.Contains([]string{"v1", "v1beta1"}, o.Webhook.Version) {
@@ -163,7 +163,8 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-func (o *FrontProxyOptions) used() bool {
+// Used reports whether there are settings of headers.
+func (o *FrontProxyOptions) Used() bool {
 	return len(o.AllowedNames)+len(o.UsernameHeaders)+len(o.UIDHeaders)+len(o.GroupHeaders)+len(o.ExtraPrefix) > 0
 }
 
