@@ -25,7 +25,7 @@ func classJSON(name, fields string) string {
 // TestStoragePlugins checks that claims get the default class and a finalizer, and grow if their class allows it.
 func TestStoragePlugins(t *testing.T) {
 	t.Parallel()
-	root := startWhole(t, "--builtin-resources=all").root()
+	root := startWhole(t, "--builtin-resources=all", "--enable-admission-plugins=StorageObjectInUseProtection").root()
 	merge := []string{"Content-Type", "application/merge-patch+json"}
 	create := func(name, fields string) string {
 		return root.must(201, "POST", claimsPath, claimJSON(name, fields)).body
@@ -65,10 +65,24 @@ func TestStoragePlugins(t *testing.T) {
 func TestDisabledPlugins(t *testing.T) {
 	t.Parallel()
 	root := startWhole(t, "--builtin-resources=all",
-		"--disable-admission-plugins=DefaultStorageClass,StorageObjectInUseProtection,DefaultIngressClass").root()
+		"--disable-admission-plugins=DefaultStorageClass,DefaultIngressClass").root()
 	root.must(201, "POST", classesPath, classJSON("a", ""))
 	got := root.must(201, "POST", claimsPath, claimJSON("a", "")).body
 	if strings.Contains(got, "storageClassName") || strings.Contains(got, "finalizers") {
 		t.Errorf("claim %s", got)
 	}
+}
+
+// TestUnprotectedClaims checks that claims go when they are deleted, and with their namespace: no controller would remove
+// a finalizer.
+func TestUnprotectedClaims(t *testing.T) {
+	t.Parallel()
+	root := startWhole(t, everything).root()
+	root.must(201, "POST", claimsPath, claimJSON("a", ""))
+	root.must(200, "DELETE", claimsPath+"/a", "")
+	root.must(404, "GET", claimsPath+"/a", "")
+	root.createNamespace("x")
+	root.must(201, "POST", "/api/v1/namespaces/x/persistentvolumeclaims", claimJSON("a", ""))
+	root.must(200, "DELETE", namespacesPath+"/x", "")
+	root.becomes(404, namespacesPath+"/x", "")
 }

@@ -228,7 +228,8 @@ func uncontrolled(tier string) []string {
 		[]string{"--builtin-resources=" + tier, "--controllers=-namespace-controller"})
 }
 
-var allFlags = uncontrolled("all")
+// allFlags enable the plugins that are on by default in kube-apiserver.
+var allFlags = append(uncontrolled("all"), "--enable-admission-plugins=StorageObjectInUseProtection")
 
 // startUpstream starts upstream's server, which is stopped when the test ends.
 func startUpstream(t *testing.T, flags ...string) *target {

@@ -57,19 +57,23 @@ func names() string { return strings.Join(slices.Concat(order, kinds), ", ") }
 // serviceAccount is the plugin that gives tokens to Pods. Its name is accepted, but there are no Pods.
 const serviceAccount = "ServiceAccount"
 
-// kinds are the plugins for single built-in resources. They are on by default.
+// kinds are the plugins for single built-in resources. They are on by default, except off.
 var kinds = []string{
 	network.DefaultIngressClass, pods.DefaultTolerationSeconds, pods.Priority, nodes.TaintNodesByCondition,
 	storage.DefaultStorageClass, storage.PersistentVolumeClaimResize, storage.StorageObjectInUseProtection,
 }
+
+// off are those of kinds that are not on by default. The finalizers of StorageObjectInUseProtection are removed by
+// controllers of a cluster: without these, objects would stay for ever when they are deleted.
+var off = []string{storage.StorageObjectInUseProtection}
 
 // Has reports whether there is a plugin of this name.
 func Has(plugin string) bool {
 	return slices.Contains(order, plugin) || slices.Contains(kinds, plugin) || plugin == serviceAccount
 }
 
-// Enabled reports whether a plugin that is on by default is enabled.
-func (o *Options) Enabled(plugin string) bool { return o.has(plugin, true) }
+// Enabled reports whether a plugin for single built-in resources is enabled.
+func (o *Options) Enabled(plugin string) bool { return o.has(plugin, !slices.Contains(off, plugin)) }
 
 // Validate returns every mistake.
 func (o *Options) Validate() (errs []error) {
