@@ -92,6 +92,22 @@ func TestCheck(t *testing.T) {
 			},
 		},
 		{
+			name: "objects of Kubernetes", files: map[string]string{
+				"class.yaml": "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1\n",
+				"pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n" +
+					"spec: {priorityClassName: high, containers: [{name: c, image: i}]}\n",
+				"service.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: dns}\n" +
+					"spec: {clusterIP: 10.96.0.10, ipFamilyPolicy: RequireDualStack, ports: [{port: 53}]}\n",
+			},
+			stdout: []string{"0 CRDs and 3 objects are valid"},
+		},
+		{
+			name: "one invalid sample", files: map[string]string{"a.yaml": "apiVersion: v1\n"},
+			args:   "a.yaml",
+			stdout: []string{"a.yaml:1: kind is missing"},
+			stderr: "crd-server: 1 of 1 object is invalid",
+		},
+		{
 			name: "invalid samples", files: map[string]string{
 				"crd.yaml": widgets,
 				"a.yaml": widget("v1", "name: rule", "size: 1, color: red") + "---\n" +

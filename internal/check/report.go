@@ -96,7 +96,12 @@ func (r *report) result() (string, error) {
 	if r.failed == 0 {
 		return fmt.Sprintf("%s and %s are valid", count(r.definitions, "CRD"), count(r.objects, "object")), nil
 	}
-	result := fmt.Sprintf("%d of %s are invalid", r.failed, count(r.failed+r.definitions+r.objects+r.unchecked, "object"))
+	verb := "are"
+	if r.failed == 1 {
+		verb = "is"
+	}
+	all := count(r.failed+r.definitions+r.objects+r.unchecked, "object")
+	result := fmt.Sprintf("%d of %s %s invalid", r.failed, all, verb)
 	if r.unchecked > 0 {
 		result += fmt.Sprintf(", %d not checked because their CRDs are", r.unchecked)
 	}

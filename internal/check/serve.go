@@ -12,10 +12,16 @@ import (
 	"github.com/crd-server/crd-server/internal/server"
 )
 
-// disabledPlugins call webhooks, which do not run, or depend on policies, which are manifests to be checked themselves.
+// disabledPlugins call webhooks, which do not run, or depend on policies and PriorityClasses, which are manifests to be
+// checked themselves.
 var disabledPlugins = []string{
-	"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
+	"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "Priority", "ValidatingAdmissionPolicy",
+	"ValidatingAdmissionWebhook",
 }
+
+// serviceRanges let Services have addresses of both families, and one of 10.0.0.0/8 that they name, which many clusters
+// take theirs from.
+const serviceRanges = "10.0.0.0/8,fd00::/64"
 
 // start starts a server in memory. The caller must stop it, which returns the server's error.
 func start(ctx context.Context) (config *rest.Config, stop func() error, err error) {
@@ -23,6 +29,7 @@ func start(ctx context.Context) (config *rest.Config, stop func() error, err err
 	options := server.NewOptions()
 	options.DataDir, options.InMemory, options.Serving.SecurePort = "", true, 0
 	options.Resources.Builtin = builtin.TierAll
+	options.Resources.ServiceClusterIPRange = serviceRanges
 	options.Admission.Disable = disabledPlugins
 	options.OnReady = func(r server.Ready) { ready <- r }
 
