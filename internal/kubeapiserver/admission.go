@@ -43,7 +43,8 @@ func (o *Options) completeAdmission() (without []string, err error) {
 	missing := func(name string) bool { return !admission.Has(name) }
 	a.Enable, a.Disable = slices.DeleteFunc(a.Enable, missing), slices.DeleteFunc(a.Disable, missing)
 	// It is on by default in kube-apiserver, which has no controllers either.
-	if name := storage.StorageObjectInUseProtection; !slices.Contains(a.Disable, name) && !slices.Contains(a.Enable, name) {
+	name := storage.StorageObjectInUseProtection
+	if !slices.Contains(a.Disable, name) && !slices.Contains(a.Enable, name) {
 		a.Enable = append(a.Enable, name)
 	}
 	return without, nil

@@ -73,8 +73,8 @@ func TestDisabledPlugins(t *testing.T) {
 	}
 }
 
-// TestUnprotectedClaims checks that claims go when they are deleted, and with their namespace: no controller would remove
-// a finalizer.
+// TestUnprotectedClaims checks that claims go when they are deleted, and with their namespace: no controller would
+// remove a finalizer.
 func TestUnprotectedClaims(t *testing.T) {
 	t.Parallel()
 	root := startWhole(t, everything).root()
