@@ -48,8 +48,8 @@ func WithOptions(change func(*crdserver.Options)) Option {
 	return func(s *settings) { s.changes = append(s.changes, change) }
 }
 
-// WithBinary runs a program crd-server instead of a server in this process; "" is the one in PATH. If the test is killed
-// before it ends, the program keeps running.
+// WithBinary runs a program crd-server instead of a server in this process; "" is the one in PATH. If the test is
+// killed before it ends, the program keeps running.
 func WithBinary(path string) Option {
 	return func(s *settings) { s.child, s.binary = true, path }
 }

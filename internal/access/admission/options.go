@@ -54,7 +54,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // names returns the names of all plugins.
 func names() string { return strings.Join(slices.Concat(order, kinds), ", ") }
 
-// serviceAccount is the plugin that gives tokens to Pods. Its name is accepted, but there are no Pods.
+// serviceAccount is the plugin that gives tokens to Pods. Its name is accepted, but nothing runs Pods.
 const serviceAccount = "ServiceAccount"
 
 // kinds are the plugins for single built-in resources. They are on by default, except off.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -24,11 +22,6 @@ var (
 	status          = []string{"status"}
 	metadataAndSpec = []string{"metadata", "spec"}
 )
-
-// column returns a printed column of the type string.
-func column(name, description string) metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}
-}
 
 // none is the cell of a value that is not there.
 const none = "<none>"

@@ -129,7 +129,7 @@ func endpointsWarnings(obj *corev1.Endpoints) (warnings []string) {
 
 var endpointsColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn, column("Endpoints", corev1.Endpoints{}.SwaggerDoc()["subsets"]), resource.AgeColumn,
+		resource.NameColumn, resource.TextColumn("Endpoints", corev1.Endpoints{}.SwaggerDoc()["subsets"]), resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any {
 		endpoints := obj.(*corev1.Endpoints)

@@ -226,9 +226,9 @@ func endpointSliceWarnings(obj *discoveryv1.EndpointSlice) (warnings []string) {
 var endpointSliceColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
 		resource.NameColumn,
-		column("AddressType", discoveryv1.EndpointSlice{}.SwaggerDoc()["addressType"]),
-		column("Ports", discoveryv1.EndpointSlice{}.SwaggerDoc()["ports"]),
-		column("Endpoints", discoveryv1.EndpointSlice{}.SwaggerDoc()["endpoints"]),
+		resource.TextColumn("AddressType", discoveryv1.EndpointSlice{}.SwaggerDoc()["addressType"]),
+		resource.TextColumn("Ports", discoveryv1.EndpointSlice{}.SwaggerDoc()["ports"]),
+		resource.TextColumn("Endpoints", discoveryv1.EndpointSlice{}.SwaggerDoc()["endpoints"]),
 		resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any {

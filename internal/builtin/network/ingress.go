@@ -87,10 +87,11 @@ func checkIngressStatus(obj, old *networkingv1.Ingress) field.ErrorList {
 var ingressColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
 		resource.NameColumn,
-		column("Class", "The name of the IngressClass resource that should be used for additional configuration"),
-		column("Hosts", "Hosts that incoming requests are matched against before the ingress rule"),
-		column("Address", "Address is a list containing ingress points for the load-balancer"),
-		column("Ports", "Ports of TLS configurations that open"),
+		resource.TextColumn("Class",
+			"The name of the IngressClass resource that should be used for additional configuration"),
+		resource.TextColumn("Hosts", "Hosts that incoming requests are matched against before the ingress rule"),
+		resource.TextColumn("Address", "Address is a list containing ingress points for the load-balancer"),
+		resource.TextColumn("Ports", "Ports of TLS configurations that open"),
 		resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any {

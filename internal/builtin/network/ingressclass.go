@@ -87,8 +87,8 @@ func checkParameters(ref *networkingv1.IngressClassParametersReference, path *fi
 var ingressClassColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
 		resource.NameColumn,
-		column("Controller", "Controller that is responsible for handling this class"),
-		column("Parameters", "A reference to a resource with additional parameters"),
+		resource.TextColumn("Controller", "Controller that is responsible for handling this class"),
+		resource.TextColumn("Parameters", "A reference to a resource with additional parameters"),
 		resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any {

@@ -63,7 +63,7 @@ func checkRequiredSegment(path *field.Path, value string) field.ErrorList {
 
 var ipAddressColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn, column("ParentRef", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"]),
+		resource.NameColumn, resource.TextColumn("ParentRef", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"]),
 	},
 	Cells: func(obj runtime.Object) []any {
 		address := obj.(*networkingv1.IPAddress)

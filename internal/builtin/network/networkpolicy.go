@@ -224,7 +224,7 @@ func (c *policyCheck) block(block *networkingv1.IPBlock, path *field.Path) field
 var networkPolicyColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
 		resource.NameColumn,
-		column("Pod-Selector", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"]),
+		resource.TextColumn("Pod-Selector", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"]),
 		resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any {

@@ -153,14 +153,14 @@ var serviceColumns = &resource.Columns{Definitions: serviceColumnDefinitions(), 
 
 func serviceColumnDefinitions() []metav1.TableColumnDefinition {
 	fields := corev1.ServiceSpec{}.SwaggerDoc()
-	selector := column("Selector", fields["selector"])
+	selector := resource.TextColumn("Selector", fields["selector"])
 	selector.Priority = 1
 	return []metav1.TableColumnDefinition{
 		resource.NameColumn,
-		column("Type", fields["type"]),
-		column("Cluster-IP", fields["clusterIP"]),
-		column("External-IP", fields["externalIPs"]),
-		column("Port(s)", fields["ports"]),
+		resource.TextColumn("Type", fields["type"]),
+		resource.TextColumn("Cluster-IP", fields["clusterIP"]),
+		resource.TextColumn("External-IP", fields["externalIPs"]),
+		resource.TextColumn("Port(s)", fields["ports"]),
 		resource.AgeColumn,
 		selector,
 	}

@@ -90,7 +90,9 @@ func checkServiceCIDRUpdate(obj, old *networkingv1.ServiceCIDR) field.ErrorList 
 
 var serviceCIDRColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn, column("CIDRs", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"]), resource.AgeColumn,
+		resource.NameColumn,
+		resource.TextColumn("CIDRs", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"]),
+		resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any {
 		cidr := obj.(*networkingv1.ServiceCIDR)

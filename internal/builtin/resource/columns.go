@@ -45,6 +45,11 @@ var (
 	}
 )
 
+// TextColumn returns a column of the type string.
+func TextColumn(name, description string) metav1.TableColumnDefinition {
+	return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}
+}
+
 // Age returns the cell of AgeColumn.
 func Age(obj metav1.Object) string {
 	return table.ConvertToHumanReadableDateType(obj.GetCreationTimestamp())

@@ -52,7 +52,7 @@ func checkAttributesClass(obj *storagev1.VolumeAttributesClass) field.ErrorList 
 var attributesClassColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
 		resource.NameColumn,
-		column("DriverName", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"]),
+		resource.TextColumn("DriverName", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"]),
 		resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any {

@@ -131,16 +131,16 @@ var claimColumns = &resource.Columns{Definitions: claimColumnDefinitions(), Cell
 func claimColumnDefinitions() []metav1.TableColumnDefinition {
 	fields := corev1.PersistentVolumeClaimSpec{}.SwaggerDoc()
 	statusFields := corev1.PersistentVolumeClaimStatus{}.SwaggerDoc()
-	mode := column("VolumeMode", fields["volumeMode"])
+	mode := resource.TextColumn("VolumeMode", fields["volumeMode"])
 	mode.Priority = 1
 	return []metav1.TableColumnDefinition{
 		resource.NameColumn,
-		column("Status", statusFields["phase"]),
-		column("Volume", fields["volumeName"]),
-		column("Capacity", statusFields["capacity"]),
-		column("Access Modes", statusFields["accessModes"]),
-		column("StorageClass", "StorageClass of the pvc"),
-		column("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
+		resource.TextColumn("Status", statusFields["phase"]),
+		resource.TextColumn("Volume", fields["volumeName"]),
+		resource.TextColumn("Capacity", statusFields["capacity"]),
+		resource.TextColumn("Access Modes", statusFields["accessModes"]),
+		resource.TextColumn("StorageClass", "StorageClass of the pvc"),
+		resource.TextColumn("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
 		resource.AgeColumn,
 		mode,
 	}

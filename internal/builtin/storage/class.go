@@ -155,10 +155,10 @@ func IsDefaultClass(class *storagev1.StorageClass) bool {
 var classColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
 		resource.NameColumn,
-		column("Provisioner", storagev1.StorageClass{}.SwaggerDoc()["provisioner"]),
-		column("ReclaimPolicy", storagev1.StorageClass{}.SwaggerDoc()["reclaimPolicy"]),
-		column("VolumeBindingMode", storagev1.StorageClass{}.SwaggerDoc()["volumeBindingMode"]),
-		column("AllowVolumeExpansion", storagev1.StorageClass{}.SwaggerDoc()["allowVolumeExpansion"]),
+		resource.TextColumn("Provisioner", storagev1.StorageClass{}.SwaggerDoc()["provisioner"]),
+		resource.TextColumn("ReclaimPolicy", storagev1.StorageClass{}.SwaggerDoc()["reclaimPolicy"]),
+		resource.TextColumn("VolumeBindingMode", storagev1.StorageClass{}.SwaggerDoc()["volumeBindingMode"]),
+		resource.TextColumn("AllowVolumeExpansion", storagev1.StorageClass{}.SwaggerDoc()["allowVolumeExpansion"]),
 		resource.AgeColumn,
 	},
 	Cells: func(obj runtime.Object) []any { return classCells(obj.(*storagev1.StorageClass), nil) },

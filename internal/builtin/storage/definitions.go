@@ -1,8 +1,6 @@
 package storage
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -21,11 +19,6 @@ var (
 	status          = []string{"status"}
 	metadataAndSpec = []string{"metadata", "spec"}
 )
-
-// column returns a printed column of the type string.
-func column(name, description string) metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}
-}
 
 // unset is the cell of a value that is not there.
 const unset = "<unset>"

@@ -216,9 +216,9 @@ func driverColumnDefinitions() []metav1.TableColumnDefinition {
 		boolean("AttachRequired", fields["attachRequired"]),
 		boolean("PodInfoOnMount", fields["podInfoOnMount"]),
 		boolean("StorageCapacity", fields["storageCapacity"]),
-		column("TokenRequests", fields["tokenRequests"]),
+		resource.TextColumn("TokenRequests", fields["tokenRequests"]),
 		boolean("RequiresRepublish", fields["requiresRepublish"]),
-		column("Modes", fields["volumeLifecycleModes"]),
+		resource.TextColumn("Modes", fields["volumeLifecycleModes"]),
 		resource.AgeColumn,
 	}
 }

@@ -161,18 +161,18 @@ var volumeColumns = &resource.Columns{Definitions: volumeColumnDefinitions(), Ce
 
 func volumeColumnDefinitions() []metav1.TableColumnDefinition {
 	fields, statusFields := corev1.PersistentVolumeSpec{}.SwaggerDoc(), corev1.PersistentVolumeStatus{}.SwaggerDoc()
-	mode := column("VolumeMode", fields["volumeMode"])
+	mode := resource.TextColumn("VolumeMode", fields["volumeMode"])
 	mode.Priority = 1
 	return []metav1.TableColumnDefinition{
 		resource.NameColumn,
-		column("Capacity", fields["capacity"]),
-		column("Access Modes", fields["accessModes"]),
-		column("Reclaim Policy", fields["persistentVolumeReclaimPolicy"]),
-		column("Status", statusFields["phase"]),
-		column("Claim", fields["claimRef"]),
-		column("StorageClass", "StorageClass of the pv"),
-		column("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
-		column("Reason", statusFields["reason"]),
+		resource.TextColumn("Capacity", fields["capacity"]),
+		resource.TextColumn("Access Modes", fields["accessModes"]),
+		resource.TextColumn("Reclaim Policy", fields["persistentVolumeReclaimPolicy"]),
+		resource.TextColumn("Status", statusFields["phase"]),
+		resource.TextColumn("Claim", fields["claimRef"]),
+		resource.TextColumn("StorageClass", "StorageClass of the pv"),
+		resource.TextColumn("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
+		resource.TextColumn("Reason", statusFields["reason"]),
 		resource.AgeColumn,
 		mode,
 	}
