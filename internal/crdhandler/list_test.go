@@ -121,26 +121,58 @@ func TestListInPages(t *testing.T) {
 
 func TestListAfterCompaction(t *testing.T) {
 	t.Parallel()
-	r := newReadingOn(t, etcdtest.New(t))
-	first := r.put("ns/a", "red")
-	r.put("ns/b", "red")
-	r.compact(r.put("ns/c", "red"))
+	for _, memory := range []string{"empty", "new", "old"} {
+		t.Run("memory: "+memory, func(t *testing.T) {
+			t.Parallel()
+			r := newReadingOn(t, etcdtest.New(t))
+			if memory == "old" { // the cache has all events
+				r.get("/gadgets").list(t)
+			}
+			first := r.put("ns/a", "red")
+			r.put("ns/b", "red")
+			r.put("ns/c", "red")
+			if memory != "empty" {
+				r.get("/gadgets").list(t)
+			}
+			// The present state of the resource is older than the compacted revision.
+			last := r.put("ns/d", "red")
+			outside, err := r.client.Put(t.Context(), "outside", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.compact(outside.Header.Revision)
+			r.checkExpired(t, first, last)
+		})
+	}
+}
 
-	status := r.get(fmt.Sprintf("/gadgets?resourceVersion=%d&resourceVersionMatch=Exact", first)).status(t,
-		http.StatusGone)
-	if status.Reason != metav1.StatusReasonExpired ||
-		status.Message != "The resourceVersion for the provided list is too old." {
-		t.Errorf("exact revision: %v", status)
-	}
-	token := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil,
-		`{"v":"meta.k8s.io/v1","rv":%d,"start":"ns/a\u0000"}`, first))
-	status = r.get("/gadgets?limit=1&continue="+token).status(t, http.StatusGone)
-	if status.Reason != metav1.StatusReasonExpired || status.Continue == "" {
-		t.Fatalf("continue token: %v", status)
-	}
-	list, names := r.get("/gadgets?limit=1&continue=" + status.Continue).list(t)
-	if names != "b" || list.GetContinue() == "" {
-		t.Errorf("inconsistent continuation: %s", names)
+// checkExpired checks lists at revisions that are compacted. There are the gadgets a to d, a since the first revision
+// and d since the last.
+func (r *reading) checkExpired(t *testing.T, first, last int64) {
+	t.Helper()
+	for _, revision := range []int64{first, last} {
+		for _, query := range []string{"resourceVersionMatch=Exact", "limit=1", "resourceVersionMatch=Exact&fieldSelector=" +
+			"metadata.name%3Da%2Cmetadata.namespace%3Dns"} {
+			status := r.get(fmt.Sprintf("/gadgets?resourceVersion=%d&%s", revision, query)).status(t, http.StatusGone)
+			if status.Reason != metav1.StatusReasonExpired ||
+				status.Message != "The resourceVersion for the provided list is too old." {
+				t.Errorf("%s: %v", query, status)
+			}
+		}
+		token := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil,
+			`{"v":"meta.k8s.io/v1","rv":%d,"start":"ns/a\u0000"}`, revision))
+		status := r.get("/gadgets?limit=1&continue="+token).status(t, http.StatusGone)
+		if status.Reason != metav1.StatusReasonExpired || status.Continue == "" {
+			t.Fatalf("continue token: %v", status)
+		}
+		list, names := r.get("/gadgets?limit=1&continue=" + status.Continue).list(t)
+		if names != "b" || list.GetContinue() == "" {
+			t.Errorf("inconsistent continuation: %s", names)
+		}
+		if _, names := r.get("/gadgets?limit=2&continue=" + list.GetContinue()).list(t); names != "c d" {
+			t.Errorf("its continuation: %s", names)
+		}
+		r.get(fmt.Sprintf("/gadgets?resourceVersionMatch=NotOlderThan&resourceVersion=%d", revision)).list(t)
 	}
 }
 

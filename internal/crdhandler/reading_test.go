@@ -153,10 +153,11 @@ func (r *reading) remove(key string) int64 {
 	return response.Header.Revision
 }
 
-// compact compacts etcd at a revision.
+// compact compacts etcd at a revision, and lets the server know.
 func (r *reading) compact(revision int64) {
 	r.t.Helper()
-	if _, err := r.client.Compact(r.t.Context(), revision); err != nil {
+	_, err := r.client.Compact(r.t.Context(), revision)
+	if err = errors.Join(err, r.scope.config.Store.UpdateCompactedRevision(r.t.Context())); err != nil {
 		r.t.Fatal(err)
 	}
 }

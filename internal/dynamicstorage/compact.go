@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/klog/v2"
 )
@@ -20,6 +21,9 @@ func (s *Store) Compact(ctx context.Context, interval time.Duration) {
 	ticker := s.options.Clock.NewTicker(interval)
 	defer ticker.Stop()
 	c := compactor{client: s.client, done: &s.compactions}
+	if err := c.begin(ctx); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).V(2).Info("etcd will be compacted one interval later", "err", err)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -28,6 +32,7 @@ func (s *Store) Compact(ctx context.Context, interval time.Duration) {
 			if err := c.tick(ctx); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).Error(err, "Compaction of etcd failed", "revision", c.revision)
 			}
+			s.tryUpdateCompactedRevision()
 		}
 	}
 }
@@ -41,6 +46,27 @@ type compactor struct {
 	version int64
 	// revision is the revision of etcd at the last tick.
 	revision int64
+}
+
+// begin reads what the first tick compares with. So that compacts already, unless another server does.
+func (c *compactor) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, etcdTimeout, ErrUnavailable)
+	defer cancel()
+	resp, err := c.client.Get(ctx, compactKey)
+	if err != nil {
+		return etcdError(ctx, "reading the last compaction", err)
+	}
+	c.saw(resp.Kvs)
+	c.revision = resp.Header.Revision
+	return nil
+}
+
+// saw remembers the version of the key that was read.
+func (c *compactor) saw(kvs []*mvccpb.KeyValue) {
+	c.version = 0
+	if len(kvs) > 0 {
+		c.version = kvs[0].Version
+	}
 }
 
 // tick compacts unless another server has since the last tick.
@@ -58,10 +84,7 @@ func (c *compactor) tick(ctx context.Context) error {
 	revision := c.revision
 	c.revision = resp.Header.Revision
 	if !resp.Succeeded {
-		c.version = 0
-		if kvs := resp.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-			c.version = kvs[0].Version
-		}
+		c.saw(resp.Responses[0].GetResponseRange().Kvs)
 		return nil
 	}
 	c.version++

@@ -26,10 +26,10 @@
 // entries expire.
 //
 // Objects are Entries (entry.go), immutable and shared by all readers. Views (view.go) are the forms that versions
-// serve; they are cached in the entry. janitor.go frees unused memory. compact.go compacts an etcd without automatic
-// compaction. check.go compares the cache with etcd. stats.go has figures for metrics.
+// serve; they are cached in the entry. janitor.go frees unused memory. compact.go compacts etcd, and compacted.go finds
+// out which revision was compacted. check.go compares the cache with etcd. stats.go has figures for metrics.
 //
-// Goroutines: the caller of Store.Run runs the feed. Run also starts the janitor, and, while they have work, one
-// goroutine that asks etcd for its revision (revision.go) and one for each resource that is being loaded (load.go).
-// All end with Run.
+// Goroutines: the caller of Store.Run runs the feed. Run also starts the janitor, the goroutine that asks for the
+// compacted revision, and, while they have work, one goroutine that asks etcd for its revision (revision.go) and one
+// for each resource that is being loaded (load.go). All end with Run.
 package dynamicstorage

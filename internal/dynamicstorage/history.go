@@ -159,6 +159,8 @@ func (f *feed) startOver(ctx context.Context, cause error) error {
 	f.witness = nil
 	f.mu.Unlock()
 	f.cluster.Store(header.ClusterId)
+	f.store.compacted.Store(0)
+	f.store.spawn(f.store.tryUpdateCompactedRevision)
 	f.move(min(f.current(), header.Revision)) // what is loaded from now on must not get a revision of the lost history
 	for _, r := range f.store.all() {
 		r.loseEvents()

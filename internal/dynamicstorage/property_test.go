@@ -28,6 +28,7 @@ var (
 //
 //   - a write follows the entry it was computed from, and is in the history once;
 //   - a read returns the exact state of its revision, whole or in pages, and the revision is as new as requested;
+//   - a state that the store knows as compacted is not read;
 //   - an update that kept an entry has read one that existed at some moment of the update;
 //   - a view belongs to its entry;
 //   - a watch returns every event after its beginning, once, in order, with the right previous object;

@@ -121,7 +121,7 @@ func (p *property) read(ctx context.Context, store *observed, rnd *rand.Rand) {
 			at.Revision = p.revision(rnd)
 			least = at.Revision
 		}
-		seen := reading{resource: plural}
+		seen, gone := reading{resource: plural}, at.Mode == Exact && at.Revision < store.CompactedRevision()
 		var err error
 		switch rnd.IntN(3) {
 		case 0:
@@ -135,6 +135,8 @@ func (p *property) read(ctx context.Context, store *observed, rnd *rand.Rand) {
 			err = p.view(ctx, store, seen.entries)
 		}
 		switch {
+		case gone && err == nil:
+			p.t.Errorf("%+v was answered although it is known as compacted", at)
 		case err == nil:
 			p.seen(seen.revision)
 			if seen.revision < least || at.Mode == Exact && seen.revision != least {
@@ -333,6 +335,7 @@ func (p *property) disturb(ctx context.Context, rnd *rand.Rand) {
 			p.etcd.proxy.open()
 		case 2:
 			p.compact(ctx, p.revision(rnd))
+			_ = p.stores[rnd.IntN(len(p.stores))].UpdateCompactedRevision(ctx) // fails while connections are broken
 		case 3:
 			store := p.stores[rnd.IntN(len(p.stores))]
 			r, _ := p.resource(store, rnd)

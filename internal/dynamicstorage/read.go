@@ -19,7 +19,8 @@ const (
 	// NotOlderThan is a state at ReadAt.Revision or later. The read waits for it; after Options.WaitFor the error is
 	// a *FutureRevisionError.
 	NotOlderThan
-	// Exact is the state at ReadAt.Revision. If that does not exist yet, the error is a *FutureRevisionError.
+	// Exact is the state at ReadAt.Revision. If that does not exist yet, the error is a *FutureRevisionError, and
+	// ErrCompacted if etcd has compacted it.
 	Exact
 )
 
@@ -139,8 +140,8 @@ func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*
 	return found(r.entry(ctx, resp.Kvs[0]), revision)
 }
 
-// Snapshot returns the state of the resource. If that is not in memory any more, Ascend reads it from etcd. Ascend
-// then returns ErrCompacted if etcd does not have it either.
+// Snapshot returns the state of the resource. If that is not in memory any more, Ascend reads it from etcd. The error
+// is ErrCompacted, here or from Ascend, if etcd has compacted the state.
 func (r *Resource) Snapshot(ctx context.Context, at ReadAt) (*Snapshot, error) {
 	s, err := r.snapshot(ctx, at)
 	switch {
@@ -211,6 +212,9 @@ var errNoRevision = errors.New("invalid revision")
 func (r *Resource) exact(ctx context.Context, revision int64) (*Snapshot, error) {
 	if revision <= 0 {
 		return nil, fmt.Errorf("%w: %d", errNoRevision, revision)
+	}
+	if compacted := r.store.CompactedRevision(); revision < compacted {
+		return nil, fmt.Errorf("%w: %d is older than %d", ErrCompacted, revision, compacted)
 	}
 	if !r.store.feed.reached(revision) {
 		current, reached, err := r.store.waitConsistent(ctx)

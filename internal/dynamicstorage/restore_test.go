@@ -52,6 +52,10 @@ func TestRestoredEtcd(t *testing.T) {
 			watchers := []*Watcher{watch(t, r, known), watch(t, quiet, known)}
 			put(t, aside, "last", name)
 			next(t, watchers[0], 1)
+			_, err := e.client.Compact(deadline(t), known)
+			if err = errors.Join(err, s.UpdateCompactedRevision(deadline(t))); err != nil || s.CompactedRevision() != known {
+				t.Fatalf("%d is compacted instead of %d: %v", s.CompactedRevision(), known, err)
+			}
 
 			proxy.cut(true)
 			other = restored(t, s.feed.current())
@@ -65,6 +69,10 @@ func TestRestoredEtcd(t *testing.T) {
 			if got := entries(t, deadline(t), snapshot(t, r, ReadAt{}), "", ""); len(got) != 1 ||
 				string(got[0].Value) != "written" {
 				t.Errorf("%+v", got)
+			}
+			if err := s.UpdateCompactedRevision(deadline(t)); err != nil || s.CompactedRevision() != 0 && name != "compacted" ||
+				s.CompactedRevision() <= known && name == "compacted" {
+				t.Errorf("%d is compacted, before it was %d: %v", s.CompactedRevision(), known, err)
 			}
 			again := watch(t, r, snapshot(t, r, ReadAt{}).Revision)
 			put(t, r, "changed", "after")

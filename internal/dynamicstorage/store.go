@@ -91,6 +91,8 @@ type Store struct {
 	outage    *outage
 	// compactions counts the compactions of etcd by this store.
 	compactions atomic.Int64
+	// compacted is the revision that etcd has compacted; 0 if no compaction is known.
+	compacted atomic.Int64
 	// loads holds a token for each load that reads from etcd.
 	loads chan struct{}
 
@@ -131,7 +133,7 @@ func (s *Store) Run(ctx context.Context) error {
 	defer detach()
 	defer s.running.Wait()
 	defer s.close()
-	if !s.spawn(s.runJanitor) {
+	if !s.spawn(s.runJanitor) || !s.spawn(s.followCompactions) {
 		return ErrClosed
 	}
 	s.feed.run(s.background)

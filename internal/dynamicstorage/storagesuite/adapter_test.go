@@ -326,6 +326,6 @@ func (a *adapter) GetCurrentResourceVersion(ctx context.Context) (uint64, error)
 
 func (a *adapter) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil }
 
-func (a *adapter) CompactRevision() int64 { return 0 }
+func (a *adapter) CompactRevision() int64 { return a.store.CompactedRevision() }
 
 func resourceVersion(revision int64) string { return strconv.FormatInt(revision, 10) }

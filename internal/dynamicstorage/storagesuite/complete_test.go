@@ -21,8 +21,6 @@ var notApplicable = map[string]string{
 	"RunTestGetListWithErrorAggregation": "the answer to a list with objects that cannot be read is crdhandler's (TestListOfCorruptObjects); " +
 		"dynamicstorage returns each with its error",
 	"RunTestWatchInitializationSignal": "the signal is for priority and fairness and given by crdhandler, when it has sent the initial objects",
-	"RunTestCompactRevision": "no client needs the compacted revision: the contents of memory are served after a compaction, " +
-		"and etcd says of the rest that it is gone (RunTestListInconsistentContinuation, RunTestWatchFromZero)",
 }
 
 // TestComplete checks that every test of upstream's package is run or listed, so that none of a new release is missed.

@@ -151,7 +151,7 @@ func updates(run runner) {
 
 func lists(run, runAlone runner) {
 	runAlone("List", func(ctx context.Context, t *testing.T, f *fixture) {
-		storagetesting.RunTestList(ctx, t, f, f.compactAndForget, false, nil)
+		storagetesting.RunTestList(ctx, t, f, f.compact, false, nil)
 	})
 	run("ConsistentList", func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestConsistentList(ctx, t, f, f.increaseRV, !f.mode.cold, !f.mode.late, !f.mode.late)
@@ -175,7 +175,10 @@ func lists(run, runAlone runner) {
 		storagetesting.RunTestListContinuationWithFilter(ctx, t, f, uncounted)
 	})
 	runAlone("ListInconsistentContinuation", func(ctx context.Context, t *testing.T, f *fixture) {
-		storagetesting.RunTestListInconsistentContinuation(ctx, t, f.settle(), f.compactAndForget)
+		storagetesting.RunTestListInconsistentContinuation(ctx, t, f.settle(), f.compact)
+	})
+	runAlone("CompactRevision", func(ctx context.Context, t *testing.T, f *fixture) {
+		storagetesting.RunTestCompactRevision(ctx, t, f, f.increaseRV, f.compact)
 	})
 	run("ListResourceVersionMatch", func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestListResourceVersionMatch(ctx, t, f)
@@ -282,17 +285,24 @@ func (f *fixture) validate(ctx context.Context, t *testing.T, of string) {
 	}
 }
 
-// compactAndForget compacts like a kube-apiserver, which writes a key before. It then makes the resource cold, because
-// the contents of memory are served even after a compaction.
-func (f *fixture) compactAndForget(ctx context.Context, t *testing.T, resourceVersion string) {
+// compact compacts like a kube-apiserver, which writes a key before.
+func (f *fixture) compact(ctx context.Context, t *testing.T, resourceVersion string) {
 	f.putAt(ctx, t, "compact_rev_key")
 	revision, err := versioner.ParseResourceVersion(resourceVersion)
 	if err == nil {
 		_, err = f.etcd.Client.Compact(ctx, int64(revision))
 	}
+	if err == nil {
+		err = f.store.UpdateCompactedRevision(ctx)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// compactAndForget also makes the resource cold, because watches get the events in memory even after a compaction.
+func (f *fixture) compactAndForget(ctx context.Context, t *testing.T, resourceVersion string) {
+	f.compact(ctx, t, resourceVersion)
 	f.resource.Release()
 }
 
