@@ -331,7 +331,7 @@ func newRun(o *Options, s *stored, c everywhere) func(ctx context.Context) error
 		if interval := o.Etcd.CheckInterval; interval > 0 {
 			group.Go(func() error { s.store.CheckEvery(ctx, interval); return nil })
 		}
-		if interval := o.Etcd.CompactionInterval; interval > 0 && len(o.Etcd.Servers) > 0 {
+		if interval := o.Etcd.CompactionInterval; interval > 0 {
 			group.Go(func() error { s.store.Compact(ctx, interval); return nil })
 		}
 		return group.Wait()

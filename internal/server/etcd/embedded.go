@@ -109,7 +109,6 @@ func embeddedConfig(dir string) *embed.Config {
 	c.MaxWalFiles = 2
 	c.MaxRequestBytes = maxRequestBytes
 	c.QuotaBackendBytes = 8 << 30
-	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c
 }

@@ -21,7 +21,7 @@ type Options struct {
 	CertFile, KeyFile string
 	// Prefix is the prefix of all keys; see Root.
 	Prefix string
-	// CompactionInterval is how often an external cluster is compacted; 0: never.
+	// CompactionInterval is how often etcd is compacted; 0: never.
 	CompactionInterval time.Duration
 	// CheckInterval is how often the cache is compared with etcd; 0: never.
 	CheckInterval time.Duration
@@ -43,7 +43,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.KeyFile, "etcd-keyfile", o.KeyFile, "`File` with the private key of --etcd-certfile.")
 	fs.StringVar(&o.Prefix, "etcd-prefix", o.Prefix, "Prefix of all keys in etcd.")
 	fs.DurationVar(&o.CompactionInterval, "etcd-compaction-interval", o.CompactionInterval,
-		"`Interval` of compactions of the external etcd; 0 disables them. The etcd in this process compacts itself.")
+		"`Interval` of compactions of etcd; 0 disables them.")
 	fs.DurationVar(&o.CheckInterval, "cache-consistency-check-interval", o.CheckInterval,
 		"`Interval` at which the cache is compared with etcd. Differences are logged as errors and counted. 0: never.")
 	fs.BoolVar(&o.CheckViews, "cache-consistency-check-views", o.CheckViews,
