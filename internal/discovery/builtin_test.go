@@ -136,10 +136,11 @@ func TestVersionsOfABuiltinGroup(t *testing.T) {
 	row := func(group, version, plural string) *builtin.Definition {
 		return &builtin.Definition{GroupVersion: schema.GroupVersion{Group: group, Version: version}, Plural: plural}
 	}
-	groups := builtinGroups(Options{Builtin: []*builtin.Definition{
+	options := Options{Builtin: []*builtin.Definition{
 		row("unknown.k8s.io", "v1", "b"), row("autoscaling", "v1", "b"),
 		row("autoscaling", "v2", "a"), row("autoscaling", "v1", "a"),
-	}})
+	}}
+	groups := options.listed(builtinGroups(options))
 	if len(groups) != 3 || groups[0].name != "autoscaling" || groups[2].name != "unknown.k8s.io" {
 		t.Fatalf("groups are %v", groups)
 	}

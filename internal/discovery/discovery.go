@@ -31,7 +31,8 @@ type Options struct {
 	Delegate http.Handler
 	// Version is the version of the API in OpenAPI documents, such as "v1.37.0".
 	Version string
-	// Reviews lists the kinds of reviews, which package access/reviews serves.
+	// Reviews lists the groups of reviews, and describes them in OpenAPI. Their own paths are served in any case, because
+	// package access/reviews answers reviews.
 	Reviews bool
 	// Core lists core/v1, also without resources. kubectl takes the kind List from there.
 	Core bool
@@ -45,7 +46,8 @@ type Options struct {
 type Discovery struct {
 	table    Table
 	delegate http.Handler
-	builtin  []*group
+	// builtin are the groups that are not of custom resources, listed those of them in the list of groups.
+	builtin, listed []*group
 	// core is the groups at /api: core/v1, or none.
 	core    []*group
 	version string
@@ -68,6 +70,7 @@ func New(table Table, options Options) *Discovery {
 		d.core = []*group{d.builtin[i]}
 		d.builtin = slices.Delete(d.builtin, i, i+1)
 	}
+	d.listed = options.listed(d.builtin)
 	d.documents = newDocuments(d, options)
 	d.current.Store(d.newSnapshot())
 	d.api = aggregatedOr(http.HandlerFunc(d.serveAPIVersions),

@@ -19,7 +19,7 @@ type documents struct {
 }
 
 func newDocuments(d *Discovery, options Options) *documents {
-	static := openapi.NewStatic(options.Version, options.rows())
+	static := openapi.NewStatic(options.Version, options.documented())
 	return &documents{discovery: d, static: static, sections: newSections(static, cmp.Or(options.MaxSections, maxSections))}
 }
 

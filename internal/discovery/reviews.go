@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"slices"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -31,8 +32,23 @@ func review(version schema.GroupVersion, kind string, object runtime.Object) *bu
 
 // rows returns the resources that are not of custom resources, but for CRDs.
 func (o *Options) rows() []*builtin.Definition {
-	if !o.Reviews {
-		return o.Builtin
-	}
 	return append(reviews[:len(reviews):len(reviews)], o.Builtin...)
+}
+
+// documented returns the rows that OpenAPI describes.
+func (o *Options) documented() []*builtin.Definition {
+	if o.Reviews {
+		return o.rows()
+	}
+	return o.Builtin
+}
+
+// listed returns the groups that the list of groups has.
+func (o *Options) listed(groups []*group) []*group {
+	if o.Reviews {
+		return groups
+	}
+	return slices.DeleteFunc(slices.Clone(groups), func(g *group) bool {
+		return slices.ContainsFunc(reviews, func(d *builtin.Definition) bool { return d.GroupVersion.Group == g.name })
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha512"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -34,7 +35,7 @@ func (d *Discovery) newSnapshot() *snapshot {
 }
 
 func (d *Discovery) listGroups() []*group {
-	groups := append([]*group(nil), d.builtin...)
+	groups := slices.Clone(d.listed)
 	for _, name := range d.table.Groups() {
 		if d.builtinGroup(name) != nil {
 			continue

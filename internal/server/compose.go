@@ -169,8 +169,8 @@ func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error)
 func newDiscovery(o *Options, s *stored) *discovery.Discovery {
 	return discovery.New(s.table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: documentVersion,
-		Reviews: o.Aggregator.Kubeconfig == "" && o.Authorization.Kubeconfig == "", // a host cluster serves reviews itself
-		Core:    o.Aggregator.Kubeconfig == "",                                     // so does it core/v1
+		Reviews: o.Authorization.Kubeconfig == "", // a host cluster that reviews access serves reviews itself
+		Core:    o.Aggregator.Kubeconfig == "",    // so does any host cluster core/v1
 		Builtin: s.builtins.Definitions,
 	})
 }

@@ -31,6 +31,8 @@ type installation struct {
 	*testing.T
 	host *host
 	core *core
+	// own is the kubeconfig of crd-server at the host.
+	own string
 	// admin is a client of the host's administrator.
 	admin clientset.Interface
 	// server is crd-server; options are those that it was started with.
@@ -40,8 +42,18 @@ type installation struct {
 	clients, proxies, serving *authority
 }
 
-// install starts a host cluster and a crd-server configured for it. Both end with the test.
+// install starts a host cluster and a crd-server configured for it, whose requests the host authorizes. Both end with
+// the test.
 func install(t *testing.T) *installation {
+	t.Helper()
+	i := prepare(t)
+	i.options.Args = append(i.options.Args, "--authorization-kubeconfig", i.own)
+	i.start()
+	return i
+}
+
+// prepare starts a host cluster, and configures a crd-server for it that authorizes its requests itself.
+func prepare(t *testing.T) *installation {
 	t.Helper()
 	i := &installation{
 		T: t, clients: newAuthority(t, "clients"), proxies: newAuthority(t, "proxies"),
@@ -54,17 +66,15 @@ func install(t *testing.T) *installation {
 		behind: i.core,
 	})
 	i.admin = clientset.NewForConfigOrDie(i.config(i.kubeconfig("admin", "system:masters")))
-	host := i.kubeconfig("crd-server", "system:masters")
+	i.own = i.kubeconfig("crd-server", "system:masters")
 	certificate := i.serving.server(t, serviceName+"."+serviceNamespace+".svc")
 	i.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: slices.Concat(process.CheckCache, []string{
 		"--tls-cert-file", certificate.certFile, "--tls-private-key-file", certificate.keyFile,
-		"--authentication-kubeconfig", host,
-		"--authorization-kubeconfig", host,
-		"--aggregator-kubeconfig", host,
+		"--authentication-kubeconfig", i.own,
+		"--aggregator-kubeconfig", i.own,
 		"--aggregator-service", serviceNamespace + "/" + serviceName,
 		"--aggregator-ca-file", i.serving.file,
 	})}
-	i.start()
 	return i
 }
 
