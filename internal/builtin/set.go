@@ -33,6 +33,10 @@ func NewSet(definitions []*resource.Definition) (*Set, error) {
 			return nil, fmt.Errorf("built-in resource %s: %w", d.GroupVersionResource().GroupResource(), err)
 		}
 	}
+	// Every version has watch events and options, also one that a subresource has brought.
+	for _, gv := range s.Scheme.PrioritizedVersionsAllGroups() {
+		metav1.AddToGroupVersion(s.Scheme, gv)
+	}
 	s.Codecs = serializer.NewCodecFactory(s.Scheme)
 	return s, nil
 }
@@ -86,9 +90,6 @@ func registerSubresources(scheme *runtime.Scheme, subresources []resource.Subres
 
 // register adds the types of a definition to a scheme.
 func register(scheme *runtime.Scheme, d *resource.Definition) error {
-	if !scheme.IsVersionRegistered(d.GroupVersion) {
-		metav1.AddToGroupVersion(scheme, d.GroupVersion)
-	}
 	scheme.AddKnownTypeWithName(d.GroupVersionKind(), d.Object)
 	if d.List != nil {
 		scheme.AddKnownTypeWithName(d.GroupVersion.WithKind(d.Kind+"List"), d.List)
