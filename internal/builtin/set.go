@@ -8,10 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
-	"github.com/crd-server/crd-server/internal/builtin/schemas"
 )
 
 // Set is the built-in resources that a server has, with the serializers of their types.
@@ -50,15 +48,6 @@ func (s *Set) Find(gr schema.GroupResource) *resource.Definition {
 		}
 	}
 	return nil
-}
-
-// Types returns the structure of a definition's objects, by which managed fields are merged.
-func (s *Set) Types(d *resource.Definition) (managedfields.TypeConverter, error) {
-	name := ""
-	if named, ok := d.Object.(interface{ OpenAPIModelName() string }); ok {
-		name = named.OpenAPIModelName()
-	}
-	return schemas.TypeConverter(name)
 }
 
 func newScheme() *runtime.Scheme {

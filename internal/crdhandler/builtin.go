@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
@@ -73,7 +74,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		typed:      true,
 		serializer: config.Builtin.Codecs,
 		patchTypes: typedPatchTypes,
-		objects:    schemeInterfaces(config.Builtin.Scheme),
+		objects:    builtinInterfaces(config.Builtin, d),
 		storage: &storage{
 			resource: config.Store.ResourceAt(d.StorageFolder()),
 			viewer:   dynamicstorage.NewViewer(codec.Views),
@@ -160,6 +161,13 @@ func schemeInterfaces(scheme *runtime.Scheme) objectInterfaces {
 	}
 }
 
+// builtinInterfaces are the object interfaces of a definition.
+func builtinInterfaces(set *builtin.Set, d *resource.Definition) objectInterfaces {
+	interfaces := schemeInterfaces(set.Scheme)
+	interfaces.convertor = set.Convertor(d)
+	return interfaces
+}
+
 // setBuiltinFields sets the field manager, which is built on first use. resets are the fields that a write of the
 // endpoint cannot change.
 func (s *requestScope) setBuiltinFields(d *resource.Definition, resets []string) {
@@ -173,7 +181,10 @@ func (s *requestScope) setBuiltinFields(d *resource.Definition, resets []string)
 			}
 			set.Insert(path)
 		}
-		config.ResetFields = managedfields.ResetFields{fieldpath.APIVersion(d.GroupVersion.String()): set}
+		config.ResetFields = managedfields.ResetFields{}
+		for _, version := range s.config.Builtin.Versions(d) {
+			config.ResetFields[fieldpath.APIVersion(version.GroupVersion.String())] = set
+		}
 		var err error
 		if config.Types, err = s.config.Builtin.Types(d); err != nil {
 			return nil, err

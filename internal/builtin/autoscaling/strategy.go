@@ -16,7 +16,6 @@ import (
 var strategy = resource.Typed[*autoscalingv2.HorizontalPodAutoscaler]{
 	Prepare: func(h *autoscalingv2.HorizontalPodAutoscaler) {
 		h.Status, h.Generation = autoscalingv2.HorizontalPodAutoscalerStatus{}, 1
-		dropAnnotations(&h.ObjectMeta)
 	},
 	Check: func(h *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 		errs := resource.CheckMetadata(&h.ObjectMeta, apivalidation.NameIsDNSSubdomain)
@@ -24,7 +23,6 @@ var strategy = resource.Typed[*autoscalingv2.HorizontalPodAutoscaler]{
 	},
 	PrepareUpdate: func(h, old *autoscalingv2.HorizontalPodAutoscaler) {
 		h.Status = old.Status
-		dropAnnotations(&h.ObjectMeta)
 		if !equality.Semantic.DeepEqual(h.Spec, old.Spec) {
 			h.Generation = old.Generation + 1
 		}
@@ -37,7 +35,6 @@ var strategy = resource.Typed[*autoscalingv2.HorizontalPodAutoscaler]{
 var statusStrategy = resource.Typed[*autoscalingv2.HorizontalPodAutoscaler]{
 	PrepareUpdate: func(h, old *autoscalingv2.HorizontalPodAutoscaler) {
 		h.Spec = old.Spec
-		dropAnnotations(&h.ObjectMeta)
 	},
 	CheckUpdate: func(h, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 		errs, path := resource.CheckMetadataUpdate(&h.ObjectMeta, &old.ObjectMeta), field.NewPath("status")
@@ -83,8 +80,12 @@ func rewrite(h *autoscalingv1.HorizontalPodAutoscaler, change func(*autoscalingv
 	}
 }
 
+// setOldDefaults also gives an object of v1 the form that it has when it is converted: with a metric, and with the
+// annotations of v1 in their order. kube-apiserver converts each body that it decodes, so managed fields see that form.
 func setOldDefaults(obj runtime.Object) {
-	resource.Default(&obj.(*autoscalingv1.HorizontalPodAutoscaler).Spec.MinReplicas, 1)
+	h := obj.(*autoscalingv1.HorizontalPodAutoscaler)
+	resource.Default(&h.Spec.MinReplicas, 1)
+	rewrite(h, func(*autoscalingv2.HorizontalPodAutoscaler) {})
 }
 
 // defaultUtilization is the percentage of its processors that a pod should use if there are no metrics.
@@ -104,7 +105,9 @@ func cpuMetric(utilization int32) autoscalingv2.MetricSpec {
 }
 
 func setDefaults(obj runtime.Object) {
-	spec := &obj.(*autoscalingv2.HorizontalPodAutoscaler).Spec
+	h := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+	dropAnnotations(&h.ObjectMeta) // as kube-apiserver's conversion does
+	spec := &h.Spec
 	resource.Default(&spec.MinReplicas, 1)
 	if len(spec.Metrics) == 0 {
 		spec.Metrics = defaultMetrics()

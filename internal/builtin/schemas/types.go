@@ -9,11 +9,11 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// TypeConverter returns the type converter for the managed fields of a kind, by the name of its definition, such as
-// "io.k8s.api.core.v1.ConfigMap". A kind without a definition has a converter that deduces types from values. The
-// caller keeps the converter, because each call makes a new one.
-func TypeConverter(modelName string) (managedfields.TypeConverter, error) {
-	definitions, err := Definitions(PrefixV3, modelName)
+// TypeConverter returns the type converter for the managed fields of a kind, by the names of its definitions in all
+// versions, such as "io.k8s.api.core.v1.ConfigMap". A kind without a definition has a converter that deduces types from
+// values. The caller keeps the converter, because each call makes a new one.
+func TypeConverter(modelNames ...string) (managedfields.TypeConverter, error) {
+	definitions, err := Definitions(PrefixV3, modelNames...)
 	if err != nil {
 		return nil, err
 	}
@@ -24,13 +24,13 @@ func TypeConverter(modelName string) (managedfields.TypeConverter, error) {
 		Definitions:       definitions,
 		GetDefinitionName: func(name string) (string, spec.Extensions) { return name, nil },
 	}
-	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(config, modelName)
+	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(config, modelNames...)
 	if err != nil {
-		return nil, fmt.Errorf("building the OpenAPI schemas of %s: %w", modelName, err)
+		return nil, fmt.Errorf("building the OpenAPI schemas of %s: %w", modelNames, err)
 	}
 	types, err := managedfields.NewTypeConverter(schemas, false)
 	if err != nil {
-		return nil, fmt.Errorf("converting the OpenAPI schemas of %s: %w", modelName, err)
+		return nil, fmt.Errorf("converting the OpenAPI schemas of %s: %w", modelNames, err)
 	}
 	return types, nil
 }
