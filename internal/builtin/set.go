@@ -21,6 +21,8 @@ type Set struct {
 	Scheme *runtime.Scheme
 	// Codecs are the serializers of the types: JSON, YAML and protobuf.
 	Codecs serializer.CodecFactory
+	// Equivalents says which resources are versions of another.
+	Equivalents runtime.EquivalentResourceMapper
 }
 
 // NewSet returns the set of some definitions.
@@ -36,6 +38,7 @@ func NewSet(definitions []*resource.Definition) (*Set, error) {
 		metav1.AddToGroupVersion(s.Scheme, gv)
 	}
 	s.Codecs = serializer.NewCodecFactory(s.Scheme)
+	s.Equivalents = s.equivalents()
 	return s, nil
 }
 

@@ -40,6 +40,22 @@ func (s *Set) Types(d *resource.Definition) (managedfields.TypeConverter, error)
 	return schemas.TypeConverter(names...)
 }
 
+// equivalents returns which resources are versions of another. Admission calls a webhook for one version when an object
+// is written in another.
+func (s *Set) equivalents() runtime.EquivalentResourceMapper {
+	registry := runtime.NewEquivalentResourceRegistryWithIdentity(func(gr schema.GroupResource) string {
+		return s.Find(gr).StorageFolder()
+	})
+	for _, d := range s.Definitions {
+		registry.RegisterKindFor(d.GroupVersionResource(), "", d.GroupVersionKind())
+		for n := range d.Subresources {
+			sub := &d.Subresources[n]
+			registry.RegisterKindFor(d.GroupVersionResource(), sub.Name, sub.GroupVersionKind(d))
+		}
+	}
+	return registry
+}
+
 // Convertor returns the convertor between the versions of a resource.
 func (s *Set) Convertor(d *resource.Definition) runtime.ObjectConvertor {
 	return convertor{s.Scheme, s.Versions(d)}

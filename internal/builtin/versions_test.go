@@ -2,16 +2,52 @@ package builtin_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 )
+
+// TestEquivalents checks which resources are versions of another: autoscalers and events alone.
+func TestEquivalents(t *testing.T) {
+	t.Parallel()
+	set, err := set()
+	if err != nil {
+		t.Fatal(err)
+	}
+	autoscalers := []schema.GroupVersionResource{
+		autoscalingv1.SchemeGroupVersion.WithResource("horizontalpodautoscalers"),
+		autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"),
+	}
+	events := []schema.GroupVersionResource{
+		corev1.SchemeGroupVersion.WithResource("events"), eventsv1.SchemeGroupVersion.WithResource("events"),
+	}
+	for _, d := range set.Definitions {
+		gvr, want := d.GroupVersionResource(), []schema.GroupVersionResource(nil)
+		for _, versions := range [][]schema.GroupVersionResource{autoscalers, events} {
+			if slices.Contains(versions, gvr) {
+				want = versions
+			}
+		}
+		got := set.Equivalents.EquivalentResourcesFor(gvr, "")
+		for _, other := range got {
+			if other != gvr && !slices.Contains(want, other) {
+				t.Errorf("%s is a version of %s", other, gvr)
+			}
+		}
+		if len(want) > len(got) || len(set.Versions(d)) != max(1, len(want)) {
+			t.Errorf("%s has the versions %v, want %v", gvr, got, want)
+		}
+	}
+}
 
 // TestConvertor checks conversions between versions, of objects with a Go type and of unstructured ones.
 func TestConvertor(t *testing.T) {

@@ -164,7 +164,7 @@ func schemeInterfaces(scheme *runtime.Scheme) objectInterfaces {
 // builtinInterfaces are the object interfaces of a definition.
 func builtinInterfaces(set *builtin.Set, d *resource.Definition) objectInterfaces {
 	interfaces := schemeInterfaces(set.Scheme)
-	interfaces.convertor = set.Convertor(d)
+	interfaces.convertor, interfaces.equivalents = set.Convertor(d), set.Equivalents
 	return interfaces
 }
 
