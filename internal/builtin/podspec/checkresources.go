@@ -36,7 +36,7 @@ func checkRequirements(
 		errs = append(errs, name(resource, item)...)
 		errs = append(errs, CheckQuantity(resource, request, item)...)
 		limit, limited := r.Limits[resource]
-		switch overcommits := isNative(resource) && !isHugePages(resource); {
+		switch overcommits := IsNative(resource) && !isHugePages(resource); {
 		case !limited && !overcommits:
 			errs = append(errs, field.Required(limits, "Limit must be set for non overcommitable resources"))
 		case !limited:
@@ -112,15 +112,16 @@ var countedResources = sets.New(
 )
 
 // isCounted reports whether a resource has no fractions. Those of devices are counted.
-func isCounted(name corev1.ResourceName) bool { return countedResources.Has(name) || isExtended(name) }
+func isCounted(name corev1.ResourceName) bool { return countedResources.Has(name) || IsExtended(name) }
 
-// isNative reports whether a resource is one of Kubernetes.
-func isNative(name corev1.ResourceName) bool {
+// IsNative reports whether a resource is one of Kubernetes.
+func IsNative(name corev1.ResourceName) bool {
 	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-func isExtended(name corev1.ResourceName) bool {
-	if isNative(name) || strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) {
+// IsExtended reports whether a resource has a domain that is not Kubernetes', and is requested by that name.
+func IsExtended(name corev1.ResourceName) bool {
+	if IsNative(name) || strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) {
 		return false
 	}
 	return len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+string(name))) == 0
@@ -152,7 +153,7 @@ func checkContainerResourceName(name corev1.ResourceName, path *field.Path) fiel
 		if !computeResources.Has(name) && !isHugePages(name) {
 			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
 		}
-	case !isNative(name) && !isExtended(name):
+	case !IsNative(name) && !IsExtended(name):
 		errs = append(errs, field.Invalid(path, name, "doesn't follow extended resource name standard"))
 	}
 	return errs
