@@ -65,7 +65,9 @@ func TestDocumentedTranscripts(t *testing.T) {
 	folder := filepath.Join(root, "test/transcripts/testdata")
 	conformance := read(t, filepath.Join(root, "docs/conformance.md"))
 	exists := map[string]bool{}
-	for _, pattern := range []string{"*.txt", "refused/*.txt", "builtin/*.txt", "admission/*.txt", "all/*.txt"} {
+	for _, pattern := range []string{
+		"*.txt", "refused/*.txt", "builtin/*.txt", "admission/*.txt", "all/*.txt", "quotas/*.txt",
+	} {
 		files, err := filepath.Glob(filepath.Join(folder, pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

@@ -136,6 +136,16 @@ func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
 	return a.validating.Validate(ctx, a.attributes(e), a.scope.objects)
 }
 
+// reserve asks the quotas of the namespace about an object that all others have admitted.
+func (a *admitter) reserve(ctx context.Context, e admissionEvent) error {
+	s, quotas := a.scope, a.scope.config.Quotas
+	if quotas == nil || !s.namespaced ||
+		e.operation == admission.Update && !quotas.Updates(s.resource.GroupResource(), s.subresource) {
+		return nil
+	}
+	return quotas.Reserve(ctx, a.namespace, func() admission.Attributes { return a.attributes(e) })
+}
+
 // admitDelete calls mutating and validating admission for the deletion of old.
 func (a *admitter) admitDelete(ctx context.Context, old, options runtime.Object) error {
 	if namespaces := a.scope.config.Namespaces; namespaces != nil && a.scope.resource == namespaceResource {

@@ -45,7 +45,7 @@ type Config struct {
 	Authorizer authorizer.Authorizer
 	// Namespaces decides in which namespaces objects may be created; nil for all, whether they exist or not.
 	Namespaces NamespaceLifecycle
-	// Quotas limit the number of objects in namespaces; nil for no limits.
+	// Quotas limit what the objects in namespaces use; nil for no limits.
 	Quotas ResourceQuotas
 	// Admission admits objects before they are stored; nil admits all.
 	Admission admission.Interface
@@ -83,8 +83,11 @@ type NamespaceLifecycle interface {
 	ForDelete(namespace string) error
 }
 
-// ResourceQuotas decides about new objects as the admission plugin ResourceQuota. It comes after all other admission.
+// ResourceQuotas decides about objects as the admission plugin ResourceQuota. It comes after all other admission.
 type ResourceQuotas interface {
-	// Reserve adds a new object to the usage of its namespace, or returns the answer to a request that exceeds a quota.
+	// Updates reports whether updates at an endpoint may change what an object uses.
+	Updates(resource schema.GroupResource, subresource string) bool
+	// Reserve adds what a new or updated object uses to the usage of its namespace, or returns the answer to a request
+	// that exceeds a quota.
 	Reserve(ctx context.Context, namespace string, attributes func() admission.Attributes) error
 }

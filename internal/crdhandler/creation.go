@@ -93,11 +93,11 @@ func (c *creation) validate(ctx context.Context, obj runtime.Object) (err error)
 			return err
 		}
 	}
-	err = c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: obj, options: c.options})
-	if quotas := c.scope.config.Quotas; err == nil && quotas != nil && c.scope.namespaced {
-		return quotas.Reserve(ctx, c.admission.namespace, c.attributes(obj))
+	event := admissionEvent{operation: admission.Create, obj: obj, options: c.options}
+	if err := c.admission.validate(ctx, event); err != nil {
+		return err
 	}
-	return err
+	return c.admission.reserve(ctx, event)
 }
 
 func (c *creation) attributes(obj runtime.Object) func() admission.Attributes {

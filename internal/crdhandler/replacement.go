@@ -142,6 +142,10 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (_ pr
 	if err := a.validateUpdate(ctx, obj, existing, r.options); err != nil {
 		return proposal{}, err
 	}
+	reserved := admissionEvent{operation: admission.Update, obj: obj, old: existing, options: r.options}
+	if err := a.reserve(ctx, reserved); err != nil {
+		return proposal{}, err
+	}
 	merged := r.merged || s.scale != nil
 	return proposal{obj: obj, remove: s.finalized(obj, existing), merged: merged, allocation: &held}, nil
 }

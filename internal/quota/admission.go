@@ -8,40 +8,49 @@ import (
 	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/quota/evaluators"
 )
 
 // locks is the number of locks that the namespaces share.
 const locks = 64
 
-// Admission is the admission plugin ResourceQuota. It runs after all other validating admission, for the creation of
-// namespaced objects.
+// Admission is the admission plugin ResourceQuota. It runs after all other validating admission, for writes of objects
+// in namespaces.
 type Admission struct {
+	config Config
 	quotas store
 	client client
-	// locked has a lock for the namespaces of each hash: creations in one namespace would only make each other's update
-	// of its quotas fail.
+	// locked has a lock for the namespaces of each hash: writes in one namespace would only make each other's update of
+	// its quotas fail.
 	locked [locks]*semaphore.Weighted
 	seed   maphash.Seed
 }
 
-func newAdmission(quotas store, c client) *Admission {
-	a := &Admission{quotas: quotas, client: c, seed: maphash.MakeSeed()}
+func newAdmission(config Config, quotas store, c client) *Admission {
+	a := &Admission{config: config, quotas: quotas, client: c, seed: maphash.MakeSeed()}
 	for n := range a.locked {
 		a.locked[n] = semaphore.NewWeighted(1)
 	}
 	return a
 }
 
-// Reserve adds a new object to the usage of the quotas of its namespace. The error is the answer to the request, if the
-// object exceeds one of them. attributes returns those of the request; it is only called if the namespace has quotas.
+// Updates reports whether updates at an endpoint may change what an object uses.
+func (a *Admission) Updates(gr schema.GroupResource, subresource string) bool {
+	return evaluators.UpdatesCount(gr, subresource)
+}
+
+// Reserve adds what a new or updated object uses to the usage of the quotas of its namespace. The error is the answer
+// to the request, if the object exceeds one of them. attributes returns those of the request; it is only called if the
+// namespace has quotas.
 //
-// The controller corrects the usage if the object is not created after all.
+// The controller corrects the usage if the object is not stored after all.
 func (a *Admission) Reserve(ctx context.Context, namespace string, attributes func() admission.Attributes) error {
 	quotas, err := a.quotas.list(ctx, namespace, dynamicstorage.Any)
 	if err != nil {
@@ -51,7 +60,8 @@ func (a *Admission) Reserve(ctx context.Context, namespace string, attributes fu
 		return nil
 	}
 	r := reservation{Admission: a, attributes: attributes()}
-	if r.evaluator = evaluatorOf(r.attributes.GetResource().GroupResource()); r.evaluator == nil {
+	read := objects{ctx: ctx, store: a.config.Store, set: a.config.Set}
+	if r.evaluator = evaluators.For(r.attributes.GetResource().GroupResource(), read); r.evaluator == nil {
 		return nil
 	}
 	// No quota that the cache has counts the object. This is the usual case, and needs no newer state.
@@ -66,7 +76,7 @@ func (a *Admission) Reserve(ctx context.Context, namespace string, attributes fu
 	return r.run(ctx, namespace)
 }
 
-// reservation adds one object to the usage of quotas.
+// reservation adds what one object uses to the usage of quotas.
 type reservation struct {
 	*Admission
 	attributes admission.Attributes

@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,11 +28,13 @@ const (
 	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = time.Minute
-	// collect is how long deletions wait for others, so that many cause few updates.
+	// collect is how long changes of objects wait for others, so that many cause few updates.
 	collect = 50 * time.Millisecond
-	// settle is how long a quota must be unchanged until reservations are taken back whose objects do not exist. A
-	// creation takes milliseconds from its reservation to its commit.
+	// settle is how long a quota must be unchanged until reservations are taken back whose objects were not stored. A
+	// write takes milliseconds from its reservation to its commit.
 	settle = 5 * time.Second
+	// resync is how often all objects are counted again, as upstream: Pods that nobody stops are not charged for ever.
+	resync = 5 * time.Minute
 	// watchRetry is the delay after a failure of a watch.
 	watchRetry = time.Second
 )
@@ -57,7 +60,7 @@ func New(config Config) (*Admission, *Controller, error) {
 	}
 	quotas := store{entries: config.Store.ResourceAt(d.StorageFolder()), codec: config.Set.Codec(d)}
 	c := &Controller{
-		store: config.Store, names: newNames(config.Table, config.Set.Definitions), quotas: quotas, client: client{requests},
+		store: config.Store, names: newNames(config.Table, config.Set), quotas: quotas, client: client{requests},
 		kindsChanged: make(chan struct{}, 1), settle: settle,
 	}
 	config.Table.OnChange(func(old, record *crds.Record) {
@@ -65,7 +68,7 @@ func New(config Config) (*Admission, *Controller, error) {
 			c.kindServed()
 		}
 	})
-	return newAdmission(quotas, c.client), c, nil
+	return newAdmission(config, quotas, c.client), c, nil
 }
 
 // Controller keeps the status of quotas. One replica runs it at a time, but several do no harm.
@@ -93,9 +96,14 @@ func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
 	running.Go(func() { workers.Run(r.queue, concurrency, func(key string) { r.process(ctx, key) }) })
+	again := time.NewTicker(resync)
+	defer again.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-c.kindsChanged:
+			r.countAll()
+		case <-again.C:
+			r.forgetTallies(func(*tally) bool { return true })
 			r.countAll()
 		case <-ctx.Done():
 		}
@@ -199,7 +207,7 @@ func (r *run) changed(entry *dynamicstorage.Entry) {
 		if r.namespaces[namespace] == nil {
 			r.namespaces[namespace] = map[string]*usage{}
 		}
-		u = &usage{tallies: tallies{}}
+		u = &usage{}
 		r.namespaces[namespace][name] = u
 	}
 	u.revision, u.since = entry.Revision, time.Now()
@@ -219,8 +227,28 @@ func (r *run) forget(key string) {
 	}
 }
 
+// forgetTallies makes quotas count objects again whose tallies match.
+func (r *run) forgetTallies(match func(t *tally) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, quotas := range r.namespaces {
+		for _, u := range quotas {
+			u.tallies = slices.DeleteFunc(slices.Clone(u.tallies), match)
+		}
+	}
+}
+
 // observe watches the objects in a folder, if they are not watched yet.
 func (r *run) observe(ctx context.Context, folder string) error {
+	if r.observes(folder) {
+		return nil
+	}
+	objects := r.store.ResourceAt(folder)
+	snapshot, err := objects.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	if err != nil {
+		return fmt.Errorf("list %s: %w", folder, err)
+	}
+	// From here on others count at later revisions than that of the snapshot, so they miss no change.
 	r.mu.Lock()
 	_, observed := r.observed[folder]
 	r.observed[folder] = struct{}{}
@@ -228,50 +256,65 @@ func (r *run) observe(ctx context.Context, folder string) error {
 	if observed {
 		return nil
 	}
-	end := func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.observed, folder)
-	}
-	objects := r.store.ResourceAt(folder)
-	snapshot, err := objects.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if err != nil {
-		end()
-		return fmt.Errorf("list %s: %w", folder, err)
-	}
 	r.observing.Go(func() {
 		err := eachEvent(ctx, objects, snapshot.Revision, func(event *dynamicstorage.Event) {
 			r.objectChanged(folder, event)
 		})
-		end()
+		r.mu.Lock()
+		delete(r.observed, folder)
+		r.mu.Unlock()
 		if ctx.Err() == nil {
 			klog.FromContext(ctx).V(1).Info("The quota controller lost a watch", "folder", folder, "err", err)
+			r.forgetTallies(func(t *tally) bool { return t.folder == folder })
 			r.countAll() // and watch again if the objects are served still
 		}
 	})
 	return nil
 }
 
-// objectChanged queues the quotas that count an object.
-func (r *run) objectChanged(folder string, event *dynamicstorage.Event) {
-	if event.Entry != nil && event.Prev != nil {
-		return
-	}
-	deleted := event.Entry == nil
-	key, delay := "", r.settle
-	if deleted {
-		key, delay = event.Prev.Key, collect
-	} else {
-		key = event.Entry.Key
-	}
-	namespace, _, _ := strings.Cut(key, "/")
+func (r *run) observes(folder string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name, u := range r.namespaces[namespace] {
-		if u.tallies.count(folder, event.Revision, deleted) {
-			r.queue.AddAfter(namespace+"/"+name, delay)
+	_, observed := r.observed[folder]
+	return observed
+}
+
+// objectChanged queues the quotas that count an object.
+func (r *run) objectChanged(folder string, event *dynamicstorage.Event) {
+	entry := event.Entry
+	if entry == nil {
+		entry = event.Prev
+	}
+	namespace, _, _ := strings.Cut(entry.Key, "/")
+	for name, tallies := range r.counting(namespace, folder) {
+		for _, t := range tallies {
+			switch t.observe(event) {
+			case updated:
+				r.queue.AddAfter(namespace+"/"+name, collect)
+			case created:
+				r.queue.AddAfter(namespace+"/"+name, r.settle)
+			case unchanged:
+			}
 		}
 	}
+}
+
+// counting returns the tallies of the objects in a folder for the quotas in a namespace, by the quotas' names.
+func (r *run) counting(namespace, folder string) map[string][]*tally {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.namespaces[namespace]) == 0 {
+		return nil
+	}
+	found := map[string][]*tally{}
+	for name, u := range r.namespaces[namespace] {
+		for _, t := range u.tallies {
+			if t.folder == folder {
+				found[name] = append(found[name], t)
+			}
+		}
+	}
+	return found
 }
 
 // process processes one key of the queue.

@@ -13,7 +13,7 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-func maps(n int64) corev1.ResourceList {
+func configMaps(n int64) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceConfigMaps: *apiresource.NewQuantity(n, apiresource.DecimalSI)}
 }
 
@@ -26,7 +26,7 @@ func TestReservationIsTakenBack(t *testing.T) {
 	f.putMap(t, "x", "a")
 	f.putMap(t, "y", "b")
 	for range 2 {
-		f.putQuota(t, maps(3), maps(1))
+		f.putQuota(t, configMaps(3), configMaps(1))
 		if err := f.admission.Reserve(t.Context(), "x", func() admission.Attributes { return attributes("x") }); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestReservationIsKept(t *testing.T) {
 	f.controller.settle = time.Hour
 	f.putMap(t, "x", "a")
 	f.putMap(t, "x", "b")
-	f.putQuota(t, maps(3), maps(2))
+	f.putQuota(t, configMaps(3), configMaps(2))
 	if err := f.admission.Reserve(t.Context(), "x", func() admission.Attributes { return attributes("x") }); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func (f *fixture) used(t *testing.T) int64 {
 // BenchmarkReserveWithoutQuota measures what quotas cost a creation in a namespace that has none.
 func BenchmarkReserveWithoutQuota(b *testing.B) {
 	f := newFixture(b)
-	f.putQuota(b, maps(3), maps(1))
+	f.putQuota(b, configMaps(3), configMaps(1))
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := f.admission.Reserve(b.Context(), "y", nil); err != nil {

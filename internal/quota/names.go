@@ -1,16 +1,19 @@
 package quota
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
-	"k8s.io/apiserver/pkg/quota/v1/generic"
 
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/quota/evaluators"
 )
 
 // plural is the name of the resource of quotas.
@@ -19,37 +22,31 @@ const plural = "resourcequotas"
 // countPrefix begins the name of the count of a resource.
 const countPrefix = "count/"
 
-// aliases are resources of the core group that quotas may also count by their plurals alone.
-var aliases = []corev1.ResourceName{
-	corev1.ResourceConfigMaps, corev1.ResourcePersistentVolumeClaims, corev1.ResourcePods, corev1.ResourceQuotas,
-	corev1.ResourceReplicationControllers, corev1.ResourceSecrets, corev1.ResourceServices,
-}
-
-// evaluatorOf returns the evaluator that counts the objects of a resource; nil if quotas do not count them.
-func evaluatorOf(gr schema.GroupResource) quotav1.Evaluator {
-	if gr.Resource == "events" && (gr.Group == "" || gr.Group == "events.k8s.io") {
-		return nil
-	}
-	alias := corev1.ResourceName("")
-	if gr.Group == "" && slices.Contains(aliases, corev1.ResourceName(gr.Resource)) {
-		alias = corev1.ResourceName(gr.Resource)
-	}
-	return generic.NewObjectCountEvaluator(gr, nil, alias)
+// tracked are the objects of one resource that a quota counts.
+type tracked struct {
+	evaluator quotav1.Evaluator
+	// names are those in the quota that the objects may use.
+	names []corev1.ResourceName
+	// folder has the objects; empty if the resource is not served.
+	folder string
+	// codec decodes the objects; nil if it is enough to count them.
+	codec *builtin.Codec
 }
 
 // names finds the resources that are served now.
 type names struct {
 	table *crds.Table
-	// folders are those of the built-in resources that can be counted, by "<plural>" or "<plural>.<group>".
-	folders map[string]string
+	set   *builtin.Set
+	// builtins are the built-in resources that can be counted, by "<plural>" or "<plural>.<group>".
+	builtins map[string]*resource.Definition
 }
 
-func newNames(table *crds.Table, definitions []*resource.Definition) names {
-	n := names{table: table, folders: map[string]string{}}
-	for _, d := range definitions {
+func newNames(table *crds.Table, set *builtin.Set) names {
+	n := names{table: table, set: set, builtins: map[string]*resource.Definition{}}
+	for _, d := range set.Definitions {
 		gr := d.GroupVersionResource().GroupResource()
-		if d.Namespaced && countable(d) && evaluatorOf(gr) != nil {
-			n.folders[gr.String()] = d.StorageFolder()
+		if d.Namespaced && countable(d) && evaluators.For(gr, nil) != nil {
+			n.builtins[gr.String()] = d
 		}
 	}
 	return n
@@ -63,21 +60,48 @@ func countable(d *resource.Definition) bool {
 	})
 }
 
-// folder returns the folder of the objects that a name in a quota counts; false if no such resource is served.
-func (n names) folder(name corev1.ResourceName) (string, bool) {
+// tracked returns the resources whose objects use what a quota limits. Names of resources that are not served are
+// without one, unless kube-apiserver always has the resource: then nothing uses them.
+func (n names) tracked(hard corev1.ResourceList, objects evaluators.Objects) (found []tracked) {
+	all := slices.Sorted(maps.Keys(hard))
+	other := sets.New(all...)
+	for _, e := range evaluators.Named(objects) {
+		t := tracked{evaluator: e, names: e.MatchingResources(all)}
+		if len(t.names) == 0 {
+			continue
+		}
+		other.Delete(t.names...)
+		if d := n.builtins[e.GroupResource().String()]; d != nil {
+			t.folder = d.StorageFolder()
+			if !evaluators.OnlyCounts(e) {
+				t.codec = n.set.Codec(d)
+			}
+		}
+		found = append(found, t)
+	}
+	for _, name := range sets.List(other) {
+		if gr, folder, ok := n.counted(name); ok {
+			found = append(found, tracked{
+				evaluator: evaluators.For(gr, objects), names: []corev1.ResourceName{name}, folder: folder,
+			})
+		}
+	}
+	return found
+}
+
+// counted returns the resource whose objects a name counts, and their folder; false if no such resource is served.
+func (n names) counted(name corev1.ResourceName) (gr schema.GroupResource, folder string, ok bool) {
 	counted, ok := strings.CutPrefix(string(name), countPrefix)
 	if !ok {
-		if !slices.Contains(aliases, name) {
-			return "", false
-		}
-		counted = string(name)
+		return gr, "", false
 	}
-	if folder, ok := n.folders[counted]; ok {
-		return folder, true
+	if d := n.builtins[counted]; d != nil {
+		return d.GroupVersionResource().GroupResource(), d.StorageFolder(), true
 	}
 	record, ok := n.table.Get(counted)
 	if !ok || !record.Namespaced || !record.Established {
-		return "", false
+		return gr, "", false
 	}
-	return record.Group + "/" + record.Names.Plural, true
+	return schema.GroupResource{Group: record.Group, Resource: record.Names.Plural},
+		record.Group + "/" + record.Names.Plural, true
 }

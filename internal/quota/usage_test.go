@@ -4,46 +4,60 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/quota/evaluators"
 )
 
-// TestUsage checks which usage follows from a count of objects, and which deletions it leaves to the next one.
+// TestUsage checks which usage follows from a count of objects and from what happens to them, and what of it is left to
+// the next one.
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	const name, folder = corev1.ResourceConfigMaps, "configmaps"
+	object := &dynamicstorage.Entry{Key: "x/a"}
+	deleted := dynamicstorage.Event{Revision: 11, Prev: object}
+	counted := dynamicstorage.Event{Revision: 10, Prev: object}
+	created := dynamicstorage.Event{Revision: 12, Entry: object}
+	updated := dynamicstorage.Event{Revision: 13, Entry: object, Prev: object}
+	type events = []dynamicstorage.Event
 	for title, tt := range map[string]struct {
+		// old is the usage in the status, objects the number of objects at revision 10.
 		old, objects int64
-		reserved     bool
-		// before and late are the revisions of deletions that were observed before and after the count, at revision 10.
-		before, late []int64
-		want         int64
-		left         int
+		settled      bool
+		// events are observed before the usage is written, late those while it is written.
+		events, late events
+		want, left   int64
 	}{
-		"first count":                         {objects: 3, want: 3},
-		"nothing changed":                     {old: 3, objects: 3, reserved: true, want: 3},
-		"object is being created":             {old: 4, objects: 3, reserved: true, want: 4},
-		"object was not created":              {old: 4, objects: 3, want: 3},
-		"deletion":                            {old: 4, objects: 3, reserved: true, before: []int64{9}, want: 3},
-		"deletion and creation":               {old: 5, objects: 3, reserved: true, before: []int64{9}, want: 4},
-		"deletion that is observed later":     {old: 5, objects: 3, reserved: true, late: []int64{9}, want: 5, left: 1},
-		"late deletion after the exact count": {old: 3, objects: 3, reserved: true, late: []int64{10}, want: 3},
-		"deletion after the count":            {old: 3, objects: 3, reserved: true, late: []int64{11}, want: 3, left: 1},
-		"object without a reservation":        {old: 3, objects: 5, reserved: true, before: []int64{8}, want: 5},
+		"nothing changed":                  {old: 3, objects: 3, want: 3},
+		"object is being created":          {old: 4, objects: 3, want: 4},
+		"object was not created":           {old: 4, objects: 3, settled: true, want: 3},
+		"deletion":                         {old: 4, objects: 4, events: events{deleted}, want: 3},
+		"deletion while one is created":    {old: 5, objects: 4, events: events{deleted}, want: 4},
+		"deletion that the count includes": {old: 4, objects: 3, settled: true, events: events{counted}, want: 3},
+		"deletion and creation":            {old: 4, objects: 4, events: events{deleted, created}, want: 4},
+		"late deletion":                    {old: 5, objects: 5, late: events{deleted}, want: 5, left: 1},
+		"object without a reservation":     {old: 3, objects: 3, events: events{created}, want: 4},
+		"update":                           {old: 3, objects: 3, events: events{updated}, want: 3},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			r := &run{}
-			ts := tallies{name: &tally{folder: folder}}
-			for _, revision := range tt.before {
-				ts.count(folder, revision, true)
+			quota := &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: configMaps(9)}}
+			quota.Status = corev1.ResourceQuotaStatus{Hard: configMaps(9), Used: configMaps(tt.old)}
+			followed := newTally(tracked{
+				evaluator: evaluators.For(corev1.Resource("configmaps"), nil), folder: "configmaps",
+				names: []corev1.ResourceName{corev1.ResourceConfigMaps},
+			}, quota)
+			followed.used, followed.revision = configMaps(tt.objects), 10
+			for _, event := range tt.events {
+				followed.observe(&event)
 			}
-			c := &count{tally: ts[name], objects: tt.objects, revision: 10, deleted: len(ts[name].deleted)}
-			got := c.usage(tt.old, tt.reserved)
-			r.written(map[corev1.ResourceName]*count{name: c})
-			for _, revision := range tt.late {
-				ts.count(folder, revision, true)
+			s := sum(quota, []*tally{followed}, tt.settled)
+			for _, event := range tt.late {
+				followed.observe(&event)
 			}
-			if left := len(ts[name].deleted); got != tt.want || left != tt.left {
-				t.Errorf("usage %d with %d deletions left, want %d with %d", got, left, tt.want, tt.left)
+			followed.shown(s.released[0])
+			got, left := s.used[corev1.ResourceConfigMaps], followed.released[corev1.ResourceConfigMaps]
+			if got.Value() != tt.want || left.Value() != tt.left {
+				t.Errorf("usage %s with %s left, want %d with %d", got.String(), left.String(), tt.want, tt.left)
 			}
 		})
 	}

@@ -5,7 +5,8 @@
 // played against one server process, each on its own custom resources. Those in testdata/refused, which have requests
 // that must be refused, have a server process each. Those in testdata/builtin are on built-in resources; their
 // responses are kube-apiserver's (test/controlplane), and so are those in testdata/admission, on webhooks and policies,
-// and those in testdata/all, on the resources that --builtin-resources=all adds.
+// those in testdata/all, on the resources that --builtin-resources=all adds, and those in testdata/quotas, on quotas
+// for them.
 //
 //	go test .                                      # play the files against ../../bin/crd-server
 //	go test . -update                              # and write its responses into the files

@@ -111,19 +111,20 @@ type folder struct {
 	// upstream starts the server that has written the transcripts, flags are those of ours.
 	upstream func(t *testing.T, flags ...string) *target
 	flags    []string
-	// audited says that both servers have an audit log.
-	audited bool
+	// further, if set, returns further flags of a server, and its audit log if it has one.
+	further func(t *testing.T) (flags []string, auditLog string)
 }
 
 // folders are all transcripts. Those in refused install the same CRDs. Those in builtin are on built-in resources,
 // which upstream's server of custom resources does not have, and so are those in admission, with webhooks and policies.
-// Those in all are on the resources of the tier all, without controllers.
+// Those in all are on the resources of the tier all, without controllers, and those in quotas with them.
 var folders = []folder{
 	{upstream: startUpstream, flags: customFlags},
 	{name: "refused/", alone: true, upstream: startUpstream, flags: customFlags},
-	{name: "admission/", upstream: startControlPlane, flags: builtinFlags, audited: true},
+	{name: "admission/", upstream: startControlPlane, flags: builtinFlags, further: auditFlags},
 	{name: "builtin/", upstream: startControlPlane, flags: builtinFlags},
 	{name: "all/", upstream: startAPIServer, flags: allFlags},
+	{name: "quotas/", upstream: startControlPlane, flags: quotaFlags},
 }
 
 // title names the folder in the output of a test.
@@ -132,23 +133,26 @@ func (f folder) title() string {
 }
 
 func (f folder) startOurs(t *testing.T) *target {
-	if !f.audited {
-		return startTarget(t, programs.Server(), f.flags...)
-	}
-	flags, log := auditFlags(t)
-	ours := startTarget(t, programs.Server(), slices.Concat(f.flags, flags)...)
-	ours.auditLog = log
-	return ours
+	t.Helper()
+	return f.start(t, func(t *testing.T, flags ...string) *target {
+		return startTarget(t, programs.Server(), slices.Concat(f.flags, flags)...)
+	})
 }
 
 func (f folder) startBoth(t *testing.T) both {
-	if !f.audited {
-		return both{theirs: f.upstream(t), ours: f.startOurs(t)}
+	t.Helper()
+	return both{theirs: f.start(t, f.upstream), ours: f.startOurs(t)}
+}
+
+func (f folder) start(t *testing.T, server func(*testing.T, ...string) *target) *target {
+	t.Helper()
+	if f.further == nil {
+		return server(t)
 	}
-	flags, log := auditFlags(t)
-	theirs := f.upstream(t, flags...)
-	theirs.auditLog = log
-	return both{theirs: theirs, ours: f.startOurs(t)}
+	flags, auditLog := f.further(t)
+	started := server(t, flags...)
+	started.auditLog = auditLog
+	return started
 }
 
 // eachTranscript runs a test for each file of a folder, in parallel.
@@ -212,14 +216,19 @@ type target struct {
 
 var (
 	// customFlags enable what is default upstream, and the comparison of the cache with etcd.
-	customFlags = slices.Concat(process.CustomResourcesOnly, process.CheckCache, []string{"--enable-garbage-collector"})
-	// builtinFlags are those of a server that stands alone, with the controllers of the reference: what others write in
-	// namespaces depends on time.
-	builtinFlags = slices.Concat(process.CheckCache, []string{
-		"--builtin-resources=essential",
+	customFlags  = slices.Concat(process.CustomResourcesOnly, process.CheckCache, []string{"--enable-garbage-collector"})
+	builtinFlags = controlled("essential")
+	quotaFlags   = append(controlled("all"), storagePlugin)
+)
+
+// controlled are the flags of a server that stands alone with a tier of built-in resources and the controllers of the
+// reference: what others write in namespaces depends on time.
+func controlled(tier string) []string {
+	return slices.Concat(process.CheckCache, []string{
+		"--builtin-resources=" + tier,
 		"--controllers=*,-serviceaccount-controller,-root-ca-certificate-publisher-controller",
 	})
-)
+}
 
 // uncontrolled are the flags of a server with a tier of built-in resources and no controllers: a list without * selects
 // the controllers that it names, here none.
@@ -229,7 +238,9 @@ func uncontrolled(tier string) []string {
 }
 
 // allFlags enable the plugins that are on by default in kube-apiserver.
-var allFlags = append(uncontrolled("all"), "--enable-admission-plugins=StorageObjectInUseProtection")
+var allFlags = append(uncontrolled("all"), storagePlugin)
+
+const storagePlugin = "--enable-admission-plugins=StorageObjectInUseProtection"
 
 // startUpstream starts upstream's server, which is stopped when the test ends.
 func startUpstream(t *testing.T, flags ...string) *target {
