@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	resourcequotaapi "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -27,6 +28,8 @@ type Admission struct {
 	config Config
 	quotas store
 	client client
+	// limited is what no object may use unless a quota limits it.
+	limited []resourcequotaapi.LimitedResource
 	// locked has a lock for the namespaces of each hash: writes in one namespace would only make each other's update of
 	// its quotas fail.
 	locked [locks]*semaphore.Weighted
@@ -35,6 +38,9 @@ type Admission struct {
 
 func newAdmission(config Config, quotas store, c client) *Admission {
 	a := &Admission{config: config, quotas: quotas, client: c, seed: maphash.MakeSeed()}
+	if config.Limited != nil {
+		a.limited = config.Limited.LimitedResources
+	}
 	for n := range a.locked {
 		a.locked[n] = semaphore.NewWeighted(1)
 	}
@@ -56,7 +62,7 @@ func (a *Admission) Reserve(ctx context.Context, namespace string, attributes fu
 	if err != nil {
 		return internalError(err)
 	}
-	if len(quotas) == 0 {
+	if len(quotas) == 0 && len(a.limited) == 0 {
 		return nil
 	}
 	r := reservation{Admission: a, attributes: attributes()}
@@ -116,7 +122,7 @@ func (r *reservation) run(ctx context.Context, namespace string) error {
 
 // check returns the quotas with the usage that they have with the object, or the error that answers the request.
 func (r *reservation) check(quotas []corev1.ResourceQuota) ([]corev1.ResourceQuota, error) {
-	return resourcequota.CheckRequest(quotas, r.attributes, r.evaluator, nil)
+	return resourcequota.CheckRequest(quotas, r.attributes, r.evaluator, r.limited)
 }
 
 // only returns the quotas with one of the names.

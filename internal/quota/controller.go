@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -46,6 +47,8 @@ type Config struct {
 	Set   *builtin.Set
 	// Client is for requests to this server.
 	Client *rest.Config
+	// Limited is the configuration of the plugin: what is refused unless a quota limits it. It may be nil.
+	Limited *resourcequota.Configuration
 }
 
 // New returns the admission plugin and the controller. It returns nil, nil, nil if quotas are not served.

@@ -74,9 +74,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	certificates.Signers{Authorizer: a.authorizer}.Require(s.builtins.Definitions)
 	addPlugins(&o.Admission, s)
 	published := newDiscovery(o, s)
-	quotas, counter, err := quota.New(quota.Config{
-		Store: s.store, Table: s.table, Set: s.builtins, Client: own,
-	})
+	quotas, counter, err := newQuotas(&o.Admission, s, own)
 	if err != nil {
 		return nil, err
 	}

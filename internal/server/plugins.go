@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/crd-server/crd-server/internal/access/admission"
 	"github.com/crd-server/crd-server/internal/builtin/network"
@@ -18,6 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/storage"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/quota"
 )
 
 // addPlugins adds the admission plugins for single resources that are enabled to the definitions of these.
@@ -41,6 +43,15 @@ func addPlugins(o *admission.Options, s *stored) {
 	add(claims, storage.NewPersistentVolumeClaimResize(classes))
 	add(ingresses, network.NewDefaultIngressClass(
 		lister[*networkingv1.IngressClass](s, networkingv1.Resource("ingressclasses"))))
+}
+
+// newQuotas returns the admission plugin ResourceQuota and the controller; nil, nil, nil if quotas are not served.
+func newQuotas(o *admission.Options, s *stored, client *rest.Config) (*quota.Admission, *quota.Controller, error) {
+	limited, err := o.QuotaConfiguration()
+	if err != nil {
+		return nil, nil, err
+	}
+	return quota.New(quota.Config{Store: s.store, Table: s.table, Set: s.builtins, Client: client, Limited: limited})
 }
 
 // lister returns a function that lists the objects of a cluster-scoped resource; none if it is not served.

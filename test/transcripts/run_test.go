@@ -124,7 +124,7 @@ var folders = []folder{
 	{name: "admission/", upstream: startControlPlane, flags: builtinFlags, further: auditFlags},
 	{name: "builtin/", upstream: startControlPlane, flags: builtinFlags},
 	{name: "all/", upstream: startAPIServer, flags: allFlags},
-	{name: "quotas/", upstream: startControlPlane, flags: quotaFlags},
+	{name: "quotas/", upstream: startControlPlane, flags: quotaFlags, further: limitFlags},
 }
 
 // title names the folder in the output of a test.

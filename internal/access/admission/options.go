@@ -6,10 +6,13 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	quotaconfig "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota/validation"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
@@ -104,6 +107,30 @@ func (o *Options) HasNamespaceLifecycle(byDefault bool) bool {
 // HasResourceQuota is HasNamespaceLifecycle for the plugin ResourceQuota.
 func (o *Options) HasResourceQuota(byDefault bool) bool {
 	return o.has(resourcequota.PluginName, byDefault)
+}
+
+// QuotaConfiguration returns the configuration of the plugin ResourceQuota in the file; nil without a file.
+func (o *Options) QuotaConfiguration() (*quotaconfig.Configuration, error) {
+	if o.ConfigFile == "" {
+		return nil, nil
+	}
+	plugin := []string{resourcequota.PluginName}
+	provider, err := admission.ReadAdmissionConfiguration(plugin, o.ConfigFile, configScheme)
+	if err != nil {
+		return nil, fmt.Errorf("--admission-control-config-file %s: %w", o.ConfigFile, err)
+	}
+	reader, err := provider.ConfigFor(resourcequota.PluginName)
+	if err != nil {
+		return nil, fmt.Errorf("--admission-control-config-file %s: %w", o.ConfigFile, err)
+	}
+	config, err := resourcequota.LoadConfiguration(reader)
+	if err == nil {
+		err = validation.ValidateConfiguration(config).ToAggregate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--admission-control-config-file %s: %s: %w", o.ConfigFile, resourcequota.PluginName, err)
+	}
+	return config, nil
 }
 
 func (o *Options) has(plugin string, byDefault bool) bool {
