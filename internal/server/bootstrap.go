@@ -98,13 +98,17 @@ func inOrder(steps ...func(ctx context.Context) error) func(ctx context.Context)
 	}
 }
 
-// addAccounts adds the account and the root certificates of each system namespace. trust is the file of the certificates.
+// addAccounts adds the account and the root certificates of each system namespace, and the time since when the use of
+// tokens in Secrets is recorded. trust is the file of the certificates.
 func (o *systemObjects) addAccounts(resources *ResourceOptions, trust string) error {
 	accounts := o.builtins.Find(schema.GroupResource{Resource: "serviceaccounts"})
 	maps := o.builtins.Find(schema.GroupResource{Resource: "configmaps"})
 	if accounts == nil || maps == nil {
 		return nil
 	}
+	o.objects = append(o.objects, bootstrap.Object{
+		Definition: maps, Object: serviceaccounts.Tracking(time.Now()), Fields: serviceaccounts.TrackingFields,
+	})
 	certificates, err := os.ReadFile(trust)
 	if err != nil {
 		return fmt.Errorf("certificate %s is unreadable: %w", trust, datadir.Cause(err))

@@ -88,7 +88,9 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		return nil, err
 	}
 	if a.accounts != nil {
-		a.accounts.bound.Objects = serviceaccounts.NewObjects(s.store, s.builtins)
+		if a.accounts.bound.Objects, err = serviceaccounts.NewObjects(s.store, s.builtins, own); err != nil {
+			return nil, err
+		}
 	}
 	lead, err := newLeading(o, a, s, p)
 	if err != nil {

@@ -2,15 +2,20 @@ package serviceaccounts
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 
 	access "github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/builtin"
@@ -18,9 +23,10 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// Objects reads the objects that tokens are bound to.
+// Objects reads the objects that tokens are bound to, and labels Secrets.
 type Objects struct {
 	resources map[string]stored
+	client    core.SecretsGetter
 }
 
 var _ access.Objects = &Objects{}
@@ -34,20 +40,24 @@ type stored struct {
 // boundResources are the resources of core/v1 that tokens may be bound to. A server may serve some of them only.
 var boundResources = []string{"nodes", "pods", "secrets", "serviceaccounts"}
 
-// NewObjects returns the objects of a store.
-func NewObjects(store *dynamicstorage.Store, set *builtin.Set) *Objects {
-	o := &Objects{resources: map[string]stored{}}
+// NewObjects returns the objects of a store. The client is of this server, as a user that may do everything.
+func NewObjects(store *dynamicstorage.Store, set *builtin.Set, own *rest.Config) (*Objects, error) {
+	client, err := core.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("client of secrets: %w", err)
+	}
+	o := &Objects{resources: map[string]stored{}, client: client}
 	for _, d := range set.Definitions {
 		if d.GroupVersion.Group == "" && slices.Contains(boundResources, d.Plural) {
 			o.resources[d.Plural] = stored{store.ResourceAt(d.StorageFolder()), set.Codec(d)}
 		}
 	}
-	return o
+	return o, nil
 }
 
-// Get returns an object as it is in etcd.
-func (o *Objects) Get(ctx context.Context, ref access.ObjectRef) (metav1.Object, error) {
-	entry, err := o.entry(ctx, ref, dynamicstorage.Consistent)
+// Get returns an object.
+func (o *Objects) Get(ctx context.Context, ref access.ObjectRef, fresh bool) (metav1.Object, error) {
+	entry, err := o.entry(ctx, ref, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +66,7 @@ func (o *Objects) Get(ctx context.Context, ref access.ObjectRef) (metav1.Object,
 
 // Metadata returns the metadata of an object: its UID, and its deletionTimestamp if it has one.
 func (o *Objects) Metadata(ctx context.Context, ref access.ObjectRef, fresh bool) (metav1.Object, error) {
-	mode := dynamicstorage.Any
-	if fresh {
-		mode = dynamicstorage.Consistent
-	}
-	entry, err := o.entry(ctx, ref, mode)
+	entry, err := o.entry(ctx, ref, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +80,24 @@ func (o *Objects) Metadata(ctx context.Context, ref access.ObjectRef, fresh bool
 	return &metav1.ObjectMeta{UID: metadata.UID}, nil
 }
 
-// entry returns the entry of an object.
-func (o *Objects) entry(
-	ctx context.Context, ref access.ObjectRef, mode dynamicstorage.ReadMode,
-) (*dynamicstorage.Entry, error) {
+// Label sets a label of a Secret that has the UID of the given one.
+func (o *Objects) Label(ctx context.Context, secret *corev1.Secret, label, value string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": metav1.ObjectMeta{
+		UID: secret.UID, Labels: map[string]string{label: value},
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = o.client.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// entry returns the entry of an object as it is in etcd if fresh, else as it is in the cache.
+func (o *Objects) entry(ctx context.Context, ref access.ObjectRef, fresh bool) (*dynamicstorage.Entry, error) {
+	mode := dynamicstorage.Any
+	if fresh {
+		mode = dynamicstorage.Consistent
+	}
 	if ref.Name == "" {
 		return nil, apierrors.NewBadRequest("Name parameter required.")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,23 @@ func RootMap(namespace string, certificates []byte) *corev1.ConfigMap {
 			Name: mapName, Namespace: namespace, Annotations: map[string]string{description: mapsDescription},
 		},
 		Data: map[string]string{mapKey: string(certificates)},
+	}
+}
+
+// The ConfigMap that says since when the server records the use of tokens in Secrets. kube-controller-manager deletes
+// tokens that have not been used for long, and waits for the ConfigMap. The names are kube-apiserver's.
+const (
+	trackingMap = "kube-apiserver-legacy-service-account-token-tracking"
+	trackingKey = "since"
+	// TrackingFields are its managed fields.
+	TrackingFields = `{"f:data":{".":{},"f:since":{}}}`
+)
+
+// Tracking returns the ConfigMap of a server that starts now.
+func Tracking(now time.Time) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: trackingMap, Namespace: metav1.NamespaceSystem},
+		Data:       map[string]string{trackingKey: now.UTC().Format(time.DateOnly)},
 	}
 }
 

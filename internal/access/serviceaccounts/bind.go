@@ -70,11 +70,11 @@ func (i *Issuer) find(
 	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	switch {
 	case gvk.Group == "" && gvk.Kind == "Pod":
-		return i.objects.Get(ctx, ObjectRef{"pods", namespace, ref.Name})
+		return i.objects.Get(ctx, ObjectRef{"pods", namespace, ref.Name}, true)
 	case gvk.Group == "" && gvk.Kind == "Node":
-		return i.objects.Get(ctx, ObjectRef{"nodes", "", ref.Name})
+		return i.objects.Get(ctx, ObjectRef{"nodes", "", ref.Name}, true)
 	case gvk.Group == "" && gvk.Kind == "Secret":
-		return i.objects.Get(ctx, ObjectRef{"secrets", namespace, ref.Name})
+		return i.objects.Get(ctx, ObjectRef{"secrets", namespace, ref.Name}, true)
 	case isWebhook(ref):
 		// Webhooks of this server get no tokens: the feature is alpha in kube-apiserver, and off.
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s (feature gate %s is disabled)",
@@ -89,7 +89,7 @@ func (i *Issuer) nodeOf(ctx context.Context, pod metav1.Object) (metav1.Object, 
 	if !ok || typed.Spec.NodeName == "" {
 		return nil, nil
 	}
-	node, err := i.objects.Get(ctx, ObjectRef{"nodes", "", typed.Spec.NodeName})
+	node, err := i.objects.Get(ctx, ObjectRef{"nodes", "", typed.Spec.NodeName}, true)
 	if apierrors.IsNotFound(err) {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: typed.Spec.NodeName}}, nil
 	}

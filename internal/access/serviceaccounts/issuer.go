@@ -7,19 +7,21 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// Objects reads the objects that tokens are bound to.
+// Objects reads the objects that tokens are bound to, and labels Secrets.
 type Objects interface {
-	// Get returns an object of core/v1 as it is in etcd, or the NotFound error of its resource. The object is of a Go type
-	// of k8s.io/api.
-	Get(ctx context.Context, ref ObjectRef) (metav1.Object, error)
-	// Metadata returns the UID and the deletionTimestamp of an object, or the NotFound error of its resource. The state is
-	// that of etcd if fresh, else that of the cache.
+	// Get returns an object of core/v1, or the NotFound error of its resource. The object is of a Go type of k8s.io/api.
+	// The state is that of etcd if fresh, else that of the cache.
+	Get(ctx context.Context, ref ObjectRef, fresh bool) (metav1.Object, error)
+	// Metadata is Get for the UID and the deletionTimestamp only. It costs less.
 	Metadata(ctx context.Context, ref ObjectRef, fresh bool) (metav1.Object, error)
+	// Label sets a label of a Secret that has not been replaced since it was read.
+	Label(ctx context.Context, secret *corev1.Secret, label, value string) error
 }
 
 // ObjectRef names an object of core/v1. The namespace of a node is empty.

@@ -32,7 +32,7 @@ type cluster struct {
 
 var _ Objects = &cluster{}
 
-func (c *cluster) Get(_ context.Context, ref ObjectRef) (metav1.Object, error) {
+func (c *cluster) Get(_ context.Context, ref ObjectRef, _ bool) (metav1.Object, error) {
 	if obj, ok := c.objects[ref]; ok {
 		return obj, nil
 	}
@@ -40,7 +40,12 @@ func (c *cluster) Get(_ context.Context, ref ObjectRef) (metav1.Object, error) {
 }
 
 func (c *cluster) Metadata(ctx context.Context, ref ObjectRef, _ bool) (metav1.Object, error) {
-	return c.Get(ctx, ref)
+	return c.Get(ctx, ref, true)
+}
+
+func (c *cluster) Label(_ context.Context, secret *corev1.Secret, label, value string) error {
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, label, value)
+	return nil
 }
 
 // meta returns the metadata of an object whose UID is its name with the prefix "uid-".

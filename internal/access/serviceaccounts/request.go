@@ -45,7 +45,7 @@ func (i *Issuer) Issue(ctx context.Context, r Request) (*authenticationv1.TokenR
 	if err := r.checkMetadata(); err != nil {
 		return nil, err
 	}
-	account, err := i.objects.Get(ctx, ObjectRef{"serviceaccounts", r.Namespace, r.Name})
+	account, err := i.objects.Get(ctx, ObjectRef{"serviceaccounts", r.Namespace, r.Name}, true)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,14 @@ var _ authenticator.Token = &Issuer{}
 
 // AuthenticateToken returns the user of a token. Tokens of other issuers are left to other authenticators.
 func (i *Issuer) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
-	if !slices.Contains(i.issuers, statedIssuer(token)) {
+	stated := statedIssuer(token)
+	if stated == legacyIssuer {
+		response, known, err := i.authenticateLegacy(ctx, token)
+		if known || !slices.Contains(i.issuers, stated) {
+			return response, known, err
+		}
+	}
+	if !slices.Contains(i.issuers, stated) {
 		return nil, false, nil
 	}
 	c, err := i.claimsOf(token)
@@ -72,7 +79,7 @@ func (i *Issuer) claimsOf(token string) (*claims, error) {
 		return nil, nil //nolint:nilerr // another authenticator may know the token
 	}
 	c := &claims{}
-	if err := i.verify(parsed, c); err != nil {
+	if err := i.verify(parsed, &c.Claims, &c.privateClaims); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(i.issuers, c.Issuer) {
@@ -87,7 +94,7 @@ func (i *Issuer) claimsOf(token string) (*claims, error) {
 }
 
 // verify reads the claims of a token that one of the keys has signed. A token without the ID of a key may be of any.
-func (i *Issuer) verify(token *jwt.JSONWebToken, into *claims) error {
+func (i *Issuer) verify(token *jwt.JSONWebToken, into ...any) error {
 	candidates := i.keys
 	if id := token.Headers[0].KeyID; id != "" {
 		key, ok := i.byID[id]
@@ -100,7 +107,7 @@ func (i *Issuer) verify(token *jwt.JSONWebToken, into *claims) error {
 	for _, key := range candidates {
 		err := errors.New("the key is for another algorithm")
 		if token.Headers[0].Algorithm == key.Algorithm {
-			err = token.Claims(key.Key, &into.Claims, &into.privateClaims)
+			err = token.Claims(key.Key, into...)
 		}
 		if err == nil {
 			return nil
