@@ -83,13 +83,21 @@ func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 			continue
 		}
 		if err := plugin.Mutate(ctx, e.obj, e.old); err != nil {
-			return admission.NewForbidden(a.attributes(e), err)
+			return a.refused(e, err)
 		}
 	}
 	if err := a.mutate(ctx, e); err != nil || a.scope.guard == nil {
 		return err
 	}
 	return a.scope.guard(ctx, e.obj, e.old)
+}
+
+// refused returns the API error for the error of a plugin.
+func (a *admitter) refused(e admissionEvent, err error) error {
+	if _, final := err.(apierrors.APIStatus); final { // not one that is wrapped: its text would be lost
+		return err
+	}
+	return admission.NewForbidden(a.attributes(e), err)
 }
 
 func (a *admitter) mutate(ctx context.Context, e admissionEvent) error {
@@ -116,7 +124,7 @@ func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
 			continue
 		}
 		if err := plugin.Validate(ctx, e.obj, e.old); err != nil {
-			return admission.NewForbidden(a.attributes(e), err)
+			return a.refused(e, err)
 		}
 	}
 	if decide := a.scope.decide; decide != nil {

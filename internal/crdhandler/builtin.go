@@ -83,7 +83,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		strategy: strategyOf(d.Strategy),
 		guard:    d.Guard,
 		decide:   d.Admit,
-		plugins:  d.Plugins,
+		plugins:  d.PluginsOf(""),
 
 		allocator: config.Allocators[d.GroupVersionResource().GroupResource()],
 		columns:   func() (printing.TableConvertor, error) { return columns, nil },
@@ -117,7 +117,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		scope.subresource = sub.Name
 		scope.strategy = strategyOf(sub.Strategy)
 		scope.decide = sub.Admit
-		scope.plugins = nil
+		scope.plugins = d.PluginsOf(sub.Name)
 		switch {
 		case sub.Action != nil:
 			scope.actionScope(main, d, &sub)
