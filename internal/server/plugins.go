@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crd-server/crd-server/internal/access/admission"
+	"github.com/crd-server/crd-server/internal/builtin/limitranger"
 	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/builtin/nodes"
 	"github.com/crd-server/crd-server/internal/builtin/pods"
@@ -22,19 +23,25 @@ import (
 	"github.com/crd-server/crd-server/internal/quota"
 )
 
-// addPlugins adds the admission plugins for single resources that are enabled to the definitions of these.
+// addPlugins adds the admission plugins for single resources that are enabled to the definitions of these, in the order
+// of kube-apiserver.
 func addPlugins(o *admission.Options, s *stored) {
 	add := func(gr schema.GroupResource, plugin resource.Plugin) {
 		if d := s.builtins.Find(gr); d != nil && o.Enabled(plugin.Name) {
 			d.Plugins = append(d.Plugins, plugin)
 		}
 	}
+	claims, ingresses := corev1.Resource("persistentvolumeclaims"), networkingv1.Resource("ingresses")
+	ranges := namespaceLister[*corev1.LimitRange](s, corev1.Resource("limitranges"))
+	for _, plugin := range limitranger.ForPods(ranges) {
+		add(corev1.Resource("pods"), plugin)
+	}
+	add(claims, limitranger.ForClaims(ranges))
 	priorities := pods.Classes(lister[*schedulingv1.PriorityClass](s, priorityClasses))
 	add(priorityClasses, pods.NewDefaultClass(priorities))
 	add(corev1.Resource("pods"), pods.NewPriority(priorities))
 	add(corev1.Resource("pods"), pods.NewDefaultTolerationSeconds())
 	add(corev1.Resource("nodes"), nodes.NewTaintNodesByCondition())
-	claims, ingresses := corev1.Resource("persistentvolumeclaims"), networkingv1.Resource("ingresses")
 	classes := lister[*storagev1.StorageClass](s, storagev1.Resource("storageclasses"))
 	add(claims, storage.NewDefaultStorageClass(classes))
 	if o.Enabled(storage.StorageObjectInUseProtection) {
@@ -56,17 +63,33 @@ func newQuotas(o *admission.Options, s *stored, client *rest.Config) (*quota.Adm
 
 // lister returns a function that lists the objects of a cluster-scoped resource; none if it is not served.
 func lister[T runtime.Object](s *stored, gr schema.GroupResource) func(ctx context.Context) ([]T, error) {
+	list := listerBelow[T](s, gr)
+	return func(ctx context.Context) ([]T, error) { return list(ctx, "") }
+}
+
+// namespaceLister returns a function that lists the objects of a resource in a namespace; none if it is not served.
+func namespaceLister[T runtime.Object](
+	s *stored, gr schema.GroupResource,
+) func(ctx context.Context, namespace string) ([]T, error) {
+	list := listerBelow[T](s, gr)
+	return func(ctx context.Context, namespace string) ([]T, error) { return list(ctx, namespace+"/") }
+}
+
+// listerBelow returns a function that lists the objects of a resource whose keys have a prefix.
+func listerBelow[T runtime.Object](
+	s *stored, gr schema.GroupResource,
+) func(ctx context.Context, prefix string) ([]T, error) {
 	d := s.builtins.Find(gr)
 	if d == nil {
-		return func(context.Context) ([]T, error) { return nil, nil }
+		return func(context.Context, string) ([]T, error) { return nil, nil }
 	}
 	entries, codec := s.store.ResourceAt(d.StorageFolder()), s.builtins.Codec(d)
-	return func(ctx context.Context) (all []T, err error) {
+	return func(ctx context.Context, prefix string) (all []T, err error) {
 		snapshot, err := entries.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 		if err != nil {
 			return nil, err
 		}
-		for entry, err := range snapshot.Ascend(ctx, "", "") {
+		for entry, err := range snapshot.Ascend(ctx, prefix, "") {
 			if err != nil {
 				return nil, err
 			}

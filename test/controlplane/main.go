@@ -107,7 +107,7 @@ func (o *options) apiserverFlags(c *credentials, etcd string) []string {
 		"--service-account-key-file", c.key,
 		"--service-account-signing-key-file", c.key,
 		"--enable-priority-and-fairness=false",
-		"--disable-admission-plugins", "ServiceAccount,PodSecurity,LimitRanger",
+		"--disable-admission-plugins", "ServiceAccount,PodSecurity",
 	}
 }
 

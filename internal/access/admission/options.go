@@ -16,6 +16,7 @@ import (
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
+	"github.com/crd-server/crd-server/internal/builtin/limitranger"
 	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/builtin/nodes"
 	"github.com/crd-server/crd-server/internal/builtin/pods"
@@ -62,6 +63,7 @@ const serviceAccount = "ServiceAccount"
 
 // kinds are the plugins for single built-in resources. They are on by default, except off.
 var kinds = []string{
+	limitranger.Name,
 	network.DefaultIngressClass, pods.DefaultTolerationSeconds, pods.Priority, nodes.TaintNodesByCondition,
 	storage.DefaultStorageClass, storage.PersistentVolumeClaimResize, storage.StorageObjectInUseProtection,
 }

@@ -1,0 +1,147 @@
+package limitranger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// demand is the part of an object that a limit is for.
+type demand struct {
+	of               corev1.LimitType
+	requests, limits corev1.ResourceList
+	// unlimited says that there are no limits: the maximum is for the requests.
+	unlimited bool
+}
+
+// checkPod checks the containers of a pod, and the pod as a whole.
+func checkPod(limits *corev1.LimitRangeSpec, obj runtime.Object) (errs []error) {
+	spec := &obj.(*corev1.Pod).Spec
+	for n := range limits.Limits {
+		item := &limits.Limits[n]
+		switch item.Type {
+		case corev1.LimitTypeContainer:
+			for _, container := range slices.Concat(spec.Containers, spec.InitContainers) {
+				r := &container.Resources
+				errs = append(errs, check(item, demand{of: item.Type, requests: r.Requests, limits: r.Limits})...)
+			}
+		case corev1.LimitTypePod:
+			requests, limits := total(spec)
+			errs = append(errs, check(item, demand{of: item.Type, requests: requests, limits: limits})...)
+		}
+	}
+	return errs
+}
+
+// checkClaim checks the size that a claim asks for.
+func checkClaim(limits *corev1.LimitRangeSpec, obj runtime.Object) (errs []error) {
+	requests := obj.(*corev1.PersistentVolumeClaim).Spec.Resources.Requests
+	for n := range limits.Limits {
+		if item := &limits.Limits[n]; item.Type == corev1.LimitTypePersistentVolumeClaim {
+			sized := corev1.LimitRangeItem{Min: item.Min, Max: item.Max} // a claim has no ratio
+			errs = append(errs, check(&sized, demand{of: item.Type, requests: requests, unlimited: true})...)
+		}
+	}
+	return errs
+}
+
+// total returns the requests and limits of a whole pod: those of its containers, or its own of CPU and memory.
+func total(spec *corev1.PodSpec) (requests, limits corev1.ResourceList) {
+	containers := &corev1.Pod{Spec: corev1.PodSpec{Containers: spec.Containers, InitContainers: spec.InitContainers}}
+	requests = resourcehelper.AggregateContainerRequests(containers, resourcehelper.PodResourcesOptions{})
+	limits = resourcehelper.AggregateContainerLimits(containers, resourcehelper.PodResourcesOptions{})
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if spec.Resources == nil {
+			break
+		}
+		if quantity, found := spec.Resources.Requests[name]; found {
+			requests[name] = quantity
+		}
+		if quantity, found := spec.Resources.Limits[name]; found {
+			limits[name] = quantity
+		}
+	}
+	return requests, limits
+}
+
+// check returns the errors of a demand: of its minima, its maxima and its ratios, each in the order of the resources.
+func check(item *corev1.LimitRangeItem, d demand) (errs []error) {
+	for _, rule := range []struct {
+		bounds corev1.ResourceList
+		check  func(name corev1.ResourceName, bound apiresource.Quantity) error
+	}{{item.Min, d.checkMin}, {item.Max, d.checkMax}, {item.MaxLimitRequestRatio, d.checkRatio}} {
+		for _, name := range slices.Sorted(maps.Keys(rule.bounds)) {
+			if err := rule.check(name, rule.bounds[name]); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errs
+}
+
+func (d demand) checkMin(name corev1.ResourceName, least apiresource.Quantity) error {
+	request, requested := d.requests[name]
+	limit, limited := d.limits[name]
+	asked, allowed, bound := values(request, limit, least)
+	switch {
+	case !requested:
+		return fmt.Errorf("minimum %s usage per %s is %s.  No request is specified", name, d.of, least.String())
+	case asked < bound:
+		return fmt.Errorf("minimum %s usage per %s is %s, but request is %s", name, d.of, least.String(), request.String())
+	case limited && allowed < bound:
+		return fmt.Errorf("minimum %s usage per %s is %s, but limit is %s", name, d.of, least.String(), limit.String())
+	}
+	return nil
+}
+
+func (d demand) checkMax(name corev1.ResourceName, most apiresource.Quantity) error {
+	request, requested := d.requests[name]
+	limit, limited := d.limits[name]
+	asked, allowed, bound := values(request, limit, most)
+	switch {
+	case !requested && d.unlimited:
+		return fmt.Errorf("maximum %s usage per %s is %s.  No request is specified", name, d.of, most.String())
+	case !limited && !d.unlimited:
+		return fmt.Errorf("maximum %s usage per %s is %s.  No limit is specified", name, d.of, most.String())
+	case allowed > bound:
+		return fmt.Errorf("maximum %s usage per %s is %s, but limit is %s", name, d.of, most.String(), limit.String())
+	case requested && asked > bound:
+		return fmt.Errorf("maximum %s usage per %s is %s, but request is %s", name, d.of, most.String(), request.String())
+	}
+	return nil
+}
+
+func (d demand) checkRatio(name corev1.ResourceName, most apiresource.Quantity) error {
+	asked, allowed, _ := values(d.requests[name], d.limits[name], most)
+	switch {
+	case asked == 0: // also if nothing is requested
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no request is specified or request is 0",
+			name, d.of, most.String())
+	case allowed == 0:
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0",
+			name, d.of, most.String())
+	}
+	ratio := float64(allowed) / float64(asked)
+	compared, bound := ratio, float64(most.Value())
+	if most.Value() <= apiresource.MaxMilliValue {
+		compared, bound = ratio*1000, float64(most.MilliValue())
+	}
+	if compared > bound {
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but provided ratio is %f",
+			name, d.of, most.String(), ratio)
+	}
+	return nil
+}
+
+// values returns quantities in a unit in which they can be compared: thousandths, unless one of them is too large.
+func values(request, limit, bound apiresource.Quantity) (asked, allowed, bounded int64) {
+	if max(request.Value(), limit.Value(), bound.Value()) > apiresource.MaxMilliValue {
+		return request.Value(), limit.Value(), bound.Value()
+	}
+	return request.MilliValue(), limit.MilliValue(), bound.MilliValue()
+}
