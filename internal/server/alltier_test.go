@@ -69,7 +69,7 @@ func TestWorkloadsAreCollected(t *testing.T) {
 // kubernetes.
 func TestQuotasOfWorkloads(t *testing.T) {
 	t.Parallel()
-	p := startWhole(t, everything, onlyAsked).root()
+	p := startWhole(t, everything, onlyAsked, "--disable-admission-plugins=ServiceAccount").root()
 	p.createQuota("few", map[string]string{"pods": "1", "services": "1", "count/deployments.apps": "0"})
 	p.must(http.StatusCreated, http.MethodPost, podsPath, `{"metadata":{"name":"a"},"spec":`+podSpec+`}`)
 	p.refused(exceeds("pods", "b", "few", "pods", 1), http.MethodPost, podsPath,

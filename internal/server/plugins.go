@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -33,7 +34,7 @@ func addPlugins(o *admission.Options, s *stored) {
 	}
 	claims, ingresses := corev1.Resource("persistentvolumeclaims"), networkingv1.Resource("ingresses")
 	ranges := namespaceLister[*corev1.LimitRange](s, corev1.Resource("limitranges"))
-	for _, plugin := range limitranger.ForPods(ranges) {
+	for _, plugin := range slices.Concat(limitranger.ForPods(ranges), pods.NewServiceAccount(findAccounts(s))) {
 		add(corev1.Resource("pods"), plugin)
 	}
 	add(claims, limitranger.ForClaims(ranges))

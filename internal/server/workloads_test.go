@@ -11,7 +11,8 @@ const budgetsPath = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 // startAll starts a server with all built-in resources and no controllers.
 func startAll(t *testing.T) *person {
 	t.Helper()
-	return startWhole(t, "--builtin-resources=all", "--controllers=-namespace-controller").root()
+	return startWhole(t, "--builtin-resources=all", "--controllers=-namespace-controller",
+		"--disable-admission-plugins=ServiceAccount").root()
 }
 
 func podJSON(name string) string {

@@ -2,8 +2,9 @@
 // with an etcd in its own process, and beside it the controllers of kube-controller-manager that crd-server has too.
 // Its responses and its controllers are the reference for built-in resources.
 //
-// Admission plugins that need kinds that crd-server does not have are disabled, and so is priority and fairness.
-// Roles and bindings authorize users. Arguments after -- are passed to kube-apiserver.
+// The admission plugin PodSecurity, which crd-server does not have, is disabled, and so is priority and fairness. Without
+// --service-accounts so is ServiceAccount: the controller that gives namespaces their accounts does not run. Roles and
+// bindings authorize users. Arguments after -- are passed to kube-apiserver.
 package main
 
 import (
@@ -34,6 +35,7 @@ func main() {
 	pflag.IntVar(&o.port, "secure-port", 0, "port to listen on; 0 for any free one")
 	pflag.StringVar(&o.apiserver, "kube-apiserver", "", "path of kube-apiserver")
 	pflag.StringVar(&o.controllers, "kube-controller-manager", "", "path of kube-controller-manager; empty for none")
+	pflag.BoolVar(&o.accounts, "service-accounts", false, "whether pods need service accounts")
 	pflag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -49,6 +51,7 @@ type options struct {
 	dir, address           string
 	port                   int
 	apiserver, controllers string
+	accounts               bool
 }
 
 // serve runs the programs until ctx is done or one of them ends.
@@ -94,6 +97,10 @@ func (o *options) choosePort() error {
 }
 
 func (o *options) apiserverFlags(c *credentials, etcd string) []string {
+	disabled := "PodSecurity"
+	if !o.accounts {
+		disabled += ",ServiceAccount"
+	}
 	return []string{
 		"--etcd-servers", etcd,
 		"--bind-address", o.address,
@@ -107,7 +114,7 @@ func (o *options) apiserverFlags(c *credentials, etcd string) []string {
 		"--service-account-key-file", c.key,
 		"--service-account-signing-key-file", c.key,
 		"--enable-priority-and-fairness=false",
-		"--disable-admission-plugins", "ServiceAccount,PodSecurity",
+		"--disable-admission-plugins", disabled,
 	}
 }
 

@@ -117,14 +117,20 @@ type folder struct {
 
 // folders are all transcripts. Those in refused install the same CRDs. Those in builtin are on built-in resources,
 // which upstream's server of custom resources does not have, and so are those in admission, with webhooks and policies.
-// Those in all are on the resources of the tier all, without controllers, and those in quotas with them.
+// Those in all are on the resources of the tier all, without controllers, and those in quotas with them. In accounts,
+// pods need service accounts.
 var folders = []folder{
 	{upstream: startUpstream, flags: customFlags},
 	{name: "refused/", alone: true, upstream: startUpstream, flags: customFlags},
 	{name: "admission/", upstream: startControlPlane, flags: builtinFlags, further: auditFlags},
 	{name: "builtin/", upstream: startControlPlane, flags: builtinFlags},
-	{name: "all/", upstream: startAPIServer, flags: allFlags},
-	{name: "quotas/", upstream: startControlPlane, flags: quotaFlags, further: limitFlags},
+	{name: "all/", upstream: startAPIServer, flags: slices.Concat(allFlags, withoutAccounts)},
+	{name: "quotas/", upstream: startControlPlane, flags: slices.Concat(quotaFlags, withoutAccounts), further: limitFlags},
+	{name: "accounts/", upstream: startWithAccounts, flags: allFlags},
+}
+
+func folderNamed(name string) folder {
+	return folders[slices.IndexFunc(folders, func(f folder) bool { return f.name == name })]
 }
 
 // title names the folder in the output of a test.
@@ -242,6 +248,9 @@ var allFlags = append(uncontrolled("all"), storagePlugin)
 
 const storagePlugin = "--enable-admission-plugins=StorageObjectInUseProtection"
 
+// withoutAccounts lets pods exist without service accounts.
+var withoutAccounts = []string{"--disable-admission-plugins=ServiceAccount"}
+
 // startUpstream starts upstream's server, which is stopped when the test ends.
 func startUpstream(t *testing.T, flags ...string) *target {
 	t.Helper()
@@ -270,6 +279,16 @@ func startAPIServer(t *testing.T, flags ...string) *target {
 		t.Fatal(err)
 	}
 	return startTarget(t, program, slices.Concat(args, []string{"--"}, flags)...)
+}
+
+// startWithAccounts is startAPIServer with the plugin ServiceAccount.
+func startWithAccounts(t *testing.T, flags ...string) *target {
+	t.Helper()
+	program, args, err := programs.ControlPlane("kube-apiserver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startTarget(t, program, slices.Concat(args, []string{"--service-accounts", "--"}, flags)...)
 }
 
 // startTarget starts a server that is stopped when the test ends.

@@ -58,12 +58,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // names returns the names of all plugins.
 func names() string { return strings.Join(slices.Concat(order, kinds), ", ") }
 
-// serviceAccount is the plugin that gives tokens to Pods. Its name is accepted, but nothing runs Pods.
-const serviceAccount = "ServiceAccount"
-
 // kinds are the plugins for single built-in resources. They are on by default, except off.
 var kinds = []string{
-	limitranger.Name,
+	limitranger.Name, pods.ServiceAccount,
 	network.DefaultIngressClass, pods.DefaultTolerationSeconds, pods.Priority, nodes.TaintNodesByCondition,
 	storage.DefaultStorageClass, storage.PersistentVolumeClaimResize, storage.StorageObjectInUseProtection,
 }
@@ -74,7 +71,7 @@ var off = []string{storage.StorageObjectInUseProtection}
 
 // Has reports whether there is a plugin of this name.
 func Has(plugin string) bool {
-	return slices.Contains(order, plugin) || slices.Contains(kinds, plugin) || plugin == serviceAccount
+	return slices.Contains(order, plugin) || slices.Contains(kinds, plugin)
 }
 
 // Enabled reports whether a plugin for single built-in resources is enabled.

@@ -1,0 +1,158 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// enforcement is the annotation of an account whose pods may only use the secrets that the account names.
+const enforcement = "kubernetes.io/enforce-mountable-secrets"
+
+func enforces(account *corev1.ServiceAccount) bool {
+	enforced, err := strconv.ParseBool(account.Annotations[enforcement])
+	return err == nil && enforced
+}
+
+// checkReferences refuses a pod that uses secrets which its account does not name, if the account enforces that.
+func checkReferences(account *corev1.ServiceAccount, pod *corev1.Pod) error {
+	if !enforces(account) {
+		return nil
+	}
+	spec := &pod.Spec
+	for n := range spec.Volumes {
+		if secret := spec.Volumes[n].Secret; secret != nil && !mountable(account, secret.SecretName) {
+			return fmt.Errorf("volume with secret.secretName=\"%s\" is not allowed because service account %s does not "+
+				"reference that secret", secret.SecretName, account.Name)
+		}
+	}
+	for n := range spec.InitContainers {
+		if err := checkContainer(account, "init container", &spec.InitContainers[n]); err != nil {
+			return err
+		}
+	}
+	for n := range spec.Containers {
+		if err := checkContainer(account, "container", &spec.Containers[n]); err != nil {
+			return err
+		}
+	}
+	for n, secret := range spec.ImagePullSecrets {
+		if !slices.Contains(account.ImagePullSecrets, secret) {
+			return fmt.Errorf("imagePullSecrets[%d].name=\"%s\" is not allowed because service account %s does not "+
+				"reference that imagePullSecret", n, secret.Name, account.Name)
+		}
+	}
+	return nil
+}
+
+// checkEphemeral is checkReferences for the ephemeral containers of a pod. kube-apiserver answers a forbidden reference
+// with 500, because its plugin does not say that this is the fault of the client.
+func (a Accounts) checkEphemeral(ctx context.Context, pod *corev1.Pod) error {
+	account, err := a.of(ctx, pod)
+	if err != nil || !enforces(account) {
+		return err
+	}
+	for n := range pod.Spec.EphemeralContainers {
+		container := (*corev1.Container)(&pod.Spec.EphemeralContainers[n].EphemeralContainerCommon)
+		if err := checkContainer(account, "ephemeral container", container); err != nil {
+			return &apierrors.StatusError{ErrStatus: metav1.Status{
+				Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+			}}
+		}
+	}
+	return nil
+}
+
+// checkContainer refuses variables from secrets that an account does not name. kind says in the error what the
+// container is.
+func checkContainer(account *corev1.ServiceAccount, kind string, container *corev1.Container) error {
+	for _, variable := range container.Env {
+		if secret := secretOf(&variable); secret != "" && !mountable(account, secret) {
+			return fmt.Errorf("%s %s with envVar %s referencing secret.secretName=\"%s\" is not allowed because service "+
+				"account %s does not reference that secret", kind, container.Name, variable.Name, secret, account.Name)
+		}
+	}
+	for _, source := range container.EnvFrom {
+		if secret := source.SecretRef; secret != nil && !mountable(account, secret.Name) {
+			return fmt.Errorf("%s %s with envFrom referencing secret.secretName=\"%s\" is not allowed because service "+
+				"account %s does not reference that secret", kind, container.Name, secret.Name, account.Name)
+		}
+	}
+	return nil
+}
+
+// mountable reports whether an account names a secret.
+func mountable(account *corev1.ServiceAccount, secret string) bool {
+	return slices.ContainsFunc(account.Secrets, func(ref corev1.ObjectReference) bool { return ref.Name == secret })
+}
+
+// secretOf returns the name of the secret that a variable is from.
+func secretOf(variable *corev1.EnvVar) string {
+	if variable.ValueFrom == nil || variable.ValueFrom.SecretKeyRef == nil {
+		return ""
+	}
+	return variable.ValueFrom.SecretKeyRef.Name
+}
+
+// referencesSecrets reports whether a pod uses secrets.
+func referencesSecrets(spec *corev1.PodSpec) bool {
+	named := func(ref *corev1.LocalObjectReference) bool { return ref != nil && ref.Name != "" }
+	containers := slices.Concat(spec.InitContainers, spec.Containers)
+	for n := range spec.EphemeralContainers {
+		containers = append(containers, corev1.Container(spec.EphemeralContainers[n].EphemeralContainerCommon))
+	}
+	return slices.ContainsFunc(spec.ImagePullSecrets, func(ref corev1.LocalObjectReference) bool { return named(&ref) }) ||
+		slices.ContainsFunc(containers, func(container corev1.Container) bool {
+			return slices.ContainsFunc(container.EnvFrom, func(source corev1.EnvFromSource) bool {
+				return source.SecretRef != nil && named(&source.SecretRef.LocalObjectReference)
+			}) || slices.ContainsFunc(container.Env, func(variable corev1.EnvVar) bool { return secretOf(&variable) != "" })
+		}) ||
+		slices.ContainsFunc(spec.Volumes, func(volume corev1.Volume) bool {
+			return slices.ContainsFunc(secretsOf(&volume.VolumeSource), named)
+		})
+}
+
+// secretsOf returns the references to secrets in a volume. Some of them may be nil.
+func secretsOf(source *corev1.VolumeSource) (refs []*corev1.LocalObjectReference) {
+	name := func(name string) []*corev1.LocalObjectReference {
+		return []*corev1.LocalObjectReference{{Name: name}}
+	}
+	one := func(ref *corev1.LocalObjectReference) []*corev1.LocalObjectReference {
+		return []*corev1.LocalObjectReference{ref}
+	}
+	switch {
+	case source.AzureFile != nil:
+		return name(source.AzureFile.SecretName)
+	case source.CephFS != nil:
+		return one(source.CephFS.SecretRef)
+	case source.Cinder != nil:
+		return one(source.Cinder.SecretRef)
+	case source.FlexVolume != nil:
+		return one(source.FlexVolume.SecretRef)
+	case source.RBD != nil:
+		return one(source.RBD.SecretRef)
+	case source.Secret != nil:
+		return name(source.Secret.SecretName)
+	case source.ScaleIO != nil:
+		return one(source.ScaleIO.SecretRef)
+	case source.ISCSI != nil:
+		return one(source.ISCSI.SecretRef)
+	case source.StorageOS != nil:
+		return one(source.StorageOS.SecretRef)
+	case source.CSI != nil:
+		return one(source.CSI.NodePublishSecretRef)
+	case source.Projected != nil:
+		for _, projection := range source.Projected.Sources {
+			if projection.Secret != nil {
+				refs = append(refs, &projection.Secret.LocalObjectReference)
+			}
+		}
+	}
+	return refs
+}
