@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 )
 
@@ -78,6 +79,21 @@ func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 	if a.terminating && e.operation == admission.Create {
 		return apierrors.NewForbidden(a.scope.resource.GroupResource(), a.name, errTerminating)
 	}
+	if len(a.scope.plugins) > 0 {
+		plugins := func(ctx context.Context) error { return a.mutateByPlugins(ctx, e) }
+		if err := plugins(ctx); err != nil {
+			return err
+		}
+		ctx = resource.WithPlugins(ctx, plugins)
+	}
+	if err := a.mutate(ctx, e); err != nil || a.scope.guard == nil {
+		return err
+	}
+	return a.scope.guard(ctx, e.obj, e.old)
+}
+
+// mutateByPlugins lets the plugins of the resource change e.obj.
+func (a *admitter) mutateByPlugins(ctx context.Context, e admissionEvent) error {
 	for _, plugin := range a.scope.plugins {
 		if plugin.Mutate == nil {
 			continue
@@ -86,10 +102,7 @@ func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 			return a.refused(e, err)
 		}
 	}
-	if err := a.mutate(ctx, e); err != nil || a.scope.guard == nil {
-		return err
-	}
-	return a.scope.guard(ctx, e.obj, e.old)
+	return nil
 }
 
 // refused returns the API error for the error of a plugin.

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,7 +52,7 @@ type plugins struct {
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// newPlugins makes the plugins with some names. The work that they start ends with background.
+// newPlugins makes the plugins with some names, and the reinvoker. The work that they start ends with background.
 func newPlugins(background context.Context, c Config, names []string) (*plugins, error) {
 	config, err := c.cluster()
 	if err != nil {
@@ -65,6 +66,7 @@ func newPlugins(background context.Context, c Config, names []string) (*plugins,
 	if err != nil {
 		return nil, fmt.Errorf("client of parameters: %w", err)
 	}
+	names = slices.Concat([]string{reinvocation}, names)
 	configuration, err := admission.ReadAdmissionConfiguration(names, c.Options.ConfigFile, configScheme)
 	if err != nil {
 		return nil, fmt.Errorf("--admission-control-config-file %s: %w", c.Options.ConfigFile, err)
@@ -76,6 +78,9 @@ func newPlugins(background context.Context, c Config, names []string) (*plugins,
 	authentication := webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, webhookClient(config, c), c.Tracer)
 	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 	collect := func(plugin admission.Interface, name string) admission.Interface {
+		if name == reinvocation {
+			return plugin // without metrics: kube-apiserver has no such plugin
+		}
 		p.all = append(p.all, plugin)
 		return admissionmetrics.WithControllerMetrics(plugin, name)
 	}
@@ -166,6 +171,7 @@ func (excluded) Initialize(plugin admission.Interface) {
 // registered has all plugins.
 func registered() *admission.Plugins {
 	plugins := &admission.Plugins{}
+	plugins.Register(reinvocation, newReinvoker)
 	lifecycle.Register(plugins)
 	mutatingpolicy.Register(plugins)
 	mutatingwebhook.Register(plugins)

@@ -28,3 +28,18 @@ func (d *Definition) PluginsOf(subresource string) (plugins []Plugin) {
 	}
 	return plugins
 }
+
+type pluginsKey struct{}
+
+// WithPlugins returns a context for admission by webhooks and policies. mutate calls the plugins of the resource.
+func WithPlugins(ctx context.Context, mutate func(ctx context.Context) error) context.Context {
+	return context.WithValue(ctx, pluginsKey{}, mutate)
+}
+
+// MutateAgain calls the plugins of the resource, if there are any.
+func MutateAgain(ctx context.Context) error {
+	if mutate, ok := ctx.Value(pluginsKey{}).(func(ctx context.Context) error); ok {
+		return mutate(ctx)
+	}
+	return nil
+}
