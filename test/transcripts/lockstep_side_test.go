@@ -184,11 +184,15 @@ func (n *node) unorderErrors() {
 	}
 }
 
-// sortManagers sorts the entries of managedFields, which servers sort by second.
+// writtenAt is the time of an entry of managedFields.
+var writtenAt = regexp.MustCompile(`"time": ?"[^"]*"`)
+
+// sortManagers sorts the entries of managedFields, which servers sort by second. Their times do not count.
 func (n *node) sortManagers() {
 	for i, value := range n.values {
 		if n.kind == objectNode && n.keys[i] == "managedFields" {
-			slices.SortFunc(value.values, func(a, b *node) int { return strings.Compare(a.line(), b.line()) })
+			timeless := func(n *node) string { return writtenAt.ReplaceAllString(n.line(), "") }
+			slices.SortFunc(value.values, func(a, b *node) int { return strings.Compare(timeless(a), timeless(b)) })
 		}
 		value.sortManagers()
 	}
