@@ -106,6 +106,22 @@ var ClusterAPI = sync.OnceValues(func() (string, error) {
 	return buildIn("test/clusterapi/manager", "cluster-api", "sigs.k8s.io/cluster-api/core")
 })
 
+// Other builds a program of another project, which pages of the documentation run beside the server, and returns its
+// path. The first builds take several minutes.
+func Other(name string) (string, error) {
+	switch name {
+	case "kube-controller-manager", "kube-scheduler":
+		return release(name)
+	case "kwok":
+		return buildIn("test/controllers", name, "sigs.k8s.io/kwok/cmd/kwok")
+	case "helm":
+		return buildIn("test/helm", name, "helm.sh/helm/v4/cmd/helm")
+	case "cert-manager-controller", "cert-manager-webhook", "cert-manager-cainjector":
+		return buildIn("test/controllers", name, "./"+strings.TrimPrefix(name, "cert-manager-"))
+	}
+	return "", fmt.Errorf("there is no program %q", name)
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
