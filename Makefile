@@ -5,7 +5,7 @@ BIN         := bin/crd-server
 SERVER      := build/crd-server
 MODULES     := . test examples bench generate
 # The dependencies of these take minutes to compile, so make lint only checks their format and go.mod files.
-LARGE       := test/helm test/kubernetes test/clusterapi/manager
+LARGE       := test/helm test/kubernetes test/clusterapi/manager test/controllers
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Go takes the version from git. Sources without git are those of the release that the file VERSION names.
@@ -70,6 +70,11 @@ test-helm: server ## run helm 3 and helm 4 against the server
 .PHONY: test-clusterapi
 test-clusterapi: server ## rotate the certificates of Cluster API's webhooks while clients write
 	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -count 1 -timeout 30m -v ./clusterapi -cluster-api
+
+# The programs of Kubernetes, cert-manager, kwok and helm take many minutes to compile the first time.
+.PHONY: test-controllers
+test-controllers: server ## run cert-manager, and a control plane without nodes, by the commands of their pages
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) $(GOTEST) -count 1 -timeout 90m -v ./docs -run 'TestPages$$' -controllers
 
 # It compiles the server once more, because it does so at another path.
 .PHONY: test-install

@@ -13,9 +13,15 @@
 //	<!-- not run: it needs systemd -->
 //
 // A comment that begins with the line "<!-- run:" has commands that prepare the page for the test, such as the start of
-// a server. The shell is in a folder with the project's bin, config and docs, and crd-server, kubectl, etcd, etcdctl
+// a server. The shell is in a folder with the project's bin, config, docs and test; crd-server, kubectl, etcd, etcdctl
 // and etcdutl are in its path. Servers take free ports; PORT1 to PORT6 are free too. A command waits until the servers
 // that the page has started in the background are ready.
+//
+// A page that runs controllers of other projects names their programs in a line:
+//
+//	<!-- needs: kwok kube-scheduler -->
+//
+// Its commands run with the flag -controllers (make test-controllers), because these programs take minutes to compile.
 //
 // Pages that call openssl or curl are left out where these are not installed, except in CI.
 //

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,7 +14,13 @@ import (
 	"github.com/crd-server/crd-server/test/programs"
 )
 
+var selected = flag.Bool("controllers", false, "run only the pages that need programs of other projects")
+
+// needs is the line of a page that names the programs of other projects that its commands run.
+var needs = regexp.MustCompile(`(?m)^<!-- needs: (.*) -->$`)
+
 func TestMain(m *testing.M) {
+	flag.Parse()
 	if err := programs.CheckServer(); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
 		os.Exit(1)
@@ -47,6 +54,13 @@ func runPage(t *testing.T, page string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var others []string
+	if found := needs.FindStringSubmatch(string(text)); found != nil {
+		others = strings.Fields(found[1])
+	}
+	if (len(others) > 0) != *selected {
+		return // its blocks are as they should be
+	}
 	for _, tool := range []string{"openssl", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil && os.Getenv("CI") == "" && strings.Contains(string(text), tool+" ") {
 			t.Skipf("%s is not installed", tool)
@@ -58,7 +72,7 @@ func runPage(t *testing.T, page string) {
 			continue
 		}
 		if shell == nil {
-			shell = newSession(t)
+			shell = newSession(t, others...)
 		}
 		if block.language == "console" {
 			converse(t, shell, block)

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +36,8 @@ const (
 	failure = "=== end of the shell"
 	// patience bounds a page, so that a command without an end does not stop the other tests.
 	patience = 2 * time.Minute
+	// morePatience bounds a page that runs other projects' controllers, whose leader elections take their time.
+	morePatience = 10 * time.Minute
 )
 
 // session is a shell in which the blocks of a page run.
@@ -42,10 +46,11 @@ type session struct {
 	lines *bufio.Scanner
 }
 
-// newSession starts a shell. It ends with the test, and with it the processes that it has started.
-func newSession(t *testing.T) *session {
+// newSession starts a shell. It ends with the test, and with it the processes that it has started. The shell has the
+// programs that are named besides those of every shell.
+func newSession(t *testing.T, named ...string) *session {
 	t.Helper()
-	dir := workspace(t)
+	dir := workspace(t, named)
 	shell := exec.Command("bash", "--norc", "--noprofile")
 	shell.Dir = filepath.Join(dir, "project")
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -63,7 +68,11 @@ func newSession(t *testing.T) *session {
 		t.Fatal(err)
 	}
 	kill := func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) } // the shell and what it has started
-	end := time.AfterFunc(patience, kill)
+	limit := patience
+	if len(named) > 0 {
+		limit = morePatience
+	}
+	end := time.AfterFunc(limit, kill)
 	t.Cleanup(func() {
 		if t.Failed() {
 			logServers(t, dir)
@@ -123,7 +132,7 @@ func logServers(t *testing.T, dir string) {
 }
 
 // workspace makes a folder with the project, the programs and a place for notes of the wrapper.
-func workspace(t *testing.T) string {
+func workspace(t *testing.T, named []string) string {
 	t.Helper()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "project", "bin")
@@ -137,10 +146,14 @@ func workspace(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"config", "docs"} {
+	for _, name := range []string{"config", "docs", "test"} {
 		link(filepath.Join(programs.Root(), name), filepath.Join(dir, "project", name))
 	}
-	for name, find := range tools {
+	for _, name := range append(slices.Collect(maps.Keys(tools)), named...) {
+		find, ok := tools[name]
+		if !ok {
+			find = func() (string, error) { return programs.Other(name) }
+		}
 		path, err := find()
 		if err != nil {
 			t.Fatal(err)
