@@ -40,7 +40,7 @@ func Report(ctx context.Context, err error) {
 		return
 	}
 	exceeded.WithLabelValues(string(limit)).Inc()
-	klog.FromContext(ctx).Error(err, "Request exceeds its budget", append(described(ctx), "limit", limit)...)
+	klog.FromContext(ctx).V(2).Info("Request exceeds its budget", append(described(ctx), "limit", limit, "err", err)...)
 }
 
 // maxLogged is the largest number of bytes of a path or a user name in the log.

@@ -108,7 +108,7 @@ func work[T comparable](ctx context.Context, q queue[T], do func(context.Context
 		case errors.Is(err, errRetry):
 			q.AddRateLimited(item)
 		default:
-			klog.FromContext(ctx).Error(err, "Collecting garbage failed, will retry")
+			workers.LogFailure(ctx, err, "Collecting garbage failed, will retry")
 			q.AddRateLimited(item)
 		}
 	})

@@ -8,7 +8,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/crd-server/crd-server/internal/crds"
@@ -115,7 +114,7 @@ func work(ctx context.Context, q queue, limit int, do func(ctx context.Context, 
 			q.Forget(name)
 		default:
 			if !errors.Is(err, errRetry) {
-				klog.FromContext(ctx).Error(err, "Reconciling a CustomResourceDefinition failed, will retry", "name", name)
+				workers.LogFailure(ctx, err, "Reconciling a CustomResourceDefinition failed, will retry", "name", name)
 			}
 			q.AddRateLimited(name)
 		}

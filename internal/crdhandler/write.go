@@ -82,7 +82,7 @@ func (s *requestScope) waitInEffect(ctx context.Context, name string) {
 	if s.inEffect == nil {
 		return
 	}
-	if err := s.inEffect(ctx, name); err != nil {
+	if err := s.inEffect(ctx, name); err != nil && !errors.Is(ctx.Err(), context.Canceled) { // a client may leave
 		klog.FromContext(ctx).Error(err, "Written object is not in effect yet", "resource", s.resource, "name", name)
 	}
 }

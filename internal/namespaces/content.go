@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
 // maxParallel bounds the resources of all namespaces whose objects are deleted at the same time.
@@ -69,7 +70,8 @@ func (d *deleter) deleteObjects(ctx context.Context, r Resource, namespace strin
 	}
 	left, err = d.client.count(ctx, r.GroupVersionResource, namespace)
 	if err == nil && left.objects > 0 && len(left.finalizers) == 0 && !left.graceful {
-		err = fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", namespace, r.GroupVersionResource)
+		err = workers.Waiting(fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v",
+			namespace, r.GroupVersionResource))
 	}
 	return left, ignoreNotServed(err)
 }

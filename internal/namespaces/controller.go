@@ -151,7 +151,7 @@ func (r *run) process(ctx context.Context, name string) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		klog.FromContext(ctx).Error(err, "Reconciling a namespace failed, will retry", "namespace", name)
+		workers.LogFailure(ctx, err, "Reconciling a namespace failed, will retry", "namespace", name)
 		r.queue.AddRateLimited(name)
 	default:
 		r.queue.Forget(name)

@@ -115,7 +115,7 @@ func (c *Controller) process(ctx context.Context, queue workqueue.TypedRateLimit
 	if err := c.reconcile(ctx, name); err == nil || ctx.Err() != nil {
 		queue.Forget(name)
 	} else {
-		klog.FromContext(ctx).Error(err, "Checking the types of a policy failed, will retry", "policy", name)
+		workers.LogFailure(ctx, err, "Checking the types of a policy failed, will retry", "policy", name)
 		queue.AddRateLimited(name)
 	}
 }

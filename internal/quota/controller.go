@@ -328,7 +328,7 @@ func (r *run) process(ctx context.Context, key string) {
 	case apierrors.IsConflict(err):
 		r.queue.AddRateLimited(key)
 	default:
-		klog.FromContext(ctx).Error(err, "Counting for a quota failed, will retry", "quota", key)
+		workers.LogFailure(ctx, err, "Counting for a quota failed, will retry", "quota", key)
 		r.queue.AddRateLimited(key)
 	}
 }

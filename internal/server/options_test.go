@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"regexp"
@@ -178,22 +177,6 @@ func TestKubeconfigCommand(t *testing.T) {
 		if got := kubeconfigCommand(test.platform, test.file); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.platform, got, test.want)
 		}
-	}
-}
-
-func TestQuietLog(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	w := &quietLog{out: &out}
-	for _, entry := range []string{
-		"I1 info\n", "W1 warning\n", "E1 error\n", "I1 \"Created\" logger=\"crds\" name=\"a\"\n", `I1 "a" b=" logger=\"crds\""` + "\n",
-	} {
-		if n, err := w.Write([]byte(entry)); n != len(entry) || err != nil {
-			t.Error(n, err)
-		}
-	}
-	if out.String() != "W1 warning\nE1 error\nI1 \"Created\" logger=\"crds\" name=\"a\"\n" {
-		t.Errorf("got %q", out.String())
 	}
 }
 

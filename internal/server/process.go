@@ -1,14 +1,13 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"runtime/debug"
-	"sync/atomic"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"k8s.io/apiserver/pkg/util/compatibility"
@@ -36,8 +35,8 @@ func (o *Options) Apply() error {
 		return fmt.Errorf("--feature-gates: %w", err)
 	}
 	out := io.Writer(os.Stderr)
-	if o.Logs.Format == logsapi.DefaultLogFormat && o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
-		out = &quietLog{out: out}
+	if o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
+		out = &quietLog{out: out, now: time.Now}
 	}
 	err := logsapi.ValidateAndApplyWithOptions(o.Logs.LoggingConfiguration,
 		&logsapi.LoggingOptions{ErrorStream: out, InfoStream: out}, nil)
@@ -77,32 +76,6 @@ func (o *Options) emulate() error {
 	}
 	return utilfeature.DefaultMutableFeatureGate.SetEmulationVersionAndMinCompatibilityVersion(
 		effective.EmulationVersion(), effective.MinCompatibilityVersion())
-}
-
-// verbose is set when a client changes the verbosity of the running server.
-var verbose atomic.Bool
-
-// flagLog is the name of the logger of flags.
-const flagLog = "flags"
-
-// quietLog drops informational log entries of the text format until the log is made verbose, except for those about
-// CRDs and flags. The libraries log the start of each controller at verbosity 0, which would hide the ready line. See
-// docs/upstream.md, "Controllers log their start".
-type quietLog struct{ out io.Writer }
-
-// Each of these is in every log entry of one logger. Values are quoted, so it is in no other entry.
-var (
-	fromDefinitions = []byte(` logger="` + definitionLog + `"`)
-	fromFlags       = []byte(` logger="` + flagLog + `"`)
-)
-
-// Write writes one whole entry. Its first letter is the severity.
-func (q *quietLog) Write(entry []byte) (int, error) {
-	wanted := verbose.Load() || bytes.Contains(entry, fromDefinitions) || bytes.Contains(entry, fromFlags)
-	if len(entry) > 0 && entry[0] == 'I' && !wanted {
-		return len(entry), nil
-	}
-	return q.out.Write(entry)
 }
 
 // serveVerbosity sets the verbosity of the log by PUT, as kube-apiserver's /debug/flags/v does.

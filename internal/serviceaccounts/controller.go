@@ -205,7 +205,7 @@ func (r *run) process(ctx context.Context, namespace string) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		klog.FromContext(ctx).Error(err, "Giving a namespace its account and root certificate failed, will retry",
+		workers.LogFailure(ctx, err, "Giving a namespace its account and root certificate failed, will retry",
 			"namespace", namespace)
 		r.queue.AddRateLimited(namespace)
 	default:

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -140,10 +141,25 @@ func (f folder) title() string {
 
 func (f folder) startOurs(t *testing.T) *target {
 	t.Helper()
-	return f.start(t, func(t *testing.T, flags ...string) *target {
+	ours := f.start(t, func(t *testing.T, flags ...string) *target {
 		return startTarget(t, programs.Server(), slices.Concat(f.flags, flags)...)
 	})
+	t.Cleanup(func() { checkLog(t, ours.log()) })
+	return ours
 }
+
+// checkLog checks that a server has logged no error: what clients do, in all transcripts, is none.
+func checkLog(t *testing.T, log string) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		if logsError.MatchString(line) {
+			t.Errorf("the log has %s", line)
+		}
+	}
+}
+
+// logsError matches an entry of the log that is an error.
+var logsError = regexp.MustCompile(`^E\d{4} `)
 
 func (f folder) startBoth(t *testing.T) both {
 	t.Helper()
@@ -218,6 +234,8 @@ type target struct {
 	client, anonymous *http.Client
 	// auditLog is the file of the audit log, if there is one.
 	auditLog string
+	// log returns what the server has logged.
+	log func() string
 }
 
 var (
@@ -317,7 +335,7 @@ func startTarget(t *testing.T, binary string, flags ...string) *target {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	return &target{url: server.URL, client: clientFor(t, config),
+	return &target{url: server.URL, log: server.Output, client: clientFor(t, config),
 		anonymous: clientFor(t, rest.AnonymousClientConfig(config))}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
 // Config is the configuration of a Controller. All fields must be set.
@@ -140,7 +141,7 @@ func (c *Controller) next(ctx context.Context) bool {
 		c.initial.Delete(name)
 	case ctx.Err() != nil:
 	default:
-		klog.FromContext(ctx).Error(err, "Failed to reconcile an APIService; will retry", "apiService", name)
+		workers.LogFailure(ctx, err, "Failed to reconcile an APIService; will retry", "apiService", name)
 		c.queue.AddRateLimited(name)
 	}
 	return true

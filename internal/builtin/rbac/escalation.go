@@ -186,7 +186,7 @@ func (e Escalation) mayBind(w *write, ref rbacv1.RoleRef, namespace string) bool
 func (e Escalation) allows(w *write, attributes authorizer.AttributesRecord) bool {
 	attributes.User, attributes.APIVersion, attributes.ResourceRequest = w.user, "*", true
 	decision, _, err := e.Authorizer.Authorize(w, attributes)
-	if err != nil {
+	if err != nil && !errors.Is(w.Err(), context.Canceled) { // a client may leave
 		klog.FromContext(w).Error(err, "Authorizing an escalation failed", "verb", attributes.Verb,
 			"resource", attributes.Resource, "name", attributes.Name, "namespace", attributes.Namespace)
 	}

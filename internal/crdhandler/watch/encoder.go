@@ -135,7 +135,7 @@ func (e *encoder) transformed(
 func (e *encoder) encode(dst []byte, eventType watch.EventType, obj runtime.Object) ([]byte, error) {
 	transformed, err := e.printer.Object(e.ctx, obj)
 	if err != nil {
-		klog.FromContext(e.ctx).Error(err, "Failed to transform an object for a watch")
+		klog.FromContext(e.ctx).V(4).Info("An object cannot be sent in the format of the watch", "err", err)
 		transformed = obj
 	}
 	e.printer = e.printer.WithoutHeaders()

@@ -156,7 +156,7 @@ func (r *run) process(ctx context.Context, name string) {
 	if err := r.sync(ctx, name); err == nil || ctx.Err() != nil {
 		r.queue.Forget(name)
 	} else {
-		klog.FromContext(ctx).Error(err, "Aggregation failed, will retry", "clusterRole", name)
+		workers.LogFailure(ctx, err, "Aggregation failed, will retry", "clusterRole", name)
 		r.queue.AddRateLimited(name)
 	}
 }
