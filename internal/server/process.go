@@ -7,14 +7,17 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
 	"k8s.io/klog/v2"
 )
 
@@ -28,12 +31,14 @@ func (o *Options) Apply() error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	addMetricGates()
 	if err := o.emulate(); err != nil {
 		return fmt.Errorf("--emulated-version: %w", err)
 	}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(o.FeatureGates); err != nil {
 		return fmt.Errorf("--feature-gates: %w", err)
 	}
+	metricsfeatures.ApplyFeatureGates(utilfeature.DefaultFeatureGate)
 	out := io.Writer(os.Stderr)
 	if o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
 		out = &quietLog{out: out, now: time.Now}
@@ -49,6 +54,12 @@ func (o *Options) Apply() error {
 	}
 	return nil
 }
+
+// addMetricGates adds the feature gates of metrics, such as NativeHistograms, to those of the process. kube-apiserver
+// does so when it configures a server; the library does not by itself.
+var addMetricGates = sync.OnceFunc(func() {
+	utilruntime.Must(metricsfeatures.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
+})
 
 // limitMemory gives Go's runtime nine tenths of the memory limit of the container as its own limit, so that garbage is
 // collected before the kernel ends the process. The library leaves a GOMEMLIMIT that the user has set as it is.

@@ -155,6 +155,7 @@ func (o *Options) emulatedVersion() (*version.Version, error) {
 
 // HasFeature reports whether the libraries have a feature gate.
 func HasFeature(name string) bool {
+	addMetricGates()
 	return slices.Contains([]string{"AllAlpha", "AllBeta"}, name) ||
 		hasFeature(utilfeature.DefaultMutableFeatureGate.GetAll(), name)
 }

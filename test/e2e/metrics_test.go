@@ -1,11 +1,15 @@
 package e2e
 
 import (
+	"bufio"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/encoding/protodelim"
 	"k8s.io/client-go/rest"
 )
 
@@ -40,4 +44,42 @@ func TestDeprecatedVersionIsCounted(t *testing.T) {
 	if strings.Contains(metrics, strings.Replace(deprecated, "%s", "v1", 1)) {
 		t.Error("the version that is not deprecated is counted as if it were")
 	}
+}
+
+// TestNativeHistograms checks that the protobuf format has histograms that are native too.
+func TestNativeHistograms(t *testing.T) {
+	t.Parallel()
+	server := run(t)
+	client, err := rest.HTTPClientFor(adminConfig(t, server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept",
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+	response, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	families := bufio.NewReader(response.Body)
+	for {
+		var family dto.MetricFamily
+		if err := protodelim.UnmarshalFrom(families, &family); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if family.GetName() != "apiserver_request_duration_seconds" {
+			continue
+		}
+		if h := family.GetMetric()[0].GetHistogram(); h.Schema == nil || len(h.GetBucket()) == 0 {
+			t.Errorf("a histogram has the schema %v and %d buckets", h.Schema, len(h.GetBucket()))
+		}
+		return
+	}
+	t.Error("there are no durations of requests")
 }
