@@ -16,6 +16,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/authorization/rbac"
 	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/clustertrust"
 	"github.com/crd-server/crd-server/internal/encryption"
 	"github.com/crd-server/crd-server/internal/users"
 )
@@ -52,6 +53,8 @@ type access struct {
 	// trust is the file with the authority by which clients recognise the server. trustFixed says that it never changes.
 	trust      string
 	trustFixed bool
+	// published says to other servers by whom this one recognises its clients.
+	published clustertrust.Info
 }
 
 // newAccess makes what depends on files only, before the server writes anything or listens. The work that it starts

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -42,6 +43,9 @@ func (o *systemObjects) addAll(
 		return err
 	}
 	o.addPriorityClasses()
+	if err := o.addTrust(a.published); err != nil {
+		return err
+	}
 	return o.addAccounts(&options.Resources, a.trust)
 }
 
@@ -84,6 +88,20 @@ func (o *systemObjects) addRoles(roles *roleParts) {
 			Definition: roles.defaults.ClusterRoleBindings, Object: binding, Fields: policy.BindingFields(binding),
 		})
 	}
+	o.addSystemRoles()
+}
+
+// addSystemRoles adds the default role and binding in kube-system, if they are served.
+func (o *systemObjects) addSystemRoles() {
+	roles := o.builtins.Find(rbacv1.Resource("roles"))
+	bindings := o.builtins.Find(rbacv1.Resource("rolebindings"))
+	if roles == nil || bindings == nil {
+		return
+	}
+	role, binding := policy.AuthenticationReader(), policy.AuthenticationReaders()
+	o.objects = append(o.objects,
+		bootstrap.Object{Definition: roles, Object: role, Fields: policy.ReaderFields(role)},
+		bootstrap.Object{Definition: bindings, Object: binding, Fields: policy.BindingFields(binding)})
 }
 
 // inOrder returns a function that calls others until one of them fails.

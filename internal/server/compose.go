@@ -20,6 +20,7 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/builtin/certificates"
+	"github.com/crd-server/crd-server/internal/clustertrust"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
@@ -101,6 +102,10 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err := system.addAll(o, a, services, roles); err != nil {
 		return nil, err
 	}
+	trust, err := newTrust(a, s)
+	if err != nil {
+		return nil, err
+	}
 	measured := metrics.Storage{Store: s.store, Client: storage.Client, Folders: s.folders}
 	return &parts{
 		routes: routes{
@@ -108,7 +113,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
 			served: published.Paths, metrics: []prometheus.Gatherer{measured.Gatherer()},
 		},
-		run:      newRun(o, s, everywhere{lifecycle, services, a.removed, a.roles}),
+		run:      newRun(o, s, everywhere{lifecycle, services, a.removed, a.roles, trust}),
 		prepare:  inOrder(system.create, roles.ensure),
 		lead:     lead,
 		register: register,
@@ -293,16 +298,6 @@ func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx cont
 	return newLead(o, own, led)
 }
 
-// followRoles makes writes of roles and bindings wait until decisions follow them. It returns a channel that is closed
-// when all stored ones are known; nil without roles.
-func followRoles(roles *rbac.Index, store *dynamicstorage.Store) <-chan struct{} {
-	if roles == nil {
-		return nil
-	}
-	roles.Follow(store)
-	return roles.Loaded()
-}
-
 // everywhere are the controllers that every replica runs.
 type everywhere struct {
 	lifecycle *controllers.Lifecycle
@@ -310,6 +305,8 @@ type everywhere struct {
 	removed   *users.Removed // nil without Secrets
 	// roles are nil without built-in resources.
 	roles *rbac.Index
+	// trust is nil without ConfigMaps.
+	trust *clustertrust.Controller
 }
 
 // newRun returns a function that runs what every replica runs, until ctx is done or something fails.
@@ -328,6 +325,9 @@ func newRun(o *Options, s *stored, c everywhere) func(ctx context.Context) error
 		if c.roles != nil {
 			group.Go(func() error { c.roles.Run(ctx, s.store); return nil })
 		}
+		if c.trust != nil {
+			group.Go(func() error { c.trust.Run(ctx); return nil })
+		}
 		if interval := o.Etcd.CheckInterval; interval > 0 {
 			group.Go(func() error { s.store.CheckEvery(ctx, interval); return nil })
 		}
@@ -336,12 +336,4 @@ func newRun(o *Options, s *stored, c everywhere) func(ctx context.Context) error
 		}
 		return group.Wait()
 	}
-}
-
-// newAccountController returns the controller of the accounts and root certificates of namespaces.
-func newAccountController(o *Options, a *access, s *stored) (*serviceaccounts.Controller, error) {
-	return serviceaccounts.NewController(serviceaccounts.Config{
-		Store: s.store, Set: s.builtins, Client: inProcess{a.own}.clientConfig(), TrustFile: a.trust, Fixed: a.trustFixed,
-		Accounts: o.Resources.runsController(accountController), Roots: o.Resources.runsController(rootController),
-	})
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/crd-server/crd-server/internal/serviceaccounts"
 )
 
 // The names of the controllers, as kube-controller-manager knows them.
@@ -44,4 +46,12 @@ func (o *ResourceOptions) validateControllers() (errs []error) {
 		}
 	}
 	return errs
+}
+
+// newAccountController returns the controller of the accounts and root certificates of namespaces.
+func newAccountController(o *Options, a *access, s *stored) (*serviceaccounts.Controller, error) {
+	return serviceaccounts.NewController(serviceaccounts.Config{
+		Store: s.store, Set: s.builtins, Client: inProcess{a.own}.clientConfig(), TrustFile: a.trust, Fixed: a.trustFixed,
+		Accounts: o.Resources.runsController(accountController), Roots: o.Resources.runsController(rootController),
+	})
 }

@@ -7,9 +7,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	authorizer "github.com/crd-server/crd-server/internal/access/authorization/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
 // roleParts are the parts of a server that serves roles and bindings.
@@ -51,4 +53,14 @@ func (p *roleParts) ensure(ctx context.Context) error {
 		klog.FromContext(ctx).Error(err, "Default roles and bindings are incomplete until the next start")
 	}
 	return ctx.Err()
+}
+
+// followRoles makes writes of roles and bindings wait until decisions follow them. It returns a channel that is closed
+// when all stored ones are known; nil without roles.
+func followRoles(roles *authorizer.Index, store *dynamicstorage.Store) <-chan struct{} {
+	if roles == nil {
+		return nil
+	}
+	roles.Follow(store)
+	return roles.Loaded()
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/server/certs"
@@ -182,9 +183,11 @@ func (s *server) completeAccess(working context.Context, id *certs.Identity) err
 		return err
 	}
 	s.own = newOwnHandler(working)
-	if err := s.access.complete(working, s.options, authorities, s.own); err != nil {
+	all := dynamiccertificates.NewUnionCAContentProvider(authorities...)
+	if err := s.access.complete(working, s.options, all, s.own); err != nil {
 		return err
 	}
+	s.publish(authorities)
 	s.access.trust, s.access.trustFixed = id.TrustFile, id.IsFixed(id.TrustFile)
 	s.tls, err = certs.NewTLS(s.options.certificates(), id, certs.Authorities{
 		CAContentProvider: s.access.authenticator.ClientCAs, Watchers: watchers, Change: s.access.authenticator.Follows(),

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
@@ -21,7 +22,9 @@ func handshake(t *testing.T, c *Config, client *tls.Config) (tls.ConnectionState
 	if err != nil {
 		t.Fatal(err)
 	}
-	serving, err := NewTLS(c, id, Authorities{CAContentProvider: authorities, Watchers: watchers})
+	serving, err := NewTLS(c, id, Authorities{
+		CAContentProvider: dynamiccertificates.NewUnionCAContentProvider(authorities...), Watchers: watchers,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,11 @@ func RoleFields(role *rbacv1.ClusterRole) string {
 	return `{` + metadataFields(role) + `,` + rules + `}`
 }
 
+// ReaderFields is RoleFields for a role of a namespace.
+func ReaderFields(role *rbacv1.Role) string { return `{` + metadataFields(role) + `,"f:rules":{}}` }
+
 // BindingFields returns the managed fields of a default binding that the server creates, in the format FieldsV1.
-func BindingFields(binding *rbacv1.ClusterRoleBinding) string {
+func BindingFields(binding metav1.Object) string {
 	return `{` + metadataFields(binding) + `,"f:roleRef":{},"f:subjects":{}}`
 }
 

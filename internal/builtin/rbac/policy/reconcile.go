@@ -51,7 +51,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.reconcileRoles(ctx, client, roles), r.reconcileBindings(ctx, client, bindings))
+	return errors.Join(r.reconcileRoles(ctx, client, roles), r.reconcileBindings(ctx, client, bindings),
+		r.reconcileSystem(ctx, client))
 }
 
 // stored are the objects with the names of defaults; nil for those that do not exist.
