@@ -33,7 +33,8 @@ func (o *Options) completeCertificate() error {
 func (o *Options) generate(certificateFile, keyFile string) error {
 	names := []string{"kubernetes.default.svc", "kubernetes.default", "kubernetes", "localhost"}
 	addresses := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
-	for _, address := range []net.IP{o.server.Serving.BindAddress, o.advertiseAddress, net.ParseIP(o.externalHost)} {
+	serving := &o.server.Serving
+	for _, address := range []net.IP{serving.BindAddress, serving.AdvertiseAddress, net.ParseIP(o.externalHost)} {
 		if address != nil && !address.IsUnspecified() {
 			addresses = append(addresses, address)
 		}

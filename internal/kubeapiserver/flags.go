@@ -2,7 +2,7 @@ package kubeapiserver
 
 // served are the flags of kube-apiserver that the server has too, with the same meaning.
 var served = []string{
-	"admission-control-config-file", "anonymous-auth", "api-audiences", "audit-log-batch-buffer-size",
+	"admission-control-config-file", "advertise-address", "anonymous-auth", "api-audiences", "audit-log-batch-buffer-size",
 	"audit-log-batch-max-size", "audit-log-batch-max-wait", "audit-log-batch-throttle-burst",
 	"audit-log-batch-throttle-enable", "audit-log-batch-throttle-qps", "audit-log-compress", "audit-log-format",
 	"audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "audit-log-mode", "audit-log-path",
@@ -18,8 +18,9 @@ var served = []string{
 	"authorization-webhook-config-file", "authorization-webhook-version", "bind-address", "client-ca-file",
 	"cors-allowed-origins", "delete-collection-workers", "disable-admission-plugins", "emulated-version",
 	"enable-admission-plugins", "enable-garbage-collector", "encryption-provider-config",
-	"encryption-provider-config-automatic-reload", "etcd-cafile", "etcd-certfile", "etcd-compaction-interval",
-	"etcd-keyfile", "etcd-prefix", "etcd-servers", "event-ttl", "goaway-chance", "http2-max-streams-per-connection",
+	"encryption-provider-config-automatic-reload", "endpoint-reconciler-type", "etcd-cafile", "etcd-certfile",
+	"etcd-compaction-interval", "etcd-keyfile", "etcd-prefix", "etcd-servers", "event-ttl", "goaway-chance",
+	"http2-max-streams-per-connection",
 	"log-flush-frequency", "logging-format", "max-mutating-requests-inflight", "max-requests-inflight",
 	"min-request-timeout", "oidc-ca-file", "oidc-client-id", "oidc-groups-claim", "oidc-groups-prefix",
 	"oidc-issuer-url", "oidc-required-claim", "oidc-signing-algs", "oidc-username-claim", "oidc-username-prefix",
@@ -58,7 +59,6 @@ var unused = []unusedFlag{
 	{"enable-bootstrap-token-auth", boolean},
 	{"enable-logs-handler", boolean},
 	{"enable-priority-and-fairness", boolean},
-	{"endpoint-reconciler-type", text},
 	{"etcd-count-metric-poll-period", duration},
 	{"etcd-db-metric-poll-interval", duration},
 	{"etcd-healthcheck-timeout", duration},

@@ -23,9 +23,8 @@ type Options struct {
 
 	// certDir has the serving certificate, unless flags name another one. It is created if it is missing.
 	certDir string
-	// advertiseAddress and externalHost are names of a generated serving certificate.
-	advertiseAddress net.IP
-	externalHost     string
+	// externalHost is a name of a generated serving certificate, as the address that is advertised.
+	externalHost string
 	// gates are feature gates by component, as NAME=BOOL.
 	gates map[string][]string
 	// admissionControl is the old form of the flags for admission plugins: all that are enabled.
@@ -75,7 +74,6 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.certDir, "cert-dir", o.certDir,
 		"Directory (`path`) with apiserver.crt and apiserver.key. They are generated if they are missing. "+
 			"--tls-cert-file and --tls-private-key-file take precedence.")
-	fs.IPVar(&o.advertiseAddress, "advertise-address", o.advertiseAddress, "Address to add to a generated certificate.")
 	fs.StringVar(&o.externalHost, "external-hostname", o.externalHost,
 		"Name or address to add to a generated certificate.")
 	fs.Var(cliflag.NewColonSeparatedMultimapStringStringAllowDefaultEmptyKey(&o.gates), "feature-gates",

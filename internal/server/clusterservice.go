@@ -24,38 +24,50 @@ const clusterServiceFields = `{"f:metadata":{"f:labels":{".":{},"f:component":{}
 // clusterName is the name of the Service of the server, and of the ranges of Services.
 const clusterName = "kubernetes"
 
-// addClusterService adds the Service default/kubernetes, which clients in Pods find the server by, if Services are
-// served. It has the first address of the range of Services. The port of the server is unknown here if the system
-// chooses it; then the target port is that of the Service.
+// newClusterService returns the Service default/kubernetes, by which clients in Pods find the server, as a client would
+// create it.
+func newClusterService(options *Options, address netip.Addr) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault, Name: clusterName,
+			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			ClusterIP: address.String(), IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack),
+			Ports: []corev1.ServicePort{{
+				Name: "https", Port: 443, TargetPort: intstr.FromInt32(int32(options.Serving.SecurePort)),
+			}},
+		},
+	}
+}
+
+// clusterAddress returns the address of the Service of the server, the first of the ranges of Services.
+func clusterAddress(options *Options) (ranges []netip.Prefix, address netip.Addr, err error) {
+	if ranges, err = allocator.ParseRanges(options.Resources.ServiceClusterIPRange); err != nil {
+		return nil, netip.Addr{}, fmt.Errorf("flag --service-cluster-ip-range: %w", err)
+	}
+	return ranges, allocator.FirstAddress(ranges[0]), nil
+}
+
+// addClusterService adds the Service of the server and the ranges, if Services are served. No allocator completes what
+// is added here.
 func (o *systemObjects) addClusterService(options *Options) error {
 	definition := o.builtins.Find(corev1.Resource("services"))
 	if definition == nil {
 		return nil
 	}
-	ranges, err := allocator.ParseRanges(options.Resources.ServiceClusterIPRange)
+	ranges, address, err := clusterAddress(options)
 	if err != nil {
-		return fmt.Errorf("flag --service-cluster-ip-range: %w", err)
+		return err
 	}
-	address := allocator.FirstAddress(ranges[0])
-	family := corev1.IPv4Protocol
+	service := newClusterService(options, address)
+	service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
+	service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	if address.Is6() {
-		family = corev1.IPv6Protocol
+		service.Spec.IPFamilies[0] = corev1.IPv6Protocol
 	}
 	o.objects = append(o.objects, bootstrap.Object{
-		Definition: definition, Fields: clusterServiceFields,
-		Object: &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: metav1.NamespaceDefault, Name: clusterName,
-				Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
-			},
-			Spec: corev1.ServiceSpec{
-				ClusterIP: address.String(), ClusterIPs: []string{address.String()},
-				IPFamilies: []corev1.IPFamily{family}, IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack),
-				Ports: []corev1.ServicePort{{
-					Name: "https", Port: 443, TargetPort: intstr.FromInt32(int32(options.Serving.SecurePort)),
-				}},
-			},
-		},
+		Definition: definition, Fields: clusterServiceFields, Object: service,
 	})
 	o.addServiceRanges(ranges, address)
 	return nil

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -34,13 +35,17 @@ func TestClusterService(t *testing.T) {
 	if diff := cmp.Diff(labels, service.Labels); diff != "" {
 		t.Error(diff)
 	}
+	listens, err := url.Parse(p.url)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := corev1.ServiceSpec{
 		Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.9.0.1", ClusterIPs: []string{"10.9.0.1"},
 		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack),
 		InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyCluster),
 		SessionAffinity:       corev1.ServiceAffinityNone,
 		Ports: []corev1.ServicePort{{
-			Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt32(443),
+			Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.Parse(listens.Port()),
 		}},
 	}
 	if diff := cmp.Diff(want, service.Spec); diff != "" {

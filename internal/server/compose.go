@@ -106,6 +106,10 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	endpoints, err := newEndpoints(o, storage, a, s)
+	if err != nil {
+		return nil, err
+	}
 	measured := metrics.Storage{Store: s.store, Client: storage.Client, Folders: s.folders}
 	return &parts{
 		routes: routes{
@@ -113,14 +117,15 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
 			served: published.Paths, metrics: []prometheus.Gatherer{measured.Gatherer()},
 		},
-		run:      newRun(o, s, everywhere{lifecycle, services, a.removed, a.roles, trust}),
-		prepare:  inOrder(system.create, roles.ensure),
-		lead:     lead,
-		register: register,
-		ready:    s.store.Ready,
-		synced:   s.table.Synced(),
-		loaded:   followRoles(a.roles, s.store),
-		serves:   func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
+		run:       newRun(o, s, everywhere{lifecycle, services, a.removed, a.roles, trust}),
+		prepare:   inOrder(system.create, roles.ensure),
+		lead:      lead,
+		register:  register,
+		endpoints: endpoints,
+		ready:     s.store.Ready,
+		synced:    s.table.Synced(),
+		loaded:    followRoles(a.roles, s.store),
+		serves:    func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
 		sizes: func(group, plural string) (objects int, bytes int64) {
 			return s.store.Size(s.folders.Folder(schema.GroupResource{Group: group, Resource: plural}))
 		},

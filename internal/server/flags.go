@@ -47,6 +47,11 @@ func (o *ServingOptions) addFlags(fs *pflag.FlagSet) {
 		"IP address to listen on; 0.0.0.0 or :: for all interfaces.")
 	fs.IntVar(&o.SecurePort, "secure-port", o.SecurePort,
 		"Port for HTTPS with authentication and authorization; 0 selects a free one.")
+	fs.IPVar(&o.AdvertiseAddress, "advertise-address", o.AdvertiseAddress,
+		"IP address by which the members of the cluster reach the server, for the endpoints of the Service "+
+			"default/kubernetes. Default: --bind-address, or that of the default network interface.")
+	fs.StringVar(&o.EndpointReconciler, "endpoint-reconciler-type", o.EndpointReconciler,
+		"How the endpoints of the Service default/kubernetes are kept: `TYPE` is lease, master-count (the same) or none.")
 	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile,
 		"`File` with the certificate for HTTPS, followed by intermediates if any. Without it one is generated in the data directory.")
 	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile,

@@ -95,6 +95,11 @@ type Options struct {
 type ServingOptions struct {
 	BindAddress net.IP
 	SecurePort  int
+	// AdvertiseAddress is where other clients of the cluster reach the server. By default it is BindAddress, or the
+	// address of the default network interface if that is unspecified or of this machine only.
+	AdvertiseAddress net.IP
+	// EndpointReconciler is how servers keep the endpoints of their Service: lease, master-count (the same), or none.
+	EndpointReconciler string
 	// CertFile and KeyFile replace the generated serving certificate.
 	CertFile, KeyFile string
 	// NamedCerts are served to clients that ask for their names.
@@ -163,6 +168,8 @@ func NewOptions() *Options {
 			BindAddress:     net.IPv4(127, 0, 0, 1),
 			SecurePort:      6443,
 			HTTP2MaxStreams: 1000,
+
+			EndpointReconciler: reconcilerLease,
 		},
 		Authentication:  authentication.NewOptions(),
 		Authorization:   authorization.NewOptions(),

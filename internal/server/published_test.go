@@ -2,13 +2,19 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/cert"
 
@@ -87,4 +93,84 @@ func TestPublishedAuthorities(t *testing.T) {
 	p.must(http.StatusOK, http.MethodPatch, trustPath, `{"data":{"client-ca-file":""}}`,
 		"Content-Type", "application/merge-patch+json")
 	p.until("authorities that were removed are added again", complete)
+}
+
+// TestServerEndpoints checks that the endpoints of the Service of the servers are those that run.
+func TestServerEndpoints(t *testing.T) {
+	t.Parallel()
+	flags := append(sharedEtcd(t), "--builtin-resources", "all", "--advertise-address")
+	p := startWhole(t, append(flags, "192.0.2.1")...).root()
+	p.endpoints("192.0.2.1") // as soon as the server is ready
+	second := startWhole(t, append(flags, "192.0.2.2")...)
+	p.until("both servers are endpoints", func() bool { return p.hasEndpoints("192.0.2.1", "192.0.2.2") })
+	p.must(http.StatusOK, http.MethodDelete, endpointsPath, "")
+	p.must(http.StatusOK, http.MethodDelete, slicePath, "")
+	p.until("deleted endpoints are created again", func() bool { return p.hasEndpoints("192.0.2.1", "192.0.2.2") })
+	second.shutDown()
+	p.until("a server that has stopped is no endpoint", func() bool { return p.hasEndpoints("192.0.2.1") })
+}
+
+// TestKeptService checks that the Service of the servers is created again when it is gone, also without endpoints.
+func TestKeptService(t *testing.T) {
+	t.Parallel()
+	p := startWhole(t, "--builtin-resources", "all", "--endpoint-reconciler-type", "none").root()
+	var first, second corev1.Service
+	p.read(servicePath, &first)
+	p.must(http.StatusOK, http.MethodDelete, servicePath, "")
+	p.until("a deleted Service is created again", func() bool {
+		return p.send(http.MethodGet, servicePath, "").code == http.StatusOK
+	})
+	p.read(servicePath, &second)
+	fields := func(s *corev1.Service) string { return string(s.ManagedFields[0].FieldsV1.GetRawBytes()) }
+	if !reflect.DeepEqual(first.Spec, second.Spec) || !maps.Equal(first.Labels, second.Labels) ||
+		first.UID == second.UID || fields(&first) != fields(&second) {
+		t.Errorf("the Service was %v, and is %v", first, second)
+	}
+	p.must(http.StatusNotFound, http.MethodGet, endpointsPath, "")
+	p.must(http.StatusNotFound, http.MethodGet, slicePath, "")
+}
+
+const (
+	servicePath   = "/api/v1/namespaces/default/services/kubernetes"
+	endpointsPath = "/api/v1/namespaces/default/endpoints/kubernetes"
+	slicePath     = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
+)
+
+func (p *person) hasEndpoints(want ...string) bool {
+	p.t.Helper()
+	for _, path := range []string{endpointsPath, slicePath} {
+		if p.send(http.MethodGet, path, "").code != http.StatusOK {
+			return false
+		}
+	}
+	var endpoints corev1.Endpoints
+	p.read(endpointsPath, &endpoints)
+	var inSlice discoveryv1.EndpointSlice
+	p.read(slicePath, &inSlice)
+	var addresses, sliced []string
+	for _, subset := range endpoints.Subsets {
+		for _, address := range subset.Addresses {
+			addresses = append(addresses, address.IP)
+		}
+	}
+	for _, endpoint := range inSlice.Endpoints {
+		sliced = append(sliced, endpoint.Addresses...)
+	}
+	return slices.Equal(addresses, want) && slices.Equal(sliced, want)
+}
+
+// endpoints checks the endpoints.
+func (p *person) endpoints(want ...string) {
+	p.t.Helper()
+	var endpoints corev1.Endpoints
+	p.read(endpointsPath, &endpoints)
+	if !p.hasEndpoints(want...) || len(endpoints.Subsets) != 1 {
+		p.t.Fatalf("the endpoints are %+v", endpoints.Subsets)
+	}
+	ports := endpoints.Subsets[0].Ports
+	wanted := []corev1.EndpointPort{{Name: "https", Port: ports[0].Port, Protocol: corev1.ProtocolTCP}}
+	if !reflect.DeepEqual(ports, wanted) || !strings.HasSuffix(p.url, fmt.Sprint(":", ports[0].Port)) ||
+		endpoints.Labels[discoveryv1.LabelSkipMirror] != "true" {
+		p.t.Errorf("the endpoints are %+v", endpoints)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/crd-server/crd-server/internal/server/datadir"
 	"github.com/crd-server/crd-server/internal/server/etcd"
 	"github.com/crd-server/crd-server/internal/server/filters"
+	"github.com/crd-server/crd-server/internal/serverendpoints"
 )
 
 // parts serve custom resources; compose.go makes them.
@@ -34,6 +35,8 @@ type parts struct {
 	lead func(ctx context.Context) error
 	// register keeps the served groups registered with an aggregator until ctx is done; nil without an aggregator.
 	register func(ctx context.Context) error
+	// endpoints keeps the Service of the server and its endpoints; nil without Services.
+	endpoints *serverendpoints.Controller
 	// ready returns an error unless etcd answers and events arrive.
 	ready func(ctx context.Context) error
 	// synced is closed when all CustomResourceDefinitions that were stored before the start are known.
@@ -149,6 +152,7 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	if err := s.completeAccess(working, id); err != nil {
 		return err
 	}
+	s.knowPort()
 	if s.parts, err = compose(s.options, s.storage, s.access); err != nil {
 		return fmt.Errorf("set up the handler of custom resources: %w", err)
 	}
@@ -245,9 +249,10 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	s.health.startControllers.done.Store(true)
 
 	err := s.becomeReady(ctx, working, manifests)
-	stopLeading := func() {}
+	stopLeading, stopAnnouncing := func() {}, func() {}
 	if err == nil {
 		stopLeading = s.lead(group, working) // the Lease needs its namespace
+		stopAnnouncing = s.announce(group, working)
 		if s.parts.register != nil {
 			group.Go(func() error { return ignoreCancelled(working, s.parts.register(working)) })
 		}
@@ -258,6 +263,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	}
 	s.drain.Stop()
 	stopLeading() // while requests are served
+	stopAnnouncing()
 	s.stopServing(working, web)
 	endRequests()
 	_ = web.Close() // closes connections that did not end in time
@@ -315,6 +321,7 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	if err := install(ctx, s.handler, manifests); err != nil {
 		return err
 	}
+	s.parts.endpoints.Announce(ctx)
 	if s.health.installed != nil {
 		s.health.installed.done.Store(true)
 	}

@@ -87,6 +87,9 @@ func (o *ServingOptions) validate() (errs []error) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file must be given together"))
 	}
+	if err := o.validateReconciler(); err != nil {
+		errs = append(errs, err)
+	}
 	errs = append(errs, o.Protocol.Validate()...)
 	for _, san := range o.SANs {
 		if !validSAN(san) {
