@@ -59,8 +59,7 @@ func assembled(t testing.TB, configure ...func(*Options)) (http.Handler, []*x509
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.health.startInformers.done.Store(true)
-	s.health.startControllers.done.Store(true)
+	s.health.finish(started)
 	if err := s.becomeReady(ctx, ctx, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -122,6 +122,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		lead:      lead,
 		register:  register,
 		endpoints: endpoints,
+		hooks:     hooksOf(s),
 		ready:     s.store.Ready,
 		synced:    s.table.Synced(),
 		loaded:    followRoles(a.roles, s.store),

@@ -14,10 +14,20 @@ import (
 // healthTimeout bounds one check of etcd.
 const healthTimeout = 2 * time.Second
 
+// stage is a part of the start, at whose end hooks are done.
+type stage int
+
+const (
+	started  stage = iota // requests are served, and controllers run
+	synced                // all stored CRDs, roles and bindings are known
+	prepared              // the objects that every server has exist
+)
+
 // hook is a step of the start that health checks report.
 type hook struct {
-	name string
-	done atomic.Bool
+	name  string
+	stage stage
+	done  atomic.Bool
 }
 
 // Name implements healthz.HealthChecker.
@@ -36,9 +46,8 @@ type health struct {
 	// storage returns an error unless etcd answers and events arrive.
 	storage func(context.Context) error
 	// informer is done when the informer of CustomResourceDefinitions has synced.
-	informer hook
-	// startInformers and startControllers are done when these run, synced when the table of resources is complete.
-	startInformers, startControllers, synced hook
+	informer *hook
+	hooks    []*hook
 	// installed is done when the CRDs of --crds are served; nil without the flag.
 	installed *hook
 	// encryption checks key management services; empty if there are none.
@@ -46,19 +55,26 @@ type health struct {
 	stopping   <-chan struct{}
 }
 
-func newHealth(stopping <-chan struct{}, installs bool) *health {
+func newHealth(stopping <-chan struct{}, installs bool, hooks []*hook) *health {
 	h := &health{
-		storage:          func(context.Context) error { return errors.New("not connected") },
-		informer:         hook{name: "informer-sync"},
-		startInformers:   hook{name: "poststarthook/start-apiextensions-informers"},
-		startControllers: hook{name: "poststarthook/start-apiextensions-controllers"},
-		synced:           hook{name: "poststarthook/crd-informer-synced"},
-		stopping:         stopping,
+		storage:  func(context.Context) error { return errors.New("not connected") },
+		informer: &hook{name: "informer-sync", stage: synced},
+		hooks:    hooks,
+		stopping: stopping,
 	}
 	if installs {
-		h.installed = &hook{name: "crds-installed"}
+		h.installed = &hook{name: "crds-installed", stage: prepared}
 	}
 	return h
+}
+
+// finish says that a stage is over.
+func (h *health) finish(over stage) {
+	for _, step := range append([]*hook{h.informer, h.installed}, h.hooks...) {
+		if step != nil && step.stage == over {
+			step.done.Store(true)
+		}
+	}
 }
 
 // logCheck waits if the log is blocked. healthz.LogHealthz finds that out in a goroutine that never ends.
@@ -69,23 +85,25 @@ var logCheck = healthz.NamedCheck("log", func(*http.Request) error {
 
 // live returns the checks of /livez and /healthz.
 func (h *health) live() []healthz.HealthChecker {
-	return []healthz.HealthChecker{
-		healthz.PingHealthz, logCheck, h.etcd("etcd"),
-		&h.startInformers, &h.startControllers, &h.synced,
-	}
+	return h.withHooks(healthz.PingHealthz, logCheck, h.etcd("etcd"))
 }
 
 // ready returns the checks of /readyz.
 func (h *health) ready() []healthz.HealthChecker {
-	checks := []healthz.HealthChecker{
-		healthz.PingHealthz, logCheck, h.etcd("etcd"), h.etcd("etcd-readiness"), &h.informer,
-		&h.startInformers, &h.startControllers, &h.synced,
-	}
+	checks := h.withHooks(healthz.PingHealthz, logCheck, h.etcd("etcd"), h.etcd("etcd-readiness"), h.informer)
 	if h.installed != nil {
 		checks = append(checks, h.installed)
 	}
 	checks = append(checks, h.encryption...)
 	return append(checks, healthz.NewShutdownHealthz(h.stopping))
+}
+
+// withHooks returns checks and those of the hooks.
+func (h *health) withHooks(checks ...healthz.HealthChecker) []healthz.HealthChecker {
+	for _, step := range h.hooks {
+		checks = append(checks, step)
+	}
+	return checks
 }
 
 // etcd returns a check of the storage.

@@ -20,9 +20,6 @@ func TestHealthVerbose(t *testing.T) {
 [+]etcd ok
 [+]etcd-readiness ok
 [+]informer-sync ok
-[+]poststarthook/start-apiextensions-informers ok
-[+]poststarthook/start-apiextensions-controllers ok
-[+]poststarthook/crd-informer-synced ok
 [+]shutdown ok
 readyz check passed
 `
@@ -36,6 +33,31 @@ readyz check passed
 			t.Errorf("%q is not in %s", line, got.body)
 		}
 	}
+}
+
+// TestHooks checks the hooks of a server with resources, each by its path too, and that an unknown one is not found.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	s := startWhole(t)
+	client, url := s.as("")
+	root := s.root()
+	verbose := do(t, client, "GET", url+"/livez?verbose").body
+	for _, name := range []string{"start-apiserver-admission-initializer", "crd-informer-synced", "rbac/bootstrap-roles",
+		"start-system-namespaces-controller", "start-cluster-authentication-info-controller",
+		"kube-apiserver-autoregistration"} {
+		if !strings.Contains(verbose, "[+]poststarthook/"+name+" ok\n") {
+			t.Errorf("%s is not in %s", name, verbose)
+		}
+		for _, path := range []string{"/healthz", "/livez", "/readyz"} {
+			if got := root.must(http.StatusOK, http.MethodGet, path+"/poststarthook/"+name, ""); got.body != "ok" {
+				t.Errorf("%s/%s: %s", path, name, got.body)
+			}
+		}
+	}
+	if strings.Contains(verbose, "bootstrap-controller") {
+		t.Errorf("a server without Services has %s", verbose)
+	}
+	root.must(http.StatusNotFound, http.MethodGet, "/livez/poststarthook/nothing", "")
 }
 
 func TestUnreadyUntilSynced(t *testing.T) {

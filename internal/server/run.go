@@ -37,6 +37,8 @@ type parts struct {
 	register func(ctx context.Context) error
 	// endpoints keeps the Service of the server and its endpoints; nil without Services.
 	endpoints *serverendpoints.Controller
+	// hooks are the steps of the start that health checks report.
+	hooks []*hook
 	// ready returns an error unless etcd answers and events arrive.
 	ready func(ctx context.Context) error
 	// synced is closed when all CustomResourceDefinitions that were stored before the start are known.
@@ -156,7 +158,7 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	if s.parts, err = compose(s.options, s.storage, s.access); err != nil {
 		return fmt.Errorf("set up the handler of custom resources: %w", err)
 	}
-	s.health = newHealth(s.drain.Stopping(), installs)
+	s.health = newHealth(s.drain.Stopping(), installs, s.parts.hooks)
 	s.health.storage = s.parts.ready
 	if s.access.encryption != nil {
 		s.health.encryption = s.access.encryption.Checks()
@@ -245,8 +247,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 		return fmt.Errorf("serve: %w", err)
 	})
 	group.Go(func() error { s.chain.Run(working); return nil })
-	s.health.startInformers.done.Store(true)
-	s.health.startControllers.done.Store(true)
+	s.health.finish(started)
 
 	err := s.becomeReady(ctx, working, manifests)
 	stopLeading, stopAnnouncing := func() {}, func() {}
@@ -308,8 +309,7 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 		}
 	}
 	s.own.open(s.handler)
-	s.health.informer.done.Store(true)
-	s.health.synced.done.Store(true)
+	s.health.finish(synced)
 	if s.access.admission != nil {
 		if err := s.access.admission.Ready(ctx); err != nil {
 			return err
@@ -322,9 +322,7 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 		return err
 	}
 	s.parts.endpoints.Announce(ctx)
-	if s.health.installed != nil {
-		s.health.installed.done.Store(true)
-	}
+	s.health.finish(prepared)
 	// /readyz must succeed from now on, so the watch on etcd has to be established.
 	if err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
 		return s.parts.ready(ctx) == nil, nil
