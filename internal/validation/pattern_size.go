@@ -13,7 +13,8 @@ const (
 
 // PatternSize returns approximately the number of instructions of a compiled pattern, 0 for one that cannot be
 // compiled. An instruction takes 40 bytes, and a repetition repeats those of its operand: "(a{100}){10}" has a
-// thousand.
+// thousand. The runes of a large character class count as instructions too: "\p{L}" has 1,300. The instructions of a
+// repetition share them, except in a pattern that begins with "^", for which package regexp may keep a second form.
 func PatternSize(pattern string) int {
 	if pattern == "" {
 		return 0
@@ -25,22 +26,39 @@ func PatternSize(pattern string) int {
 	if err != nil {
 		return 0
 	}
-	return instructions(parsed)
+	instructions, runes := programSize(parsed, beginsText(parsed))
+	return instructions + runes/runesPerInstruction
 }
 
-func instructions(re *syntax.Regexp) int {
-	n := 0
+// programSize returns the number of instructions of a compiled expression, and of the runes of its character classes.
+func programSize(re *syntax.Regexp, copied bool) (instructions, runes int) {
 	for _, sub := range re.Sub {
-		n += instructions(sub)
+		n, r := programSize(sub, copied)
+		instructions, runes = instructions+n, runes+r
 	}
 	switch re.Op {
 	case syntax.OpLiteral:
-		return len(re.Rune)
+		return len(re.Rune), 0
 	case syntax.OpRepeat:
-		if re.Max < 0 { // there is no maximum
-			return (re.Min + 1) * n
+		times := re.Max
+		if times < 0 { // there is no maximum
+			times = re.Min + 1
 		}
-		return re.Max * n
+		if copied {
+			runes *= times
+		}
+		return times*instructions + times - re.Min, runes
 	}
-	return 1 + n + len(re.Rune)/runesPerInstruction
+	return 1 + instructions, runes + len(re.Rune)
+}
+
+// beginsText reports whether an expression begins with "^".
+func beginsText(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginText:
+		return true
+	case syntax.OpConcat, syntax.OpCapture:
+		return len(re.Sub) > 0 && beginsText(re.Sub[0])
+	}
+	return false
 }

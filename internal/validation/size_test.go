@@ -88,6 +88,7 @@ func weighedCRDs(t *testing.T) (crds []*apiextensionsv1.CustomResourceDefinition
 	return crds
 }
 
+// liveHeap returns the number of bytes of all objects that are in use.
 func liveHeap() int64 {
 	runtime.GC()
 	runtime.GC() // frees the objects of finalizers and pools

@@ -18,7 +18,7 @@ const (
 	// MaxNames bounds the short names, and the categories. Discovery repeats them for every version.
 	MaxNames = 100
 	// MaxColumns bounds the printer columns of a version. Each is evaluated for every object of a Table.
-	MaxColumns = 100
+	MaxColumns = 200
 	// MaxPathLength bounds the JSONPaths of columns and of the scale subresource. Parsing one takes stack for every step.
 	MaxPathLength = 1000
 	// MaxBytes is the size of a CRD in v1. It is that of the largest body of a request.

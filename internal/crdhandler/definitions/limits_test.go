@@ -84,7 +84,7 @@ func TestLimits(t *testing.T) {
 		"columns": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", text, `,"additionalPrinterColumns":[`+
 				repeated(`{"name":"c#","type":"string","jsonPath":".spec"}`, n)+`]`)
-		}, MaxColumns, "spec.additionalPrinterColumns: Too many: 101: must have at most 100 items"},
+		}, MaxColumns, "spec.additionalPrinterColumns: Too many: 201: must have at most 200 items"},
 		"long paths": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", text, column("."+strings.Repeat("a", n-1)))
 		}, MaxPathLength, "spec.additionalPrinterColumns[0].jsonPath: Too long: may not be more than 1000 bytes"},
@@ -105,35 +105,54 @@ func TestLimits(t *testing.T) {
 		}, 47, "must have at most 3145728 bytes with what all versions share in each of them"},
 		"schemas": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", properties(`"p#":{"type":"string"}`, n-2), "")
-		}, MaxSchemas, "spec.validation.openAPIV3Schema: Invalid value: 40001: must have at most 40000 schemas in all versions together"},
+		}, MaxSchemas, "spec.validation.openAPIV3Schema: Invalid value: 120001: " +
+			"must have at most 120000 schemas in all versions together"},
 		"branches": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", `{"type":"string","oneOf":[`+repeated(`{}`, n)+`]}`, "")
-		}, MaxBranches, "must have at most 5000 schemas in allOf, anyOf, oneOf and not"},
+		}, MaxBranches, "must have at most 6000 schemas in allOf, anyOf, oneOf and not"},
 		"defaults": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", properties(`"p#":{"type":"string","default":"a"}`, n), "")
-		}, MaxDefaults, "must have at most 5000 defaults in all versions together"},
+		}, MaxDefaults, "must have at most 7500 defaults in all versions together"},
 		"enumerations": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", `{"type":"string","enum":[`+repeated(`"#"`, n)+`]}`, "")
 		}, MaxEnum, "must have at most 20000 values in enumerations"},
 		"depth": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", nested(`{"type":"array","items":`, `}`, n-2), "")
-		}, MaxDepth, "must nest at most 100 schemas"},
+		}, MaxDepth, "must nest at most 250 schemas"},
 		"nested rules": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			const begin = `{"type":"object","x-kubernetes-validations":[{"rule":"true"}],"properties":{"a":`
 			return definitionOf(t, "", nested(begin, `}}`, n), "")
-		}, MaxNesting, "must nest at most 24 schemas with x-kubernetes-validations"},
+		}, MaxNesting, "must nest at most 80 schemas with x-kubernetes-validations"},
 		"nested defaults": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", nested(`{"type":"object","default":{},"properties":{"a":`, `}}`, n), "")
-		}, MaxNesting, "must nest at most 24 schemas with defaults"},
+		}, MaxNesting, "must nest at most 80 schemas with defaults"},
 		"rules of equal versions": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", rules(`{"rule":"true"}`, n), "", "")
-		}, MaxRules / 2, "Invalid value: 2002: must have at most 2000 x-kubernetes-validations in all versions together"},
+		}, MaxRules / 2, "Invalid value: 2202: must have at most 2200 x-kubernetes-validations in all versions together"},
 		"text of rules": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", rules(`{"rule":"`+strings.Repeat(" ", n-4)+`true"}`, 1), "")
 		}, MaxRuleText, "must have x-kubernetes-validations of at most 262144 bytes"},
 		"patterns": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			return definitionOf(t, "", properties(`"p#":{"type":"string","pattern":"b(a{500}){2}"}`, n), "")
-		}, 49, "must have patterns of at most 50000 instructions"},
+		}, 124, "must have patterns of at most 125000 instructions"},
+		"levels": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
+			wide := `{"type":"object","properties":{` + repeated(`"p#":{"type":"string"}`, n) + `}}`
+			return definitionOf(t, "", strings.Repeat(`{"type":"array","items":`, 198)+wide+strings.Repeat(`}`, 198), "")
+		}, 19800, "must have at most 4000000 levels around all schemas"},
+		"schemas below rules": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
+			const begin = `{"type":"object","x-kubernetes-validations":[{"rule":"true"}],"properties":{"a":`
+			wide := properties(`"p#":{"type":"string"}`, n)
+			return definitionOf(t, "", strings.Repeat(begin, 40)+wide+strings.Repeat(`}}`, 40), "")
+		}, 24978, "must have at most 1000000 schemas below all schemas with x-kubernetes-validations"},
+		"schemas below defaults": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
+			const begin = `{"type":"object","default":{},"properties":{"a":`
+			wide := properties(`"p#":{"type":"string"}`, n)
+			return definitionOf(t, "", strings.Repeat(begin, 40)+wide+strings.Repeat(`}}`, 40), "")
+		}, 24978, "must have at most 1000000 schemas below all schemas with defaults"},
+		"rules below defaults": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
+			const begin = `{"type":"object","default":{},"properties":{"a":`
+			return definitionOf(t, "", strings.Repeat(begin, 50)+rules(`{"rule":"true"}`, n)+strings.Repeat(`}}`, 50), "")
+		}, 100, "must have at most 5000 x-kubernetes-validations below all schemas with defaults"},
 		"map keys": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			keys := repeated(`"k#"`, n)
 			return definitionOf(t, "", `{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":[`+keys+`],
@@ -173,6 +192,20 @@ func TestExceededLimits(t *testing.T) {
 	named.Status.AcceptedNames.Categories = make([]string, MaxNames+1)
 	if errs := status.ValidateUpdate(t.Context(), named, few); len(errs) != 1 || errs[0].Field != "status.acceptedNames.categories" {
 		t.Errorf("got %v", errs)
+	}
+}
+
+// TestRealPatterns checks that patterns like those of ingresses.config.openshift.io are accepted: it repeats character
+// classes of a thousand runes, which take memory once.
+func TestRealPatterns(t *testing.T) {
+	t.Parallel()
+	const hostname = `^([a-zA-Z0-9\\p{S}\\p{L}]((-?[a-zA-Z0-9\\p{S}\\p{L}]{0,62})?)|([a-zA-Z0-9\\p{S}\\p{L}]` +
+		`(([a-zA-Z0-9-\\p{S}\\p{L}]{0,61}[a-zA-Z0-9\\p{S}\\p{L}])?)(\\.)){1,}([a-zA-Z\\p{L}]){2,63})$|` +
+		`^(([a-z0-9][-a-z0-9]{0,61}[a-z0-9]|[a-z0-9]{1,63})[\\.]){0,}([a-z0-9][-a-z0-9]{0,61}[a-z0-9]|[a-z0-9]{1,63})$`
+	properties := repeated(`"p#":{"type":"string","pattern":"`+hostname+`"}`, 3)
+	crd := definitionOf(t, "", `{"type":"object","properties":{`+properties+`}}`, "")
+	if errs := NewStrategy().Validate(t.Context(), crd); len(errs) > 0 {
+		t.Errorf("%.500v", errs)
 	}
 }
 

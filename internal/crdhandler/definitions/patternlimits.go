@@ -10,10 +10,9 @@ import (
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// MaxInstructions bounds the programs of all patterns of a CRD, in all versions together (C10). An instruction takes 40
-// bytes, and a repetition repeats those of its operand: "(a{100}){10}" has a thousand. See docs/upstream.md, "Compiled
-// patterns are kept for ever" and "The environment of rules is fixed".
-const MaxInstructions = 50_000
+// MaxInstructions bounds the programs of all patterns of a CRD, in all versions together (C10), as
+// validation.PatternSize counts them. See docs/upstream.md, "Compiled patterns are kept for ever" and "The environment of rules is fixed".
+const MaxInstructions = 125_000
 
 // regexFunctions are the functions of CEL whose constant patterns are compiled together with their rule.
 var regexFunctions = []string{"matches", "find", "findAll"}
