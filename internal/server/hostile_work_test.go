@@ -80,7 +80,7 @@ func hostileWork() []hostileRequest {
 	}
 }
 
-// hostileMatches returns requests that would take until their deadline.
+// hostileMatches returns requests that take long, with the patterns first.
 func hostileMatches() []hostileRequest {
 	return []hostileRequest{
 		{"a pattern with many states", "POST", "application/json", hostileObject("new", `"text":"`+strings.Repeat("a", 1<<20)+`"`)},

@@ -2,7 +2,6 @@ package validation
 
 import (
 	"math"
-	"regexp"
 	"unicode/utf8"
 
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
@@ -27,7 +26,7 @@ type (
 		minLength, maxLength *int64
 		format               string
 		pattern              string
-		compiled             lazy[*regexp.Regexp] // of pattern; reading objects does not need it
+		compiled             lazy[*pattern] // of pattern; reading objects does not need it
 	}
 	numberCheck struct {
 		typeName, format                   string

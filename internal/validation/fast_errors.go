@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"regexp"
 	"unicode/utf8"
 
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -32,6 +31,8 @@ type errorSearch struct {
 	left int
 	// incomplete means that the search has stopped early.
 	incomplete bool
+	// matching counts the work of patterns.
+	matching *matching
 }
 
 var _ apiservervalidation.SchemaValidator = (*errorSearch)(nil)
@@ -53,6 +54,10 @@ func (s *errorSearch) ValidateUpdate(value, old any, options ...apiservervalidat
 	return s.begin(opts.CorrelatedObject).Validate(value)
 }
 
+func (s *errorSearch) visit() *visit {
+	return &visit{ctx: s.ctx, left: workPerCheck, matching: s.matching}
+}
+
 func (s *errorSearch) begin(change *common.CorrelatedObject) *valueValidator {
 	return &valueValidator{search: s, node: s.node, change: change, schema: s.schema}
 }
@@ -71,9 +76,9 @@ var _ validate.ValueValidator = (*valueValidator)(nil)
 // Validate returns the errors of the value, unless it is valid or unchanged.
 func (v *valueValidator) Validate(value any) *validate.Result {
 	switch {
-	case v.node != nil && v.node.check(newVisit(v.search.ctx), value) == valid, v.change.CachedDeepEqual():
+	case v.node != nil && v.node.check(v.search.visit(), value) == valid, v.change.CachedDeepEqual():
 		return &validate.Result{}
-	case v.search.left <= 0, v.search.ctx.Err() != nil:
+	case v.search.left <= 0, len(v.search.matching.refused) >= maxErrors, v.search.ctx.Err() != nil:
 		v.search.incomplete = true
 		return &validate.Result{}
 	}
@@ -113,16 +118,16 @@ func (v *valueValidator) validateChildren(options *validate.SchemaValidatorOptio
 	}
 }
 
-// withoutPattern returns a schema for a value. If the value is a long string, it removes the pattern, which the library
-// would match without looks at the context, and returns the library's error if the value does not match it. As in the
-// library, a string of a wrong length has no such error.
+// withoutPattern returns a schema for a value. If the match is long, it removes the pattern, which the library would match
+// to its end, and returns the library's error if the value does not match it. As in the library, a string of a wrong
+// length has no such error.
 func (v *valueValidator) withoutPattern(schema *spec.Schema, value any) (*spec.Schema, error) {
 	text, ok := value.(string)
-	if !ok || schema.Pattern == "" || len(text) <= maxPlainText {
+	if !ok || schema.Pattern == "" {
 		return schema, nil
 	}
-	pattern, err := regexp.Compile(schema.Pattern)
-	if err != nil {
+	compiled, err := v.pattern()
+	if err != nil || compiled.plain(text) {
 		return schema, nil
 	}
 	bare := *schema
@@ -131,27 +136,51 @@ func (v *valueValidator) withoutPattern(schema *spec.Schema, value any) (*spec.S
 	if schema.MaxLength != nil && length > *schema.MaxLength || schema.MinLength != nil && length < *schema.MinLength {
 		return &bare, nil
 	}
-	switch match(v.search.ctx, pattern, text) {
+	switch v.search.matching.match(v.search.ctx, compiled, text) {
 	case invalid:
 		return &bare, openapierrors.FailedPattern(v.path, "body", schema.Pattern, text)
 	case unknown:
-		v.search.incomplete = true
+		if v.search.ctx.Err() != nil {
+			v.search.incomplete = true
+			break
+		}
+		v.search.matching.refuse(v.path, schema.Pattern, text)
+		v.search.left--
 	}
 	return &bare, nil
+}
+
+// pattern returns the compiled pattern of the schema.
+func (v *valueValidator) pattern() (*pattern, error) {
+	compile := func() (*pattern, error) { return compilePattern(v.schema.Pattern) }
+	if v.node != nil && v.node.text != nil && v.node.text.pattern == v.schema.Pattern {
+		return v.node.text.compiled.get(compile)
+	}
+	return compile()
 }
 
 // maxLogicValues is the size of the largest value that the library validates against allOf, anyOf, oneOf and not. The
 // library collects and compares the errors of all branches, even if another branch matches.
 const maxLogicValues = 5000
 
-// withoutLogic returns the schema of the value. If the value is large, it removes allOf, anyOf, oneOf and not from the
-// schema and returns an error if the value does not match them.
+// maxPlainValues is the size of the largest value that the library validates against allOf, anyOf, oneOf and not before
+// it is known how long its strings take to match. 4 KiB of text count as much.
+const maxPlainValues = 4096 / textPerVisit
+
+// withoutLogic returns the schema of the value. If the value is large or takes too long to match, it removes allOf,
+// anyOf, oneOf and not from the schema and returns an error if the value does not match them.
 func (v *valueValidator) withoutLogic(value any) (*spec.Schema, error) {
-	if s := v.schema; len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 && s.Not == nil || !exceeds(value, maxLogicValues) {
+	s, refused := v.schema, v.search.matching.refusals
+	if len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 && s.Not == nil || !exceeds(value, maxPlainValues) {
+		return s, nil
+	}
+	large, matches := exceeds(value, maxLogicValues), v.matchesLogic(value)
+	costly := v.search.matching.refusals > refused
+	if !large && !costly {
 		return s, nil
 	}
 	var err error
-	if !v.matchesLogic(value) {
+	if !matches && !costly {
 		err = fmt.Errorf("%q must validate its schemas (allOf, anyOf, oneOf, not); it is too large to tell why it does not", v.path)
 	}
 	bare := *v.schema
@@ -159,7 +188,7 @@ func (v *valueValidator) withoutLogic(value any) (*spec.Schema, error) {
 	return &bare, err
 }
 
-// matchesLogic reports whether the value matches the allOf, anyOf, oneOf and not of its schema.
+// matchesLogic reports whether the value matches the allOf, anyOf, oneOf and not of its schema. It visits them all.
 func (v *valueValidator) matchesLogic(value any) bool {
 	nodes := &logicCheck{}
 	if v.node != nil && v.node.logic != nil {
@@ -178,20 +207,20 @@ func (v *valueValidator) matchesLogic(value any) bool {
 		return count
 	}
 	s := v.schema
-	return matching(nodes.allOf, s.AllOf) == len(s.AllOf) &&
-		(len(s.AnyOf) == 0 || matching(nodes.anyOf, s.AnyOf) > 0) &&
-		(len(s.OneOf) == 0 || matching(nodes.oneOf, s.OneOf) == 1) &&
-		(s.Not == nil || !v.matches(nodes.not, s.Not, value))
+	allOf, anyOf, oneOf := matching(nodes.allOf, s.AllOf), matching(nodes.anyOf, s.AnyOf), matching(nodes.oneOf, s.OneOf)
+	excluded := s.Not != nil && v.matches(nodes.not, s.Not, value)
+	return allOf == len(s.AllOf) && (len(s.AnyOf) == 0 || anyOf > 0) && (len(s.OneOf) == 0 || oneOf == 1) && !excluded
 }
 
 // matches reports whether a value matches one branch. It stops at the first error, or when ctx is done.
 func (v *valueValidator) matches(n *node, schema *spec.Schema, value any) bool {
-	branch := &errorSearch{ctx: v.search.ctx, node: n, schema: schema, left: 1}
+	branch := &errorSearch{ctx: v.search.ctx, node: n, schema: schema, left: 1, matching: v.search.matching}
+	refused := v.search.matching.refusals
 	result := (&valueValidator{search: branch, node: n, schema: schema, path: v.path}).Validate(value)
 	if branch.ctx.Err() != nil {
 		v.search.incomplete = true
 	}
-	return result.IsValid() && !branch.incomplete
+	return result.IsValid() && !branch.incomplete && v.search.matching.refusals == refused
 }
 
 // exceeds reports whether a value consists of more than limit values. Long strings count as several.

@@ -89,7 +89,7 @@ func TestManyErrors(t *testing.T) {
 		obj := bad.DeepCopy()
 		test.change(obj.Object)
 		errs := version.ValidateUpdate(t.Context(), obj, bad)
-		validator := &errorSearch{ctx: t.Context(), node: root, schema: schema, left: maxErrors}
+		validator := &errorSearch{ctx: t.Context(), node: root, schema: schema, left: maxErrors, matching: newMatching()}
 		change := newRatchet(structural, obj, bad)
 		if result := validator.ValidateUpdate(obj.Object, bad.Object,
 			change.schemaOptions()...); len(result.Errors)+len(result.Warnings) != len(test.want) {
@@ -212,8 +212,8 @@ func TestLogicByBranches(t *testing.T) {
 			continue
 		}
 		want := validate.NewSchemaValidator(logic, nil, "", strfmt.Default).Validate(value).IsValid()
-		p := &valueValidator{search: &errorSearch{ctx: t.Context(), left: maxErrors}, node: compileNode(structural),
-			schema: whole}
+		p := &valueValidator{search: &errorSearch{ctx: t.Context(), left: maxErrors, matching: newMatching()},
+			node: compileNode(structural), schema: whole}
 		if got := p.matchesLogic(value); got != want || p.search.incomplete {
 			text, _ := json.Marshal(s)
 			t.Fatalf("schema %s\nvalue %#v\nfits: %t, in the library %t", text, value, got, want)

@@ -57,10 +57,11 @@ func (s *fastSchema) setDefaults(obj map[string]any, limit int) error {
 }
 
 func (s *fastSchema) validate(ctx context.Context, obj map[string]any) field.ErrorList {
-	if s.root.check(newVisit(ctx), obj) == valid {
+	v := newVisit(ctx)
+	if s.root.check(v, obj) == valid {
 		return nil
 	}
-	return s.fallBack(ctx, s.root, func(library *librarySchema) field.ErrorList {
+	return s.fallBack(v, s.root, nil, func(library *librarySchema) field.ErrorList {
 		return library.validate(ctx, obj)
 	})
 }
@@ -68,20 +69,22 @@ func (s *fastSchema) validate(ctx context.Context, obj map[string]any) field.Err
 // validateUpdate may ignore old if obj is valid: the library only drops errors of unchanged values, but not inside
 // oneOf and not, where fewer errors could make a value invalid.
 func (s *fastSchema) validateUpdate(ctx context.Context, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
-	if s.root.check(newVisit(ctx), obj) == valid {
+	v := newVisit(ctx)
+	if s.root.check(v, obj) == valid {
 		return nil
 	}
-	return s.fallBack(ctx, s.root, func(library *librarySchema) field.ErrorList {
+	return s.fallBack(v, s.root, nil, func(library *librarySchema) field.ErrorList {
 		return library.validateUpdate(ctx, obj, old, ratchet)
 	})
 }
 
 func (s *fastSchema) validateStatusUpdate(ctx context.Context, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
 	status, root := obj["status"], s.root.statusNode()
-	if root.check(newVisit(ctx), status) == valid {
+	v := newVisit(ctx)
+	if root.check(v, status) == valid {
 		return nil
 	}
-	return s.fallBack(ctx, root, func(library *librarySchema) field.ErrorList {
+	return s.fallBack(v, root, field.NewPath("status"), func(library *librarySchema) field.ErrorList {
 		return library.validateStatusUpdate(ctx, obj, old, ratchet)
 	})
 }
@@ -92,16 +95,21 @@ func (s *fastSchema) validateLists(obj map[string]any) field.ErrorList {
 	return library.validateLists(obj)
 }
 
-// fallBack validates with the library. n is the compiled form of the schema of the validated value. The library stops
-// at maxErrors, and when ctx is done.
-func (s *fastSchema) fallBack(ctx context.Context, n *node, validate func(library *librarySchema) field.ErrorList) field.ErrorList {
-	search := &errorSearch{ctx: ctx, node: n, left: maxErrors}
+// fallBack validates with the library what v has found not to be valid. n is the compiled form of the schema of the
+// value at a path. The library stops at maxErrors, and when the context is done.
+func (s *fastSchema) fallBack(
+	v *visit, n *node, path *field.Path, validate func(library *librarySchema) field.ErrorList,
+) field.ErrorList {
+	if v.matching == nil {
+		v.matching = newMatching()
+	}
+	search := &errorSearch{ctx: v.ctx, node: n, left: maxErrors, matching: v.matching}
 	library := s.library
 	library.newValidator = func(schema *spec.Schema) apiservervalidation.SchemaValidator {
 		search.schema = schema
 		return search
 	}
-	errs := validate(&library)
+	errs := append(validate(&library), v.matching.errors(path)...)
 	if search.incomplete {
 		errs = append(errs, &field.Error{Type: field.ErrorTypeTooMany, BadValue: maxErrors, Detail: "there are more errors; correct these to see the others"})
 	}

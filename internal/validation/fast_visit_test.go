@@ -60,11 +60,12 @@ func TestMatchingEndsWithRequest(t *testing.T) {
 // TestLongTextsAgainstUpstream checks that long strings have the library's errors.
 func TestLongTextsAgainstUpstream(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("a", maxPlainText)
+	const length = 16 << 10 // more than is left to the library
+	long := strings.Repeat("a", length)
 	for name, schema := range map[string]apiextensionsv1.JSONSchemaProps{
 		"pattern":   {Type: "string", Pattern: "^a*$"},
-		"length":    {Type: "string", Pattern: "^a*$", MaxLength: ptr.To[int64](maxPlainText)},
-		"short":     {Type: "string", Pattern: "^a*$", MinLength: ptr.To[int64](2 * maxPlainText)},
+		"length":    {Type: "string", Pattern: "^a*$", MaxLength: ptr.To[int64](length)},
+		"short":     {Type: "string", Pattern: "^a*$", MinLength: ptr.To[int64](2 * length)},
 		"format":    {Type: "string", Pattern: "^a*$", Format: "date"},
 		"enum":      {Type: "string", Pattern: "^a*$", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"a"`)}, {Raw: []byte(`"0"`)}}},
 		"end":       {Type: "string", Pattern: "a$"},
@@ -83,6 +84,50 @@ func TestLongTextsAgainstUpstream(t *testing.T) {
 				t.Errorf("%s of %d bytes:\n got %.500q\nwant %.500q", name, len(text), got, want)
 			}
 		}
+	}
+}
+
+// TestTextsThatTakeTooLong checks that strings are refused whose matches take more than a validation may spend, and
+// that the work does not depend on the values around them. countedContext counts looks, which measure the work.
+func TestTextsThatTakeTooLong(t *testing.T) {
+	t.Parallel()
+	pattern, first := apiextensionsv1.JSONSchemaProps{Pattern: expensive}, apiextensionsv1.JSONSchemaProps{Pattern: "^a"}
+	other := apiextensionsv1.JSONSchemaProps{Pattern: "^b"}
+	type logic = []apiextensionsv1.JSONSchemaProps
+	for name, test := range map[string]struct {
+		schema apiextensionsv1.JSONSchemaProps
+		length int
+		want   string
+	}{
+		"long":            {pattern, 1 << 20, "takes too long to match with the pattern '" + expensive},
+		"short enough":    {pattern, 10_000, "should match '" + expensive},
+		"ends early":      {apiextensionsv1.JSONSchemaProps{Pattern: "^b.{900}c"}, 1 << 20, "should match '^b"},
+		"matches":         {apiextensionsv1.JSONSchemaProps{Pattern: "^a.{900}"}, 1 << 20, ""},
+		"another matches": {apiextensionsv1.JSONSchemaProps{AnyOf: logic{pattern, first}}, 1 << 20, ""},
+		"no other":        {apiextensionsv1.JSONSchemaProps{AnyOf: logic{pattern, other}}, 1 << 20, "takes too long"},
+		"excluded":        {apiextensionsv1.JSONSchemaProps{Not: &pattern}, 1 << 20, "takes too long"},
+		"one of":          {apiextensionsv1.JSONSchemaProps{OneOf: logic{pattern, first}}, 1 << 20, "takes too long"},
+		"behind another":  {apiextensionsv1.JSONSchemaProps{AllOf: logic{other, pattern}}, 70_000, "takes too long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.schema.Type = "string"
+			schema, value := test.schema, any(strings.Repeat("a", test.length))
+			for range 10 {
+				schema = apiextensionsv1.JSONSchemaProps{Type: "object",
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{"text": schema}}
+				value = map[string]any{"text": value}
+			}
+			version := textVersion(schema)
+			ctx := &countedContext{t.Context(), 2 * maxMatching / matchPerCheck}
+			all := strings.Join(texts(version.ValidateCreate(ctx, withText(value))), "\n")
+			if ctx.left < 0 || !strings.Contains(all, test.want) || (all == "") != (test.want == "") {
+				t.Errorf("%d looks left, %.100s ... %s", ctx.left, all, all[max(0, len(all)-200):])
+			}
+			if test.want != "" && !strings.Contains(all, "text.text") {
+				t.Errorf("%.100s", all)
+			}
+		})
 	}
 }
 
