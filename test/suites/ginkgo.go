@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/crd-server/crd-server/test/outcome"
 )
 
 // ginkgoReport is the part of Ginkgo's JSON report (github.com/onsi/ginkgo/v2/types.Report) that is read here. The
@@ -28,7 +30,7 @@ type ginkgoReport struct {
 }
 
 // ginkgoSpecs reads the specs from a report. Nodes such as BeforeSuite are specs only if they fail.
-func ginkgoSpecs(path string) ([]test, error) {
+func ginkgoSpecs(path string) ([]outcome.Test, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("no report of Ginkgo: %w", err)
@@ -36,18 +38,18 @@ func ginkgoSpecs(path string) ([]test, error) {
 	return decodeGinkgo(content)
 }
 
-func decodeGinkgo(content []byte) ([]test, error) {
+func decodeGinkgo(content []byte) ([]outcome.Test, error) {
 	var reports []ginkgoReport
 	if err := json.Unmarshal(content, &reports); err != nil {
 		return nil, fmt.Errorf("report of Ginkgo: %w", err)
 	}
-	var tests []test
+	var tests []outcome.Test
 	seen := map[string]int{}
 	for _, report := range reports {
 		for _, spec := range report.SpecReports {
-			t := test{Spec: true, State: ginkgoState(spec.State)}
+			t := outcome.Test{Spec: true, State: ginkgoState(spec.State)}
 			if spec.LeafNodeType != "It" {
-				if t.State != failed {
+				if t.State != outcome.Failed {
 					continue
 				}
 				t.Name = "[" + spec.LeafNodeType + "] " + spec.LeafNodeText
@@ -59,7 +61,7 @@ func decodeGinkgo(content []byte) ([]test, error) {
 				t.Text = t.Name
 				t.Name = fmt.Sprintf("%s #%d", t.Name, seen[t.Name])
 			}
-			if t.State == failed {
+			if t.State == outcome.Failed {
 				at := spec.Failure.Location
 				t.Message = fmt.Sprintf("%s:%d: %s", filepath.Base(at.FileName), at.LineNumber, spec.Failure.Message)
 			}
@@ -70,12 +72,12 @@ func decodeGinkgo(content []byte) ([]test, error) {
 }
 
 // ginkgoState maps Ginkgo's states; failures are also panicked, interrupted, aborted and timedout.
-func ginkgoState(name string) state {
+func ginkgoState(name string) outcome.State {
 	switch name {
 	case "passed":
-		return passed
+		return outcome.Passed
 	case "skipped", "pending":
-		return skipped
+		return outcome.Skipped
 	}
-	return failed
+	return outcome.Failed
 }

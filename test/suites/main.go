@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/crd-server/crd-server/test/outcome"
 	"github.com/crd-server/crd-server/test/programs"
 )
 
@@ -57,7 +58,7 @@ func run(ctx context.Context, o options) error {
 			if err != nil {
 				return fmt.Errorf("%s with %s: %w", b.name, r.server, err)
 			}
-			ran, pass := count(done.Tests)
+			ran, pass := outcome.Count(done.Tests)
 			fmt.Printf("%s with %s: %d of %d tests passed in %.1fs\n", b.name, r.server, pass, ran, done.Seconds)
 			if err := kept.save(done); err != nil {
 				return err

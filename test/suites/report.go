@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/crd-server/crd-server/test/outcome"
 )
 
 // comparison is the results of a package against both servers. One of them may be empty.
@@ -12,14 +14,14 @@ type comparison struct {
 }
 
 // failures returns what only kube-apiserver passes. Without a result of kube-apiserver it returns what fails.
-func (c comparison) failures() []test {
+func (c comparison) failures() []outcome.Test {
 	if c.baseline.Server == "" {
-		return withoutParents(failing(c.other.Tests))
+		return outcome.WithoutParents(outcome.Failing(c.other.Tests))
 	}
 	if c.other.Server == "" {
 		return nil
 	}
-	return regressions(c.baseline.Tests, c.other.Tests)
+	return outcome.Regressions(c.baseline.Tests, c.other.Tests)
 }
 
 // table renders the results as a table in Markdown, with columns as wide as their cells.
@@ -34,7 +36,7 @@ func table(comparisons []comparison) string {
 			if r.Server == "" {
 				continue
 			}
-			ran, pass := count(r.Tests)
+			ran, pass := outcome.Count(r.Tests)
 			totals[r.Server].add(ran, pass, r)
 			rows = append(rows, row(c.name, r.Server, ran, pass, r))
 		}

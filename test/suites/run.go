@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/crd-server/crd-server/test/outcome"
 	"github.com/crd-server/crd-server/test/process"
 )
 
@@ -28,7 +29,7 @@ type runner struct {
 // result is what a binary did against one server.
 type result struct {
 	Package, Server string
-	Tests           []test
+	Tests           []outcome.Test
 	Seconds         float64
 	Memory          process.Memory // the peak
 	// Failure says what went wrong besides the tests, such as a crash or the timeout; "" if nothing did.
@@ -48,7 +49,7 @@ func (r runner) run(ctx context.Context, b testBinary) (result, error) {
 		return done, err
 	}
 	for n := range repeats {
-		failed := failing(done.Tests)
+		failed := outcome.Failing(done.Tests)
 		if len(failed) == 0 {
 			break
 		}
@@ -56,18 +57,18 @@ func (r runner) run(ctx context.Context, b testBinary) (result, error) {
 		if err != nil {
 			return result{}, err
 		}
-		done.Tests = withRepeated(done.Tests, again.Tests)
+		done.Tests = outcome.WithRepeated(done.Tests, again.Tests)
 	}
 	return done, nil
 }
 
 // only returns the arguments that select tests of a binary.
-func only(tests []test) []string {
+func only(tests []outcome.Test) []string {
 	var args, functions []string
 	for _, t := range tests {
 		if t.Spec {
 			// Ginkgo matches the text after the name of the suite.
-			args = append(args, "--ginkgo.focus="+regexp.QuoteMeta(t.text())+"$")
+			args = append(args, "--ginkgo.focus="+regexp.QuoteMeta(t.Focus())+"$")
 			continue
 		}
 		function, _, _ := strings.Cut(t.Name, "/")
@@ -105,7 +106,7 @@ func (r runner) runOnce(ctx context.Context, b testBinary, suffix string, args [
 	}
 	done.Package = b.name
 	done.Tests, err = r.reported(ctx, b, stem)
-	if err != nil || runErr != nil && len(failing(done.Tests)) == 0 {
+	if err != nil || runErr != nil && len(outcome.Failing(done.Tests)) == 0 {
 		done.Failure = fmt.Sprintf("%v; see %s", errors.Join(err, runErr), log.Name())
 	}
 	return done, nil
@@ -132,8 +133,8 @@ func (r runner) arguments(b testBinary, report string) []string {
 }
 
 // reported reads what a binary has printed and reported.
-func (r runner) reported(ctx context.Context, b testBinary, stem string) ([]test, error) {
-	functions, err := goTests(ctx, stem+".log")
+func (r runner) reported(ctx context.Context, b testBinary, stem string) ([]outcome.Test, error) {
+	functions, err := outcome.Read(ctx, stem+".log")
 	if err != nil || !b.ginkgo {
 		return functions, err
 	}

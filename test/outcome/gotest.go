@@ -1,4 +1,4 @@
-package main
+package outcome
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ type testEvent struct {
 	Action, Test, Output string
 }
 
-// goTests reads the tests from what a binary has printed.
-func goTests(ctx context.Context, log string) ([]test, error) {
+// Read reads the tests from what a binary has printed.
+func Read(ctx context.Context, log string) ([]Test, error) {
 	printed, err := os.Open(log)
 	if err != nil {
 		return nil, err
@@ -33,18 +33,18 @@ func goTests(ctx context.Context, log string) ([]test, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go tool test2json: %w", err)
 	}
-	return decodeEvents(bytes.NewReader(events))
+	return Decode(bytes.NewReader(events))
 }
 
-// errUnfinished is returned if a test has begun and not ended: the binary crashed, or ran into its timeout.
-var errUnfinished = errors.New("the tests did not end")
+// ErrUnfinished is returned if a test has begun and not ended: the binary crashed, or ran into its timeout.
+var ErrUnfinished = errors.New("the tests did not end")
 
-// decodeEvents returns the tests in the order in which they began. If the last of them have not ended it returns
-// errUnfinished, and the others.
-func decodeEvents(events io.Reader) ([]test, error) {
+// Decode returns the tests in the order in which they began. If the last of them have not ended it returns
+// ErrUnfinished, and the others.
+func Decode(events io.Reader) ([]Test, error) {
 	decoder := json.NewDecoder(events)
 	var order []string
-	tests := map[string]*test{}
+	tests := map[string]*Test{}
 	suites := map[string]bool{}
 	for {
 		var event testEvent
@@ -58,17 +58,17 @@ func decodeEvents(events io.Reader) ([]test, error) {
 		}
 		t, known := tests[event.Test]
 		if !known {
-			t = &test{Name: event.Test}
+			t = &Test{Name: event.Test}
 			tests[event.Test], order = t, append(order, event.Test)
 			markParents(tests, event.Test)
 		}
 		switch event.Action {
 		case "pass":
-			t.State, t.Message = passed, ""
+			t.State, t.Message = Passed, ""
 		case "fail":
-			t.State = failed
+			t.State = Failed
 		case "skip":
-			t.State = skipped
+			t.State = Skipped
 		case "output":
 			suites[event.Test] = suites[event.Test] || strings.HasPrefix(event.Output, ginkgoRuns)
 			t.Message += event.Output
@@ -78,7 +78,7 @@ func decodeEvents(events io.Reader) ([]test, error) {
 }
 
 // markParents marks the tests that a subtest belongs to.
-func markParents(tests map[string]*test, name string) {
+func markParents(tests map[string]*Test, name string) {
 	for at := strings.LastIndexByte(name, '/'); at > 0; at = strings.LastIndexByte(name, '/') {
 		name = name[:at]
 		if parent, known := tests[name]; known {
@@ -88,16 +88,16 @@ func markParents(tests map[string]*test, name string) {
 }
 
 // ended returns the tests that have ended, without those that run a Ginkgo suite.
-func ended(order []string, tests map[string]*test, suites map[string]bool) ([]test, error) {
-	var found []test
+func ended(order []string, tests map[string]*Test, suites map[string]bool) ([]Test, error) {
+	var found []Test
 	var err error
 	for _, name := range order {
 		switch t := tests[name]; {
 		case suites[name]:
 		case t.State == "":
-			err = errUnfinished
+			err = ErrUnfinished
 		default:
-			if t.State != failed {
+			if t.State != Failed {
 				t.Message = ""
 			}
 			found = append(found, *t)
