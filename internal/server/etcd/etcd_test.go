@@ -128,6 +128,7 @@ func TestExternalEtcd(t *testing.T) {
 		want    string // part of the error
 	}{
 		{name: "plain", options: Options{Servers: []string{plain}}},
+		{name: "socket", options: Options{Servers: []string{"unix://" + etcdtest.New(t).Addr().String()}}},
 		{name: "one of two answers", options: Options{Servers: []string{"http://127.0.0.1:1", plain}}},
 		{name: "TLS", options: Options{Servers: []string{secured}, CAFile: id.TrustFile, CertFile: id.Admin.CertFile,
 			KeyFile: id.Admin.KeyFile}},

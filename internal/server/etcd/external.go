@@ -163,8 +163,11 @@ func timedOut(err error) bool {
 }
 
 func dial(ctx context.Context, u *url.URL, security *tls.Config) (net.Conn, error) {
-	if u.Scheme == "https" {
+	switch u.Scheme {
+	case "https":
 		return (&tls.Dialer{Config: security}).DialContext(ctx, "tcp", u.Host)
+	case "unix":
+		return (&net.Dialer{}).DialContext(ctx, "unix", u.Path)
 	}
 	return (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
 }

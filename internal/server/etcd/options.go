@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -37,7 +36,7 @@ func NewOptions() Options {
 // AddFlags adds the flags of o.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Servers, "etcd-servers", o.Servers,
-		"Servers of an external etcd (scheme://ip:port), comma separated. Without any, etcd runs in this process.")
+		"Servers of an external etcd (scheme://ip:port or unix:///path), comma separated. Without any, etcd runs in this process.")
 	fs.StringVar(&o.CAFile, "etcd-cafile", o.CAFile, "`File` with the authority of the etcd servers' certificates.")
 	fs.StringVar(&o.CertFile, "etcd-certfile", o.CertFile, "`File` with the client certificate for etcd.")
 	fs.StringVar(&o.KeyFile, "etcd-keyfile", o.KeyFile, "`File` with the private key of --etcd-certfile.")
@@ -50,12 +49,26 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Compare what is served of written objects with what is read of their stored values, then and after each write.")
 }
 
+// isEndpoint reports whether a string is the address of an etcd server: a host, or the absolute path of a socket.
+func isEndpoint(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	switch u.Scheme {
+	case "http", "https":
+		return u.Host != ""
+	case "unix":
+		return u.Host == "" && path.IsAbs(u.Path)
+	}
+	return false
+}
+
 // Validate returns every mistake.
 func (o *Options) Validate() (errs []error) {
 	for _, server := range o.Servers {
-		u, err := url.Parse(server)
-		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
-			errs = append(errs, fmt.Errorf("--etcd-servers: %q is not of the form http://HOST:PORT or https://HOST:PORT", server))
+		if !isEndpoint(server) {
+			errs = append(errs, fmt.Errorf("--etcd-servers: %q is not of the form http://HOST:PORT, https://HOST:PORT or unix:///PATH", server))
 		}
 	}
 	if (o.CertFile == "") != (o.KeyFile == "") {
