@@ -5,7 +5,7 @@ BIN         := bin/crd-server
 SERVER      := build/crd-server
 MODULES     := . test examples bench generate
 # The dependencies of these take minutes to compile, so make lint only checks their format and go.mod files.
-LARGE       := test/helm test/kubernetes test/clusterapi/manager test/controllers
+LARGE       := test/helm test/kubernetes/module test/clusterapi/manager test/controllers
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Go takes the version from git. Sources without git are those of the release that the file VERSION names.
@@ -107,6 +107,16 @@ ONLY  :=
 .PHONY: suites
 suites: server ## run envtest suites of other projects against kube-apiserver and the server; the report is build/suites/report.md
 	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go run ./suites -suite '$(SUITE)' -server '$(ONLY)'
+
+# PACKAGES='^auth$$' and RUN=TestRBAC choose packages and tests. FLAGS='-server kube-apiserver -update' renews what
+# kube-apiserver does, and FLAGS=-update the table in docs/conformance.md; FLAGS=-reuse does not compile again.
+PACKAGES :=
+RUN      :=
+FLAGS    :=
+
+.PHONY: kubernetes-tests
+kubernetes-tests: server ## run integration tests of Kubernetes against the server; it takes an hour, or minutes for PACKAGES='^quota$$'
+	cd test && CRD_SERVER=$(CURDIR)/$(SERVER) go run ./kubernetes -packages '$(PACKAGES)' -run '$(RUN)' $(FLAGS)
 
 # SEED=n repeats a run of differential, fault or soak; SCENARIO=TestKill runs one scenario of fault.
 SEED     := 0

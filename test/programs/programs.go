@@ -89,14 +89,14 @@ func ControlPlane(names ...string) (path string, args []string, err error) {
 // KubeAPIServer builds kube-apiserver as it is released and returns its path. The first build takes several minutes.
 var KubeAPIServer = sync.OnceValues(func() (string, error) { return release("kube-apiserver") })
 
-// release builds a program of Kubernetes (test/kubernetes), unless it was built before: its folder names its version.
+// release builds a program of Kubernetes (test/kubernetes/module), unless it was built before: its folder names its version.
 // Its own name is that of its field manager.
 func release(name string) (string, error) {
 	file := filepath.Join("kubernetes-"+kubernetesVersion, name)
 	if path := filepath.Join(Root(), "build", "programs", file); exists(path) {
 		return path, nil
 	}
-	return buildIn("test/kubernetes", file, "k8s.io/kubernetes/cmd/"+name, "-trimpath", "-buildvcs=false",
+	return buildIn("test/kubernetes/module", file, "k8s.io/kubernetes/cmd/"+name, "-trimpath", "-buildvcs=false",
 		"-ldflags", versionFlags())
 }
 
