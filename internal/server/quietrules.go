@@ -30,7 +30,8 @@ var connectionEnds = []string{
 var wrongRequests = []string{
 	"strconv.NumError", "(*field.Error)", "failed to create typed patch object", "failed to convert new object",
 	"resourceVersion should not be set on objects to be created", "unsupported role reference kind",
-	"content is not a list", "insufficient quota to match these scopes",
+	"content is not a list", "insufficient quota to match these scopes", "field not declared in schema",
+	"failed to create manager for existing fields",
 }
 
 // The first rule that matches decides. See docs/upstream.md, "Clients are logged as errors".
