@@ -28,6 +28,7 @@ func TestQuietLog(t *testing.T) {
 		{status + `nil map"`, status + `nil map"`},
 		{`E1 dispatcher.go:213] "Unhandled Error" err="failed calling webhook \"a\""`, ""},
 		{status + `errors.aggregate{(*field.Error)(0x1)}: metadata.name: Invalid value"`, ""},
+		{status + `*fmt.wrapError: failed to create manager for existing fields: .spec.a: field not declared in schema"`, ""},
 		{"E1 a.go:1] \"Unhandled Error\" err=<\n\tadmission webhook \"a\" denied\n\tit\n >", ""},
 		{"E1 a.go:1] \"Unhandled Error\" err=<\n\tnil\n\tmap\n >", "E1 a.go:1] \"Unhandled Error\" err=<\n\tnil\n\tmap\n >"},
 		{`E1 warning.go:118] "Unhandled Error" err="exceeded max warning header size, truncating"`, ""},
