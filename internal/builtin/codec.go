@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -26,6 +27,9 @@ type Codec struct {
 	// values decodes stored values. It sets no defaults: kube-apiserver's and ours were set before an object was stored.
 	values runtime.Decoder
 }
+
+// unserved decodes stored values of the versions that a server may not serve: all that Kubernetes' types have.
+var unserved = runtime.Decoder(scheme.Codecs.UniversalDeserializer())
 
 // Codec returns the codec of a definition in the set.
 func (s *Set) Codec(d *resource.Definition) *Codec {
@@ -105,15 +109,48 @@ func (c *Codec) stored(entry *dynamicstorage.Entry) (runtime.Object, error) {
 	if entry.Err != nil {
 		return nil, entry.Err
 	}
-	obj, _, err := c.values.Decode(entry.Value, nil, nil)
+	obj, kind, err := c.values.Decode(entry.Value, nil, nil)
+	if runtime.IsNotRegisteredError(err) {
+		obj, kind, err = unserved.Decode(entry.Value, nil, nil)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("decoding stored %s: %w", c.definition.Kind, err)
 	}
-	if stored := c.definition.Storage; stored != nil {
-		if obj, err = stored.Decode(obj); err != nil {
-			return nil, fmt.Errorf("converting stored %s: %w", c.definition.Kind, err)
+	if kind.Kind != c.definition.Kind {
+		return nil, fmt.Errorf("decoding stored %s: it is a %s", c.definition.Kind, kind.Kind)
+	}
+	if obj, err = c.served(obj); err != nil {
+		return nil, fmt.Errorf("converting stored %s: %w", c.definition.Kind, err)
+	}
+	return obj, nil
+}
+
+// served returns an object of any version of the kind in the served version. An object that a server of another release
+// or configuration has stored may have any version that Kubernetes' types have.
+func (c *Codec) served(obj runtime.Object) (runtime.Object, error) {
+	d := c.definition
+	if reflect.TypeOf(obj) == reflect.TypeOf(d.Object) {
+		return obj, nil
+	}
+	storage := d.Object
+	if d.Storage != nil {
+		storage = d.Storage.Object
+	}
+	var err error
+	if d.Upgrade != nil && reflect.TypeOf(obj) != reflect.TypeOf(storage) {
+		if obj, err = d.Upgrade(obj); err != nil {
+			return nil, err
 		}
 	}
+	if obj, err = resource.As(obj, storage); err != nil {
+		return nil, err
+	}
+	if d.Storage != nil {
+		if obj, err = d.Storage.Decode(obj); err != nil {
+			return nil, err
+		}
+	}
+	obj.GetObjectKind().SetGroupVersionKind(d.GroupVersionKind())
 	return obj, nil
 }
 

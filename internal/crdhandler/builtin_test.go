@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
 	"github.com/crd-server/crd-server/internal/builtin/events"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -97,6 +98,43 @@ func TestKindOfErrors(t *testing.T) {
 	handler.ServeHTTP(w, req)
 	if want := `"message":"Event \"a\" is invalid: [eventTime: Required value`; !strings.Contains(w.Body.String(), want) {
 		t.Errorf("%s, want %s", w.Body, want)
+	}
+}
+
+// TestStoredInOtherVersion reads and updates objects that are stored in versions that the server does not store, or
+// does not even serve.
+func TestStoredInOtherVersion(t *testing.T) {
+	t.Parallel()
+	prefix := etcd.Prefix(t)
+	rows := append(admissionregistration.Definitions(), events.Core(), events.V1())
+	handler := withRequestInfo(newHandler(t, etcd.Client, prefix, http.NotFoundHandler(), rows...))
+	const kind, group = "MutatingWebhookConfiguration", "admissionregistration.k8s.io"
+	const webhooks = "/mutatingwebhookconfigurations/a"
+	const path = "/apis/" + group + "/v1" + webhooks
+	for key, value := range map[string]string{
+		"events/ns/a": `{"kind":"Event","apiVersion":"events.k8s.io/v1","metadata":{"name":"a","namespace":"ns"},"note":"n"}`,
+		webhooks[1:]: `{"kind":"` + kind + `","apiVersion":"` + group + `/v1beta1","metadata":{"name":"a","uid":"u"},` +
+			`"webhooks":[{"name":"w"}]}`,
+	} {
+		if _, err := etcd.Client.Put(t.Context(), prefix+"/"+key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct{ method, path, body, want string }{
+		{"GET", "/api/v1/namespaces/ns/events/a", "", `"message":"n"`},
+		{"GET", "/apis/events.k8s.io/v1/namespaces/ns/events/a", "", `"note":"n"`},
+		{"GET", "/api/v1/events", "", `"message":"n"`},
+		{"GET", "/apis/events.k8s.io/v1/events", "", `"note":"n"`},
+		{"GET", path, "", `"apiVersion":"` + group + `/v1"`},
+		{"PATCH", path, `{"metadata":{"labels":{"a":"b"}},"webhooks":null}`, `"labels":{"a":"b"}`},
+	} {
+		req := httptest.NewRequest(step.method, step.path, strings.NewReader(step.body))
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), step.want) {
+			t.Errorf("%s %s: %d %s, want %s", step.method, step.path, w.Code, w.Body, step.want)
+		}
 	}
 }
 

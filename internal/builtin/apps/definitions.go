@@ -35,7 +35,7 @@ func Definitions() []*resource.Definition {
 			Subresources: []resource.Subresource{
 				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: daemonStatus, Resets: spec},
 			},
-			Columns: daemonColumns,
+			Columns: daemonColumns, Upgrade: upgradeDaemonSet,
 		},
 		{
 			GroupVersion: appsv1.SchemeGroupVersion, Kind: "Deployment", Plural: "deployments", Singular: "deployment",
@@ -49,7 +49,7 @@ func Definitions() []*resource.Definition {
 					Resets: []string{"spec", "metadata.labels"},
 				},
 			},
-			Columns: deploymentColumns,
+			Columns: deploymentColumns, Upgrade: upgradeDeployment,
 		},
 		{
 			GroupVersion: appsv1.SchemeGroupVersion, Kind: "ReplicaSet", Plural: "replicasets", Singular: "replicaset",

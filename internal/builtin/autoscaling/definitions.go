@@ -14,6 +14,9 @@ func Definitions() []*resource.Definition {
 		GroupVersion: autoscalingv2.SchemeGroupVersion, Object: &autoscalingv2.HorizontalPodAutoscaler{},
 		List: &autoscalingv2.HorizontalPodAutoscalerList{}, Strategy: strategy, Default: setDefaults,
 		Subresources: statusOf(statusStrategy),
+		Upgrade: func(obj runtime.Object) (runtime.Object, error) {
+			return fromV1(obj.(*autoscalingv1.HorizontalPodAutoscaler)), nil // the only other version
+		},
 	}
 	v1 := &resource.Definition{
 		GroupVersion: autoscalingv1.SchemeGroupVersion, Object: &autoscalingv1.HorizontalPodAutoscaler{},

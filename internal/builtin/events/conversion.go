@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // asCore returns an event of either version as one of core/v1. It shares parts with its argument.
@@ -29,6 +31,15 @@ func asCore(obj runtime.Object) *corev1.Event {
 		ReportingController: event.ReportingController,
 		ReportingInstance:   event.ReportingInstance,
 	}
+}
+
+// upgrade returns an event of any version of events.k8s.io as one of core/v1.
+func upgrade(obj runtime.Object) (runtime.Object, error) {
+	event, err := resource.As(obj, &eventsv1.Event{})
+	if err != nil {
+		return nil, err
+	}
+	return asCore(event), nil
 }
 
 // fromCore is the reverse of asCore.

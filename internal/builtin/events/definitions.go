@@ -17,6 +17,7 @@ func Core() *resource.Definition {
 		ShortNames: []string{"ev"}, Namespaced: true,
 		Object: &corev1.Event{}, List: &corev1.EventList{},
 		Strategy: legacyRules{}, Columns: columns, Fields: &coreFields, Expires: true,
+		Upgrade: upgrade,
 	}
 }
 
@@ -27,6 +28,7 @@ func V1() *resource.Definition {
 		ShortNames: []string{"ev"}, Namespaced: true,
 		Object: &eventsv1.Event{}, List: &eventsv1.EventList{},
 		Strategy: strictRules{}, Columns: columns, Fields: &v1Fields, Expires: true,
+		Upgrade: upgrade,
 		Storage: &resource.Storage{
 			GroupVersion: corev1.SchemeGroupVersion, Kind: "Event", Object: &corev1.Event{},
 			Encode: func(obj runtime.Object) (runtime.Object, error) { return asCore(obj), nil },

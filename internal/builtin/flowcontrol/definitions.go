@@ -21,6 +21,7 @@ func Definitions() []*resource.Definition {
 			Object: &flowcontrolv1.PriorityLevelConfiguration{}, List: &flowcontrolv1.PriorityLevelConfigurationList{},
 			Strategy: levelRules, Default: defaultLevel, Resets: []string{"status"},
 			Subresources: []resource.Subresource{statusOf(levelStatusRules)}, Columns: levelColumns,
+			Upgrade: upgradeLevel,
 		},
 	}
 }

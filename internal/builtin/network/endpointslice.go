@@ -33,7 +33,7 @@ func endpointSliceDefinition() *resource.Definition {
 		GroupVersion: discoveryv1.SchemeGroupVersion, Kind: "EndpointSlice", Plural: "endpointslices",
 		Singular: "endpointslice", Namespaced: true,
 		Object: &discoveryv1.EndpointSlice{}, List: &discoveryv1.EndpointSliceList{},
-		Default: defaultEndpointSlice, Columns: endpointSliceColumns,
+		Default: defaultEndpointSlice, Columns: endpointSliceColumns, Upgrade: upgradeEndpointSlice,
 		Strategy: resource.Typed[*discoveryv1.EndpointSlice]{
 			Prepare: func(obj *discoveryv1.EndpointSlice) {
 				obj.Generation = 1

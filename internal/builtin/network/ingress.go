@@ -20,7 +20,7 @@ func ingressDefinition() *resource.Definition {
 		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "Ingress", Plural: "ingresses", Singular: "ingress",
 		ShortNames: []string{"ing"}, Namespaced: true, Folder: "ingress",
 		Object: &networkingv1.Ingress{}, List: &networkingv1.IngressList{},
-		Columns: ingressColumns, Resets: status,
+		Columns: ingressColumns, Resets: status, Upgrade: upgradeIngress,
 		Strategy: resource.Typed[*networkingv1.Ingress]{
 			Prepare: func(obj *networkingv1.Ingress) { obj.Status, obj.Generation = networkingv1.IngressStatus{}, 1 },
 			Check:   checkIngressCreate,

@@ -24,7 +24,7 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
 		GroupVersion: nodev1.SchemeGroupVersion, Kind: "RuntimeClass", Plural: "runtimeclasses",
 		Singular: "runtimeclass", Object: &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
-		Columns: columns,
+		Columns: columns, Upgrade: upgrade,
 		Strategy: resource.Typed[*nodev1.RuntimeClass]{
 			Check: check, Warn: warnings,
 			CheckUpdate: func(obj, old *nodev1.RuntimeClass) field.ErrorList {

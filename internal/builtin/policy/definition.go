@@ -19,7 +19,7 @@ func Definitions() []*resource.Definition {
 		Subresources: []resource.Subresource{{
 			Name: "status", Verbs: resource.SubresourceVerbs, Strategy: budgetStatus, Resets: []string{"spec"},
 		}},
-		Columns: budgetColumns,
+		Columns: budgetColumns, Upgrade: upgrade,
 	}}
 }
 

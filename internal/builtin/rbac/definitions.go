@@ -13,6 +13,7 @@ func Definitions() []*resource.Definition {
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "ClusterRoleBinding", Plural: "clusterrolebindings",
 			Singular: "clusterrolebinding", Object: &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
 			Strategy: clusterRoleBindingRules{}, Default: defaultClusterRoleBinding, Columns: clusterRoleBindingColumns,
+			Upgrade: Upgrade,
 		},
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindClusterRole, Plural: "clusterroles",
@@ -24,6 +25,7 @@ func Definitions() []*resource.Definition {
 			Singular: "rolebinding", Namespaced: true,
 			Object: &rbacv1.RoleBinding{}, List: &rbacv1.RoleBindingList{},
 			Strategy: roleBindingRules{}, Default: defaultRoleBinding, Columns: roleBindingColumns,
+			Upgrade: Upgrade,
 		},
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindRole, Plural: "roles",

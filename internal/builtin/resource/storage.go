@@ -13,26 +13,32 @@ import (
 // same in JSON. kube-apiserver stores a kind in its last beta version for some releases, so that older ones can read
 // it.
 func NewStorage(version schema.GroupVersion, served, stored runtime.Object) *Storage {
-	from, to := reflect.TypeOf(served).Elem(), reflect.TypeOf(stored).Elem()
 	return &Storage{
-		GroupVersion: version, Kind: to.Name(), Object: stored,
-		Encode: func(obj runtime.Object) (runtime.Object, error) { return transcode(obj, to) },
-		Decode: func(obj runtime.Object) (runtime.Object, error) { return transcode(obj, from) },
+		GroupVersion: version, Kind: reflect.TypeOf(stored).Elem().Name(), Object: stored,
+		Encode: func(obj runtime.Object) (runtime.Object, error) { return As(obj, stored) },
+		Decode: func(obj runtime.Object) (runtime.Object, error) { return As(obj, served) },
 	}
 }
 
-// transcode returns an object as one of a type.
-func transcode(obj runtime.Object, to reflect.Type) (runtime.Object, error) {
-	if reflect.TypeOf(obj).Elem() == to {
+// As returns an object as one of the Go type of another, which has the same fields in JSON. It returns obj itself if
+// that is its type.
+func As(obj, other runtime.Object) (runtime.Object, error) {
+	to := reflect.TypeOf(other)
+	if reflect.TypeOf(obj) == to {
 		return obj, nil
 	}
-	encoded, err := json.Marshal(obj)
+	out := reflect.New(to.Elem()).Interface().(runtime.Object)
+	return out, Transcode(obj, out)
+}
+
+// Transcode sets the fields of out that from has too, by their names in JSON.
+func Transcode(from, out any) error {
+	encoded, err := json.Marshal(from)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %T: %w", obj, err)
+		return fmt.Errorf("encoding %T: %w", from, err)
 	}
-	out := reflect.New(to).Interface().(runtime.Object)
 	if err := json.Unmarshal(encoded, out); err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", to, err)
+		return fmt.Errorf("decoding %T: %w", out, err)
 	}
-	return out, nil
+	return nil
 }
