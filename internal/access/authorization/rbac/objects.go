@@ -6,21 +6,29 @@ import (
 	"unique"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
+	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
+	builtin "github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
 // folders are where the objects are stored. A binding may be observed before its role.
 var folders = []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"}
 
-// decoder decodes stored values, which are JSON, or protobuf if kube-apiserver has written them.
+// decoder decodes stored values, which are JSON, or protobuf if kube-apiserver has written them. They may have any
+// version of the group.
 var decoder = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
-	utilruntime.Must(rbacv1.AddToScheme(scheme))
+	for _, add := range []func(*runtime.Scheme) error{
+		rbacv1.AddToScheme, rbacv1beta1.AddToScheme, rbacv1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }()
 
@@ -94,6 +102,9 @@ func (o *objects) decode(observed *dynamicstorage.Observation) runtime.Object {
 	obj, err := runtime.Object(nil), observed.Err
 	if err == nil {
 		obj, _, err = decoder.Decode(observed.Value, nil, nil)
+	}
+	if err == nil {
+		obj, err = builtin.Upgrade(obj)
 	}
 	if err == nil {
 		delete(o.unreadable, observed.Key)

@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -138,7 +139,7 @@ func (w world) request() authorizer.AttributesRecord {
 	return a
 }
 
-// observation returns how an index observes an object, as JSON or as protobuf.
+// observation returns how an index observes an object, as JSON or as protobuf, in v1 or in v1beta1.
 func (w world) observation(t testing.TB, obj runtime.Object, revision int64) dynamicstorage.Observation {
 	t.Helper()
 	o := dynamicstorage.Observation{Key: keyOfObject(obj), Revision: revision}
@@ -147,7 +148,8 @@ func (w world) observation(t testing.TB, obj runtime.Object, revision int64) dyn
 		"*v1.ClusterRoleBinding": "ClusterRoleBinding",
 	}[fmt.Sprintf("%T", obj)]
 	obj = obj.DeepCopyObject()
-	obj.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+	version := w.of([]string{"v1", "v1", "v1beta1"})
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: rbacv1.GroupName, Version: version, Kind: kind})
 	var err error
 	if w.IntN(2) == 0 {
 		o.Value, err = json.Marshal(obj)
