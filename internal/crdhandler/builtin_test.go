@@ -87,6 +87,28 @@ func TestMadeUpKind(t *testing.T) {
 	}
 }
 
+// TestDefinitionInBuiltinGroup checks that a CRD in a group of the server serves nothing, as in kube-apiserver.
+func TestDefinitionInBuiltinGroup(t *testing.T) {
+	t.Parallel()
+	next := http.NotFoundHandler()
+	handler := withRequestInfo(newHandler(t, etcd.Client, etcd.Prefix(t), next, events.V1()))
+	for group, code := range map[string]int{"events.k8s.io": 404, "apiextensions.k8s.io": 404, "other.k8s.io": 200} {
+		const approved = `"metadata":{"annotations":{"api-approved.kubernetes.io":"unapproved, a test"},`
+		crd := strings.Replace(definitionOf(group, "bars", "v1", ""), `"metadata":{`, approved, 1)
+		req := httptest.NewRequest("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", strings.NewReader(crd))
+		req.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, req); w.Code != 201 {
+			t.Fatalf("%s: %d %s", group, w.Code, w.Body)
+		}
+		w = httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("GET", "/apis/"+group+"/v1/namespaces/ns/bars", nil))
+		if w.Code != code {
+			t.Errorf("%s: %d %s, want %d", group, w.Code, w.Body, code)
+		}
+	}
+}
+
 // TestKindOfErrors checks that errors of events name the kind of their storage, as kube-apiserver's do.
 func TestKindOfErrors(t *testing.T) {
 	t.Parallel()

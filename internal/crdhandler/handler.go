@@ -24,6 +24,8 @@ type crdHandler struct {
 	config   *Config
 	infos    infos
 	builtins map[schema.GroupVersionResource]*builtinEndpoints
+	// builtinGroups are the groups of builtins.
+	builtinGroups sets.Set[string]
 }
 
 var _ http.Handler = &crdHandler{}
@@ -39,7 +41,10 @@ func New(config Config) (*crdHandler, error) {
 	}
 	config.shutdown = &watch.Shutdown{}
 	h := &crdHandler{config: &config}
-	h.builtins = newBuiltins(h.config)
+	h.builtins, h.builtinGroups = newBuiltins(h.config), sets.New[string]()
+	for resource := range h.builtins {
+		h.builtinGroups.Insert(resource.Group)
+	}
 	h.infos.config, h.infos.cache = h.config, schemas.NewCache(config.SchemaCacheBytes)
 	config.Table.OnChange(h.infos.changed)
 	return h, nil
@@ -87,7 +92,7 @@ func (h *crdHandler) serveDiscovery(w http.ResponseWriter, req *http.Request, in
 // serve go to the delegate.
 func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
 	record, ok := h.config.Table.Get(info.Resource + "." + info.APIGroup)
-	if !ok || !addresses(record, info) {
+	if !ok || !h.addresses(record, info) {
 		h.config.Delegate.ServeHTTP(w, req)
 		return
 	}
@@ -133,7 +138,7 @@ func (h *crdHandler) Serves(info *request.RequestInfo) bool {
 		return info.Subresource == "" || builtin.subresources[info.Subresource] != nil
 	}
 	record, ok := h.config.Table.Get(info.Resource + "." + info.APIGroup)
-	if !ok || !addresses(record, info) {
+	if !ok || !h.addresses(record, info) {
 		return false
 	}
 	switch info.Subresource {
@@ -143,8 +148,12 @@ func (h *crdHandler) Serves(info *request.RequestInfo) bool {
 	return false
 }
 
-// addresses reports whether the CRD serves the scope and version of a request (R2).
-func addresses(record *crds.Record, info *request.RequestInfo) bool {
+// addresses reports whether the CRD serves the scope and version of a request (R2). A CRD in a built-in group serves
+// nothing: in kube-apiserver, requests for these groups never reach custom resources.
+func (h *crdHandler) addresses(record *crds.Record, info *request.RequestInfo) bool {
+	if h.builtinGroups.Has(record.Group) {
+		return false
+	}
 	if info.Namespace != "" && !record.Namespaced {
 		return false
 	}

@@ -101,8 +101,7 @@ func builtinResource(d *builtin.Definition) *resource {
 	return r
 }
 
-// definitionResource returns what is shown of CRDs themselves. A CRD of the same group is not shown, because requests
-// for it never reach custom resources.
+// definitionResource returns what is shown of CRDs themselves.
 func definitionResource() *resource {
 	const kind = "CustomResourceDefinition"
 	definitions := &resource{

@@ -152,6 +152,42 @@ func TestVersionsOfABuiltinGroup(t *testing.T) {
 	}
 }
 
+// TestVersionsOfBuiltinGroup checks how versions are listed that CRDs add to a built-in group.
+func TestVersionsOfBuiltinGroup(t *testing.T) {
+	t.Parallel()
+	d, table := newBuiltinFixture(t)
+	r := recordOf(t, `
+spec:
+  group: apiextensions.k8s.io
+  scope: Cluster
+  names: {plural: bars, singular: bar, kind: Bar, listKind: BarList}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+  - {name: vfake, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+`)
+	table.show(r.Name, r)
+	group := decode[metav1.APIGroup](t, get(t, handler(d), "/apis/apiextensions.k8s.io").expect(t, 200))
+	if len(group.Versions) != 2 || group.Versions[0].Version != "vfake" || group.Versions[1].Version != "v1" {
+		t.Errorf("versions are %v", group.Versions)
+	}
+	list := decode[metav1.APIGroupList](t, get(t, handler(d), "/apis").expect(t, 200))
+	n := slices.IndexFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == group.Name })
+	if len(list.Groups[n].Versions) != 2 || list.Groups[n].PreferredVersion.Version != "vfake" {
+		t.Errorf("the list has %v", list.Groups[n])
+	}
+	const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	answer := get(t, handler(d), "/apis", "Accept", accept).expect(t, 200)
+	versions := decode[apidiscoveryv2.APIGroupDiscoveryList](t, answer).Items[n].Versions
+	if len(versions) != 2 || len(versions[0].Resources) != 1 || versions[0].Resources[0].Resource != "bars" ||
+		len(versions[1].Resources) != 1 || versions[1].Resources[0].Resource != "customresourcedefinitions" {
+		t.Errorf("the aggregated list has %v", versions)
+	}
+	get(t, handler(d), "/apis/apiextensions.k8s.io/v1").expect(t, 200)
+	get(t, handler(d), "/apis/apiextensions.k8s.io/vfake").expect(t, 404)
+	index := decode[handler3.OpenAPIV3Discovery](t, get(t, handler(d), "/openapi/v3").expect(t, 200))
+	get(t, handler(d), index.Paths["apis/apiextensions.k8s.io/vfake"].ServerRelativeURL).expect(t, 200)
+}
+
 // TestBuiltinOpenAPI reads the documents that the index lists.
 func TestBuiltinOpenAPI(t *testing.T) {
 	t.Parallel()

@@ -105,9 +105,14 @@ func shown(r *crds.Record) string {
 // group returns what is served of a group, or nil.
 func (d *Discovery) group(name string) *group {
 	if g := d.builtinGroup(name); g != nil {
-		return g
+		return d.withCustom(g)
 	}
 	return newGroup(name, d.table.Group(name))
+}
+
+// withCustom returns a built-in group with the versions that CRDs add to it.
+func (d *Discovery) withCustom(g *group) *group {
+	return g.with(newGroup(g.name, d.table.Group(g.name)))
 }
 
 // builtinGroup returns a group that is not of custom resources, or nil.

@@ -18,11 +18,11 @@ import (
 type group struct {
 	name     string
 	versions []string // the preferred one first
-	// records are the CRDs that have a served version, by plural. A built-in group has the resources of its versions
-	// instead.
+	// records are the CRDs that have a served version, by plural. It is nil for a built-in group without CRDs.
 	records []*crds.Record
+	// builtin has the resources of the versions of a built-in group.
 	builtin map[string][]*resource
-	// served has the CRDs that are served in each version, by plural. It is nil for a built-in group.
+	// served has the CRDs that are served in each version, by plural. It is nil for a built-in group without CRDs.
 	served map[string][]*crds.Record
 }
 
@@ -51,6 +51,20 @@ func newGroup(name string, all iter.Seq[*crds.Record]) *group {
 	return g
 }
 
+// with returns a built-in group with the versions that CRDs add to it. These come first, because kube-apiserver
+// registers them with a higher priority. They are only listed: kube-apiserver answers requests for them, and for CRDs
+// in versions of its own, with 404.
+func (g *group) with(custom *group) *group {
+	if custom == nil {
+		return g
+	}
+	added := slices.DeleteFunc(custom.versions, func(version string) bool { return g.builtin[version] != nil })
+	return &group{
+		name: g.name, versions: slices.Concat(added, g.versions), builtin: g.builtin,
+		records: custom.records, served: custom.served,
+	}
+}
+
 func servedVersions(record *crds.Record) []string {
 	var versions []string
 	for n := range record.Versions {
@@ -63,7 +77,7 @@ func servedVersions(record *crds.Record) []string {
 
 // resourcesOf returns the resources of a version, by plural.
 func (g *group) resourcesOf(version string) []*resource {
-	if g.builtin != nil {
+	if g.builtin[version] != nil {
 		return g.builtin[version]
 	}
 	var resources []*resource

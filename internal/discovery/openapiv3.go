@@ -109,11 +109,10 @@ func (d *documents) index(groups []*group) ([]byte, error) {
 		add(path, d.staticHash(path))
 	}
 	for _, g := range groups {
-		if d.discovery.builtinGroup(g.name) != nil {
-			continue
-		}
 		for _, version := range g.versions {
-			add("apis/"+g.name+"/"+version, d.hash(g, version))
+			if g.builtin[version] == nil {
+				add("apis/"+g.name+"/"+version, d.hash(g, version))
+			}
 		}
 	}
 	buffer := &bytes.Buffer{}

@@ -26,7 +26,7 @@ func (d *Discovery) serveGroup(w http.ResponseWriter, req *http.Request) {
 // serveVersion serves /apis/{group}/{version}.
 func (d *Discovery) serveVersion(w http.ResponseWriter, req *http.Request) {
 	d.serveBelow(w, req, 3, func(g *group, path []string) runtime.Object {
-		if !slices.Contains(g.versions, path[2]) {
+		if !slices.Contains(g.versions, path[2]) || g.builtin != nil && g.builtin[path[2]] == nil {
 			return nil
 		}
 		return g.resourceList(path[2])

@@ -36,6 +36,9 @@ func (d *Discovery) newSnapshot() *snapshot {
 
 func (d *Discovery) listGroups() []*group {
 	groups := slices.Clone(d.listed)
+	for n, g := range groups {
+		groups[n] = d.withCustom(g)
+	}
 	for _, name := range d.table.Groups() {
 		if d.builtinGroup(name) != nil {
 			continue
