@@ -38,7 +38,7 @@ func (s *requestScope) delete(w http.ResponseWriter, req *http.Request) {
 	if orphan := d.deletion.options.OrphanDependents; !res.removed && orphan != nil && !*orphan {
 		code = http.StatusAccepted
 	}
-	s.respond(w, req, code, d.media, s.deletedAs(ctx, res.result, d.media))
+	s.respond(w, req, code, d.media, s.deletedAs(ctx, res.result))
 }
 
 // deleteRequest is a decoded DELETE.

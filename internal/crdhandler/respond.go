@@ -49,7 +49,7 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 // printed returns the object to encode. If the client wants no more than metadata, nothing else is decoded.
 func (s *requestScope) printed(ctx context.Context, printer printing.Printer, res result) (runtime.Object, error) {
 	if target := printer.Target(); res.entry != nil && s.scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
-		view, err := s.metadataView(ctx, res.entry)
+		view, err := s.view(ctx, res.entry)
 		if err != nil {
 			return nil, s.storageError(err, stored.Name(res.entry.Key))
 		}

@@ -17,9 +17,8 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// Objects can be deleted, and their metadata be read, while their conversion webhook is down, if the client needs
-// nothing of another version. When the conversion fails, both continue with the objects in the version they are
-// stored in.
+// Objects can be deleted while their conversion webhook is down, if the client needs nothing of another version. When
+// the conversion fails, the deletion continues with the objects in the version they are stored in.
 
 // deletesUnconverted reports whether a DELETE continues without the webhook. Upstream's never does, and its suite
 // checks that for clients that get objects of a version that is not stored. Ours does at the endpoint of the storage
@@ -81,8 +80,8 @@ func (s *storage) storedViews(entries []*dynamicstorage.Entry) []*dynamicstorage
 
 // deletedAs returns the answer to a DELETE that left an object: the object, or a Status if the object cannot be
 // converted to the version of the endpoint.
-func (s *requestScope) deletedAs(ctx context.Context, res result, media negotiation.MediaTypeOptions) result {
-	if res.entry == nil || printing.IsMetadataOnly(media) {
+func (s *requestScope) deletedAs(ctx context.Context, res result) result {
+	if res.entry == nil {
 		return res
 	}
 	if _, err := s.view(ctx, res.entry); err != nil && ctx.Err() == nil {

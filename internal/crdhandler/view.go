@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
-	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -19,16 +18,10 @@ func (s *requestScope) view(ctx context.Context, entry *dynamicstorage.Entry) (*
 // viewFor returns the function that makes a view for a response in a media type, viewsFor the one for many views: a
 // conversion webhook gets these in one request (T15).
 func (s *requestScope) viewFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) stored.ViewFunc {
-	if printing.IsMetadataOnly(mediaType) {
-		return s.metadataView
-	}
 	return stored.ViewFrom(s.viewerFor(ctx, mediaType))
 }
 
 func (s *requestScope) viewsFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) stored.ViewsFunc {
-	if printing.IsMetadataOnly(mediaType) {
-		return s.metadataViews
-	}
 	return s.viewerFor(ctx, mediaType).Views
 }
 
@@ -46,27 +39,4 @@ func (s *requestScope) protobufFor(ctx context.Context, mediaType negotiation.Me
 		return s.storage.protobuf
 	}
 	return nil
-}
-
-// metadataViews is views for responses with nothing but metadata. If a conversion webhook fails, it returns the views
-// in the stored versions. It prefers those of the endpoint's version, because a webhook may change labels and
-// annotations.
-func (s *requestScope) metadataViews(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
-	views, err := s.storage.viewer.Views(ctx, entries)
-	if err == nil || ctx.Err() != nil {
-		return views, err
-	}
-	return s.storage.storedViews(entries), nil
-}
-
-// metadataView is metadataViews for one entry.
-func (s *requestScope) metadataView(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
-	views, err := s.metadataViews(ctx, []*dynamicstorage.Entry{entry})
-	if err != nil {
-		return nil, err
-	}
-	if corrupt := stored.Unreadable(entry, views[0]); corrupt != nil {
-		return nil, corrupt
-	}
-	return views[0], nil
 }

@@ -15,7 +15,7 @@ import (
 // pageSize bounds the objects of one request. Deleting a page must not take more memory than a client may.
 const pageSize = "500"
 
-// metadataOnly is the format in which collections are listed and deleted. No object has to be converted for it, so
+// metadataOnly is the format in which collections are listed and deleted. A deletion for it needs no conversion, so
 // objects go even if their conversion webhook does not answer.
 const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
