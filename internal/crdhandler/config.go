@@ -60,6 +60,8 @@ type Config struct {
 	GarbageCollection bool
 	// DeleteCollectionWorkers is the number of objects that a deletecollection deletes at a time.
 	DeleteCollectionWorkers int
+	// WithoutWatchCache reads lists at resourceVersion 0 as kube-apiserver does without its watch cache: a limit holds.
+	WithoutWatchCache bool
 
 	// shutdown ends watches; New sets it.
 	shutdown *watch.Shutdown

@@ -96,6 +96,5 @@ var unused = []unusedFlag{
 	{"storage-backend", text},
 	{"storage-initialization-timeout", duration},
 	{"storage-media-type", text},
-	{"watch-cache", boolean},
 	{"watch-cache-sizes", list},
 }

@@ -79,6 +79,8 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.Var(cliflag.NewColonSeparatedMultimapStringStringAllowDefaultEmptyKey(&o.gates), "feature-gates",
 		"Feature gates of Kubernetes, as `key=bool` pairs, comma separated. Those of other components than the "+
 			"Kubernetes libraries have no effect.")
+	fs.BoolVar(&o.server.Resources.WatchCache, "watch-cache", o.server.Resources.WatchCache,
+		"If false, limits also hold for lists at resourceVersion 0. The server has a cache in any case.")
 	fs.StringSliceVar(&o.admissionControl, "admission-control", o.admissionControl,
 		"All admission plugins that are enabled, comma separated. Deprecated: use --enable-admission-plugins and "+
 			"--disable-admission-plugins.")

@@ -104,7 +104,7 @@ func TestUnused(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	for args, want := range map[string]string{
 		"--allow-privileged":                                       "--allow-privileged",
-		"--allow-privileged=true --watch-cache=false":              "--allow-privileged --watch-cache",
+		"--allow-privileged=true --watch-cache-sizes=x#1":          "--allow-privileged --watch-cache-sizes",
 		"--kubernetes_service_node_port=30000":                     "--kubernetes-service-node-port",
 		"--service-node-port-range=30000-30100":                    "",
 		"--disable-admission-plugins=DefaultStorageClass":          "",

@@ -234,6 +234,7 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.garbageCollection(),
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
+		WithoutWatchCache:       !o.Resources.WatchCache,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	}
 	if p.spaces != nil && o.Admission.HasNamespaceLifecycle(true) {

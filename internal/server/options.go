@@ -141,6 +141,9 @@ type ResourceOptions struct {
 	// EventTTL is the time after which events are deleted.
 	EventTTL                time.Duration
 	DeleteCollectionWorkers int
+	// WatchCache is kube-apiserver's flag. The server always has a cache, but without the flag a limit also holds for
+	// lists at resourceVersion 0.
+	WatchCache bool
 	// Controllers selects the controllers: "*" all, "name" one, "-name" not this one.
 	Controllers []string
 	// GarbageCollection implements orphan and foreground deletion by finalizers. If the server has built-in resources, it
@@ -186,6 +189,7 @@ func NewOptions() *Options {
 		Resources: ResourceOptions{
 			EventTTL:                time.Hour,
 			DeleteCollectionWorkers: 1,
+			WatchCache:              true,
 			Controllers:             []string{"*"},
 			RuntimeConfig:           cliflag.ConfigurationMap{},
 			ServiceClusterIPRange:   "10.0.0.0/24",

@@ -26,16 +26,19 @@ type Query struct {
 	limit int64
 }
 
-// NewQuery reads the resourceVersion, limit and continue token of a list (L2, L5). Its errors are API errors.
-func NewQuery(sel selection.Selection, opts *metainternal.ListOptions) (Query, error) {
+// NewQuery reads the resourceVersion, limit and continue token of a list (L2, L5). Its errors are API errors. cached
+// says that resourceVersion 0 means all objects of the cache, whatever the limit is, as in kube-apiserver with its
+// watch cache. Without one it means the newest state.
+func NewQuery(sel selection.Selection, opts *metainternal.ListOptions, cached bool) (Query, error) {
 	q := Query{selection: sel, limit: max(opts.Limit, 0)}
-	if opts.ResourceVersion == "0" {
+	atZero := opts.ResourceVersion == "0"
+	if atZero && cached {
 		q.limit = 0
 	}
 	if opts.Continue != "" {
 		return q.continued(opts)
 	}
-	if opts.ResourceVersion == "" {
+	if opts.ResourceVersion == "" || atZero && !cached {
 		q.at = dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent}
 		return q, nil
 	}

@@ -26,11 +26,15 @@ func TestNewQuery(t *testing.T) {
 		limit int64
 		start string
 		err   string
+		// uncached means a server without watch cache.
+		uncached bool
 	}{
 		"unset":        {at: consistent},
 		"unset, limit": {opts: metainternal.ListOptions{Limit: 5}, at: consistent, limit: 5},
 		"any, limit": {opts: metainternal.ListOptions{ResourceVersion: "0", Limit: 5},
 			at: dynamicstorage.ReadAt{Mode: dynamicstorage.Any}},
+		"any, limit, uncached": {opts: metainternal.ListOptions{ResourceVersion: "0", Limit: 5}, at: consistent, limit: 5,
+			uncached: true},
 		"not older": {opts: metainternal.ListOptions{ResourceVersion: "7"}, at: notOlder},
 		"not older, limit": {opts: metainternal.ListOptions{ResourceVersion: "7", Limit: 2,
 			ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, at: notOlder, limit: 2},
@@ -49,7 +53,7 @@ func TestNewQuery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, err := NewQuery(selection.New(selection.Request{Namespaced: true, Namespace: "ns", Options: &tc.opts},
-				selection.Index{}), &tc.opts)
+				selection.Index{}), &tc.opts, !tc.uncached)
 			if tc.err != "" {
 				if !apierrors.IsBadRequest(err) || !strings.HasPrefix(err.Error(), tc.err) {
 					t.Fatalf("error %v, want %s", err, tc.err)
