@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // Set is the built-in resources that a server has, with the serializers of their types.
@@ -19,8 +19,8 @@ type Set struct {
 	// Scheme has the Go types of the definitions, with defaults and selectable fields, and the unversioned meta types
 	// that any response may contain.
 	Scheme *runtime.Scheme
-	// Codecs are the serializers of the types: JSON, YAML and protobuf.
-	Codecs serializer.CodecFactory
+	// Codecs are the serializers of the types.
+	Codecs wire.Codecs
 	// Equivalents says which resources are versions of another.
 	Equivalents runtime.EquivalentResourceMapper
 }
@@ -37,7 +37,7 @@ func NewSet(definitions []*resource.Definition) (*Set, error) {
 	for _, gv := range s.Scheme.PrioritizedVersionsAllGroups() {
 		metav1.AddToGroupVersion(s.Scheme, gv)
 	}
-	s.Codecs = serializer.NewCodecFactory(s.Scheme)
+	s.Codecs = wire.NewCodecs(s.Scheme)
 	s.Equivalents = s.equivalents()
 	return s, nil
 }

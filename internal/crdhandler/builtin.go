@@ -21,6 +21,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // builtinEndpoints are the endpoints of a resource that ships with the server: a built-in resource, or CRDs. Its
@@ -73,7 +74,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		hub:        d.GroupVersion,
 		typed:      true,
 		serializer: config.Builtin.Codecs,
-		patchTypes: typedPatchTypes,
+		patchTypes: typedPatchTypes(),
 		objects:    builtinInterfaces(config.Builtin, d),
 		storage: &storage{
 			resource: config.Store.ResourceAt(d.StorageFolder()),
@@ -141,9 +142,22 @@ func beginDeletion(d *resource.Definition, obj runtime.Object) bool {
 	return true
 }
 
-// typedPatchTypes are the patch types of objects with a Go type.
-var typedPatchTypes = []string{
-	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
+// typedPatchTypes returns the patch types of objects with a Go type.
+func typedPatchTypes() []string {
+	return withApplyCBOR(
+		types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType)
+}
+
+// withApplyCBOR returns patch types, and apply in CBOR if clients may send CBOR.
+func withApplyCBOR(patchTypes ...types.PatchType) []string {
+	if wire.CBOREnabled() {
+		patchTypes = append(patchTypes, types.ApplyCBORPatchType)
+	}
+	accepted := make([]string, len(patchTypes))
+	for n, patchType := range patchTypes {
+		accepted[n] = string(patchType)
+	}
+	return accepted
 }
 
 func strategyOf(s resource.Strategy) resource.Strategy {

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/scales"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // newServedVersion returns a version of a CRD with its storage and scopes. It compiles nothing.
@@ -25,7 +25,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		info:    info,
 		gv:      gv,
 		storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
-		cbor:    utilfeature.DefaultFeatureGate.Enabled(cborFeature),
+		cbor:    wire.CBOREnabled(),
 	}
 	storage := &storage{
 		resource: info.resource,
@@ -42,7 +42,8 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		listKind:   gv.WithKind(names.ListKind),
 		namespaced: record.Namespaced,
 		hub:        gv,
-		patchTypes: customResourcePatchTypes(),
+		// strategic merge needs Go types (W6)
+		patchTypes: withApplyCBOR(types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType),
 		objects:    customResourceInterfaces(info, kind),
 		storage:    storage,
 		strategy:   &customResourceStrategy{info: info, version: v.Name},
@@ -66,17 +67,6 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 	}
 	return served
 }
-
-// customResourcePatchTypes are the patch types of custom resources. Strategic merge needs Go types (W6).
-func customResourcePatchTypes() []string {
-	accepted := []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
-	if utilfeature.DefaultFeatureGate.Enabled(cborFeature) {
-		accepted = append(accepted, string(types.ApplyCBORPatchType))
-	}
-	return accepted
-}
-
-const cborFeature = "CBORServingAndStorage"
 
 // statusScope returns the scope of the status subresource: the same objects with other rules.
 func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope {

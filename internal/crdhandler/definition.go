@@ -26,7 +26,7 @@ func newDefinitionEndpoints(config *Config) *builtinEndpoints {
 		hub:        apiextensions.SchemeGroupVersion,
 		typed:      true,
 		serializer: crds.Codecs,
-		patchTypes: typedPatchTypes,
+		patchTypes: typedPatchTypes(),
 		objects:    schemeInterfaces(crds.Scheme),
 		storage: &storage{
 			resource: config.Store.Resource(crds.GroupName, crds.Plural),

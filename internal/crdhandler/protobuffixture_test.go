@@ -83,7 +83,8 @@ func (f *protobufFixture) random(n int) runtime.Object {
 		empty, kind = stored.Object, stored.GroupVersion.WithKind(stored.Kind)
 	}
 	obj := reflect.New(reflect.TypeOf(empty).Elem()).Interface().(runtime.Object)
-	fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(int64(n)), f.set.Codecs).Fill(obj)
+	funcs, source := fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(int64(n))
+	fuzzer.FuzzerFor(funcs, source, f.set.Codecs.CodecFactory).Fill(obj)
 	obj.GetObjectKind().SetGroupVersionKind(kind)
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/runtime/serializer/versioning"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/validation"
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // customResourceSerializer is the negotiated serializer of custom resources. It coerces and defaults request bodies
@@ -35,7 +35,7 @@ var _ runtime.NegotiatedSerializer = &customResourceSerializer{}
 // all but protobuf (P1).
 func newCustomResourceSerializer(info *crdInfo, convertor runtime.ObjectConvertor) (_ *customResourceSerializer, standard []runtime.SerializerInfo) {
 	types := plainMediaTypes
-	if utilfeature.DefaultFeatureGate.Enabled(cborFeature) {
+	if wire.CBOREnabled() {
 		types = cborMediaTypes
 	}
 	return &customResourceSerializer{info: info, convertor: convertor, mediaTypes: types().all}, types().standard

@@ -5,15 +5,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // Scheme has the types of apiextensions.k8s.io (internal, v1 and v1beta1, with conversion and defaulting), and the
 // unversioned meta types that any response may contain.
 var Scheme = newScheme()
 
-// Codecs are the serializers of apiextensions.k8s.io that clients may request: JSON, YAML and protobuf.
-var Codecs = serializer.NewCodecFactory(Scheme)
+// Codecs are the serializers of apiextensions.k8s.io that clients may request.
+var Codecs = wire.NewCodecs(Scheme)
 
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()

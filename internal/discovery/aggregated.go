@@ -5,17 +5,18 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
-var aggregatedCodecs = func() serializer.CodecFactory {
+var aggregatedCodecs = func() wire.Codecs {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(apidiscoveryv2.AddToScheme(scheme))
-	return serializer.NewCodecFactory(scheme)
+	return wire.NewCodecs(scheme)
 }()
 
 // aggregatedOr returns a handler that serves the aggregated list to clients that ask for it, and all other requests by legacy.

@@ -3,5 +3,5 @@
 //
 // Begin with object.go. list.go and event.go put objects into lists and watch frames, protobuf.go does both for objects
 // in protobuf. response.go sends bodies, gzip.go sends compressed ones, some of whose texts were compressed in advance
-// (deflated.go).
+// (deflated.go). codecs.go has the serializers of typed objects.
 package wire

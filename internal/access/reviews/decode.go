@@ -13,12 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/crd-server/crd-server/internal/budget"
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 var scheme = func() *runtime.Scheme {
@@ -31,7 +31,7 @@ var scheme = func() *runtime.Scheme {
 	return scheme
 }()
 
-var codecs = serializer.NewCodecFactory(scheme)
+var codecs = wire.NewCodecs(scheme)
 
 // maxBody is kube-apiserver's limit of a request's body, in bytes.
 const maxBody = 3 << 20

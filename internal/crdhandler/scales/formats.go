@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/scale"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // Serializer returns the serializer of autoscaling/v1 Scale for all CRDs: JSON, YAML, and protobuf for bodies of
@@ -22,7 +22,7 @@ var Serializer = sync.OnceValue(func() runtime.NegotiatedSerializer {
 		serializer.WithStreamingCollectionEncodingToJSON(),
 		serializer.WithStreamingCollectionEncodingToProtobuf(),
 	}
-	if utilfeature.DefaultFeatureGate.Enabled("CBORServingAndStorage") {
+	if wire.CBOREnabled() {
 		options = append(options, serializer.WithSerializer(cbor.NewSerializerInfo))
 	}
 	return serializer.NewCodecFactory(scale.NewScaleConverter().Scheme(), options...)

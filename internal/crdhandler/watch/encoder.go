@@ -15,9 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
-	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/util/apihelpers"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/budget"
@@ -91,7 +89,7 @@ func newEncoder(req *http.Request, c *Config) (*encoder, error) {
 }
 
 func encoderFor(codecs runtime.NegotiatedSerializer, serializer runtime.Serializer, gv schema.GroupVersion) runtime.Encoder {
-	if utilfeature.DefaultFeatureGate.Enabled(features.CBORServingAndStorage) {
+	if wire.CBOREnabled() {
 		return codecs.EncoderForVersion(runtime.UseNondeterministicEncoding(serializer), gv)
 	}
 	return codecs.EncoderForVersion(serializer, gv)
