@@ -10,6 +10,8 @@ import (
 
 	"github.com/emicklei/go-restful/v3"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kube-openapi/pkg/builder"
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/common"
@@ -92,7 +94,7 @@ func builtinV2(rows []*builtin.Definition) (*spec.Swagger, error) {
 	return document, nil
 }
 
-// fingerprintOf hashes the parts of rows that documents show, and all definitions.
+// fingerprintOf hashes the parts of rows that documents show, all definitions, and whether they have enums.
 func fingerprintOf(rows []*builtin.Definition) string {
 	if len(rows) == 0 {
 		return ""
@@ -104,7 +106,7 @@ func fingerprintOf(rows []*builtin.Definition) string {
 			fmt.Fprintln(hash, sub.Name, sub.Verbs, sub.GroupVersionKind(d))
 		}
 	}
-	fmt.Fprint(hash, schemas.Hash())
+	fmt.Fprint(hash, schemas.Hash(), utilfeature.DefaultFeatureGate.Enabled(features.OpenAPIEnums))
 	return hex.EncodeToString(hash.Sum(nil))
 }
 

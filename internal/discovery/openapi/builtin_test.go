@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/emicklei/go-restful/v3"
@@ -15,8 +16,11 @@ import (
 	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/registry/rest"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/common/restfuladapter"
@@ -181,5 +185,36 @@ func TestBuiltinWithoutDefinition(t *testing.T) {
 	}
 	if v2.Paths.Paths["/apis/made.up/v1/madeups"].Get == nil {
 		t.Error("version 2 does not describe the resource")
+	}
+}
+
+// TestEnums checks that definitions have enums unless the feature gate is off.
+func TestEnums(t *testing.T) {
+	const enum = `"enum":["Active","Terminating"]` // the phases of a namespace
+	enabled := NewStatic("v1", coreRows)
+	before := enabled.Fingerprint()
+	for _, on := range []bool{true, false} {
+		featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.OpenAPIEnums, on)
+		static := NewStatic("v1", coreRows)
+		v3, err := static.DocumentV3("api/v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v2, err := builtinV2(coreRows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := json.Marshal(v2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for version, document := range map[string][]byte{"2": encoded, "3": v3.Begin} {
+			if strings.Contains(string(document), enum) != on {
+				t.Errorf("version %s has enums: %t, want %t", version, !on, on)
+			}
+		}
+		if same := static.Fingerprint() == before; same != on {
+			t.Errorf("the fingerprint is the same: %t", same)
+		}
 	}
 }

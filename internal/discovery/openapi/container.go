@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilopenapi "k8s.io/apiserver/pkg/util/openapi"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -26,7 +27,8 @@ func (c *container) RootPath() string                   { return "" }
 func (c *container) PathParameters() []common.Parameter { return nil }
 func (c *container) Routes() []common.Route             { return c.routes }
 
-// definitions returns the definitions that the routes refer to. A kind without a definition is any object.
+// definitions returns the definitions that the routes refer to. A kind without a definition is any object. Enums are
+// behind a feature gate.
 func (c *container) definitions(
 	prefix string, rows []*builtin.Definition,
 ) (map[string]common.OpenAPIDefinition, error) {
@@ -56,7 +58,8 @@ func (c *container) definitions(
 			definitions[string(name)] = common.OpenAPIDefinition{Schema: anything}
 		}
 	}
-	return definitions, nil
+	return utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(
+		func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return definitions })(nil), nil
 }
 
 // scopeKinds leaves out the groups of other documents from the kinds that every group has.
