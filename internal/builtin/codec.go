@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/scheme"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -28,8 +29,10 @@ type Codec struct {
 	values runtime.Decoder
 }
 
-// unserved decodes stored values of the versions that a server may not serve: all that Kubernetes' types have.
-var unserved = runtime.Decoder(scheme.Codecs.UniversalDeserializer())
+// unserved decode stored values of the versions that a server may not serve: all that Kubernetes' types have.
+var unserved = []runtime.Decoder{
+	scheme.Codecs.UniversalDeserializer(), aggregatorscheme.Codecs.UniversalDeserializer(),
+}
 
 // Codec returns the codec of a definition in the set.
 func (s *Set) Codec(d *resource.Definition) *Codec {
@@ -110,8 +113,11 @@ func (c *Codec) stored(entry *dynamicstorage.Entry) (runtime.Object, error) {
 		return nil, entry.Err
 	}
 	obj, kind, err := c.values.Decode(entry.Value, nil, nil)
-	if runtime.IsNotRegisteredError(err) {
-		obj, kind, err = unserved.Decode(entry.Value, nil, nil)
+	for _, decoder := range unserved {
+		if !runtime.IsNotRegisteredError(err) {
+			break
+		}
+		obj, kind, err = decoder.Decode(entry.Value, nil, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decoding stored %s: %w", c.definition.Kind, err)

@@ -162,6 +162,7 @@ func TestUpgradeRenames(t *testing.T) {
 			"metadata.annotations", `{"deprecated.deployment.rollback.to":"4"}`},
 		{"daemonsets", "extensions/v1beta1", "DaemonSet", `"spec":{"templateGeneration":4}`,
 			"metadata.annotations", `{"deprecated.daemonset.template.generation":"4"}`},
+		{"apiservices", "apiregistration.k8s.io/v1beta1", "APIService", `"spec":{"group":"g"}`, "spec.group", `"g"`},
 		{"mutatingwebhookconfigurations", "admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfiguration",
 			`"webhooks":[{"name":"w","sideEffects":"Unknown"}]`, "webhooks.0.sideEffects", `"Unknown"`},
 	} {

@@ -10,6 +10,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/scheme"
 
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -73,16 +74,19 @@ func versionOf(name string) schema.GroupVersion {
 	return schema.GroupVersion{Group: group, Version: version}
 }
 
-// decode returns a stored APIService, which kube-apiserver may have written in protobuf.
+// decode returns a stored APIService, which kube-apiserver may have written in protobuf or in an older version.
 func decode(entry *dynamicstorage.Entry) (*apiregistrationv1.APIService, error) {
 	if entry.Err != nil {
 		return nil, entry.Err
 	}
-	service := &apiregistrationv1.APIService{}
-	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(entry.Value, nil, service); err != nil {
+	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(entry.Value, nil, nil)
+	if err == nil {
+		obj, err = resource.As(obj, &apiregistrationv1.APIService{})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("decoding a stored APIService: %w", err)
 	}
-	return service, nil
+	return obj.(*apiregistrationv1.APIService), nil
 }
 
 // encode returns the value to store.
