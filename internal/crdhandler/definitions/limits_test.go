@@ -138,21 +138,25 @@ func TestLimits(t *testing.T) {
 		"levels": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			wide := `{"type":"object","properties":{` + repeated(`"p#":{"type":"string"}`, n) + `}}`
 			return definitionOf(t, "", strings.Repeat(`{"type":"array","items":`, 198)+wide+strings.Repeat(`}`, 198), "")
-		}, 19800, "must have at most 4000000 levels around all schemas"},
+		}, 6865, "must have at most 1400000 levels around all schemas"},
 		"schemas below rules": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			const begin = `{"type":"object","x-kubernetes-validations":[{"rule":"true"}],"properties":{"a":`
 			wide := properties(`"p#":{"type":"string"}`, n)
 			return definitionOf(t, "", strings.Repeat(begin, 40)+wide+strings.Repeat(`}}`, 40), "")
-		}, 24978, "must have at most 1000000 schemas below all schemas with x-kubernetes-validations"},
+		}, 2478, "must have at most 100000 schemas below all schemas with x-kubernetes-validations"},
 		"schemas below defaults": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			const begin = `{"type":"object","default":{},"properties":{"a":`
 			wide := properties(`"p#":{"type":"string"}`, n)
 			return definitionOf(t, "", strings.Repeat(begin, 40)+wide+strings.Repeat(`}}`, 40), "")
-		}, 24978, "must have at most 1000000 schemas below all schemas with defaults"},
+		}, 2478, "must have at most 100000 schemas below all schemas with defaults"},
 		"rules below defaults": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			const begin = `{"type":"object","default":{},"properties":{"a":`
 			return definitionOf(t, "", strings.Repeat(begin, 50)+rules(`{"rule":"true"}`, n)+strings.Repeat(`}}`, 50), "")
 		}, 100, "must have at most 5000 x-kubernetes-validations below all schemas with defaults"},
+		"schemas below rules with a fieldPath": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
+			return definitionOf(t, "", `{"type":"object","x-kubernetes-validations":[`+
+				repeated(`{"rule":"true","fieldPath":".p#"}`, 10)+`],"properties":{`+repeated(`"p#":{"type":"string"}`, n)+`}}`, "")
+		}, 9999, "must have at most 100000 schemas below all x-kubernetes-validations with a fieldPath"},
 		"map keys": {func(t *testing.T, n int) *apiextensions.CustomResourceDefinition {
 			keys := repeated(`"k#"`, n)
 			return definitionOf(t, "", `{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":[`+keys+`],

@@ -24,7 +24,7 @@ const (
 	MaxDepth = 250
 	// MaxLevels bounds the depths of all schemas together, because libraries visit all that is below a schema more than
 	// once.
-	MaxLevels = 4_000_000
+	MaxLevels = 1_400_000
 	// MaxRules bounds the rules (x-kubernetes-validations), whose programs take tens of kilobytes.
 	MaxRules = 2_200
 	// MaxRuleText bounds the length of all rules together.
@@ -32,13 +32,15 @@ const (
 	// MaxNesting bounds how deep schemas with rules are nested in each other, and schemas with defaults.
 	MaxNesting = 80
 	// MaxBelow bounds the schemas below all schemas with rules together, and those below all schemas with defaults. The
-	// libraries compile everything below such a schema for it once more.
-	MaxBelow = 1_000_000
+	// libraries compile everything below such a schema for it once more. A default of the whole spec has all schemas of
+	// the version below it, so that ten times the largest value among defaults would be too little.
+	MaxBelow = 100_000
 	// MaxRulesBelow bounds the rules below all schemas with defaults together. The libraries compile them to validate
 	// the default.
 	MaxRulesBelow = 5_000
-	// MaxFieldPathWork bounds the schemas below each rule with a fieldPath, which are converted to look up the path.
-	MaxFieldPathWork = 1_000_000
+	// MaxFieldPathWork bounds the schemas below each rule with a fieldPath, which are converted to look up the path. It
+	// allows nine such rules for all of the largest CRD, although real ones are for few schemas.
+	MaxFieldPathWork = 100_000
 	// MaxListMapKeys bounds x-kubernetes-list-map-keys.
 	MaxListMapKeys = 100
 )
