@@ -6,8 +6,11 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/definitions"
 )
 
 // A definition may take costPerByte times its size when all of it has been used, and 64 MiB in any case (C10). The
@@ -63,31 +66,73 @@ func repeated(format string, n int) string {
 	return strings.Join(items, ",")
 }
 
-func costlyDefinitions() []costlyDefinition {
-	const text = `{"type":"string"}`
-	one := versionsOf(1, "")
+// within returns a schema with some properties, within others that begin and end so.
+func within(begin, end string, depth int, properties string) string {
+	return strings.Repeat(begin, depth) + `{"type":"object","properties":{` + properties + `}}` +
+		strings.Repeat(end, depth)
+}
+
+func objectOf(property string, n int) string { return within("", "", 0, repeated(property, n)) }
+
+func rulesOf(rule string, n int) string {
+	return `"x-kubernetes-validations":[` + repeated(rule, n) + `]`
+}
+
+const (
+	text  = `{"type":"string"}`
+	texts = `"p#":` + text
+	// nesting and below are how many schemas are nested, and how many are below these if they reach MaxBelow / 2.
+	nesting = definitions.MaxNesting / 2
+	below   = definitions.MaxBelow/2/nesting - nesting
+)
+
+// costlyVersions returns CRDs whose versions reach half of a limit.
+func costlyVersions() []costlyDefinition {
+	names := func(text string) string { return `[` + repeated(text, definitions.MaxNames/2) + `]` }
+	columns := func(path string) string {
+		return `,"additionalPrinterColumns":[` +
+			repeated(`{"name":"c#","type":"string","jsonPath":"`+path+`"}`, definitions.MaxColumns/2) + `]`
+	}
 	return []costlyDefinition{
-		{"versions with names", `,"shortNames":[` + repeated(`"s#"`, 100) + `],"categories":[` + repeated(`"c#"`, 100) + `]`,
-			versionsOf(30, ""), text, `"a"`},
-		{"columns", "", versionsOf(5, `,"additionalPrinterColumns":[`+
-			repeated(`{"name":"c#","type":"string","jsonPath":".spec"}`, 100)+`]`), text, `"a"`},
-		{"long columns", "", versionsOf(1, `,"additionalPrinterColumns":[`+
-			repeated(`{"name":"c#","type":"string","jsonPath":"`+strings.Repeat(".a", 500)+`"}`, 100)+`]`), text, `"a"`},
-		{"schemas", "", one, `{"type":"object","properties":{` + repeated(`"p#":{"type":"string"}`, 4000) + `}}`,
-			`{` + repeated(`"p#":"a"`, 4000) + `}`},
+		{"versions with names", `,"shortNames":` + names(`"s#"`) + `,"categories":` + names(`"c#"`),
+			versionsOf(definitions.MaxVersions/2, ""), text, `"a"`},
+		{"columns", "", versionsOf(5, columns(".spec")), text, `"a"`},
+		{"long columns", "", versionsOf(1, columns(strings.Repeat(".a", definitions.MaxPathLength/2))), text, `"a"`},
+	}
+}
+
+// costlySchemas returns CRDs whose schemas reach half of a limit, but a tenth of MaxSchemas: a body may have fewer
+// objects (W1) than a CRD may have schemas.
+func costlySchemas() []costlyDefinition {
+	one, value := versionsOf(1, ""), `{`+repeated(`"p#":"a"`, 200)+`}`
+	return []costlyDefinition{
+		{"schemas", "", one, objectOf(texts, definitions.MaxSchemas/10), value},
 		{"deep schemas", "", one,
-			strings.Repeat(`{"type":"object","default":{},"properties":{"a":`, 20) + text + strings.Repeat(`}}`, 20), `{}`},
-		{"branches", "", one, `{"type":"string","anyOf":[` + repeated(`{}`, 5000) + `]}`, `"a"`},
-		{"rules", "", one, `{"type":"integer","x-kubernetes-validations":[` + repeated(`{"rule":"self!=#"}`, 500) + `]}`, `-1`},
-		{"scattered rules", "", one, `{"type":"object","properties":{` +
-			repeated(`"p#":{"type":"string","x-kubernetes-validations":[{"rule":"self!='#'"}]}`, 200) + `}}`,
-			`{` + repeated(`"p#":"a"`, 200) + `}`},
-		{"long rules", "", one, `{"type":"integer","x-kubernetes-validations":[` +
-			repeated(`{"rule":"`+strings.Repeat("self>0||", 1000)+`self!=#"}`, 5) + `]}`, `-1`},
-		{"enumerations", "", one,
-			`{"x-kubernetes-preserve-unknown-fields":true,"type":"object","enum":[` + repeated(`{}`, 5000) + `]}`, `{}`},
-		{"patterns", "", one, `{"type":"object","properties":{` + repeated(`"p#":{"type":"string","pattern":"a{#}"}`, 250) + `}}`,
-			`{` + repeated(`"p#":"a"`, 250) + `}`},
+			within(`{"type":"array","items":`, `}`, definitions.MaxDepth/2, repeated(texts, 10)), `[]`},
+		{"branches", "", one, `{"type":"string","anyOf":[` + repeated(`{}`, definitions.MaxBranches/2) + `]}`, `"a"`},
+		{"defaults", "", one, objectOf(`"p#":{"type":"string","default":"a"}`, definitions.MaxDefaults/2), `{}`},
+		{"nested defaults", "", one,
+			within(`{"type":"object","default":{},"properties":{"a":`, `}}`, nesting, repeated(texts, below)), `{}`},
+		{"enumerations", "", one, `{"x-kubernetes-preserve-unknown-fields":true,"type":"object","enum":[` +
+			repeated(`{}`, definitions.MaxEnum/2) + `]}`, `{}`},
+		// The patterns a{0}, a{1} and so on have half of MaxInstructions together.
+		{"patterns", "", one, objectOf(`"p#":{"type":"string","pattern":"a{#}"}`, 350), value},
+	}
+}
+
+// costlyRules returns CRDs whose rules reach half of a limit.
+func costlyRules() []costlyDefinition {
+	one, value := versionsOf(1, ""), `{`+repeated(`"p#":"a"`, 200)+`}`
+	return []costlyDefinition{
+		{"rules", "", one, `{"type":"integer",` + rulesOf(`{"rule":"self!=#"}`, definitions.MaxRules/2) + `}`, `-1`},
+		{"scattered rules", "", one,
+			objectOf(`"p#":{"type":"string",`+rulesOf(`{"rule":"self!=''"}`, 1)+`}`, definitions.MaxRules/2), value},
+		{"long rules", "", one,
+			`{"type":"integer",` + rulesOf(`{"rule":"`+strings.Repeat("self>0||", 1000)+`self!=#"}`, 16) + `}`, `-1`},
+		{"nested rules", "", one, within(`{"type":"object",`+rulesOf(`{"rule":"true"}`, 1)+`,"properties":{"a":`, `}}`,
+			nesting, repeated(texts, below)), `{}`},
+		{"rules with paths", "", one, `{"type":"object",` + rulesOf(`{"rule":"true","fieldPath":".p#"}`, 50) +
+			`,"properties":{` + repeated(texts, definitions.MaxFieldPathWork/2/50) + `}}`, value},
 	}
 }
 
@@ -97,7 +142,7 @@ func TestDefinitionsCostWhatTheyAreWorth(t *testing.T) {
 	handler, _ := assembled(t)
 	warm := costlyDefinition{"warm", "", versionsOf(2, ""), `{"type":"string"}`, `"a"`}
 	warm.use(t, handler)
-	for _, definition := range costlyDefinitions() {
+	for _, definition := range slices.Concat(costlyVersions(), costlySchemas(), costlyRules()) {
 		t.Run(definition.name, func(t *testing.T) {
 			before := live()
 			size := len(definition.json())
