@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 var surveyed = flag.String("crds", "../../../config", "the folder whose CRDs TestSurvey measures")
@@ -130,7 +131,7 @@ func measured(crd *apiextensions.CustomResourceDefinition) map[string]int {
 	}
 	if served, err := crds.ToV1(crd); err == nil {
 		encoded, _ := json.Marshal(served)
-		sizes["bytes"] = len(encoded)
+		sizes["bytes"], sizes["JSON objects"] = len(encoded), objectjson.ShapeOf(encoded).Objects
 	}
 	for _, limit := range schemas.size.limits() {
 		sizes[limit.detail] = limit.n
