@@ -34,9 +34,9 @@ type Options struct {
 	unused *pflag.FlagSet
 }
 
-// shutdownTimeout is how long a stopping server waits for requests in flight, and for clients to close their
-// connections, which they do not do before a second is over. Tests stop many servers, and nobody uses one that stops.
-const shutdownTimeout = 50 * time.Millisecond
+// closeTimeout is how long a stopping server, whose requests have ended, waits for clients to close their connections.
+// They do not do so before a second is over, and tests stop many servers.
+const closeTimeout = 50 * time.Millisecond
 
 // NewOptions returns the defaults of kube-apiserver, for a server with the given options. It changes them.
 func NewOptions(o *server.Options) *Options {
@@ -45,7 +45,7 @@ func NewOptions(o *server.Options) *Options {
 	o.Resources.Builtin = builtin.TierAll
 	o.Resources.Controllers = nil // kube-controller-manager has them
 	o.Resources.GarbageCollection = cliflag.True
-	o.Requests.ShutdownTimeout = shutdownTimeout
+	o.Requests.CloseTimeout = closeTimeout
 	return &Options{server: o, certDir: "/var/run/kubernetes"}
 }
 

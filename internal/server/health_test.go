@@ -131,7 +131,10 @@ func TestDrain(t *testing.T) {
 		close(inFlight)
 		<-finish
 		fmt.Fprint(w, "finished")
-	}), func(o *Options) { o.Requests.ShutdownDelay = 200 * time.Millisecond })
+	}), func(o *Options) {
+		o.Requests.ShutdownDelay = 200 * time.Millisecond
+		o.Requests.CloseTimeout = time.Second // after the request in flight
+	})
 	client, url := s.as("root", "system:masters")
 	answers := make(chan string, 2)
 	get := func(path string) {

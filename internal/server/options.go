@@ -131,6 +131,9 @@ type RequestOptions struct {
 	ShutdownDelay time.Duration
 	// ShutdownTimeout is how long it then waits for requests in flight; 0: for Timeout.
 	ShutdownTimeout time.Duration
+	// CloseTimeout is how long it waits for clients to close their connections when all requests have ended; 0: for the
+	// rest of ShutdownTimeout.
+	CloseTimeout time.Duration
 }
 
 // ResourceOptions configures resources.

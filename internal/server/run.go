@@ -341,9 +341,18 @@ func (s *server) stopServing(working context.Context, web *http.Server) {
 	case <-delay.C:
 	case <-working.Done(): // something has failed: requests cannot be served any more
 	}
-	s.drain.End()
+	ended := s.drain.End()
 	timeout := cmp.Or(s.options.Requests.ShutdownTimeout, s.options.Requests.Timeout)
 	ctx, cancel := context.WithTimeout(working, timeout)
 	defer cancel()
+	if wait := s.options.Requests.CloseTimeout; wait > 0 {
+		go func() {
+			select {
+			case <-ended:
+				time.AfterFunc(wait, cancel)
+			case <-ctx.Done():
+			}
+		}()
+	}
 	_ = web.Shutdown(ctx) // fails when the time is over; the caller closes the remaining connections
 }

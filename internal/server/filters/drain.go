@@ -1,6 +1,8 @@
 package filters
 
 import (
+	"sync"
+
 	"k8s.io/apimachinery/pkg/util/waitgroup"
 )
 
@@ -23,11 +25,19 @@ func (d *Drain) Stop() { close(d.stopping) }
 // Stopping returns a channel that Stop closes.
 func (d *Drain) Stopping() <-chan struct{} { return d.stopping }
 
-// End ends watches, and refuses further requests on open connections. It does not wait.
-func (d *Drain) End() {
+// End ends watches, and refuses further requests on open connections. It does not wait: ended is closed when the last
+// request in flight has ended.
+func (d *Drain) End() (ended <-chan struct{}) {
 	close(d.ending)
-	go d.requests.Wait() // ends with the requests
-	go d.watches.Wait()
+	var inFlight sync.WaitGroup
+	inFlight.Go(d.requests.Wait)
+	inFlight.Go(d.watches.Wait)
+	done := make(chan struct{})
+	go func() {
+		inFlight.Wait()
+		close(done)
+	}()
+	return done
 }
 
 // ShuttingDown returns a channel that End closes; it implements request.ServerShutdownSignal.
