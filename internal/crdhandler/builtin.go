@@ -119,6 +119,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		scope.strategy = strategyOf(sub.Strategy)
 		scope.decide = sub.Admit
 		scope.plugins = d.PluginsOf(sub.Name)
+		scope.updated = sub.Updated
 		switch {
 		case sub.Action != nil:
 			scope.actionScope(main, d, &sub)

@@ -53,6 +53,8 @@ type requestScope struct {
 	plugins []resource.Plugin
 	// allocator, if set, gives objects what they share with others.
 	allocator resource.Allocator
+	// updated, if set, is called when an update has been stored. See resource.Subresource.
+	updated func(obj, old runtime.Object)
 	// typed says that objects have a Go type; else they are unstructured.
 	typed bool
 	// uniqueErrors says that no error of an invalid object is reported twice.

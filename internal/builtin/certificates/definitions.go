@@ -25,7 +25,7 @@ func Definitions() []*resource.Definition {
 				},
 				{
 					Name: "status", Verbs: resource.SubresourceVerbs, Strategy: requestStatusRules{},
-					Resets: []string{"spec", "status.conditions"},
+					Resets: []string{"spec", "status.conditions"}, Updated: countIssued,
 				},
 			},
 			Columns: requestColumns, Fields: &requestFields,

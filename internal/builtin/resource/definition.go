@@ -101,6 +101,8 @@ type Subresource struct {
 	Resets []string
 	// Admit is as that of a Definition. That of the resource does not apply to the endpoint.
 	Admit func(ctx context.Context, obj, old runtime.Object) error
+	// Updated, if set, is called when an update has been stored. It must not modify the objects.
+	Updated func(obj, old runtime.Object)
 	// Action makes the endpoint one for an action. Its only verb is create then.
 	Action *Action
 	// Scale makes the endpoint one for Scales of the objects. The strategy is that of the resource.
