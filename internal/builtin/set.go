@@ -62,12 +62,15 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// registerSubresources adds the types that subresources have instead of that of the resource: Scales, and the bodies of
-// actions.
-func registerSubresources(scheme *runtime.Scheme, subresources []resource.Subresource) {
-	for _, sub := range subresources {
+// registerSubresources adds the types that subresources have instead of that of the resource: Scales, options of
+// connections, and the bodies of actions.
+func registerSubresources(scheme *runtime.Scheme, d *resource.Definition) {
+	for _, sub := range d.Subresources {
 		if sub.Scale != nil {
 			scheme.AddKnownTypes(autoscalingv1.SchemeGroupVersion, &autoscalingv1.Scale{})
+		}
+		if sub.Connect != nil {
+			scheme.AddKnownTypeWithName(sub.GroupVersionKind(d), sub.Connect.Object)
 		}
 		action := sub.Action
 		if action == nil {
@@ -92,7 +95,7 @@ func register(scheme *runtime.Scheme, d *resource.Definition) error {
 	if d.Default != nil {
 		scheme.AddTypeDefaultingFunc(d.Object, func(obj any) { d.Default(obj.(runtime.Object)) })
 	}
-	registerSubresources(scheme, d.Subresources)
+	registerSubresources(scheme, d)
 	if d.Fields == nil {
 		return nil // apimachinery accepts the name and the namespace
 	}

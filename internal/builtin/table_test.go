@@ -36,7 +36,8 @@ func TestRows(t *testing.T) {
 			for _, sub := range d.Subresources {
 				isAction := sub.Action != nil && sub.Strategy == nil && sub.Resets == nil && slices.Equal(sub.Verbs, []string{"create"})
 				isScale := sub.Scale != nil && sub.Strategy == nil && sub.Resets == nil && len(sub.Verbs) == 3
-				if !isAction && !isScale && (sub.Strategy == nil || sub.Resets == nil || sub.Verbs == nil) {
+				isConnect := sub.Connect != nil && sub.Strategy == nil && sub.Resets == nil && sub.Connect.Refuse != nil
+				if !isAction && !isScale && !isConnect && (sub.Strategy == nil || sub.Resets == nil || sub.Verbs == nil) {
 					t.Errorf("%s has no strategy, verbs or fields that it resets", sub.Name)
 				}
 			}

@@ -43,8 +43,14 @@ func newBuiltins(config *Config) map[schema.GroupVersionResource]*builtinEndpoin
 		all[d.GroupVersionResource()] = newBuiltinEndpoints(config, d)
 	}
 	for _, d := range config.Builtin.Definitions {
+		endpoints := all[d.GroupVersionResource()]
 		if d.ActsAs != "" {
-			all[d.GroupVersionResource()].actAs(all)
+			endpoints.actAs(all)
+		}
+		for _, scope := range endpoints.subresources {
+			if scope.connect != nil {
+				scope.connect.all = all
+			}
 		}
 	}
 	return all
@@ -123,6 +129,8 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		switch {
 		case sub.Action != nil:
 			scope.actionScope(main, d, &sub)
+		case sub.Connect != nil:
+			scope.connectScope(d, &sub)
 		case sub.Scale != nil:
 			scope.typedScaleScope(d, &sub)
 		default:
@@ -215,7 +223,8 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 		scope = b.subresources[info.Subresource]
 	}
 	delegate := b.main.config.Delegate
-	if scope == nil || !b.addresses(info) {
+	proxied := scope != nil && scope.connect != nil && !scope.connect.Proxies && len(info.Parts) > 3
+	if scope == nil || proxied || !b.addresses(info) {
 		delegate.ServeHTTP(w, req)
 		return
 	}
@@ -227,6 +236,10 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 	}
 	if text := b.definition.Deprecated; text != "" {
 		warning.AddWarning(req.Context(), "", text)
+	}
+	if scope.connect != nil {
+		connecting := *info
+		connecting.Verb, info = connectVerb, &connecting
 	}
 	instrumented(scope.verb(info.Verb, false), info, false)(w, req)
 }

@@ -184,6 +184,9 @@ func (s *requestScope) verb(verb string, terminating bool) http.HandlerFunc {
 	if s.action != nil {
 		return s.act // definitions allow no other verb
 	}
+	if s.connect != nil {
+		return s.connectTo
+	}
 	switch verb {
 	case "list":
 		return s.list

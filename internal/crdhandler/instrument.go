@@ -12,7 +12,7 @@ import (
 func instrumented(handle http.HandlerFunc, info *request.RequestInfo, deprecated bool) http.HandlerFunc {
 	measured := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), info.APIGroup, info.APIVersion, info.Resource,
 		info.Subresource, metrics.CleanScope(info), metrics.APIServerComponent, deprecated, "", handle)
-	if info.Verb != "watch" {
+	if info.Verb != "watch" && info.Verb != connectVerb {
 		return measured
 	}
 	return func(w http.ResponseWriter, req *http.Request) {

@@ -66,6 +66,8 @@ type requestScope struct {
 
 	// action is set at the endpoint of an action.
 	action *endpointAction
+	// connect is set at the endpoint of connections.
+	connect *endpointConnect
 
 	// fieldManager returns the field manager, which is built on first use.
 	fieldManager func() (managedfields.Manager, error)

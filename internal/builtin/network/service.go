@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"github.com/crd-server/crd-server/internal/builtin/connect"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -33,7 +34,7 @@ func serviceDefinition() *resource.Definition {
 
 			CreatesOnUpdate: true,
 		},
-		Subresources: []resource.Subresource{{
+		Subresources: []resource.Subresource{connect.ServiceProxy, {
 			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
 			Strategy: resource.Typed[*corev1.Service]{
 				PrepareUpdate: func(obj, old *corev1.Service) { obj.Spec = old.Spec },

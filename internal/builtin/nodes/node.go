@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
+	"github.com/crd-server/crd-server/internal/builtin/connect"
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -26,9 +27,10 @@ func Definitions() []*resource.Definition {
 		GroupVersion: corev1.SchemeGroupVersion, Kind: "Node", Plural: "nodes", Singular: "node",
 		ShortNames: []string{"no"}, Object: &corev1.Node{}, List: &corev1.NodeList{}, Folder: "minions",
 		Strategy: nodeStrategy, Default: defaultNode, Resets: []string{"status"},
-		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Strategy: nodeStatus, Resets: []string{"spec"},
-		}},
+		Subresources: []resource.Subresource{
+			connect.NodeProxy,
+			{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: nodeStatus, Resets: []string{"spec"}},
+		},
 		Columns: nodeColumns, Fields: nodeFields,
 	}}
 }

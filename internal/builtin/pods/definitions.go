@@ -3,6 +3,7 @@ package pods
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/crd-server/crd-server/internal/builtin/connect"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -15,6 +16,7 @@ func Definitions() []*resource.Definition {
 			Object: &corev1.Pod{}, List: &corev1.PodList{},
 			Strategy: podStrategy, Default: defaultPod, Resets: []string{"status"},
 			Subresources: []resource.Subresource{
+				connect.Attach, connect.Exec, connect.PortForward, connect.PodProxy,
 				{Name: "binding", Verbs: []string{"create"}, Action: bindingAction},
 				{Name: "eviction", Verbs: []string{"create"}, Action: evictionAction},
 				{Name: "ephemeralcontainers", Verbs: resource.SubresourceVerbs, Strategy: ephemeralStrategy,

@@ -58,6 +58,8 @@ func (s *Subresource) GroupVersionKind(d *Definition) schema.GroupVersionKind {
 	switch {
 	case s.Action != nil:
 		return s.Action.GroupVersionKind()
+	case s.Connect != nil:
+		return d.GroupVersion.WithKind(s.Connect.Kind)
 	case s.Scale != nil:
 		return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	}

@@ -105,6 +105,8 @@ type Subresource struct {
 	Updated func(obj, old runtime.Object)
 	// Action makes the endpoint one for an action. Its only verb is create then.
 	Action *Action
+	// Connect makes the endpoint one for connections to the object.
+	Connect *Connect
 	// Scale makes the endpoint one for Scales of the objects. The strategy is that of the resource.
 	Scale *Scale
 }
@@ -163,6 +165,9 @@ var (
 func (d *Definition) Allows(verb, subresource string, named bool) bool {
 	if subresource != "" {
 		sub := d.Subresource(subresource)
+		if sub != nil && sub.Connect != nil && sub.Connect.Proxies && verb == "" {
+			return named // OPTIONS, which has no verb
+		}
 		return named && sub != nil && slices.Contains(sub.Verbs, verb)
 	}
 	path := collectionVerbs

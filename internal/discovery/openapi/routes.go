@@ -49,6 +49,7 @@ func routesOf(d *builtin.Definition) []common.Route {
 	for _, sub := range d.Subresources {
 		path := collection + "/{name}/" + sub.Name
 		switch {
+		case sub.Connect != nil: // not described
 		case sub.Action != nil:
 			b.addAction(path, &sub)
 		case sub.Scale != nil:

@@ -1,0 +1,120 @@
+package crdhandler
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// connectVerb stands for the verb of a request to connect, in metrics.
+const connectVerb = "connect"
+
+// endpointConnect is the endpoint of connections to objects.
+type endpointConnect struct {
+	*resource.Connect
+	// all are the endpoints of built-in resources.
+	all map[schema.GroupVersionResource]*builtinEndpoints
+}
+
+// connectScope makes s the endpoint of connections to objects of d. The objects that admission sees are the options.
+func (s *requestScope) connectScope(d *resource.Definition, sub *resource.Subresource) {
+	s.connect = &endpointConnect{Connect: sub.Connect}
+	s.kind, s.guard, s.columns = sub.GroupVersionKind(d), nil, nil
+}
+
+// connectTo answers a request to connect to an object.
+func (s *requestScope) connectTo(w http.ResponseWriter, req *http.Request) {
+	s.err(s.refuseConnection(req), w, req)
+}
+
+// refuseConnection returns the error that answers a request to connect.
+func (s *requestScope) refuseConnection(req *http.Request) error {
+	ctx, query := req.Context(), req.URL.Query()
+	if len(query["dryRun"]) > 0 {
+		return apierrors.NewBadRequest("dryRun is not supported")
+	}
+	info, _ := request.RequestInfoFrom(ctx)
+	if s.connect.Proxies {
+		query["path"] = []string{proxiedPath(info)}
+	}
+	options, err := s.connect.Decode(query)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	namespace, name := s.target(req)
+	admitter := s.admitter(ctx, admissionTarget{namespace: namespace, name: name})
+	event := admissionEvent{operation: admission.Connect, obj: options}
+	if err := admitter.admit(ctx, event); err != nil {
+		return err
+	}
+	if err := admitter.validate(ctx, event); err != nil {
+		return err
+	}
+	if s.connect.Creates && info.Verb != "create" {
+		if err := s.authorizeConnection(ctx, name); err != nil {
+			return err
+		}
+	}
+	return s.connect.Refuse(ctx, resource.ConnectRequest{
+		Namespace: namespace, Name: name, Options: options, Upgrades: httpstream.IsUpgradeRequest(req), Read: s.connect.read,
+	})
+}
+
+// proxiedPath returns the path after the subresource.
+func proxiedPath(info *request.RequestInfo) string {
+	path := ""
+	if rest := info.Parts[3:]; len(rest) > 0 { // after the resource, the name and the subresource
+		path = "/" + strings.TrimPrefix(strings.Join(rest, "/"), "/")
+	}
+	if strings.HasSuffix(info.Path, "/") && !strings.HasSuffix(path, "/") {
+		path += "/"
+	}
+	return path
+}
+
+// creating has the attributes of a request, as if it created something.
+type creating struct{ authorizer.Attributes }
+
+// GetVerb implements authorizer.Attributes.
+func (creating) GetVerb() string { return "create" }
+
+// authorizeConnection decides whether the user of a request may create at the endpoint, as POST does.
+func (s *requestScope) authorizeConnection(ctx context.Context, name string) error {
+	if s.config.Authorizer == nil {
+		return nil
+	}
+	attributes, err := filters.GetAuthorizerAttributes(ctx)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	decision, reason, err := s.config.Authorizer.Authorize(ctx, creating{attributes})
+	switch {
+	case decision == authorizer.DecisionAllow:
+		return nil
+	case err != nil:
+		return err
+	}
+	return apierrors.NewForbidden(s.resource.GroupResource(), name, errors.New(reason))
+}
+
+// read returns an object of core/v1.
+func (c *endpointConnect) read(ctx context.Context, plural, namespace, name string) (runtime.Object, error) {
+	endpoints := c.all[schema.GroupVersionResource{Version: "v1", Resource: plural}]
+	if endpoints == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: plural}, name)
+	}
+	object := actionObject{scope: endpoints.main, namespace: namespace, name: name}
+	return object.Read(ctx)
+}
