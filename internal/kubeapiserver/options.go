@@ -43,6 +43,7 @@ func NewOptions(o *server.Options) *Options {
 	o.DataDir = "" // a temporary one
 	o.Serving.BindAddress = net.IPv4zero
 	o.Resources.Builtin = builtin.TierAll
+	o.KubeAPIServer = true
 	o.Resources.Controllers = nil // kube-controller-manager has them
 	o.Resources.GarbageCollection = cliflag.True
 	o.Requests.CloseTimeout = closeTimeout

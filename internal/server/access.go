@@ -65,7 +65,7 @@ func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
 		a.roles = rbac.NewIndex()
 	}
 	deciding := authorization.Config{
-		Options: o.authorization(), First: o.Extensions.Authorizer, Roles: a.roles, ID: componentName,
+		Options: o.authorization(), First: o.Extensions.Authorizer, Roles: a.roles, ID: o.id(),
 	}
 	if a.authorizer, err = authorization.New(deciding); err != nil {
 		return nil, err
@@ -73,10 +73,10 @@ func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
 	if a.keys, err = serviceaccounts.ReadKeys(&o.ServiceAccounts); err != nil {
 		return nil, err
 	}
-	if a.encryption, err = encryption.New(lifecycle, &o.Encryption, o.folders().Resource, componentName); err != nil {
+	if a.encryption, err = encryption.New(lifecycle, &o.Encryption, o.folders().Resource, o.id()); err != nil {
 		return nil, err
 	}
-	if a.tracer, err = newTracing(lifecycle, o.TracingFile); err != nil {
+	if a.tracer, err = newTracing(lifecycle, o.TracingFile, o.componentName()); err != nil {
 		return nil, err
 	}
 	a.audit, err = audit.New(&o.Audit)
@@ -112,7 +112,7 @@ func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynam
 		ServesRules: o.builtinTier() != builtin.None,
 		Services:    a.services,
 		Tracer:      tracerOf(a.tracer),
-		ID:          componentName,
+		ID:          o.id(),
 	})
 	return err
 }

@@ -110,6 +110,10 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	identify, err := newIdentity(o, a, s)
+	if err != nil {
+		return nil, err
+	}
 	measured := metrics.Storage{Store: s.store, Client: storage.Client, Folders: s.folders}
 	return &parts{
 		routes: routes{
@@ -120,9 +124,10 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		run:       newRun(o, s, everywhere{lifecycle, services, a.removed, a.roles, trust}),
 		prepare:   inOrder(system.create, roles.ensure),
 		lead:      lead,
+		identify:  identify,
 		register:  register,
 		endpoints: endpoints,
-		hooks:     hooksOf(s),
+		hooks:     hooksOf(o, s),
 		ready:     s.store.Ready,
 		synced:    s.table.Synced(),
 		loaded:    followRoles(a.roles, s.store),

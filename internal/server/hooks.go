@@ -1,6 +1,7 @@
 package server
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -11,15 +12,17 @@ import (
 var (
 	apiServices  = apiregistrationv1.Resource("apiservices")
 	configMaps   = corev1.Resource("configmaps")
+	leases       = coordinationv1.Resource("leases")
 	serviceCIDRs = networkingv1.Resource("servicecidrs")
 )
 
 // hookNames are the hooks of kube-apiserver after whose work something is done here too, in its order. needs is the
-// resource that the work is for; empty if every server does it.
+// resource that the work is for; empty if every server does it. identity says that it is for the Lease of the server.
 var hookNames = []struct {
-	name  string
-	stage stage
-	needs schema.GroupResource
+	name     string
+	stage    stage
+	needs    schema.GroupResource
+	identity bool
 }{
 	{name: "poststarthook/start-apiserver-admission-initializer", stage: prepared},
 	{name: "poststarthook/generic-apiserver-start-informers", stage: started},
@@ -30,6 +33,9 @@ var hookNames = []struct {
 	{name: "poststarthook/crd-informer-synced", stage: synced},
 	{name: "poststarthook/start-system-namespaces-controller", stage: prepared, needs: corev1.Resource("namespaces")},
 	{name: "poststarthook/start-cluster-authentication-info-controller", stage: prepared, needs: configMaps},
+	{name: "poststarthook/start-kube-apiserver-identity-lease-controller", stage: prepared, needs: leases, identity: true},
+	{name: "poststarthook/start-kube-apiserver-identity-lease-garbage-collector", stage: prepared, needs: leases,
+		identity: true},
 	{name: "poststarthook/storage-readiness", stage: prepared},
 	{name: "poststarthook/rbac/bootstrap-roles", stage: prepared, needs: rbacv1.Resource("clusterroles")},
 	{name: "poststarthook/scheduling/bootstrap-system-priority-classes", stage: prepared, needs: priorityClasses},
@@ -45,9 +51,9 @@ var hookNames = []struct {
 }
 
 // hooksOf returns the hooks of a server with some resources.
-func hooksOf(s *stored) (hooks []*hook) {
+func hooksOf(o *Options, s *stored) (hooks []*hook) {
 	for _, h := range hookNames {
-		if h.needs.Empty() || s.builtins.Find(h.needs) != nil {
+		if (h.needs.Empty() || s.builtins.Find(h.needs) != nil) && (!h.identity || o.identifies()) {
 			hooks = append(hooks, &hook{name: h.name, stage: h.stage})
 		}
 	}

@@ -69,6 +69,9 @@ type Options struct {
 	// spans.
 	TracingFile string
 
+	// KubeAPIServer says that the server acts as kube-apiserver: it is named so, and keeps the Lease of one.
+	KubeAPIServer bool
+
 	// Unused are flags that were given and have no effect. Apply logs them.
 	Unused []string
 

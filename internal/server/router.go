@@ -24,9 +24,6 @@ import (
 	"github.com/crd-server/crd-server/internal/server/metrics"
 )
 
-// componentName names the server in metrics, traces and /statusz.
-const componentName = "crd-server"
-
 // routes has the handlers of all paths.
 type routes struct {
 	// api serves /api, core serves /api/v1, groups serves /apis, and resources serves everything below /apis and /api/v1.
@@ -39,6 +36,8 @@ type routes struct {
 	// metrics gather what is not in the registry of the process: the metrics of the storage, and of an etcd in this
 	// process.
 	metrics []prometheus.Gatherer
+	// component names the server at /flagz and /statusz.
+	component string
 	// flags are shown at /flagz.
 	flags cliflag.NamedFlagSets
 	// extensions add paths.
@@ -88,9 +87,10 @@ func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 	} else {
 		slis.SLIMetrics{}.Install(muxFunc(handle))
 	}
-	flagz.Install(muxFunc(handle), componentName, flagz.NamedFlagSetsReader{FlagSets: r.flags})
+	flagz.Install(muxFunc(handle), r.component, flagz.NamedFlagSetsReader{FlagSets: r.flags})
 	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
-	statusz.Install(muxFunc(handle), componentName, statusz.NewRegistry(effective, statusz.WithListedPaths(listed.paths)))
+	shown := append(slices.Clone(listed.paths), statusz.DefaultStatuszPath)
+	statusz.Install(muxFunc(handle), r.component, statusz.NewRegistry(effective, statusz.WithListedPaths(shown)))
 	mux.Handle("/", listed)
 	mux.Handle("/index.html", listed)
 	added, err := r.extensions.route(mux)

@@ -33,6 +33,8 @@ type parts struct {
 	prepare func(ctx context.Context) error
 	// lead runs the controllers that only one replica runs, until ctx is done; nil if there are none.
 	lead func(ctx context.Context) error
+	// identify keeps the Lease of this server, until ctx is done; nil if it has none.
+	identify func(ctx context.Context) error
 	// register keeps the served groups registered with an aggregator until ctx is done; nil without an aggregator.
 	register func(ctx context.Context) error
 	// endpoints keeps the Service of the server and its endpoints; nil without Services.
@@ -164,6 +166,7 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 		s.health.encryption = s.access.encryption.Checks()
 	}
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
+	s.parts.component = s.options.componentName()
 	s.parts.extensions = &s.options.Extensions
 	if s.storage.Metrics != nil {
 		s.parts.metrics = append(s.parts.metrics, s.storage.Metrics)
@@ -250,9 +253,10 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	s.health.finish(started)
 
 	err := s.becomeReady(ctx, working, manifests)
-	stopLeading, stopAnnouncing := func() {}, func() {}
+	stopLeading, stopIdentifying, stopAnnouncing := func() {}, func() {}, func() {}
 	if err == nil {
-		stopLeading = s.lead(group, working) // the Lease needs its namespace
+		stopLeading = inBackground(group, working, s.parts.lead) // the Leases need their namespace
+		stopIdentifying = inBackground(group, working, s.parts.identify)
 		stopAnnouncing = s.announce(group, working)
 		if s.parts.register != nil {
 			group.Go(func() error { return ignoreCancelled(working, s.parts.register(working)) })
@@ -264,6 +268,7 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	}
 	s.drain.Stop()
 	stopLeading() // while requests are served
+	stopIdentifying()
 	stopAnnouncing()
 	s.stopServing(working, web)
 	endRequests()
@@ -275,16 +280,16 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	return err
 }
 
-// lead starts the controllers that only one replica runs. stop stops them, and returns when another replica may go on.
-func (s *server) lead(group *errgroup.Group, working context.Context) (stop func()) {
-	if s.parts.lead == nil {
+// inBackground runs a function in a group, unless it is nil. stop ends it, and returns when it has returned.
+func inBackground(group *errgroup.Group, working context.Context, run func(ctx context.Context) error) (stop func()) {
+	if run == nil {
 		return func() {}
 	}
-	leading, cancel := context.WithCancel(working)
+	ctx, cancel := context.WithCancel(working)
 	ended := make(chan struct{})
 	group.Go(func() error {
 		defer close(ended)
-		return s.parts.lead(leading)
+		return run(ctx)
 	})
 	return func() { cancel(); <-ended }
 }

@@ -22,9 +22,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// newTracing returns a provider that sends spans as a TracingConfiguration says, until lifecycle ends; nil without a
-// file.
-func newTracing(lifecycle context.Context, file string) (tracing.TracerProvider, error) {
+// newTracing returns a provider that sends the spans of a service as a TracingConfiguration says, until lifecycle ends;
+// nil without a file.
+func newTracing(lifecycle context.Context, file, service string) (tracing.TracerProvider, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func newTracing(lifecycle context.Context, file string) (tracing.TracerProvider,
 	// The instrumentation would also measure requests, and keep a series for each.
 	otel.SetMeterProvider(noopmetric.NewMeterProvider())
 	provider, err := tracing.NewProvider(lifecycle, config, nil, []resource.Option{
-		resource.WithAttributes(semconv.ServiceNameKey.String(componentName)),
+		resource.WithAttributes(semconv.ServiceNameKey.String(service)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--tracing-config-file %s: %w", file, err)
