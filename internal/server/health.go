@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +50,10 @@ type health struct {
 	// informer is done when the informer of CustomResourceDefinitions has synced.
 	informer *hook
 	hooks    []*hook
+	// loopback adds the check of the certificate that kube-apiserver shows to itself. This server needs none.
+	loopback bool
+	// overrides is how many other clusters of etcd there are for some resources, according to the flags.
+	overrides int
 	// installed is done when the CRDs of --crds are served; nil without the flag.
 	installed *hook
 	// encryption checks key management services; empty if there are none.
@@ -83,34 +89,56 @@ var logCheck = healthz.NamedCheck("log", func(*http.Request) error {
 	return nil
 })
 
-// live returns the checks of /livez and /healthz.
-func (h *health) live() []healthz.HealthChecker {
-	return h.withHooks(healthz.PingHealthz, logCheck, h.etcd("etcd"))
+// healthy returns the checks of /healthz.
+func (h *health) healthy() []healthz.HealthChecker { return h.withHooks(h.alive(), h.encryption) }
+
+// live returns the checks of /livez.
+func (h *health) live() []healthz.HealthChecker { return h.withHooks(h.alive()) }
+
+func (h *health) alive() []healthz.HealthChecker {
+	checks := []healthz.HealthChecker{healthz.PingHealthz, logCheck}
+	if h.loopback {
+		checks = append(checks, healthz.NamedCheck("loopback-serving-certificate", func(*http.Request) error { return nil }))
+	}
+	return append(checks, h.etcd()...)
 }
 
 // ready returns the checks of /readyz.
 func (h *health) ready() []healthz.HealthChecker {
-	checks := h.withHooks(healthz.PingHealthz, logCheck, h.etcd("etcd"), h.etcd("etcd-readiness"), h.informer)
+	checks := []healthz.HealthChecker{healthz.PingHealthz, logCheck}
+	checks = h.withHooks(checks, h.etcd("-readiness"), h.encryption, []healthz.HealthChecker{h.informer})
 	if h.installed != nil {
 		checks = append(checks, h.installed)
 	}
-	checks = append(checks, h.encryption...)
 	return append(checks, healthz.NewShutdownHealthz(h.stopping))
 }
 
 // withHooks returns checks and those of the hooks.
-func (h *health) withHooks(checks ...healthz.HealthChecker) []healthz.HealthChecker {
+func (h *health) withHooks(checks ...[]healthz.HealthChecker) []healthz.HealthChecker {
+	all := slices.Concat(checks...)
 	for _, step := range h.hooks {
-		checks = append(checks, step)
+		all = append(all, step)
 	}
-	return checks
+	return all
 }
 
-// etcd returns a check of the storage.
-func (h *health) etcd(name string) healthz.HealthChecker {
-	return healthz.NamedCheck(name, func(req *http.Request) error {
-		ctx, cancel := context.WithTimeout(req.Context(), healthTimeout)
-		defer cancel()
-		return h.storage(ctx)
-	})
+// etcd returns the checks of the storage, and further ones with suffixes. All clusters of etcd are one here.
+func (h *health) etcd(suffixes ...string) (checks []healthz.HealthChecker) {
+	add := func(name, group string) {
+		checks = append(checks, healthz.NamedGroupedCheck(name, group, func(req *http.Request) error {
+			ctx, cancel := context.WithTimeout(req.Context(), healthTimeout)
+			defer cancel()
+			return h.storage(ctx)
+		}))
+	}
+	suffixes = append([]string{""}, suffixes...)
+	for _, suffix := range suffixes {
+		add("etcd"+suffix, "etcd"+suffix)
+	}
+	for n := range h.overrides {
+		for _, suffix := range suffixes {
+			add(fmt.Sprintf("etcd-override%s-%d", suffix, n), "etcd"+suffix)
+		}
+	}
+	return checks
 }

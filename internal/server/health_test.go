@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/server/healthz"
 )
 
 func TestHealthVerbose(t *testing.T) {
@@ -171,4 +172,30 @@ func TestDrain(t *testing.T) {
 		t.Errorf("request in flight ended with %q", got)
 	}
 	<-s.ended
+}
+
+// TestNamesOfChecks compares the checks of each path, for a server with all that adds some.
+func TestNamesOfChecks(t *testing.T) {
+	t.Parallel()
+	h := newHealth(nil, false, []*hook{{name: "poststarthook/a"}})
+	h.loopback, h.overrides = true, 2
+	h.encryption = []healthz.HealthChecker{healthz.NamedCheck("kms-providers", nil)}
+	for path, test := range map[string]struct {
+		checks []healthz.HealthChecker
+		want   string
+	}{
+		"/livez": {h.live(), "ping log loopback-serving-certificate etcd etcd-override-0 etcd-override-1 poststarthook/a"},
+		"/healthz": {h.healthy(), "ping log loopback-serving-certificate etcd etcd-override-0 etcd-override-1 " +
+			"kms-providers poststarthook/a"},
+		"/readyz": {h.ready(), "ping log etcd etcd-readiness etcd-override-0 etcd-override-readiness-0 etcd-override-1 " +
+			"etcd-override-readiness-1 kms-providers informer-sync poststarthook/a shutdown"},
+	} {
+		var names []string
+		for _, check := range test.checks {
+			names = append(names, check.Name())
+		}
+		if got := strings.Join(names, " "); got != test.want {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
 }

@@ -58,7 +58,7 @@ func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 		mux.Handle(path, h)
 	}
 
-	healthz.InstallPathHandler(muxFunc(handle), "/healthz", r.health.live()...)
+	healthz.InstallPathHandler(muxFunc(handle), "/healthz", r.health.healthy()...)
 	healthz.InstallPathHandler(muxFunc(handle), "/livez", r.health.live()...)
 	healthz.InstallPathHandler(muxFunc(handle), "/readyz", r.health.ready()...)
 	handle("/version", onlyGet(serveVersion()))
