@@ -23,13 +23,16 @@ import (
 // not skip any because it has an admission plugin that handles updates. It checks that the responses are equal. The
 // first has a plugin too, which has nothing to do.
 func TestNoOpCheck(t *testing.T) {
-	checking := newWriting(t, etcdtest.New(t), admission.NewHandler())
-	other := newWriting(t, etcdtest.New(t), admission.NewHandler(admission.Update))
-	random := rand.New(rand.NewPCG(3, 4))
 	worked, skipped := 0, 0
-	for _, scope := range []*requestScope{checking.served.main, checking.served.status} {
-		scope.strategy = countingStrategy{scope.strategy, &worked}
+	start := func() (checking, other *writing) {
+		checking = newWriting(t, etcdtest.New(t), admission.NewHandler())
+		for _, scope := range []*requestScope{checking.served.main, checking.served.status} {
+			scope.strategy = countingStrategy{scope.strategy, &worked}
+		}
+		return checking, newWriting(t, etcdtest.New(t), admission.NewHandler(admission.Update))
 	}
+	checking, other := start()
+	random := rand.New(rand.NewPCG(3, 4))
 	for n := range 200 {
 		bytes := make(choices, 12)
 		for i := range bytes {
@@ -50,8 +53,12 @@ func TestNoOpCheck(t *testing.T) {
 				// Wait for the last write: an attempt on an older state may add warnings.
 				w.send(http.MethodGet, "a", "", "")
 			}
-			before := worked
+			before, second := worked, time.Now().Unix()
 			got, want := checking.send(method, path, contentType, body), other.send(method, path, contentType, body)
+			if time.Now().Unix() != second { // the managed fields may differ from now on
+				checking, other = start()
+				break
+			}
 			if got.Code != want.Code || comparableBytes(got) != comparableBytes(want) ||
 				!reflect.DeepEqual(checking.heard, other.heard) {
 				t.Fatalf("write %d: %s %s %s\ngot  %d %v %s\nwant %d %v %s", n, method, path, body,
@@ -68,7 +75,8 @@ func TestNoOpCheck(t *testing.T) {
 	t.Logf("%d of 600 writes were skipped", skipped)
 }
 
-// earlyInSecond waits until at least 300 ms of the current second are left: managed fields have times in seconds.
+// earlyInSecond waits until at least 300 ms of the current second are left: managed fields have times in seconds. That
+// is usually enough for what a test does then, which has to look.
 func earlyInSecond(t *testing.T) {
 	now := time.Now()
 	if next := now.Truncate(time.Second).Add(time.Second); next.Sub(now) < 300*time.Millisecond {
@@ -86,19 +94,24 @@ func until(t *testing.T, at time.Time) {
 // TestNoOpCheckInLaterSecond applies a configuration that sets the status, which the server ignores. In a later second
 // this changes the order of the managed fields. The test checks that the server does not skip that write.
 func TestNoOpCheckInLaterSecond(t *testing.T) {
-	w := newWriting(t, etcd, nil)
 	body := strings.Replace(machine("a", 1), `"spec":{`, `"status":{"phase":"Running"},"spec":{`, 1)
+	var w *writing
 	apply := func(manager string) string {
 		answer := w.send(http.MethodPatch, "a?force=true&fieldManager="+manager, applyPatch, body)
 		return regexp.MustCompile(`"resourceVersion":"\d+"`).FindString(answer.Body.String())
 	}
-	earlyInSecond(t)
-	start := time.Now().Truncate(time.Second)
-	apply("one")
-	revision := apply("two")
-	for range 2 {
-		if apply("one") != revision {
-			t.Fatal("an apply in the same second changed the object")
+	var start time.Time
+	var revision string
+	for again := true; again; again = !time.Now().Before(start.Add(time.Second)) { // once within a second
+		w = newWriting(t, etcd, nil)
+		earlyInSecond(t)
+		start = time.Now().Truncate(time.Second)
+		apply("one")
+		revision = apply("two")
+		for range 2 {
+			if apply("one") != revision && time.Now().Before(start.Add(time.Second)) {
+				t.Fatal("an apply in the same second changed the object")
+			}
 		}
 	}
 	until(t, start.Add(time.Second))
