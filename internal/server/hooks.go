@@ -17,13 +17,15 @@ var (
 )
 
 // hookNames are the hooks of kube-apiserver after whose work something is done here too, in its order. needs is the
-// resource that the work is for; empty if every server does it. identity says that it is for the Lease of the server.
+// resource that the work is for; empty if every server does it. when, if set, reports whether a server does it.
 var hookNames = []struct {
-	name     string
-	stage    stage
-	needs    schema.GroupResource
-	identity bool
+	name  string
+	stage stage
+	needs schema.GroupResource
+	when  func(o *Options) bool
 }{
+	{name: "poststarthook/start-encryption-provider-config-automatic-reload", stage: started,
+		when: func(o *Options) bool { return o.Encryption.Reload }},
 	{name: "poststarthook/start-apiserver-admission-initializer", stage: prepared},
 	{name: "poststarthook/generic-apiserver-start-informers", stage: started},
 	{name: "poststarthook/max-in-flight-filter", stage: started},
@@ -33,9 +35,10 @@ var hookNames = []struct {
 	{name: "poststarthook/crd-informer-synced", stage: synced},
 	{name: "poststarthook/start-system-namespaces-controller", stage: prepared, needs: corev1.Resource("namespaces")},
 	{name: "poststarthook/start-cluster-authentication-info-controller", stage: prepared, needs: configMaps},
-	{name: "poststarthook/start-kube-apiserver-identity-lease-controller", stage: prepared, needs: leases, identity: true},
+	{name: "poststarthook/start-kube-apiserver-identity-lease-controller", stage: prepared, needs: leases,
+		when: (*Options).identifies},
 	{name: "poststarthook/start-kube-apiserver-identity-lease-garbage-collector", stage: prepared, needs: leases,
-		identity: true},
+		when: (*Options).identifies},
 	{name: "poststarthook/storage-readiness", stage: prepared},
 	{name: "poststarthook/rbac/bootstrap-roles", stage: prepared, needs: rbacv1.Resource("clusterroles")},
 	{name: "poststarthook/scheduling/bootstrap-system-priority-classes", stage: prepared, needs: priorityClasses},
@@ -53,7 +56,7 @@ var hookNames = []struct {
 // hooksOf returns the hooks of a server with some resources.
 func hooksOf(o *Options, s *stored) (hooks []*hook) {
 	for _, h := range hookNames {
-		if (h.needs.Empty() || s.builtins.Find(h.needs) != nil) && (!h.identity || o.identifies()) {
+		if (h.needs.Empty() || s.builtins.Find(h.needs) != nil) && (h.when == nil || h.when(o)) {
 			hooks = append(hooks, &hook{name: h.name, stage: h.stage})
 		}
 	}

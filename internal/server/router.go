@@ -61,6 +61,9 @@ func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 	healthz.InstallPathHandler(muxFunc(handle), "/healthz", r.health.healthy()...)
 	healthz.InstallPathHandler(muxFunc(handle), "/livez", r.health.live()...)
 	healthz.InstallPathHandler(muxFunc(handle), "/readyz", r.health.ready()...)
+	for _, path := range healthPaths { // a check that does not exist: as plain text, like all answers of checks
+		mux.Handle(path+"/*", http.NotFoundHandler())
+	}
 	handle("/version", onlyGet(serveVersion()))
 	mux.Handle("/version/", onlyGet(serveVersion()))
 

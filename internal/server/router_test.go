@@ -83,7 +83,7 @@ func TestUnknownPaths(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { notFound(w, r) }), nil)
 	client, url := s.as("root", "system:masters")
 	for _, path := range []string{
-		"/nowhere", "/healthz/", "/healthz/nothing", "/api/v1/pods", "/apis/example.com/v1/crontabs",
+		"/nowhere", "/api/v1/pods", "/apis/example.com/v1/crontabs",
 		"/apis/../healthz", "//healthz", "/apis//", "/apis/example.com/v1/../..", "/apis/example.com%2fv1/crontabs",
 		"/apis/a/b/c/d/e/f/g/h/i", "/%2e%2e/healthz", "/version/x", "/openapi", "/apis/%00",
 	} {
@@ -96,6 +96,13 @@ func TestUnknownPaths(t *testing.T) {
 			}
 		})
 	}
+	t.Run("check", func(t *testing.T) { // as plain text, as of all checks
+		for _, path := range []string{"/healthz/", "/livez/nothing", "/readyz/a/b"} {
+			if got := do(t, client, http.MethodGet, url+path); got.code != 404 || got.body != "404 page not found\n" {
+				t.Errorf("%s: %d %s", path, got.code, got.body)
+			}
+		}
+	})
 	t.Run("escaped slash is a slash", func(t *testing.T) {
 		if got := do(t, client, http.MethodGet, url+"/%61pis"); got.body != "groups" {
 			t.Errorf("got %d %s", got.code, got.body)
