@@ -53,7 +53,6 @@ var unused = []unusedFlag{
 	{"default-watch-cache-size", integer},
 	{"disable-http2-serving", boolean},
 	{"disabled-metrics", list},
-	{"egress-selector-config-file", text},
 	{"emulation-forward-compatible", boolean},
 	{"enable-aggregator-routing", boolean},
 	{"enable-bootstrap-token-auth", boolean},

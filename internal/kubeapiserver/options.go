@@ -84,6 +84,8 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 			"Kubernetes libraries have no effect.")
 	fs.BoolVar(&o.server.Resources.WatchCache, "watch-cache", o.server.Resources.WatchCache,
 		"If false, limits also hold for lists at resourceVersion 0. The server has a cache in any case.")
+	fs.StringVar(&o.server.Authentication.EgressFile, "egress-selector-config-file", o.server.Authentication.EgressFile,
+		"`File` with an EgressSelectorConfiguration. It is for issuers of OpenID Connect that name an egress.")
 	fs.StringSliceVar(&o.overrides, "etcd-servers-overrides", o.overrides,
 		"Servers of etcd for some resources, as GROUP/RESOURCE#SERVER;SERVER, comma separated. Only the names of health "+
 			"checks depend on them: all objects are stored in --etcd-servers.")

@@ -249,6 +249,10 @@ func (a *Authenticator) issued(lifecycle context.Context, config *Config) (*apis
 	if config.ServiceAccounts != nil {
 		base.disallowed = config.ServiceAccounts.Issuers()
 	}
+	var err error
+	if base.egress, err = readEgress(o.EgressFile); err != nil {
+		return nil, nil, fmt.Errorf("--egress-selector-config-file: %w", err)
+	}
 	switch {
 	case o.ConfigFile != "":
 		structured, data, err := readConfig(o.ConfigFile)

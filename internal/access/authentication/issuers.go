@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+	"k8s.io/apiserver/pkg/server/egressselector"
 	"k8s.io/apiserver/pkg/util/filesystem"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 	"k8s.io/klog/v2"
@@ -94,7 +95,9 @@ type issuers struct {
 	algorithms []string
 	// disallowed are issuers that cannot be configured: those of service accounts.
 	disallowed []string
-	current    *atomic.Pointer[issuerSet]
+	// egress finds the dialer of an egress; nil if there are none.
+	egress  egressselector.Lookup
+	current *atomic.Pointer[issuerSet]
 }
 
 // issuerSet is the issuers of one configuration.
@@ -131,10 +134,10 @@ func (i *issuers) make(jwts []apiserver.JWTAuthenticator) (*issuerSet, error) {
 		checks []func() error
 	)
 	for _, jwt := range jwts {
-		client, err := clientOf(&jwt.Issuer)
+		client, err := clientOf(&jwt.Issuer, i.egress)
 		if err != nil {
 			cancel()
-			return nil, fmt.Errorf("authority of issuer %s: %w", jwt.Issuer.URL, err)
+			return nil, fmt.Errorf("client of issuer %s: %w", jwt.Issuer.URL, err)
 		}
 		token, err := oidc.New(ctx, oidc.Options{JWTAuthenticator: jwt, SupportedSigningAlgs: i.algorithms,
 			DisallowedIssuers: i.disallowed, Client: client})

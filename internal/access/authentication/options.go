@@ -24,6 +24,8 @@ type Options struct {
 	TokenFile string
 	// ConfigFile is an AuthenticationConfiguration. It is read again when it changes.
 	ConfigFile string
+	// EgressFile is an EgressSelectorConfiguration: how issuers are reached that name an egress in ConfigFile.
+	EgressFile string
 	OIDC       OIDCOptions
 	Webhook    WebhookOptions
 	// Audiences are the audiences that tokens must be for.
