@@ -74,6 +74,9 @@ func TestDefaults(t *testing.T) {
 		o.Authentication.Anonymous != cliflag.Unset {
 		t.Errorf("modes %v, anonymous %v", o.Authorization.Modes, o.Authentication.Anonymous)
 	}
+	if !o.Authorization.OnlyModes || len(o.Authorization.AlwaysAllowPaths) > 0 {
+		t.Errorf("authorization has built-in rules: %+v", o.Authorization)
+	}
 	if o.Serving.CertFile != filepath.Join(dir, "apiserver.crt") ||
 		o.Serving.KeyFile != filepath.Join(dir, "apiserver.key") {
 		t.Errorf("certificate %s, %s", o.Serving.CertFile, o.Serving.KeyFile)

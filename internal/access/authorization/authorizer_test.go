@@ -124,6 +124,25 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// TestOnlyModes checks that nobody but the privileged group passes modes that decide alone, as with kube-apiserver.
+func TestOnlyModes(t *testing.T) {
+	t.Parallel()
+	a := newAuthorizer(t, func(o *Options) {
+		o.Modes, o.OnlyModes, o.AlwaysAllowPaths = []string{ModeAlwaysDeny}, true, nil
+	})
+	for _, refused := range []authorizer.AttributesRecord{
+		get(jane, "/api"), get(jane, "/version"), get(jane, "/healthz"), get(stranger, "/healthz"),
+		get(monitor, "/metrics"), resource(jane, "create", "authentication.k8s.io", "selfsubjectreviews"),
+	} {
+		if allows(t, a, refused) {
+			t.Errorf("%s may %s %s%s", refused.User.GetName(), refused.Verb, refused.Path, refused.Resource)
+		}
+	}
+	if !allows(t, a, get(admin, "/api")) {
+		t.Error("the privileged group may not read /api")
+	}
+}
+
 // TestAlwaysAllowWithoutImpersonation checks that a mode that allows everything does not let a user become another
 // one, who is allowed more elsewhere.
 func TestAlwaysAllowWithoutImpersonation(t *testing.T) {

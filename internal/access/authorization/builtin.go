@@ -44,8 +44,11 @@ func (o *Options) always() (chain, error) {
 }
 
 // withoutRoles returns the rules for a server that does not use roles. With RBAC, default roles say the same, and an
-// administrator can change them.
+// administrator can change them. There are none if the modes decide alone.
 func (o *Options) withoutRoles() (chain, error) {
+	if o.OnlyModes {
+		return nil, nil
+	}
 	discovery, err := getPaths(user.AllAuthenticated, discoveryPaths)
 	if err != nil {
 		return nil, err

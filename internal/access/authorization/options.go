@@ -41,6 +41,8 @@ type Options struct {
 	Kubeconfig string
 	// AlwaysAllowGroups may do everything. AlwaysAllowPaths are open to everybody; a * at the end is a wildcard.
 	AlwaysAllowGroups, AlwaysAllowPaths []string
+	// OnlyModes leaves out the built-in rules that otherwise stand in for roles when no mode is ModeRBAC.
+	OnlyModes bool
 }
 
 // NewOptions returns the defaults: no authorizers but the built-in rules. A server that has roles adds ModeRBAC.
