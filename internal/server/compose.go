@@ -73,7 +73,9 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		return nil, err
 	}
 	certificates.Signers{Authorizer: a.authorizer}.Require(s.builtins.Definitions)
-	addPlugins(&o.Admission, s)
+	if err := addPlugins(&o.Admission, s); err != nil {
+		return nil, err
+	}
 	published := newDiscovery(o, s)
 	quotas, counter, err := newQuotas(&o.Admission, s, own)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 
 // addPlugins adds the admission plugins for single resources that are enabled to the definitions of these, in the order
 // of kube-apiserver.
-func addPlugins(o *admission.Options, s *stored) {
+func addPlugins(o *admission.Options, s *stored) error {
 	add := func(gr schema.GroupResource, plugin resource.Plugin) {
 		if d := s.builtins.Find(gr); d != nil && o.Enabled(plugin.Name) {
 			d.Plugins = append(d.Plugins, plugin)
@@ -43,6 +43,9 @@ func addPlugins(o *admission.Options, s *stored) {
 	add(corev1.Resource("pods"), pods.NewPriority(priorities))
 	add(corev1.Resource("pods"), pods.NewDefaultTolerationSeconds())
 	add(corev1.Resource("nodes"), nodes.NewTaintNodesByCondition())
+	if err := addPodSecurity(o, s); err != nil {
+		return err
+	}
 	classes := lister[*storagev1.StorageClass](s, storagev1.Resource("storageclasses"))
 	add(claims, storage.NewDefaultStorageClass(classes))
 	if o.Enabled(storage.StorageObjectInUseProtection) {
@@ -51,6 +54,7 @@ func addPlugins(o *admission.Options, s *stored) {
 	add(claims, storage.NewPersistentVolumeClaimResize(classes))
 	add(ingresses, network.NewDefaultIngressClass(
 		lister[*networkingv1.IngressClass](s, networkingv1.Resource("ingressclasses"))))
+	return nil
 }
 
 // newQuotas returns the admission plugin ResourceQuota and the controller; nil, nil, nil if quotas are not served.

@@ -2,9 +2,9 @@
 // with an etcd in its own process, and beside it the controllers of kube-controller-manager that crd-server has too.
 // Its responses and its controllers are the reference for built-in resources.
 //
-// The admission plugin PodSecurity, which crd-server does not have, is disabled, and so is priority and fairness. Without
-// --service-accounts so is ServiceAccount: the controller that gives namespaces their accounts does not run. Roles and
-// bindings authorize users. Arguments after -- are passed to kube-apiserver.
+// Priority and fairness is disabled. Without --service-accounts so is the admission plugin ServiceAccount: the
+// controller that gives namespaces their accounts does not run. Roles and bindings authorize users. Arguments after --
+// are passed to kube-apiserver.
 package main
 
 import (
@@ -97,11 +97,7 @@ func (o *options) choosePort() error {
 }
 
 func (o *options) apiserverFlags(c *credentials, etcd string) []string {
-	disabled := "PodSecurity"
-	if !o.accounts {
-		disabled += ",ServiceAccount"
-	}
-	return []string{
+	flags := []string{
 		"--etcd-servers", etcd,
 		"--bind-address", o.address,
 		"--secure-port", strconv.Itoa(o.port),
@@ -114,8 +110,11 @@ func (o *options) apiserverFlags(c *credentials, etcd string) []string {
 		"--service-account-key-file", c.key,
 		"--service-account-signing-key-file", c.key,
 		"--enable-priority-and-fairness=false",
-		"--disable-admission-plugins", disabled,
 	}
+	if !o.accounts {
+		flags = append(flags, "--disable-admission-plugins", "ServiceAccount")
+	}
+	return flags
 }
 
 // controllerFlags make the controllers notice new kinds and changed quotas within seconds.

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/builtin/nodes"
 	"github.com/crd-server/crd-server/internal/builtin/pods"
+	"github.com/crd-server/crd-server/internal/builtin/podsecurity"
 	"github.com/crd-server/crd-server/internal/builtin/storage"
 )
 
@@ -60,7 +62,7 @@ func names() string { return strings.Join(slices.Concat(order, kinds), ", ") }
 
 // kinds are the plugins for single built-in resources. They are on by default, except off.
 var kinds = []string{
-	limitranger.Name, pods.ServiceAccount,
+	limitranger.Name, pods.ServiceAccount, podsecurity.Name,
 	network.DefaultIngressClass, pods.DefaultTolerationSeconds, pods.Priority, nodes.TaintNodesByCondition,
 	storage.DefaultStorageClass, storage.PersistentVolumeClaimResize, storage.StorageObjectInUseProtection,
 }
@@ -110,17 +112,9 @@ func (o *Options) HasResourceQuota(byDefault bool) bool {
 
 // QuotaConfiguration returns the configuration of the plugin ResourceQuota in the file; nil without a file.
 func (o *Options) QuotaConfiguration() (*quotaconfig.Configuration, error) {
-	if o.ConfigFile == "" {
-		return nil, nil
-	}
-	plugin := []string{resourcequota.PluginName}
-	provider, err := admission.ReadAdmissionConfiguration(plugin, o.ConfigFile, configScheme)
-	if err != nil {
-		return nil, fmt.Errorf("--admission-control-config-file %s: %w", o.ConfigFile, err)
-	}
-	reader, err := provider.ConfigFor(resourcequota.PluginName)
-	if err != nil {
-		return nil, fmt.Errorf("--admission-control-config-file %s: %w", o.ConfigFile, err)
+	reader, err := o.PluginConfiguration(resourcequota.PluginName)
+	if o.ConfigFile == "" || err != nil {
+		return nil, err
 	}
 	config, err := resourcequota.LoadConfiguration(reader)
 	if err == nil {
@@ -130,6 +124,19 @@ func (o *Options) QuotaConfiguration() (*quotaconfig.Configuration, error) {
 		return nil, fmt.Errorf("--admission-control-config-file %s: %s: %w", o.ConfigFile, resourcequota.PluginName, err)
 	}
 	return config, nil
+}
+
+// PluginConfiguration returns the configuration of a plugin in the file; nil if there is none.
+func (o *Options) PluginConfiguration(plugin string) (io.Reader, error) {
+	provider, err := admission.ReadAdmissionConfiguration([]string{plugin}, o.ConfigFile, configScheme)
+	if err != nil {
+		return nil, fmt.Errorf("--admission-control-config-file %s: %w", o.ConfigFile, err)
+	}
+	reader, err := provider.ConfigFor(plugin)
+	if err != nil {
+		return nil, fmt.Errorf("--admission-control-config-file %s: %w", o.ConfigFile, err)
+	}
+	return reader, nil
 }
 
 func (o *Options) has(plugin string, byDefault bool) bool {

@@ -1,0 +1,165 @@
+// Package podsecurity is the admission plugin PodSecurity: it refuses pods that violate the Pod Security Standard that
+// the labels of their namespace name, and warns about templates of such pods.
+//
+// The rules are those of k8s.io/pod-security-admission. This package asks them about writes, and answers as
+// kube-apiserver does.
+package podsecurity
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/metrics/legacyregistry"
+	podsecurity "k8s.io/pod-security-admission/admission"
+	"k8s.io/pod-security-admission/admission/api/load"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/metrics"
+	"k8s.io/pod-security-admission/policy"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// Name is the name of the plugin.
+const Name = "PodSecurity"
+
+// Namespaces returns a namespace.
+type Namespaces func(ctx context.Context, name string) (*corev1.Namespace, error)
+
+// GetNamespace implements podsecurity.NamespaceGetter.
+func (f Namespaces) GetNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	return f(ctx, name)
+}
+
+// Pods returns the pods of a namespace.
+type Pods func(ctx context.Context, namespace string) ([]*corev1.Pod, error)
+
+// ListPods implements podsecurity.PodLister.
+func (f Pods) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	return f(ctx, namespace)
+}
+
+// Config is what the plugin needs.
+type Config struct {
+	// Configuration is the PodSecurityConfiguration; nil for the defaults.
+	Configuration io.Reader
+	// Version is that of Kubernetes, as far as it is emulated.
+	Version    compatibility.EffectiveVersion
+	Namespaces Namespaces
+	Pods       Pods
+}
+
+// Plugins makes the plugins for resources.
+type Plugins struct{ admission *podsecurity.Admission }
+
+// New returns the Plugins. Errors are those of the configuration.
+func New(c Config) (*Plugins, error) {
+	config, err := load.LoadFromReader(c.Configuration)
+	if err != nil {
+		return nil, err
+	}
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), emulated(c.Version))
+	if err != nil {
+		return nil, err
+	}
+	admission := &podsecurity.Admission{
+		Configuration:   config,
+		Evaluator:       evaluator,
+		Metrics:         recorder(),
+		NamespaceGetter: c.Namespaces,
+		PodLister:       c.Pods,
+	}
+	if err := admission.CompleteConfiguration(); err != nil {
+		return nil, fmt.Errorf("configuration error: %w", err)
+	}
+	if err := admission.ValidateConfiguration(); err != nil {
+		return nil, fmt.Errorf("invalid: %w", err)
+	}
+	return &Plugins{admission}, nil
+}
+
+// emulated returns the version of the standards that "latest" means; nil for the newest.
+func emulated(version compatibility.EffectiveVersion) *api.Version {
+	binary, emulation := version.BinaryVersion(), version.EmulationVersion()
+	if binary.Major() == emulation.Major() && binary.Minor() == emulation.Minor() {
+		return nil
+	}
+	latest := api.MajorMinorVersion(int(emulation.Major()), int(emulation.Minor()))
+	return &latest
+}
+
+// recorder returns the metrics, which all servers of the process have in common, as those of admission.
+var recorder = sync.OnceValue(func() metrics.Recorder {
+	r := metrics.NewPrometheusRecorder(api.GetAPIVersion())
+	r.MustRegister(legacyregistry.MustRegister)
+	return r
+})
+
+// For returns the plugins for a resource: none if it has no pods.
+func (p *Plugins) For(d *resource.Definition) []resource.Plugin {
+	switch gr := d.GroupVersionResource().GroupResource(); {
+	case gr == corev1.Resource("pods"):
+		return []resource.Plugin{p.plugin(d, ""), p.plugin(d, "ephemeralcontainers"), p.plugin(d, "resize")}
+	case gr == corev1.Resource("namespaces"), p.admission.PodSpecExtractor.HasPodSpec(gr):
+		return []resource.Plugin{p.plugin(d, "")}
+	}
+	return nil
+}
+
+func (p *Plugins) plugin(d *resource.Definition, subresource string) resource.Plugin {
+	validate := func(ctx context.Context, obj, old runtime.Object) error {
+		attributes, err := attributesOf(ctx, obj, old)
+		if err != nil {
+			return err
+		}
+		attributes.Kind, attributes.Resource = d.GroupVersionKind(), d.GroupVersionResource()
+		attributes.Subresource = subresource
+		return answer(ctx, p.admission.Validate(ctx, attributes))
+	}
+	return resource.Plugin{Name: Name, Subresource: subresource, Validate: validate}
+}
+
+// attributesOf returns the attributes of a write. A namespace is in itself.
+func attributesOf(ctx context.Context, obj, old runtime.Object) (*api.AttributesRecord, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	a := &api.AttributesRecord{
+		Name: m.GetName(), Namespace: m.GetNamespace(), Operation: admissionv1.Create, Object: obj, OldObject: old,
+	}
+	if _, ok := obj.(*corev1.Namespace); ok {
+		a.Namespace = a.Name
+	}
+	if old != nil {
+		a.Operation = admissionv1.Update
+	}
+	if user, ok := request.UserFrom(ctx); ok {
+		a.Username = user.GetName()
+	}
+	return a, nil
+}
+
+// answer passes on the warnings and annotations of a decision, and returns its error. Each refusal has a result.
+func answer(ctx context.Context, decision *admissionv1.AdmissionResponse) error {
+	for _, text := range decision.Warnings {
+		warning.AddWarning(ctx, "", text)
+	}
+	for key, value := range decision.AuditAnnotations {
+		audit.AddAuditAnnotation(ctx, api.AuditAnnotationPrefix+key, value)
+	}
+	if decision.Allowed {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: *decision.Result}
+}
