@@ -18,11 +18,14 @@ import (
 type Object struct {
 	// Definition is the resource of the object. The server must serve it.
 	Definition *resource.Definition
-	// Object has the fields that a client would send. Create does not modify it.
+	// Object has the fields that a client would send. Create does not modify it, but Complete may.
 	Object runtime.Object
 	// Fields are those that this server manages, in the format FieldsV1. They are literal because the schemas that they
 	// could be computed by take longer to read than everything else here. Empty means that nobody manages fields.
 	Fields string
+	// Complete, if set, changes the Object and the Fields before the object is created. It is not called if the object
+	// exists.
+	Complete func(ctx context.Context, o *Object) error
 	// SetStatus, if set, sets the status of the new object, which the rules for creations clear. It may modify obj.
 	SetStatus func(obj runtime.Object)
 }
@@ -63,6 +66,11 @@ func keyOf(d *resource.Definition, m metav1.Object) string {
 
 // encode returns the bytes to store for a new object.
 func (o *Object) encode(ctx context.Context, set *builtin.Set) ([]byte, error) {
+	if o.Complete != nil {
+		if err := o.Complete(ctx, o); err != nil {
+			return nil, err
+		}
+	}
 	d, obj := o.Definition, o.Object.DeepCopyObject()
 	strategy := d.Strategy
 	if strategy == nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/crd-server/crd-server/internal/bootstrap"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/namespaces"
 	"github.com/crd-server/crd-server/internal/server/datadir"
 	"github.com/crd-server/crd-server/internal/serviceaccounts"
@@ -78,30 +81,67 @@ func (o *systemObjects) addRoles(roles *roleParts) {
 	if roles == nil {
 		return
 	}
-	for _, role := range policy.Initial() {
+	defaults := policy.Default(roles.defaults.All).Aggregate()
+	for _, role := range defaults.ClusterRoles {
 		o.objects = append(o.objects, bootstrap.Object{
 			Definition: roles.defaults.ClusterRoles, Object: role, Fields: policy.RoleFields(role),
 		})
 	}
-	for _, binding := range policy.ClusterRoleBindings() {
-		o.objects = append(o.objects, bootstrap.Object{
-			Definition: roles.defaults.ClusterRoleBindings, Object: binding, Fields: policy.BindingFields(binding),
-		})
+	for _, binding := range defaults.ClusterRoleBindings {
+		object := bootstrap.Object{
+			Definition: roles.defaults.ClusterRoleBindings, Object: binding,
+			Fields: policy.BindingFields(binding, binding.Subjects),
+		}
+		if binding.Name == policy.PublicInfoViewer {
+			object.Complete = o.likeDiscovery(roles.defaults.ClusterRoleBindings)
+		}
+		o.objects = append(o.objects, object)
 	}
-	o.addSystemRoles()
+	o.addNamespacedRoles(defaults)
 }
 
-// addSystemRoles adds the default role and binding in kube-system, if they are served.
-func (o *systemObjects) addSystemRoles() {
+// addNamespacedRoles adds the default roles and bindings in namespaces, if they are served.
+func (o *systemObjects) addNamespacedRoles(defaults *policy.Policy) {
 	roles := o.builtins.Find(rbacv1.Resource("roles"))
 	bindings := o.builtins.Find(rbacv1.Resource("rolebindings"))
 	if roles == nil || bindings == nil {
 		return
 	}
-	role, binding := policy.AuthenticationReader(), policy.AuthenticationReaders()
-	o.objects = append(o.objects,
-		bootstrap.Object{Definition: roles, Object: role, Fields: policy.ReaderFields(role)},
-		bootstrap.Object{Definition: bindings, Object: binding, Fields: policy.BindingFields(binding)})
+	for _, role := range defaults.Roles {
+		o.objects = append(o.objects, bootstrap.Object{
+			Definition: roles, Object: role, Fields: policy.NamespacedRoleFields(role),
+		})
+	}
+	for _, binding := range defaults.RoleBindings {
+		o.objects = append(o.objects, bootstrap.Object{
+			Definition: bindings, Object: binding, Fields: policy.BindingFields(binding, binding.Subjects),
+		})
+	}
+}
+
+// likeDiscovery returns a function that gives a new binding of policy.PublicInfoViewer the subjects, labels and
+// annotations of the binding of policy.Discovery, if that exists: an administrator may have changed it.
+func (o *systemObjects) likeDiscovery(
+	d *resource.Definition,
+) func(ctx context.Context, object *bootstrap.Object) error {
+	return func(ctx context.Context, object *bootstrap.Object) error {
+		entry, _, err := o.store.ResourceAt(d.StorageFolder()).Get(ctx, policy.Discovery, dynamicstorage.ReadAt{})
+		if errors.Is(err, dynamicstorage.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", policy.Discovery, err)
+		}
+		found, err := o.builtins.Codec(d).Object(entry)
+		if err != nil {
+			return err
+		}
+		discovery, binding := found.(*rbacv1.ClusterRoleBinding), object.Object.(*rbacv1.ClusterRoleBinding)
+		binding.Subjects, binding.Labels = discovery.Subjects, discovery.Labels
+		binding.Annotations = discovery.Annotations
+		object.Fields = policy.BindingFields(binding, binding.Subjects)
+		return nil
+	}
 }
 
 // inOrder returns a function that calls others until one of them fails.

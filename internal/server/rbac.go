@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -38,6 +39,7 @@ func newRoles(a *access, s *stored, client *rest.Config) (*roleParts, error) {
 	return &roleParts{
 		defaults: policy.Reconciler{
 			Store: s.store, Set: s.builtins, ClusterRoles: roles, ClusterRoleBindings: bindings, Client: client,
+			All: s.builtins.Find(corev1.Resource("nodes")) != nil,
 		},
 		controller: controller,
 	}, nil

@@ -48,20 +48,67 @@ func (p *person) read(path string, obj any) {
 // client had created them.
 func TestDefaultRoles(t *testing.T) {
 	t.Parallel()
-	p := startWhole(t).root()
-	for _, want := range policy.Initial() {
+	for tier, all := range map[string]bool{"essential": false, "all": true} {
+		p := startWhole(t, "--builtin-resources="+tier).root()
+		p.hasDefaults(policy.Default(all).Aggregate())
+	}
+}
+
+// hasDefaults checks that default roles and bindings exist.
+func (p *person) hasDefaults(defaults *policy.Policy) {
+	p.t.Helper()
+	t := p.t
+	for _, want := range defaults.ClusterRoles {
 		role := p.clusterRole(want.Name)
 		if !reflect.DeepEqual(role.Rules, want.Rules) || len(role.Rules) == 0 || !reflect.DeepEqual(role.Labels, want.Labels) {
 			t.Errorf("%s is %+v", want.Name, role)
 		}
 		p.sameFields(clusterRolesPath, role, &role.ObjectMeta)
 	}
-	for _, want := range policy.ClusterRoleBindings() {
+	for _, want := range defaults.ClusterRoleBindings {
 		binding := p.clusterRoleBinding(want.Name)
 		if binding.RoleRef != want.RoleRef || !reflect.DeepEqual(binding.Subjects, want.Subjects) {
 			t.Errorf("%s is %+v", want.Name, binding)
 		}
 		p.sameFields(bindingsPath, binding, &binding.ObjectMeta)
+	}
+	const inNamespace = "/apis/rbac.authorization.k8s.io/v1/namespaces/"
+	for _, want := range defaults.Roles {
+		role, path := &rbacv1.Role{}, inNamespace+want.Namespace+"/roles"
+		p.read(path+"/"+want.Name, role)
+		if !reflect.DeepEqual(role.Rules, want.Rules) {
+			t.Errorf("%s is %+v", want.Name, role)
+		}
+		p.sameFields(path, role, &role.ObjectMeta)
+	}
+	for _, want := range defaults.RoleBindings {
+		binding, path := &rbacv1.RoleBinding{}, inNamespace+want.Namespace+"/rolebindings"
+		p.read(path+"/"+want.Name, binding)
+		if binding.RoleRef != want.RoleRef || !reflect.DeepEqual(binding.Subjects, want.Subjects) {
+			t.Errorf("%s is %+v", want.Name, binding)
+		}
+		p.sameFields(path, binding, &binding.ObjectMeta)
+	}
+}
+
+// TestPublicInfoViewer checks that the binding of system:public-info-viewer is made from that of system:discovery, as
+// on a server that had only the latter.
+func TestPublicInfoViewer(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.New(t, func(c *embed.Config) {
+		c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	})
+	start := func() *person { return startWhole(t, "--etcd-servers", "http://"+etcd.Addr().String()).root() }
+	p := start()
+	p.must(http.StatusOK, http.MethodPatch, bindingsPath+"/system:discovery",
+		`{"subjects":[{"kind":"User","name":"me"}],"metadata":{"annotations":{"mine":"kept",`+
+			`"rbac.authorization.kubernetes.io/autoupdate":"false"}}}`, "Content-Type", "application/merge-patch+json")
+	p.must(http.StatusOK, http.MethodDelete, bindingsPath+"/system:public-info-viewer", "")
+	p = start()
+	want, got := p.clusterRoleBinding("system:discovery"), p.clusterRoleBinding("system:public-info-viewer")
+	if !reflect.DeepEqual(got.Subjects, want.Subjects) || !reflect.DeepEqual(got.Annotations, want.Annotations) ||
+		got.Annotations["mine"] != "kept" || got.RoleRef.Name != "system:public-info-viewer" {
+		t.Errorf("got %+v\nlike %+v", got, want)
 	}
 }
 

@@ -146,7 +146,9 @@ func compareDefaults[T any](p pair, theirs, ours map[string]T) {
 
 // own returns the metadata that does not depend on the server.
 func own(meta metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Labels: meta.Labels, Annotations: meta.Annotations}
+	return metav1.ObjectMeta{
+		Name: meta.Name, Namespace: meta.Namespace, Labels: meta.Labels, Annotations: meta.Annotations,
+	}
 }
 
 // roles returns the ClusterRoles of a server by name.

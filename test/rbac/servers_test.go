@@ -46,13 +46,13 @@ type server struct {
 	signingKey string
 }
 
-// startOurs starts crd-server, which is stopped when the test ends. Without the flag, everybody may ask for its health
-// whatever the roles say.
-func startOurs(t *testing.T) *server {
+// startOurs starts crd-server with further flags, which is stopped when the test ends. Without the last flag, everybody
+// may ask for its health whatever the roles say.
+func startOurs(t *testing.T, flags ...string) *server {
 	t.Helper()
 	a := newAuthority(t)
-	return start(t, a, "pki/service-account.key", programs.Server(), "--client-ca-file="+a.file,
-		"--authorization-always-allow-paths=")
+	return start(t, a, "pki/service-account.key", programs.Server(), append(flags, "--client-ca-file="+a.file,
+		"--authorization-always-allow-paths=")...)
 }
 
 // startTheirs starts kube-apiserver, and the controller of aggregated roles.

@@ -9,14 +9,21 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// ClusterRoleBindings returns the default ClusterRoleBindings. Each has the name of its role.
-func ClusterRoleBindings() []*rbacv1.ClusterRoleBinding {
+// The bindings that were one before Kubernetes 1.14: a server that has only the first gives the second what it has.
+const (
+	Discovery        = "system:discovery"
+	PublicInfoViewer = "system:public-info-viewer"
+)
+
+// clusterRoleBindings returns the default ClusterRoleBindings of every server.
+func clusterRoleBindings() []*rbacv1.ClusterRoleBinding {
 	bindings := []*rbacv1.ClusterRoleBinding{
 		bind("cluster-admin", groups(user.SystemPrivilegedGroup)...),
+		// Before that of Discovery, so that it is like that one only if the server has been started before.
+		bind(PublicInfoViewer, groups(user.AllAuthenticated, user.AllUnauthenticated)...),
 		bind("system:monitoring", groups(user.MonitoringGroup)...),
-		bind("system:discovery", groups(user.AllAuthenticated)...),
+		bind(Discovery, groups(user.AllAuthenticated)...),
 		bind("system:basic-user", groups(user.AllAuthenticated)...),
-		bind("system:public-info-viewer", groups(user.AllAuthenticated, user.AllUnauthenticated)...),
 		bind("system:service-account-issuer-discovery", groups(serviceaccount.AllServiceAccountsGroup)...),
 	}
 	for _, role := range controllerRoles() {

@@ -18,12 +18,18 @@ func RoleFields(role *rbacv1.ClusterRole) string {
 	return `{` + metadataFields(role) + `,` + rules + `}`
 }
 
-// ReaderFields is RoleFields for a role of a namespace.
-func ReaderFields(role *rbacv1.Role) string { return `{` + metadataFields(role) + `,"f:rules":{}}` }
+// NamespacedRoleFields is RoleFields for a role of a namespace.
+func NamespacedRoleFields(role *rbacv1.Role) string {
+	return `{` + metadataFields(role) + `,"f:rules":{}}`
+}
 
 // BindingFields returns the managed fields of a default binding that the server creates, in the format FieldsV1.
-func BindingFields(binding metav1.Object) string {
-	return `{` + metadataFields(binding) + `,"f:roleRef":{},"f:subjects":{}}`
+func BindingFields(binding metav1.Object, subjects []rbacv1.Subject) string {
+	fields := `{` + metadataFields(binding) + `,"f:roleRef":{}`
+	if len(subjects) > 0 {
+		fields += `,"f:subjects":{}`
+	}
+	return fields + `}`
 }
 
 func metadataFields(m metav1.Object) string {

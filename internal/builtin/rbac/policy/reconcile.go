@@ -32,6 +32,8 @@ type Reconciler struct {
 	Set   *builtin.Set
 	// ClusterRoles and ClusterRoleBindings are the definitions in the set.
 	ClusterRoles, ClusterRoleBindings *resource.Definition
+	// All says that the server has all kinds of Kubernetes, and the roles of a cluster.
+	All bool
 	// Client is of this server, as a user that may do everything.
 	Client *rest.Config
 }
@@ -43,25 +45,26 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("client of the default roles: %w", err)
 	}
-	roles, err := r.read(ctx, r.ClusterRoles)
+	defaults := Default(r.All)
+	roles, err := r.read(ctx, r.ClusterRoles, defaults)
 	if err != nil {
 		return err
 	}
-	bindings, err := r.read(ctx, r.ClusterRoleBindings)
+	bindings, err := r.read(ctx, r.ClusterRoleBindings, defaults)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.reconcileRoles(ctx, client, roles), r.reconcileBindings(ctx, client, bindings),
-		r.reconcileSystem(ctx, client))
+	return errors.Join(r.reconcileRoles(ctx, client, defaults, roles),
+		r.reconcileBindings(ctx, client, defaults, bindings), r.reconcileNamespaced(ctx, client, defaults))
 }
 
 // stored are the objects with the names of defaults; nil for those that do not exist.
 type stored map[string]runtime.Object
 
 // read returns the stored objects of a resource that have the names of defaults.
-func (r *Reconciler) read(ctx context.Context, d *resource.Definition) (stored, error) {
+func (r *Reconciler) read(ctx context.Context, d *resource.Definition, defaults *Policy) (stored, error) {
 	objects := stored{}
-	for _, role := range ClusterRoles() {
+	for _, role := range defaults.ClusterRoles {
 		objects[role.Name] = nil // bindings have the same names
 	}
 	snapshot, err := r.Store.ResourceAt(d.StorageFolder()).Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
@@ -91,14 +94,14 @@ func (s stored) take(name string) (obj runtime.Object, known bool) {
 }
 
 func (r *Reconciler) reconcileRoles(
-	ctx context.Context, client rbacclient.ClusterRolesGetter, roles stored,
+	ctx context.Context, client rbacclient.ClusterRolesGetter, defaults *Policy, roles stored,
 ) error {
 	var errs []error
-	initial := sync.OnceValue(Initial)
-	for n, role := range ClusterRoles() {
+	initial := sync.OnceValue(func() *Policy { return Default(r.All).Aggregate() })
+	for n, role := range defaults.ClusterRoles {
 		switch found := roles[role.Name]; {
 		case found == nil:
-			role = initial()[n] // else the rules of an aggregated role are the business of the controller
+			role = initial().ClusterRoles[n] // else the rules of an aggregated role are the business of the controller
 		case hasRules(found.(*rbacv1.ClusterRole), role):
 			continue
 		}
@@ -126,10 +129,10 @@ func hasRules(found, role *rbacv1.ClusterRole) bool {
 }
 
 func (r *Reconciler) reconcileBindings(
-	ctx context.Context, client rbacclient.ClusterRoleBindingsGetter, bindings stored,
+	ctx context.Context, client rbacclient.ClusterRoleBindingsGetter, defaults *Policy, bindings stored,
 ) error {
 	var errs []error
-	for _, binding := range ClusterRoleBindings() {
+	for _, binding := range defaults.ClusterRoleBindings {
 		adapter := reconciliation.ClusterRoleBindingClientAdapter{Client: client.ClusterRoleBindings()}
 		options := reconciliation.ReconcileRoleBindingOptions{
 			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding},

@@ -5,15 +5,13 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
 )
 
 // labels of aggregated roles, without the name of the role that they add to.
 const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
 
-// ClusterRoles returns the default ClusterRoles. Aggregated ones have no rules.
-func ClusterRoles() []*rbacv1.ClusterRole {
+// clusterRoles returns the default ClusterRoles of every server. Aggregated ones have no rules.
+func clusterRoles() []*rbacv1.ClusterRole {
 	return slices.Concat([]*rbacv1.ClusterRole{
 		// A user who may do everything.
 		newRole("cluster-admin", may(anything, anything, "*"), rbacv1.PolicyRule{Verbs: anything, NonResourceURLs: anything}),
@@ -41,24 +39,6 @@ func ClusterRoles() []*rbacv1.ClusterRole {
 	}, namespacedRoles(), controllerRoles())
 }
 
-// Initial returns ClusterRoles with the rules that aggregated ones are going to have, for a server that has no others.
-func Initial() []*rbacv1.ClusterRole {
-	roles := ClusterRoles()
-	for changed := true; changed; { // until roles that aggregate aggregated roles have their rules too
-		changed = false
-		for _, role := range roles {
-			if role.AggregationRule == nil {
-				continue
-			}
-			rules, err := aggregation.Rules(role, roles)
-			if err == nil && len(rules) != len(role.Rules) { // the selectors are ours, and rules are only added
-				role.Rules, changed = rules, true
-			}
-		}
-	}
-	return roles
-}
-
 // newRole returns a default role.
 func newRole(name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metadata(name), Rules: rules}
@@ -77,6 +57,13 @@ func metadata(name string) metav1.ObjectMeta {
 		Labels:      map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"},
 		Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"},
 	}
+}
+
+// namespacedMetadata is metadata for an object in a namespace.
+func namespacedMetadata(namespace, name string) metav1.ObjectMeta {
+	m := metadata(name)
+	m.Namespace = namespace
+	return m
 }
 
 // The verbs of rules.
