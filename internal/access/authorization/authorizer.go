@@ -15,6 +15,7 @@ import (
 	authorizationmetrics "k8s.io/apiserver/pkg/authorization/metrics"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
+	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 	"k8s.io/client-go/rest"
 
 	"github.com/crd-server/crd-server/internal/access/authorization/rbac"
@@ -185,5 +186,18 @@ func newWebhook(config *rest.Config, name string, c *apiserver.WebhookConfigurat
 		onError = authorizer.DecisionDeny
 	}
 	return webhook.New(boundedhttp.Bounded(config), c.SubjectAccessReviewVersion, allow, deny, hostcluster.RetryBackoff(), onError,
-		c.MatchConditions, name, authorizerfactory.NewDelegatingAuthorizerMetrics(), authorizationcel.NewDefaultCompiler())
+		c.MatchConditions, name, newWebhookMetrics(), authorizationcel.NewDefaultCompiler())
+}
+
+// webhookMetrics are the metrics that kube-apiserver has of webhooks: calls and conditions, not requests.
+type webhookMetrics struct {
+	webhookmetrics.NoopRequestMetrics
+	webhookmetrics.WebhookMetrics
+	authorizationcel.MatcherMetrics
+}
+
+func newWebhookMetrics() webhookMetrics {
+	return webhookMetrics{
+		WebhookMetrics: webhookmetrics.NewWebhookMetrics(), MatcherMetrics: authorizationcel.NewMatcherMetrics(),
+	}
 }

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"testing"
 
+	dto "github.com/prometheus/client_model/go"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/crd-server/crd-server/internal/access/authorization/rbac"
 )
@@ -200,6 +202,26 @@ func startWebhook(t *testing.T) (kubeconfig string) {
 		t.Fatal(err)
 	}
 	return kubeconfig
+}
+
+// TestWebhookMetrics checks that calls of a webhook are counted as by kube-apiserver.
+func TestWebhookMetrics(t *testing.T) {
+	t.Parallel()
+	a := newAuthorizer(t, func(o *Options) {
+		o.Modes, o.WebhookConfigFile, o.WebhookVersion = []string{ModeWebhook}, startWebhook(t), "v1"
+	})
+	allows(t, a, resource(jane, "get", "example.com", "counted"))
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"webhook_evaluations_total", "webhook_duration_seconds", "decisions_total"} {
+		if !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool {
+			return f.GetName() == "apiserver_authorization_"+name
+		}) {
+			t.Errorf("there is no metric %s", name)
+		}
+	}
 }
 
 func TestWebhookDecides(t *testing.T) {
