@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/access/admission"
 	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
+	"github.com/crd-server/crd-server/internal/builtin/devices"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/policystatus"
 )
@@ -35,6 +37,13 @@ func newPolicyStatus(s *stored, config *rest.Config) (*policystatus.Controller, 
 		return nil, nil
 	}
 	return policystatus.New(s.store.ResourceAt(d.StorageFolder()), config)
+}
+
+// requireDeviceAccess makes writes of claims for devices ask what the user may do of them, if claims are served.
+func requireDeviceAccess(s *stored, a authorizer.Authorizer) {
+	if s.builtins.Find(resourcev1.Resource("resourceclaims")) != nil {
+		devices.Access{Authorizer: a, Namespace: namespaceGetter(s)}.Require(s.builtins.Definitions)
+	}
 }
 
 var validatingPolicies = schema.GroupResource{

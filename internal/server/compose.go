@@ -73,6 +73,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		return nil, err
 	}
 	certificates.Signers{Authorizer: a.authorizer}.Require(s.builtins.Definitions)
+	requireDeviceAccess(s, a.authorizer)
 	if err := addPlugins(&o.Admission, s); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,271 @@
+package devices
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+)
+
+// Access decides what a user may write of claims besides the authorization of the request: who allocates a claim needs
+// resourceclaims/binding, who reports the status of its devices resourceclaims/driver, and claims with administrative
+// access are only for namespaces with a label.
+type Access struct {
+	Authorizer authorizer.Authorizer
+	// Namespace returns a namespace.
+	Namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
+}
+
+// Require makes the claims among the definitions ask a.
+func (a Access) Require(definitions []*resource.Definition) {
+	for _, d := range definitions {
+		if d.GroupVersion.Group != resourcev1.GroupName {
+			continue
+		}
+		switch d.Kind {
+		case "ResourceClaim":
+			d.Strategy = accessRules{Strategy: d.Strategy, create: a.checkClaim}
+			status := d.Subresource("status")
+			status.Strategy = accessRules{Strategy: status.Strategy, update: a.checkStatus}
+		case "ResourceClaimTemplate":
+			d.Strategy = accessRules{Strategy: d.Strategy, create: a.checkTemplate}
+		}
+	}
+}
+
+// accessRules are the rules of a strategy after those of an Access.
+type accessRules struct {
+	resource.Strategy
+	create func(ctx context.Context, obj runtime.Object) field.ErrorList
+	update func(ctx context.Context, obj, old runtime.Object) field.ErrorList
+}
+
+// Validate checks a new object.
+func (r accessRules) Validate(ctx context.Context, obj runtime.Object) (errs field.ErrorList) {
+	if r.create != nil {
+		errs = r.create(ctx, obj)
+	}
+	return append(errs, r.Strategy.Validate(ctx, obj)...)
+}
+
+// ValidateUpdate checks an update.
+func (r accessRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) (errs field.ErrorList) {
+	if r.update != nil {
+		errs = r.update(ctx, obj, old)
+	}
+	return append(errs, r.Strategy.ValidateUpdate(ctx, obj, old)...)
+}
+
+func (a Access) checkClaim(ctx context.Context, obj runtime.Object) field.ErrorList {
+	claim := obj.(*resourcev1.ResourceClaim)
+	return a.checkAdmin(ctx, claim.Namespace, adminRequest(&claim.Spec))
+}
+
+func (a Access) checkTemplate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	template := obj.(*resourcev1.ResourceClaimTemplate)
+	return a.checkAdmin(ctx, template.Namespace, adminRequest(&template.Spec.Spec))
+}
+
+// adminRequest returns the path of the first request for administrative access; nil if there is none.
+func adminRequest(spec *resourcev1.ResourceClaimSpec) *field.Path {
+	for n := range spec.Devices.Requests {
+		exactly := spec.Devices.Requests[n].Exactly
+		if exactly != nil && ptr.Deref(exactly.AdminAccess, false) {
+			return specPath.Child("devices", "requests").Index(n).Child("adminAccess")
+		}
+	}
+	return nil
+}
+
+// adminResult is adminRequest for an allocation.
+func adminResult(status *resourcev1.ResourceClaimStatus) *field.Path {
+	if status.Allocation == nil {
+		return nil
+	}
+	results := status.Allocation.Devices.Results
+	for n := range results {
+		if ptr.Deref(results[n].AdminAccess, false) {
+			return statusPath.Child("allocation", "devices", "results").Index(n).Child("adminAccess")
+		}
+	}
+	return nil
+}
+
+// checkAdmin requires the label of a namespace, if there is a path.
+func (a Access) checkAdmin(ctx context.Context, namespace string, path *field.Path) field.ErrorList {
+	if path == nil {
+		return nil
+	}
+	found, err := a.Namespace(ctx, namespace)
+	if err != nil {
+		err = fmt.Errorf("could not retrieve namespace to verify admin access: %w", err)
+		return field.ErrorList{field.InternalError(path, err)}
+	}
+	if found.Labels[resourcev1.DRAAdminNamespaceLabelKey] == "true" {
+		return nil
+	}
+	text := fmt.Sprintf("admin access to devices requires the `%s: true` label on the containing namespace",
+		resourcev1.DRAAdminNamespaceLabelKey)
+	return field.ErrorList{field.Forbidden(path, text)}
+}
+
+func (a Access) checkStatus(ctx context.Context, obj, old runtime.Object) (errs field.ErrorList) {
+	claim, before := obj.(*resourcev1.ResourceClaim), old.(*resourcev1.ResourceClaim)
+	if adminResult(&before.Status) == nil {
+		errs = a.checkAdmin(ctx, claim.Namespace, adminResult(&claim.Status))
+	}
+	attributes, err := filters.GetAuthorizerAttributes(ctx)
+	if err != nil {
+		return append(errs, field.InternalError(statusPath, fmt.Errorf("cannot build authorizer attributes: %w", err)))
+	}
+	errs = append(errs, a.checkBinding(ctx, attributes, &claim.Status, &before.Status)...)
+	if claim.Status.Allocation != nil { // else there is no status of devices
+		errs = append(errs, a.checkDrivers(ctx, attributes, &claim.Status, &before.Status)...)
+	}
+	return errs
+}
+
+// checkBinding requires resourceclaims/binding, in all namespaces, to change the allocation or the consumers.
+func (a Access) checkBinding(
+	ctx context.Context, attributes authorizer.Attributes, status, old *resourcev1.ResourceClaimStatus,
+) field.ErrorList {
+	if equality.Semantic.DeepEqual(status.Allocation, old.Allocation) &&
+		equality.Semantic.DeepEqual(status.ReservedFor, old.ReservedFor) {
+		return nil
+	}
+	verb := attributes.GetVerb()
+	err := a.allows(ctx, part{Attributes: attributes, verb: verb, subresource: resourcev1.SubresourceBinding})
+	if err == nil {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(statusPath.Child("allocation"), fmt.Sprintf("changing status.allocation or "+
+		`status.reservedFor requires resource="resourceclaims/binding", verb="%s" permission: %s`, verb, err))}
+}
+
+// checkDrivers requires resourceclaims/driver for each driver whose devices have another status. An account of the node
+// of the claim has a verb of its own.
+func (a Access) checkDrivers(
+	ctx context.Context, attributes authorizer.Attributes, status, old *resourcev1.ResourceClaimStatus,
+) (errs field.ErrorList) {
+	verbs := []string{resourcev1.VerbPrefixArbitraryNode + attributes.GetVerb()}
+	if isOnNode(attributes.GetUser(), nodeOf(status.Allocation)) {
+		verbs = []string{resourcev1.VerbPrefixAssociatedNode + attributes.GetVerb(), verbs[0]}
+	}
+	for _, driver := range sets.List(changedDrivers(status.Devices, old.Devices)) {
+		err := a.allowsOne(ctx, verbs, part{
+			Attributes: attributes, subresource: resourcev1.SubresourceDriver, namespace: attributes.GetNamespace(),
+			name: driver,
+		})
+		if err != nil {
+			errs = append(errs, field.Forbidden(statusPath.Child("devices"), fmt.Sprintf("changing status.devices requires "+
+				`resource="resourceclaims/driver", verb="%s" permission: %s`, verbs, err)))
+		}
+	}
+	return errs
+}
+
+// allowsOne returns the first error unless the authorizer allows one of the verbs.
+func (a Access) allowsOne(ctx context.Context, verbs []string, asked part) (first error) {
+	for _, verb := range verbs {
+		asked.verb = verb
+		err := a.allows(ctx, asked)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// changedDrivers returns the drivers of devices whose status was added, changed or removed.
+func changedDrivers(devices, old []resourcev1.AllocatedDeviceStatus) sets.Set[string] {
+	drivers, before := sets.New[string](), map[deviceID]*resourcev1.AllocatedDeviceStatus{}
+	for n := range old {
+		before[idOf(&old[n])] = &old[n]
+	}
+	for n := range devices {
+		id := idOf(&devices[n])
+		if was := before[id]; was == nil || !equality.Semantic.DeepEqual(was, &devices[n]) {
+			drivers.Insert(id.Driver)
+		}
+		delete(before, id)
+	}
+	for id := range before {
+		drivers.Insert(id.Driver)
+	}
+	return drivers
+}
+
+// nodeOf returns the node of an allocation; empty if it is not for one node.
+func nodeOf(a *resourcev1.AllocationResult) string {
+	if a == nil || a.NodeSelector == nil || len(a.NodeSelector.NodeSelectorTerms) != 1 {
+		return ""
+	}
+	term := &a.NodeSelector.NodeSelectorTerms[0]
+	if len(term.MatchExpressions) > 0 || len(term.MatchFields) != 1 {
+		return ""
+	}
+	f := &term.MatchFields[0]
+	if f.Key != "metadata.name" || f.Operator != corev1.NodeSelectorOpIn || len(f.Values) != 1 {
+		return ""
+	}
+	return f.Values[0]
+}
+
+// isOnNode reports whether a user is a service account of a pod on a node.
+func isOnNode(u user.Info, node string) bool {
+	if node == "" || u == nil {
+		return false
+	}
+	_, _, err := serviceaccount.SplitUsername(u.GetName())
+	nodes := u.GetExtra()[serviceaccount.NodeNameKey]
+	return err == nil && len(nodes) == 1 && nodes[0] == node
+}
+
+// part is the attributes of a request, about a part of a claim: a subresource that only the authorizer knows.
+type part struct {
+	authorizer.Attributes
+	verb, subresource, namespace, name string
+}
+
+// GetVerb returns the verb.
+func (p part) GetVerb() string { return p.verb }
+
+// GetSubresource returns the subresource.
+func (p part) GetSubresource() string { return p.subresource }
+
+// GetNamespace returns the namespace; empty for all.
+func (p part) GetNamespace() string { return p.namespace }
+
+// GetName returns the name; empty for all.
+func (p part) GetName() string { return p.name }
+
+// allows returns an error unless the authorizer allows the request. The error of one of several authorizers does not
+// matter then.
+func (a Access) allows(ctx context.Context, asked part) error {
+	decision, reason, err := a.Authorizer.Authorize(ctx, asked)
+	if decision == authorizer.DecisionAllow {
+		return nil
+	}
+	if err != nil && reason != "" {
+		reason = fmt.Sprintf("%v: %s", err, reason)
+	} else if err != nil {
+		reason = err.Error()
+	}
+	return responsewriters.ForbiddenStatusError(asked, reason)
+}
