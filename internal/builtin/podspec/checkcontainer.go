@@ -104,7 +104,7 @@ func (c *checker) checkContainer(container *corev1.Container, path *field.Path) 
 	errs = append(errs, checkRequirements(&container.Resources, checkContainerResourceName, path.Child("resources"))...)
 	errs = append(errs, c.checkClaimNames(container.Resources.Claims, path.Child("resources", "claims"))...)
 	errs = append(errs, c.checkResizePolicy(container.ResizePolicy, path.Child("resizePolicy"))...)
-	return append(errs, checkSecurity(container.SecurityContext, path.Child("securityContext"))...)
+	return append(errs, c.checkSecurity(container.SecurityContext, path.Child("securityContext"))...)
 }
 
 func checkPorts(ports []corev1.ContainerPort, path *field.Path) (errs field.ErrorList) {

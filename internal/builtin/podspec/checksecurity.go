@@ -59,7 +59,7 @@ func checkGroup(group *int64, path *field.Path) field.ErrorList {
 	return invalid(path, *group, validation.IsValidGroupID(*group))
 }
 
-func checkSecurity(security *corev1.SecurityContext, path *field.Path) (errs field.ErrorList) {
+func (c *checker) checkSecurity(security *corev1.SecurityContext, path *field.Path) (errs field.ErrorList) {
 	if security == nil {
 		return nil
 	}
@@ -68,6 +68,9 @@ func checkSecurity(security *corev1.SecurityContext, path *field.Path) (errs fie
 	if mount := security.ProcMount; mount != nil {
 		errs = append(errs, checkOneOf(*mount, path.Child("procMount"),
 			corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
+		if *mount == corev1.UnmaskedProcMount && ptr.Deref(c.spec.HostUsers, true) {
+			errs = append(errs, field.Invalid(path.Child("procMount"), mount, "`hostUsers` must be false to use `Unmasked`"))
+		}
 	}
 	errs = append(errs, checkSeccomp(security.SeccompProfile, path.Child("seccompProfile"))...)
 	if !ptr.Deref(security.AllowPrivilegeEscalation, true) {
