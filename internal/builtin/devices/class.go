@@ -31,9 +31,10 @@ var classRules = resource.Typed[*resourcev1.DeviceClass]{
 	},
 }
 
-// checkClass checks the spec of a class, besides the declarative rules. The expressions of selectors are not compiled.
+// checkClass checks the spec of a class, besides the declarative rules.
 func checkClass(spec, old *resourcev1.DeviceClassSpec) (errs field.ErrorList) {
-	errs = checkSelectors(spec.Selectors, specPath.Child("selectors"))
+	known := old != nil && same(spec.Selectors, old.Selectors)
+	errs = checkSelectors(spec.Selectors, specPath.Child("selectors"), known)
 	stored := old != nil && same(spec.Config, old.Config)
 	if len(spec.Config) <= resourcev1.DeviceConfigMaxSize {
 		for n := range spec.Config {
@@ -46,23 +47,6 @@ func checkClass(spec, old *resourcev1.DeviceClassSpec) (errs field.ErrorList) {
 
 // anyName accepts all names: the name of a class has a declarative rule.
 func anyName(string, bool) []string { return nil }
-
-func checkSelectors(selectors []resourcev1.DeviceSelector, path *field.Path) (errs field.ErrorList) {
-	if len(selectors) > resourcev1.DeviceSelectorsMaxSize {
-		return nil // a declarative rule
-	}
-	for n := range selectors {
-		cel := selectors[n].CEL
-		const longest = resourcev1.CELSelectorExpressionMaxLength
-		switch path := path.Index(n).Child("cel"); {
-		case cel == nil:
-			errs = append(errs, field.Required(path, ""))
-		case len(cel.Expression) > longest:
-			errs = append(errs, field.TooLong(path.Child("expression"), "", longest))
-		}
-	}
-	return errs
-}
 
 // checkConfiguration checks the parameters of a driver. The name of the driver has declarative rules.
 func checkConfiguration(c *resourcev1.DeviceConfiguration, path *field.Path, stored bool) field.ErrorList {

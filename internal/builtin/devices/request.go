@@ -55,7 +55,7 @@ type wantedDevices struct {
 }
 
 func (w wantedDevices) check(path *field.Path) field.ErrorList {
-	errs := checkSelectors(w.selectors, path.Child("selectors"))
+	errs := checkSelectors(w.selectors, path.Child("selectors"), false)
 	count := path.Child("count")
 	switch {
 	case w.mode == resourcev1.DeviceAllocationModeAll && w.count != 0:
