@@ -62,6 +62,7 @@ var unused = []unusedFlag{
 	{"etcd-db-metric-poll-interval", duration},
 	{"etcd-healthcheck-timeout", duration},
 	{"etcd-readycheck-timeout", duration},
+	{"etcd-servers-overrides", list},
 	{"kubelet-certificate-authority", text},
 	{"kubelet-client-certificate", text},
 	{"kubelet-client-key", text},

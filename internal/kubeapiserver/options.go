@@ -27,8 +27,6 @@ type Options struct {
 	externalHost string
 	// gates are feature gates by component, as NAME=BOOL.
 	gates map[string][]string
-	// overrides are the clusters of etcd for some resources, as GROUP/RESOURCE#SERVER;SERVER.
-	overrides []string
 	// admissionControl is the old form of the flags for admission plugins: all that are enabled.
 	admissionControl []string
 
@@ -87,9 +85,6 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 		"If false, limits also hold for lists at resourceVersion 0. The server has a cache in any case.")
 	fs.StringVar(&o.server.Authentication.EgressFile, "egress-selector-config-file", o.server.Authentication.EgressFile,
 		"`File` with an EgressSelectorConfiguration. It is for issuers of OpenID Connect that name an egress.")
-	fs.StringSliceVar(&o.overrides, "etcd-servers-overrides", o.overrides,
-		"Servers of etcd for some resources, as GROUP/RESOURCE#SERVER;SERVER, comma separated. Only the names of health "+
-			"checks depend on them: all objects are stored in --etcd-servers.")
 	fs.StringSliceVar(&o.admissionControl, "admission-control", o.admissionControl,
 		"All admission plugins that are enabled, comma separated. Deprecated: use --enable-admission-plugins and "+
 			"--disable-admission-plugins.")
@@ -108,11 +103,7 @@ func (o *Options) Complete() error {
 	if err != nil {
 		return err
 	}
-	overrides, err := o.completeOverrides()
-	if err != nil {
-		return err
-	}
-	o.server.Unused = slices.Concat(o.unusedFlags(), features, plugins, o.completeAccess(), o.completeAudit(), overrides)
+	o.server.Unused = slices.Concat(o.unusedFlags(), features, plugins, o.completeAccess(), o.completeAudit())
 	if err := o.server.Validate(); err != nil { // before anything is written
 		return err
 	}
@@ -127,22 +118,6 @@ func (o *Options) unusedFlags() (names []string) {
 		}
 	})
 	return names
-}
-
-// completeOverrides counts the other clusters of etcd. It returns the flag, if it was given.
-func (o *Options) completeOverrides() (without []string, err error) {
-	clusters := map[string]bool{}
-	for _, override := range o.overrides {
-		resource, servers, ok := strings.Cut(override, "#")
-		if !ok || !strings.Contains(resource, "/") || servers == "" {
-			return nil, fmt.Errorf("--etcd-servers-overrides: %q is not of the form GROUP/RESOURCE#SERVER;SERVER", override)
-		}
-		sorted := slices.Sorted(strings.SplitSeq(servers, ";"))
-		clusters[strings.Join(sorted, ";")] = true
-		without = []string{"--etcd-servers-overrides"}
-	}
-	o.server.Etcd.Overrides = len(clusters)
-	return without, nil
 }
 
 // completeAccess sets kube-apiserver's defaults: everything is allowed, unless there are other authorizers; then

@@ -121,7 +121,6 @@ func TestUnused(t *testing.T) {
 		"--audit-policy-file=" + policy:                            "--audit-policy-file",
 		"--authorization-mode=Node,RBAC":                           "--authorization-mode=Node",
 		"--requestheader-group-headers=X-Remote-Group":             "--requestheader-...",
-		"--etcd-servers-overrides=/pods#http://a":                  "--etcd-servers-overrides",
 		"--service-cluster-ip-range=10.1.0.0/16 --max-requests-inflight=800 --runtime-config=api/beta=true": "",
 	} {
 		o, err := complete(t, certDir(t), strings.Fields(args)...)
@@ -158,7 +157,6 @@ func TestMistakes(t *testing.T) {
 		"--feature-gates=InPlacePodVerticalScaling=perhaps": "--feature-gates: ",
 		"--feature-gates=wardle:WatchList=true":             `--feature-gates: component "wardle" is not kube`,
 		"--runtime-config=nonsense/v1=true":                 "--runtime-config: unknown API groups nonsense/v1",
-		"--etcd-servers-overrides=pods#http://a":            "--etcd-servers-overrides: ",
 		"--secure-port=99999":                               "--secure-port must be between 0 and 65535, not 99999",
 		"--authorization-mode=ABAC":                         "--authorization-mode: ABAC",
 		"--tls-min-version=VersionTLS9":                     "--tls-min-version: ",

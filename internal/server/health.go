@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -52,8 +51,6 @@ type health struct {
 	hooks    []*hook
 	// loopback adds the check of the certificate that kube-apiserver shows to itself. This server needs none.
 	loopback bool
-	// overrides is how many other clusters of etcd there are for some resources, according to the flags.
-	overrides int
 	// installed is done when the CRDs of --crds are served; nil without the flag.
 	installed *hook
 	// encryption checks key management services; empty if there are none.
@@ -122,23 +119,14 @@ func (h *health) withHooks(checks ...[]healthz.HealthChecker) []healthz.HealthCh
 	return all
 }
 
-// etcd returns the checks of the storage, and further ones with suffixes. All clusters of etcd are one here.
+// etcd returns the checks of the storage, and further ones with suffixes.
 func (h *health) etcd(suffixes ...string) (checks []healthz.HealthChecker) {
-	add := func(name, group string) {
-		checks = append(checks, healthz.NamedGroupedCheck(name, group, func(req *http.Request) error {
+	for _, suffix := range append([]string{""}, suffixes...) {
+		checks = append(checks, healthz.NamedCheck("etcd"+suffix, func(req *http.Request) error {
 			ctx, cancel := context.WithTimeout(req.Context(), healthTimeout)
 			defer cancel()
 			return h.storage(ctx)
 		}))
-	}
-	suffixes = append([]string{""}, suffixes...)
-	for _, suffix := range suffixes {
-		add("etcd"+suffix, "etcd"+suffix)
-	}
-	for n := range h.overrides {
-		for _, suffix := range suffixes {
-			add(fmt.Sprintf("etcd-override%s-%d", suffix, n), "etcd"+suffix)
-		}
 	}
 	return checks
 }

@@ -178,17 +178,15 @@ func TestDrain(t *testing.T) {
 func TestNamesOfChecks(t *testing.T) {
 	t.Parallel()
 	h := newHealth(nil, false, []*hook{{name: "poststarthook/a"}})
-	h.loopback, h.overrides = true, 2
+	h.loopback = true
 	h.encryption = []healthz.HealthChecker{healthz.NamedCheck("kms-providers", nil)}
 	for path, test := range map[string]struct {
 		checks []healthz.HealthChecker
 		want   string
 	}{
-		"/livez": {h.live(), "ping log loopback-serving-certificate etcd etcd-override-0 etcd-override-1 poststarthook/a"},
-		"/healthz": {h.healthy(), "ping log loopback-serving-certificate etcd etcd-override-0 etcd-override-1 " +
-			"kms-providers poststarthook/a"},
-		"/readyz": {h.ready(), "ping log etcd etcd-readiness etcd-override-0 etcd-override-readiness-0 etcd-override-1 " +
-			"etcd-override-readiness-1 kms-providers informer-sync poststarthook/a shutdown"},
+		"/livez":   {h.live(), "ping log loopback-serving-certificate etcd poststarthook/a"},
+		"/healthz": {h.healthy(), "ping log loopback-serving-certificate etcd kms-providers poststarthook/a"},
+		"/readyz":  {h.ready(), "ping log etcd etcd-readiness kms-providers informer-sync poststarthook/a shutdown"},
 	} {
 		var names []string
 		for _, check := range test.checks {

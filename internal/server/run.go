@@ -165,7 +165,7 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	if s.access.encryption != nil {
 		s.health.encryption = s.access.encryption.Checks()
 	}
-	s.health.loopback, s.health.overrides = s.options.KubeAPIServer, s.options.Etcd.Overrides
+	s.health.loopback = s.options.KubeAPIServer
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
 	s.parts.component = s.options.componentName()
 	s.parts.extensions = &s.options.Extensions

@@ -24,9 +24,6 @@ type Options struct {
 	CompactionInterval time.Duration
 	// CheckInterval is how often the cache is compared with etcd; 0: never.
 	CheckInterval time.Duration
-	// Overrides is how many other clusters the flags name for some resources. Objects are stored in Servers all the same;
-	// health checks name the others.
-	Overrides int
 	// CheckViews also compares what is served of objects, and does so after every write.
 	CheckViews bool
 }
