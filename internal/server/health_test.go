@@ -45,7 +45,7 @@ func TestHooks(t *testing.T) {
 	verbose := do(t, client, "GET", url+"/livez?verbose").body
 	for _, name := range []string{"start-apiserver-admission-initializer", "crd-informer-synced", "rbac/bootstrap-roles",
 		"start-system-namespaces-controller", "start-cluster-authentication-info-controller",
-		"kube-apiserver-autoregistration"} {
+		"apiservice-status-remote-available-controller", "kube-apiserver-autoregistration"} {
 		if !strings.Contains(verbose, "[+]poststarthook/"+name+" ok\n") {
 			t.Errorf("%s is not in %s", name, verbose)
 		}
