@@ -228,9 +228,9 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 		delegate.ServeHTTP(w, req)
 		return
 	}
-	// The path of a collection in all namespaces can only be read.
+	// Answered as by upstream's router. The path of a collection in all namespaces can only be read.
 	writesAcross := scope.namespaced && info.Namespace == "" && !acrossNamespaces.Has(info.Verb)
-	if writesAcross || !b.definition.Allows(info.Verb, info.Subresource, info.Name != "") { // answered as by upstream's router
+	if writesAcross || req.Method == http.MethodHead || !b.definition.Allows(info.Verb, info.Subresource, info.Name != "") {
 		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false), w, req)
 		return
 	}
@@ -246,6 +246,9 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 
 // addresses reports whether the path of a request is one of the resource. Namespaces are below themselves.
 func (b *builtinEndpoints) addresses(info *request.RequestInfo) bool {
+	if info.Name != "" && info.Subresource == "" && !b.definition.HasObjects() {
+		return false
+	}
 	if !b.main.namespaced {
 		return info.Namespace == "" || b.main.resource == namespaceResource && info.Namespace == info.Name
 	}

@@ -177,6 +177,13 @@ func (d *Definition) Allows(verb, subresource string, named bool) bool {
 	return slices.Contains(path, verb) && slices.Contains(d.VerbList(), verb)
 }
 
+// HasObjects reports whether the resource has paths of single objects. Bindings can only be created.
+func (d *Definition) HasObjects() bool {
+	return slices.ContainsFunc([]string{"get", "update", "patch", "delete"}, func(verb string) bool {
+		return slices.Contains(d.VerbList(), verb)
+	})
+}
+
 // VerbList returns the verbs of the resource. The caller must not modify it.
 func (d *Definition) VerbList() []string {
 	if d.Verbs == nil {
