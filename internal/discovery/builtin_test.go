@@ -3,6 +3,7 @@ package discovery
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -152,8 +153,8 @@ func TestVersionsOfABuiltinGroup(t *testing.T) {
 	}
 }
 
-// TestVersionsOfBuiltinGroup checks how versions are listed that CRDs add to a built-in group.
-func TestVersionsOfBuiltinGroup(t *testing.T) {
+// TestCustomVersionsOfBuiltinGroup checks how versions are listed that CRDs add to a built-in group.
+func TestCustomVersionsOfBuiltinGroup(t *testing.T) {
 	t.Parallel()
 	d, table := newBuiltinFixture(t)
 	r := recordOf(t, `
@@ -186,6 +187,28 @@ spec:
 	get(t, handler(d), "/apis/apiextensions.k8s.io/vfake").expect(t, 404)
 	index := decode[handler3.OpenAPIV3Discovery](t, get(t, handler(d), "/openapi/v3").expect(t, 200))
 	get(t, handler(d), index.Paths["apis/apiextensions.k8s.io/vfake"].ServerRelativeURL).expect(t, 200)
+}
+
+// TestCustomResourceAtBuiltinPath checks that a path is described once, as what is served there.
+func TestCustomResourceAtBuiltinPath(t *testing.T) {
+	t.Parallel()
+	d, table := newBuiltinFixture(t)
+	r := recordOf(t, `
+spec:
+  group: apiextensions.k8s.io
+  scope: Cluster
+  names: {plural: customresourcedefinitions, singular: a, kind: Impostor, listKind: ImpostorList}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`)
+	table.show(r.Name, r)
+	described := string(get(t, handler(d), "/openapi/v2").expect(t, 200).body)
+	if n := strings.Count(described, `"/apis/apiextensions.k8s.io/v1/customresourcedefinitions":`); n != 1 {
+		t.Errorf("the path is described %d times", n)
+	}
+	if strings.Contains(described, "Impostor") {
+		t.Error("a custom resource is described that is not served")
+	}
 }
 
 // TestBuiltinOpenAPI reads the documents that the index lists.

@@ -58,10 +58,14 @@ func (g *group) with(custom *group) *group {
 	if custom == nil {
 		return g
 	}
-	added := slices.DeleteFunc(custom.versions, func(version string) bool { return g.builtin[version] != nil })
+	isBuiltin := func(version string) bool { return g.builtin[version] != nil }
 	return &group{
-		name: g.name, versions: slices.Concat(added, g.versions), builtin: g.builtin,
-		records: custom.records, served: custom.served,
+		name: g.name, versions: slices.Concat(slices.DeleteFunc(custom.versions, isBuiltin), g.versions),
+		builtin: g.builtin, served: custom.served,
+		// OpenAPI version 2 describes a CRD with all its versions, and has each path once.
+		records: slices.DeleteFunc(custom.records, func(r *crds.Record) bool {
+			return slices.ContainsFunc(servedVersions(r), isBuiltin)
+		}),
 	}
 }
 
