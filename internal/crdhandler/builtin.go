@@ -228,9 +228,7 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 		delegate.ServeHTTP(w, req)
 		return
 	}
-	// Answered as by upstream's router. The path of a collection in all namespaces can only be read.
-	writesAcross := scope.namespaced && info.Namespace == "" && !acrossNamespaces.Has(info.Verb)
-	if writesAcross || req.Method == http.MethodHead || !b.definition.Allows(info.Verb, info.Subresource, info.Name != "") {
+	if !b.allows(scope, req, info) { // answered as by upstream's router
 		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false), w, req)
 		return
 	}
@@ -242,6 +240,15 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 		connecting.Verb, info = connectVerb, &connecting
 	}
 	instrumented(scope.verb(info.Verb, false), info, false)(w, req)
+}
+
+// allows reports whether the path of a request has its method.
+func (b *builtinEndpoints) allows(scope *requestScope, req *http.Request, info *request.RequestInfo) bool {
+	proxies := scope.connect != nil && scope.connect.Proxies
+	// The path of a collection in all namespaces can only be read.
+	writesAcross := scope.namespaced && info.Namespace == "" && !acrossNamespaces.Has(info.Verb)
+	return !writesAcross && (req.Method != http.MethodHead || proxies) &&
+		b.definition.Allows(info.Verb, info.Subresource, info.Name != "")
 }
 
 // addresses reports whether the path of a request is one of the resource. Namespaces are below themselves.
