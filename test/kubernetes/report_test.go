@@ -16,6 +16,7 @@ const expected = `# comment
 auth TestAccess 3
 auth TestInside 1
 auth TestInside/b failed
+auth TestMany 3
 auth TestSkipped skipped
 `
 
@@ -33,6 +34,7 @@ func TestJudge(t *testing.T) {
 auth TestAccess/c gate needs a gate
 auth TestInside inside reads memory
 auth TestFine limit once failed
+auth TestMany/missing limit needs a kind
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -52,9 +54,11 @@ auth TestFine limit once failed
 		{Name: "TestSkipped", State: outcome.Skipped},
 		{Name: "TestFine", State: outcome.Passed},
 		{Name: "TestNew", State: outcome.Failed, Message: "new"},
+		{Name: "TestMany", State: outcome.Passed, Parent: true},
+		{Name: "TestMany/a", State: outcome.Passed},
 	}, known["auth"], all)
-	want := verdict{pkg: "auth", upstream: 4, here: 3,
-		excused: map[string][]string{"gate": {"TestAccess/c"}, "inside": {"TestInside/b"}},
+	want := verdict{pkg: "auth", upstream: 7, here: 4,
+		excused: map[string]int{"gate": 1, "inside": 1, "limit": 2},
 		wrong: []outcome.Test{
 			{Name: "TestAccess/b", State: outcome.Failed, Message: "no"},
 			{Name: "TestNew", State: outcome.Failed, Message: "new"},
@@ -103,7 +107,8 @@ func TestBaseline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := baselineHeader + "auth TestAccess 3\nauth TestInside 2\nauth TestInside failed\nauth TestSkipped skipped\n"
+	want := baselineHeader + "auth TestAccess 3\nauth TestInside 2\nauth TestInside failed\nauth TestMany 3\n" +
+		"auth TestSkipped skipped\n"
 	if diff := cmp.Diff(want, string(content)); diff != "" {
 		t.Error(diff)
 	}
@@ -137,6 +142,9 @@ func TestFiles(t *testing.T) {
 	run := map[string]bool{}
 	for _, name := range packages {
 		run[name] = true
+		if len(known[name]) == 0 {
+			t.Errorf("results.txt does not have package %s", name)
+		}
 	}
 	for name := range known {
 		if !run[name] {
