@@ -128,11 +128,7 @@ func (o *Options) completeAccess() (without []string) {
 	if len(*modes) == 0 && o.server.Authorization.ConfigFile == "" {
 		*modes = []string{authorization.ModeAlwaysAllow}
 	}
-	anonymous := &o.server.Authentication.Anonymous
-	if *anonymous == cliflag.Unset && !slices.Contains(*modes, authorization.ModeAlwaysAllow) &&
-		o.server.Authentication.ConfigFile == "" {
-		*anonymous = cliflag.True
-	}
+	o.server.Authentication.AnonymousByDefault = !slices.Contains(*modes, authorization.ModeAlwaysAllow)
 	if slices.Contains(*modes, authorization.ModeNode) {
 		without = append(without, "--authorization-mode="+authorization.ModeNode)
 	}

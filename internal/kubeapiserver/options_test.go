@@ -71,8 +71,8 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("got %+v %+v", o.Resources, o.Serving)
 	}
 	if !slices.Equal(o.Authorization.Modes, []string{authorization.ModeAlwaysAllow}) ||
-		o.Authentication.Anonymous != cliflag.Unset {
-		t.Errorf("modes %v, anonymous %v", o.Authorization.Modes, o.Authentication.Anonymous)
+		o.Authentication.AnonymousByDefault {
+		t.Errorf("modes %v, anonymous %v", o.Authorization.Modes, o.Authentication.AnonymousByDefault)
 	}
 	if !o.Authorization.OnlyModes || len(o.Authorization.AlwaysAllowPaths) > 0 {
 		t.Errorf("authorization has built-in rules: %+v", o.Authorization)
@@ -88,15 +88,14 @@ func TestDefaults(t *testing.T) {
 
 func TestAnonymousUsers(t *testing.T) {
 	t.Parallel()
-	for args, want := range map[string]cliflag.Tristate{
-		"--authorization-mode=RBAC":                        cliflag.True,
-		"--authorization-mode=Node,RBAC":                   cliflag.True,
-		"--authorization-mode=RBAC --anonymous-auth=false": cliflag.False,
-		"--authorization-mode=AlwaysAllow":                 cliflag.Unset,
+	for args, want := range map[string]bool{
+		"--authorization-mode=RBAC":        true,
+		"--authorization-mode=Node,RBAC":   true,
+		"--authorization-mode=AlwaysAllow": false,
 	} {
 		o, err := complete(t, certDir(t), strings.Fields(args)...)
-		if err != nil || o.Authentication.Anonymous != want {
-			t.Errorf("%s: got %v, %v", args, o.Authentication.Anonymous, err)
+		if err != nil || o.Authentication.AnonymousByDefault != want {
+			t.Errorf("%s: got %v, %v", args, o.Authentication.AnonymousByDefault, err)
 		}
 	}
 }

@@ -292,10 +292,10 @@ func (o *Options) anonymous(structured *apiserver.AuthenticationConfiguration, p
 		}
 		return anonymous.NewAuthenticator(structured.Anonymous.Conditions), nil
 	}
-	switch o.Anonymous {
-	case cliflag.True:
+	switch {
+	case o.Anonymous == cliflag.True, o.Anonymous == cliflag.Unset && o.AnonymousByDefault:
 		return anonymous.NewAuthenticator(nil), nil
-	case cliflag.False:
+	case o.Anonymous == cliflag.False:
 		return nil, nil
 	}
 	conditions := make([]apiserver.AnonymousAuthCondition, 0, len(paths))

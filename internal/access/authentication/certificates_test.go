@@ -154,14 +154,17 @@ func TestClientCertificatesExpire(t *testing.T) {
 func TestAnonymous(t *testing.T) {
 	for _, test := range []struct {
 		flag         cliflag.Tristate
+		byDefault    bool
 		health, apis bool
 	}{
-		{cliflag.Unset, true, false},
-		{cliflag.True, true, true},
-		{cliflag.False, false, false},
+		{cliflag.Unset, false, true, false},
+		{cliflag.Unset, true, true, true},
+		{cliflag.True, false, true, true},
+		{cliflag.False, false, false, false},
+		{cliflag.False, true, false, false},
 	} {
 		o := NewOptions()
-		o.Anonymous = test.flag
+		o.Anonymous, o.AnonymousByDefault = test.flag, test.byDefault
 		a, err := New(t.Context(), Config{Options: &o, ClientCAs: newAuthority(t).provider(),
 			AnonymousPaths: []string{"/readyz"}})
 		if err != nil {

@@ -18,6 +18,8 @@ type Options struct {
 	// Anonymous lets requests without a credential through as system:anonymous: when not set, on the health paths only;
 	// True everywhere (authorization then refuses them with 403 instead of 401), False nowhere.
 	Anonymous cliflag.Tristate
+	// AnonymousByDefault lets them through everywhere too when neither Anonymous nor ConfigFile says anything.
+	AnonymousByDefault bool
 	// FrontProxy configures front proxies.
 	FrontProxy FrontProxyOptions
 	// TokenFile is a file of tokens: CSV, token,user,uid and optionally "group1,group2".
