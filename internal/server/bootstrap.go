@@ -81,7 +81,7 @@ func (o *systemObjects) addRoles(roles *roleParts) {
 	if roles == nil {
 		return
 	}
-	defaults := policy.Default(roles.defaults.All).Aggregate()
+	defaults := policy.Default(roles.defaults.Cluster).Aggregate()
 	for _, role := range defaults.ClusterRoles {
 		o.objects = append(o.objects, bootstrap.Object{
 			Definition: roles.defaults.ClusterRoles, Object: role, Fields: policy.RoleFields(role),

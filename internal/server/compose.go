@@ -82,7 +82,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	roles, err := newRoles(a, s, own)
+	roles, err := newRoles(o, a, s, own)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -70,6 +71,29 @@ func newQuotas(o *admission.Options, s *stored, client *rest.Config) (*quota.Adm
 func lister[T runtime.Object](s *stored, gr schema.GroupResource) func(ctx context.Context) ([]T, error) {
 	list := listerBelow[T](s, gr)
 	return func(ctx context.Context) ([]T, error) { return list(ctx, "") }
+}
+
+// namespaceGetter returns a function that returns the newest state of a namespace. None exists if they are not served.
+func namespaceGetter(s *stored) func(ctx context.Context, name string) (*corev1.Namespace, error) {
+	namespaces := corev1.Resource("namespaces")
+	d := s.builtins.Find(namespaces)
+	if d == nil {
+		return func(_ context.Context, name string) (*corev1.Namespace, error) {
+			return nil, apierrors.NewNotFound(namespaces, name)
+		}
+	}
+	entries, codec := s.store.ResourceAt(d.StorageFolder()), s.builtins.Codec(d)
+	return func(ctx context.Context, name string) (*corev1.Namespace, error) {
+		entry, _, err := entries.Get(ctx, name, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+		if err != nil {
+			return nil, err
+		}
+		obj, err := codec.Object(entry)
+		if err != nil {
+			return nil, fmt.Errorf("namespace %s: %w", name, err)
+		}
+		return obj.(*corev1.Namespace), nil
+	}
 }
 
 // namespaceLister returns a function that lists the objects of a resource in a namespace; none if it is not served.

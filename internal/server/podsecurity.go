@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/crd-server/crd-server/internal/access/admission"
 	"github.com/crd-server/crd-server/internal/builtin/podsecurity"
-	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
 // addPodSecurity adds the admission plugin PodSecurity to the definitions, if pods are served and it is enabled.
@@ -37,21 +35,4 @@ func addPodSecurity(o *admission.Options, s *stored) error {
 		d.Plugins = append(d.Plugins, plugins.For(d)...)
 	}
 	return nil
-}
-
-// namespaceGetter returns a function that returns the newest state of a namespace.
-func namespaceGetter(s *stored) podsecurity.Namespaces {
-	d := s.builtins.Find(corev1.Resource("namespaces"))
-	entries, codec := s.store.ResourceAt(d.StorageFolder()), s.builtins.Codec(d)
-	return func(ctx context.Context, name string) (*corev1.Namespace, error) {
-		entry, _, err := entries.Get(ctx, name, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-		if err != nil {
-			return nil, err
-		}
-		obj, err := codec.Object(entry)
-		if err != nil {
-			return nil, fmt.Errorf("namespace %s: %w", name, err)
-		}
-		return obj.(*corev1.Namespace), nil
-	}
 }

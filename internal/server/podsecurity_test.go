@@ -85,3 +85,12 @@ func TestPodSecurityDisabled(t *testing.T) {
 	root.must(http.StatusCreated, "POST", "/api/v1/namespaces", secured("strict", "enforce", "restricted"))
 	root.must(http.StatusCreated, "POST", "/api/v1/namespaces/strict/pods", onNetwork)
 }
+
+// TestWithoutCoreResources starts a server of all kinds but those that plugins and roles read.
+func TestWithoutCoreResources(t *testing.T) {
+	t.Parallel()
+	root := startWhole(t, everything, "--runtime-config", "api/v1=false").root()
+	root.must(http.StatusNotFound, "GET", "/api/v1/namespaces", "")
+	root.must(http.StatusOK, "GET", "/apis/resource.k8s.io/v1/resourceclaims", "")
+	root.must(http.StatusOK, "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:kube-scheduler", "")
+}

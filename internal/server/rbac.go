@@ -3,12 +3,12 @@ package server
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	authorizer "github.com/crd-server/crd-server/internal/access/authorization/rbac"
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
@@ -23,7 +23,7 @@ type roleParts struct {
 
 // newRoles returns the parts for roles and bindings; nil if the server does not serve them. Writes of them refuse
 // escalations from then on. client is for requests to this server.
-func newRoles(a *access, s *stored, client *rest.Config) (*roleParts, error) {
+func newRoles(o *Options, a *access, s *stored, client *rest.Config) (*roleParts, error) {
 	roles := s.builtins.Find(rbacv1.Resource("clusterroles"))
 	bindings := s.builtins.Find(rbacv1.Resource("clusterrolebindings"))
 	if roles == nil || bindings == nil {
@@ -39,7 +39,7 @@ func newRoles(a *access, s *stored, client *rest.Config) (*roleParts, error) {
 	return &roleParts{
 		defaults: policy.Reconciler{
 			Store: s.store, Set: s.builtins, ClusterRoles: roles, ClusterRoleBindings: bindings, Client: client,
-			All: s.builtins.Find(corev1.Resource("nodes")) != nil,
+			Cluster: o.builtinTier() == builtin.TierAll,
 		},
 		controller: controller,
 	}, nil

@@ -20,20 +20,20 @@ type Policy struct {
 	RoleBindings        []*rbacv1.RoleBinding        `json:"roleBindings"`
 }
 
-// cluster has the roles and bindings that kube-apiserver has besides those of every server: of nodes, of components of
+// clusterJSON has the roles and bindings that kube-apiserver has besides those of every server: of nodes, of components of
 // a control plane, and of the controllers of Pods. A test of kube-apiserver writes them.
 //
 //go:embed cluster.json
-var cluster []byte
+var clusterJSON []byte
 
 // Default returns the default roles and bindings: those of every server, and for one with all kinds of Kubernetes those
 // of a cluster too. The caller owns them.
-func Default(all bool) *Policy {
+func Default(cluster bool) *Policy {
 	p := &Policy{
 		ClusterRoles: clusterRoles(), ClusterRoleBindings: clusterRoleBindings(),
 		Roles: []*rbacv1.Role{authenticationReader()}, RoleBindings: []*rbacv1.RoleBinding{authenticationReaders()},
 	}
-	if all {
+	if cluster {
 		p.add(ofCluster())
 	}
 	return p
@@ -42,7 +42,7 @@ func Default(all bool) *Policy {
 // ofCluster returns the roles and bindings of a cluster.
 func ofCluster() *Policy {
 	p := &Policy{}
-	utilruntime.Must(json.Unmarshal(cluster, p))
+	utilruntime.Must(json.Unmarshal(clusterJSON, p))
 	for _, role := range p.ClusterRoles {
 		role.ObjectMeta = metadata(role.Name)
 	}

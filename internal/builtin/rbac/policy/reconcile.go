@@ -32,8 +32,8 @@ type Reconciler struct {
 	Set   *builtin.Set
 	// ClusterRoles and ClusterRoleBindings are the definitions in the set.
 	ClusterRoles, ClusterRoleBindings *resource.Definition
-	// All says that the server has all kinds of Kubernetes, and the roles of a cluster.
-	All bool
+	// Cluster says that the server has the roles of a cluster too.
+	Cluster bool
 	// Client is of this server, as a user that may do everything.
 	Client *rest.Config
 }
@@ -45,7 +45,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("client of the default roles: %w", err)
 	}
-	defaults := Default(r.All)
+	defaults := Default(r.Cluster)
 	roles, err := r.read(ctx, r.ClusterRoles, defaults)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (r *Reconciler) reconcileRoles(
 	ctx context.Context, client rbacclient.ClusterRolesGetter, defaults *Policy, roles stored,
 ) error {
 	var errs []error
-	initial := sync.OnceValue(func() *Policy { return Default(r.All).Aggregate() })
+	initial := sync.OnceValue(func() *Policy { return Default(r.Cluster).Aggregate() })
 	for n, role := range defaults.ClusterRoles {
 		switch found := roles[role.Name]; {
 		case found == nil:
