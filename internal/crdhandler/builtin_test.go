@@ -92,7 +92,8 @@ func TestDefinitionInBuiltinGroup(t *testing.T) {
 	t.Parallel()
 	next := http.NotFoundHandler()
 	handler := withRequestInfo(newHandler(t, etcd.Client, etcd.Prefix(t), next, events.V1()))
-	for group, code := range map[string]int{"events.k8s.io": 404, "apiextensions.k8s.io": 404, "other.k8s.io": 200} {
+	for group, code := range map[string]int{"events.k8s.io": 404, "authorization.k8s.io": 404, "apiextensions.k8s.io": 404,
+		"other.k8s.io": 200} {
 		const approved = `"metadata":{"annotations":{"api-approved.kubernetes.io":"unapproved, a test"},`
 		crd := strings.Replace(definitionOf(group, "bars", "v1", ""), `"metadata":{`, approved, 1)
 		req := httptest.NewRequest("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", strings.NewReader(crd))

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -24,7 +26,7 @@ type crdHandler struct {
 	config   *Config
 	infos    infos
 	builtins map[schema.GroupVersionResource]*builtinEndpoints
-	// builtinGroups are the groups of builtins.
+	// builtinGroups are the groups of builtins, and of reviews.
 	builtinGroups sets.Set[string]
 }
 
@@ -41,7 +43,8 @@ func New(config Config) (*crdHandler, error) {
 	}
 	config.shutdown = &watch.Shutdown{}
 	h := &crdHandler{config: &config}
-	h.builtins, h.builtinGroups = newBuiltins(h.config), sets.New[string]()
+	h.builtins = newBuiltins(h.config)
+	h.builtinGroups = sets.New(authenticationv1.GroupName, authorizationv1.GroupName) // of reviews
 	for resource := range h.builtins {
 		h.builtinGroups.Insert(resource.Group)
 	}
