@@ -7,6 +7,7 @@ package podsecurity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
@@ -150,7 +152,7 @@ func attributesOf(ctx context.Context, obj, old runtime.Object) (*api.Attributes
 	return a, nil
 }
 
-// answer passes on the warnings and annotations of a decision, and returns its error. Each refusal has a result.
+// answer passes on the warnings and annotations of a decision, and returns its error.
 func answer(ctx context.Context, decision *admissionv1.AdmissionResponse) error {
 	for _, text := range decision.Warnings {
 		warning.AddWarning(ctx, "", text)
@@ -160,6 +162,9 @@ func answer(ctx context.Context, decision *admissionv1.AdmissionResponse) error 
 	}
 	if decision.Allowed {
 		return nil
+	}
+	if decision.Result == nil {
+		return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("not allowed by PodSecurity"))
 	}
 	return &apierrors.StatusError{ErrStatus: *decision.Result}
 }
