@@ -244,11 +244,14 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 
 // allows reports whether the path of a request has its method.
 func (b *builtinEndpoints) allows(scope *requestScope, req *http.Request, info *request.RequestInfo) bool {
-	proxies := scope.connect != nil && scope.connect.Proxies
+	if proxies := scope.connect != nil && scope.connect.Proxies; !proxies && req.Method == http.MethodHead {
+		return false
+	} else if proxies && req.Method == http.MethodOptions { // which has no verb
+		return info.Name != ""
+	}
 	// The path of a collection in all namespaces can only be read.
 	writesAcross := scope.namespaced && info.Namespace == "" && !acrossNamespaces.Has(info.Verb)
-	return !writesAcross && (req.Method != http.MethodHead || proxies) &&
-		b.definition.Allows(info.Verb, info.Subresource, info.Name != "")
+	return !writesAcross && b.definition.Allows(info.Verb, info.Subresource, info.Name != "")
 }
 
 // addresses reports whether the path of a request is one of the resource. Namespaces are below themselves.

@@ -41,6 +41,7 @@ func TestConnect(t *testing.T) {
 		{"GET", bound + "/proxy/path", 400, "address not allowed"},
 		{"PATCH", "/api/v1/nodes/n/proxy/", 503, "error trying to reach service"},
 		{"OPTIONS", "/api/v1/nodes/n:80/proxy", 503, "error trying to reach service"},
+		{"TRACE", "/api/v1/nodes/n:80/proxy", 405, ""},
 		{"HEAD", "/api/v1/nodes/n/proxy/", 503, ""},
 		{"DELETE", "/api/v1/nodes/none/proxy", 404, `nodes \"none\" not found`},
 		{"PUT", services + "web:80/proxy", 503, `no endpoints available for service \"web\"`},

@@ -165,9 +165,6 @@ var (
 func (d *Definition) Allows(verb, subresource string, named bool) bool {
 	if subresource != "" {
 		sub := d.Subresource(subresource)
-		if sub != nil && sub.Connect != nil && sub.Connect.Proxies && verb == "" {
-			return named // OPTIONS, which has no verb
-		}
 		return named && sub != nil && slices.Contains(sub.Verbs, verb)
 	}
 	path := collectionVerbs
