@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -87,7 +86,9 @@ var logCheck = healthz.NamedCheck("log", func(*http.Request) error {
 })
 
 // healthy returns the checks of /healthz.
-func (h *health) healthy() []healthz.HealthChecker { return h.withHooks(h.alive(), h.encryption) }
+func (h *health) healthy() []healthz.HealthChecker {
+	return h.withHooks(append(h.alive(), h.encryption...))
+}
 
 // live returns the checks of /livez.
 func (h *health) live() []healthz.HealthChecker { return h.withHooks(h.alive()) }
@@ -97,13 +98,13 @@ func (h *health) alive() []healthz.HealthChecker {
 	if h.loopback {
 		checks = append(checks, healthz.NamedCheck("loopback-serving-certificate", func(*http.Request) error { return nil }))
 	}
-	return append(checks, h.etcd()...)
+	return append(checks, h.etcd("etcd"))
 }
 
 // ready returns the checks of /readyz.
 func (h *health) ready() []healthz.HealthChecker {
-	checks := []healthz.HealthChecker{healthz.PingHealthz, logCheck}
-	checks = h.withHooks(checks, h.etcd("-readiness"), h.encryption, []healthz.HealthChecker{h.informer})
+	checks := []healthz.HealthChecker{healthz.PingHealthz, logCheck, h.etcd("etcd"), h.etcd("etcd-readiness")}
+	checks = h.withHooks(append(append(checks, h.encryption...), h.informer))
 	if h.installed != nil {
 		checks = append(checks, h.installed)
 	}
@@ -111,22 +112,18 @@ func (h *health) ready() []healthz.HealthChecker {
 }
 
 // withHooks returns checks and those of the hooks.
-func (h *health) withHooks(checks ...[]healthz.HealthChecker) []healthz.HealthChecker {
-	all := slices.Concat(checks...)
+func (h *health) withHooks(checks []healthz.HealthChecker) []healthz.HealthChecker {
 	for _, step := range h.hooks {
-		all = append(all, step)
-	}
-	return all
-}
-
-// etcd returns the checks of the storage, and further ones with suffixes.
-func (h *health) etcd(suffixes ...string) (checks []healthz.HealthChecker) {
-	for _, suffix := range append([]string{""}, suffixes...) {
-		checks = append(checks, healthz.NamedCheck("etcd"+suffix, func(req *http.Request) error {
-			ctx, cancel := context.WithTimeout(req.Context(), healthTimeout)
-			defer cancel()
-			return h.storage(ctx)
-		}))
+		checks = append(checks, step)
 	}
 	return checks
+}
+
+// etcd returns a check of the storage.
+func (h *health) etcd(name string) healthz.HealthChecker {
+	return healthz.NamedCheck(name, func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), healthTimeout)
+		defer cancel()
+		return h.storage(ctx)
+	})
 }

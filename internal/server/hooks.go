@@ -18,8 +18,6 @@ var (
 
 // hookNames are the hooks of kube-apiserver after whose work something is done here too, in its order. needs is the
 // resource that the work is for; empty if every server does it. when, if set, reports whether a server does it.
-// Kubernetes' e2e tests look for two more: addresses of Services need no repair, because they are allocated with the
-// objects, and every APIService is local.
 var hookNames = []struct {
 	name  string
 	stage stage
@@ -42,6 +40,7 @@ var hookNames = []struct {
 	{name: "poststarthook/start-kube-apiserver-identity-lease-garbage-collector", stage: prepared, needs: leases,
 		when: (*Options).identifies},
 	{name: "poststarthook/storage-readiness", stage: prepared},
+	// Nothing needs repair: addresses are allocated with the objects. Kubernetes' e2e tests look for the name.
 	{name: "poststarthook/start-service-ip-repair-controllers", stage: prepared, needs: corev1.Resource("services")},
 	{name: "poststarthook/rbac/bootstrap-roles", stage: prepared, needs: rbacv1.Resource("clusterroles")},
 	{name: "poststarthook/scheduling/bootstrap-system-priority-classes", stage: prepared, needs: priorityClasses},
@@ -49,6 +48,7 @@ var hookNames = []struct {
 	{name: "poststarthook/start-kubernetes-service-cidr-controller", stage: prepared, needs: serviceCIDRs},
 	{name: "poststarthook/start-kube-aggregator-informers", stage: started, needs: apiServices},
 	{name: "poststarthook/apiservice-status-local-available-controller", stage: prepared, needs: apiServices},
+	// Nothing is remote. The same tests look for it.
 	{name: "poststarthook/apiservice-status-remote-available-controller", stage: prepared, needs: apiServices},
 	{name: "poststarthook/apiservice-registration-controller", stage: prepared, needs: apiServices},
 	{name: "poststarthook/kube-apiserver-autoregistration", stage: prepared, needs: apiServices},
