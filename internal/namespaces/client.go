@@ -15,8 +15,8 @@ import (
 // pageSize bounds the objects of one request. Deleting a page must not take more memory than a client may.
 const pageSize = "500"
 
-// metadataOnly is the format in which collections are listed and deleted. A deletion for it needs no conversion, so
-// objects go even if their conversion webhook does not answer.
+// metadataOnly is the format in which collections are listed and deleted. A deletion in it needs no conversion, so
+// objects go even if their conversion webhook does not answer. Counting what is left needs one.
 const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 // inBackground are the options of deletions. The collector must not add finalizers: all objects go anyway.
