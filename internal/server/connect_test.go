@@ -12,9 +12,11 @@ func TestConnect(t *testing.T) {
 	s := startWhole(t, everything)
 	p := s.root()
 	for path, body := range map[string]string{
-		podsPath:                              `{"metadata":{"name":"one"},"spec":{"containers":[{"name":"c","image":"i"},{"name":"d","image":"i"}]}}`,
+		podsPath: `{"metadata":{"name":"one"},"spec":{"containers":[` +
+			`{"name":"c","image":"i"},{"name":"d","image":"i"}]}}`,
 		"/api/v1/namespaces/default/services": `{"metadata":{"name":"web"},"spec":{"ports":[{"port":80}]}}`,
-		"/api/v1/nodes":                       `{"metadata":{"name":"n"},"status":{"addresses":[{"type":"Hostname","address":"n"}]}}`,
+		"/api/v1/nodes": `{"metadata":{"name":"n"},` +
+			`"status":{"addresses":[{"type":"Hostname","address":"n"}]}}`,
 	} {
 		p.must(http.StatusCreated, http.MethodPost, path, body)
 	}

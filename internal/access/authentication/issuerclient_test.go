@@ -46,7 +46,8 @@ func TestEgress(t *testing.T) {
 	if dial, err := dialerOf(&apiserver.Issuer{}, egress); dial != nil || err != nil {
 		t.Errorf("without an egress: %v", err)
 	}
-	if _, err := dialerOf(&apiserver.Issuer{EgressSelectorType: apiserver.EgressSelectorControlPlane}, egress); err == nil {
+	controlPlane := &apiserver.Issuer{EgressSelectorType: apiserver.EgressSelectorControlPlane}
+	if _, err := dialerOf(controlPlane, egress); err == nil {
 		t.Error("an egress that is not configured has a dialer")
 	}
 	if _, err := dialerOf(&apiserver.Issuer{EgressSelectorType: apiserver.EgressSelectorCluster}, nil); err == nil {
