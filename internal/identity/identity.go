@@ -9,17 +9,20 @@ import (
 	"encoding/binary"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-helpers/apimachinery/lease"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -51,6 +54,7 @@ func Of(hostname string) string {
 // Controller keeps the Lease of this server, and deletes those of servers that have ended long ago.
 type Controller struct {
 	client kubernetes.Interface
+	name   string // of the Lease of this server
 	own    lease.Controller
 }
 
@@ -73,16 +77,18 @@ func New(config *rest.Config, address string) (*Controller, error) {
 		}
 		return nil
 	}
-	return &Controller{client: client, own: lease.NewController(clock.RealClock{}, client, name+"_"+uuid.NewString(),
-		int32(duration/time.Second), nil, renewInterval, name, metav1.NamespaceSystem, mark)}, nil
+	own := lease.NewController(clock.RealClock{}, client, name+"_"+uuid.NewString(), int32(duration/time.Second), nil,
+		renewInterval, name, metav1.NamespaceSystem, mark)
+	return &Controller{client: client, name: name, own: own}, nil
 }
 
 // Run keeps the Lease until ctx is done, and then deletes it. It needs the namespace.
-func (c *Controller) Run(ctx context.Context) error {
-	if err := c.own.Start(ctx.Done()); err != nil {
-		return err
-	}
-	defer c.own.Stop()
+func (c *Controller) Run(ctx context.Context) {
+	c.deletePrevious(ctx)
+	var keeping sync.WaitGroup
+	keeping.Go(func() { c.own.Run(ctx) })
+	defer c.own.Stop() // deletes the Lease, after the last renewal
+	defer keeping.Wait()
 	check := time.NewTicker(checkInterval)
 	defer check.Stop()
 	for {
@@ -90,8 +96,17 @@ func (c *Controller) Run(ctx context.Context) error {
 		select {
 		case <-check.C:
 		case <-ctx.Done():
-			return nil
+			return
 		}
+	}
+}
+
+// deletePrevious deletes the Lease that a server of this host has left behind, so that nobody takes this one for it. A
+// Lease that cannot be deleted is renewed.
+func (c *Controller) deletePrevious(ctx context.Context) {
+	err := c.client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(ctx, c.name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Failed to delete the Lease of the previous server", "lease", c.name)
 	}
 }
 

@@ -47,5 +47,5 @@ func newIdentity(o *Options, a *access, s *stored) (run func(ctx context.Context
 	if err != nil {
 		return nil, err
 	}
-	return controller.Run, nil
+	return func(ctx context.Context) error { controller.Run(ctx); return nil }, nil
 }
