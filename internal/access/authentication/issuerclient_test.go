@@ -32,16 +32,23 @@ func TestEgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { // ends with the connection, which the proxy accepts
-		if connection, err := dial(t.Context(), "tcp", "issuer.example.com:443"); err == nil {
+	dialed := make(chan error, 1)
+	go func() { // ends when the proxy has closed the connection, or could not be reached
+		connection, err := dial(t.Context(), "tcp", "issuer.example.com:443")
+		if err == nil {
 			_ = connection.Close()
 		}
+		_ = proxy.Close() // ends Accept
+		dialed <- err
 	}()
 	connection, err := proxy.Accept()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("the dialer does not reach the proxy: %v", <-dialed)
 	}
 	_ = connection.Close()
+	if err := <-dialed; err == nil {
+		t.Error("there is a connection that the proxy has refused")
+	}
 
 	if dial, err := dialerOf(&apiserver.Issuer{}, egress); dial != nil || err != nil {
 		t.Errorf("without an egress: %v", err)
