@@ -11,23 +11,8 @@ import (
 // allocation is what a write has allocated for its object; nothing for nearly all resources.
 type allocation struct{ resource.Allocation }
 
-// observation tells a subresource of an update that was stored. It allocates nothing.
-type observation struct {
-	updated  func(obj, old runtime.Object)
-	obj, old runtime.Object
-}
-
-// Commit implements resource.Allocation.
-func (o observation) Commit(context.Context) { o.updated(o.obj, o.old) }
-
-// Revert implements resource.Allocation.
-func (observation) Revert(context.Context) {}
-
 // allocate lets the allocator of the resource complete an object. Writes of subresources allocate nothing.
 func (s *requestScope) allocate(ctx context.Context, obj, old runtime.Object, dryRun bool) (allocation, error) {
-	if s.updated != nil && !dryRun {
-		return allocation{observation{s.updated, obj, old}}, nil
-	}
 	if s.allocator == nil || s.subresource != "" {
 		return allocation{}, nil
 	}

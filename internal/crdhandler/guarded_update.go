@@ -50,6 +50,8 @@ type proposal struct {
 	merged bool
 	// allocation is what obj shares with other objects. It ends with the attempt.
 	allocation *allocation
+	// committed, if set, is called when obj has been stored.
+	committed func()
 }
 
 // updateResult is the state of the object after an update.
@@ -102,6 +104,9 @@ func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
 		p.allocation.end(ctx, err == nil)
 		if errors.Is(err, dynamicstorage.ErrConflict) || p.creation.outdated(err) {
 			continue
+		}
+		if err == nil && p.committed != nil {
+			p.committed()
 		}
 		return p.result(entry), err
 	}

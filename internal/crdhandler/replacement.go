@@ -146,8 +146,13 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (_ pr
 	if err := a.reserve(ctx, reserved); err != nil {
 		return proposal{}, err
 	}
-	merged := r.merged || s.scale != nil
-	return proposal{obj: obj, remove: s.finalized(obj, existing), merged: merged, allocation: &held}, nil
+	p := proposal{
+		obj: obj, remove: s.finalized(obj, existing), merged: r.merged || s.scale != nil, allocation: &held,
+	}
+	if s.updated != nil && !a.dryRun {
+		p.committed = func() { s.updated(obj, existing) }
+	}
+	return p, nil
 }
 
 // buildFrom returns the new object, admitted. At the scale endpoint builder and admission see Scales.
