@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -349,16 +350,29 @@ func (s *server) stopServing(working context.Context, web *http.Server) {
 	}
 	ended := s.drain.End()
 	timeout := cmp.Or(s.options.Requests.ShutdownTimeout, s.options.Requests.Timeout)
+	var closing sync.WaitGroup
+	defer closing.Wait() // after cancel
 	ctx, cancel := context.WithTimeout(working, timeout)
 	defer cancel()
 	if wait := s.options.Requests.CloseTimeout; wait > 0 {
-		go func() {
-			select {
-			case <-ended:
-				time.AfterFunc(wait, cancel)
-			case <-ctx.Done():
-			}
-		}()
+		closing.Go(func() { closeAfter(ctx, ended, wait, cancel) })
 	}
 	_ = web.Shutdown(ctx) // fails when the time is over; the caller closes the remaining connections
+}
+
+// closeAfter calls cancel when a time has passed since the last request in flight has ended, because clients may keep
+// their connections. It returns when ctx is done.
+func closeAfter(ctx context.Context, ended <-chan struct{}, wait time.Duration, cancel context.CancelFunc) {
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		cancel()
+	case <-ctx.Done():
+	}
 }

@@ -29,13 +29,14 @@ func (d *Drain) Stopping() <-chan struct{} { return d.stopping }
 // request in flight has ended.
 func (d *Drain) End() (ended <-chan struct{}) {
 	close(d.ending)
-	var inFlight sync.WaitGroup
-	inFlight.Go(d.requests.Wait)
-	inFlight.Go(d.watches.Wait)
 	done := make(chan struct{})
-	go func() {
-		inFlight.Wait()
-		close(done)
+	go func() { // ends with the last request in flight
+		defer close(done)
+		// Each Wait refuses further requests, so both begin at once.
+		var watches sync.WaitGroup
+		watches.Go(d.watches.Wait)
+		d.requests.Wait()
+		watches.Wait()
 	}()
 	return done
 }
