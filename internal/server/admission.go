@@ -16,6 +16,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/access/admission"
 	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
+	"github.com/crd-server/crd-server/internal/builtin/certificates"
 	"github.com/crd-server/crd-server/internal/builtin/devices"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/policystatus"
@@ -37,6 +38,17 @@ func newPolicyStatus(s *stored, config *rest.Config) (*policystatus.Controller, 
 		return nil, nil
 	}
 	return policystatus.New(s.store.ResourceAt(d.StorageFolder()), config)
+}
+
+// addChecks makes writes of built-in resources ask what else their users may do, and adds the admission plugins. config
+// is for requests to this server.
+func addChecks(o *admission.Options, s *stored, a authorizer.Authorizer, config *rest.Config) error {
+	if err := requireParamAccess(s, a, config); err != nil {
+		return err
+	}
+	certificates.Signers{Authorizer: a}.Require(s.builtins.Definitions)
+	requireDeviceAccess(s, a)
+	return addPlugins(o, s)
 }
 
 // requireDeviceAccess makes writes of claims for devices ask what the user may do of them, if claims are served.

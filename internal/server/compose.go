@@ -19,7 +19,6 @@ import (
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
-	"github.com/crd-server/crd-server/internal/builtin/certificates"
 	"github.com/crd-server/crd-server/internal/clustertrust"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
@@ -69,12 +68,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := requireParamAccess(s, a.authorizer, own); err != nil {
-		return nil, err
-	}
-	certificates.Signers{Authorizer: a.authorizer}.Require(s.builtins.Definitions)
-	requireDeviceAccess(s, a.authorizer)
-	if err := addPlugins(&o.Admission, s); err != nil {
+	if err := addChecks(&o.Admission, s, a.authorizer, own); err != nil {
 		return nil, err
 	}
 	published := newDiscovery(o, s)
