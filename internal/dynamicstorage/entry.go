@@ -2,6 +2,7 @@ package dynamicstorage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -59,6 +60,9 @@ func (e *Entry) at(revision int64) *Entry {
 	return c
 }
 
+// ErrUntransformable is in the error of a value that cannot be decrypted. Its words, and those after it, are upstream's.
+var ErrUntransformable = errors.New("data from the storage is not transformable")
+
 // decode makes an entry from a key and value of etcd.
 func (r *Resource) decode(ctx context.Context, kv *mvccpb.KeyValue) *Entry {
 	e := &Entry{
@@ -71,7 +75,7 @@ func (r *Resource) decode(ctx context.Context, kv *mvccpb.KeyValue) *Entry {
 	if options.Transform != nil {
 		e.Value, e.stale, e.Err = options.Transform.FromStorage(ctx, kv.Value, string(kv.Key))
 		if e.Err != nil {
-			e.Value, e.Err = nil, fmt.Errorf("value of %s at revision %d cannot be read: %w", kv.Key, kv.ModRevision, e.Err)
+			e.Value, e.Err = nil, fmt.Errorf("%w revision=0: %w", ErrUntransformable, e.Err)
 			return e
 		}
 	}

@@ -1,6 +1,7 @@
 package stored
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -26,8 +27,12 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 
 // At returns the error with the object's whole key, in the words of upstream's storage.
 func (e *CorruptError) At(resource string) error {
-	return fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s, ResourceVersion: 0, AdditionalErrorMsg: object not decodable: %w",
-		strings.Trim(resource+"/"+e.Key, "/"), e.Err)
+	reason := "object not decodable: "
+	if errors.Is(e.Err, dynamicstorage.ErrUntransformable) {
+		reason = ""
+	}
+	return fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s, ResourceVersion: 0, AdditionalErrorMsg: %s%w",
+		strings.Trim(resource+"/"+e.Key, "/"), reason, e.Err)
 }
 
 // Unreadable returns the error of an entry that cannot be read, and nil for every other entry.

@@ -30,9 +30,17 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	const want = "StorageError: corrupt object, Code: 7, Key: /example.com/gadgets/ns/a, ResourceVersion: 0, AdditionalErrorMsg: object not decodable: broken"
-	if got := Unreadable(entry, nil).At("example.com/gadgets"); got.Error() != want {
-		t.Errorf("got %s", got)
+	encrypted := fmt.Errorf("%w revision=0: %w", dynamicstorage.ErrUntransformable, broken)
+	for want, err := range map[string]error{
+		"object not decodable: broken":                                  broken,
+		"data from the storage is not transformable revision=0: broken": encrypted,
+	} {
+		const prefix = "StorageError: corrupt object, Code: 7, Key: /example.com/gadgets/ns/a, ResourceVersion: 0, " +
+			"AdditionalErrorMsg: "
+		got := Unreadable(&dynamicstorage.Entry{Key: "ns/a", Err: err}, nil).At("example.com/gadgets")
+		if got.Error() != prefix+want {
+			t.Errorf("got %s", got)
+		}
 	}
 }
 
