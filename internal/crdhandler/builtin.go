@@ -223,8 +223,7 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 		scope = b.subresources[info.Subresource]
 	}
 	delegate := b.main.config.Delegate
-	proxied := scope != nil && scope.connect != nil && !scope.connect.Proxies && len(info.Parts) > 3
-	if scope == nil || proxied || !b.addresses(info) {
+	if scope == nil || !b.addresses(info) {
 		delegate.ServeHTTP(w, req)
 		return
 	}
@@ -244,9 +243,11 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 
 // allows reports whether the path of a request has its method.
 func (b *builtinEndpoints) allows(scope *requestScope, req *http.Request, info *request.RequestInfo) bool {
-	if proxies := scope.connect != nil && scope.connect.Proxies; !proxies && req.Method == http.MethodHead {
+	proxies := scope.connect != nil && scope.connect.Proxies
+	switch {
+	case req.Method == http.MethodHead && !proxies:
 		return false
-	} else if proxies && req.Method == http.MethodOptions { // which has no verb
+	case req.Method == http.MethodOptions && proxies: // it has no verb
 		return info.Name != ""
 	}
 	// The path of a collection in all namespaces can only be read.
@@ -257,6 +258,11 @@ func (b *builtinEndpoints) allows(scope *requestScope, req *http.Request, info *
 // addresses reports whether the path of a request is one of the resource. Namespaces are below themselves.
 func (b *builtinEndpoints) addresses(info *request.RequestInfo) bool {
 	if info.Name != "" && info.Subresource == "" && !b.definition.HasObjects() {
+		return false
+	}
+	// Only proxies have paths below them.
+	if sub := b.subresources[info.Subresource]; sub != nil && sub.connect != nil && !sub.connect.Proxies &&
+		len(info.Parts) > 3 {
 		return false
 	}
 	if !b.main.namespaced {

@@ -60,7 +60,8 @@ func (e *Entry) at(revision int64) *Entry {
 	return c
 }
 
-// ErrUntransformable is in the error of a value that cannot be decrypted. Its words, and those after it, are upstream's.
+// ErrUntransformable is in the error of a value that cannot be decrypted. Its words are upstream's, and so are those
+// after it.
 var ErrUntransformable = errors.New("data from the storage is not transformable")
 
 // decode makes an entry from a key and value of etcd.

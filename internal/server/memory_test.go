@@ -72,7 +72,8 @@ webhooks:` + h.webhook("slow", "", ofTables, "  timeoutSeconds: 30\n"),
 			got := jane.send(test.method, tablesPath+test.path, test.body, "Content-Type", test.mediaType, "Accept", test.accept)
 			if refused := got.code == http.StatusTooManyRequests; refused != test.waits || !refused && got.code >= 300 {
 				t.Errorf("%s: %d %.300s", test.name, got.code, got.body)
-			} else if refused && (got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, string(metav1.StatusReasonTooManyRequests))) {
+			} else if refused && (got.header.Get("Retry-After") != "1" ||
+				!strings.Contains(got.body, string(metav1.StatusReasonTooManyRequests))) {
 				t.Errorf("%s: %v %s", test.name, got.header, got.body)
 			}
 		}

@@ -20,8 +20,8 @@ type Policy struct {
 	RoleBindings        []*rbacv1.RoleBinding        `json:"roleBindings"`
 }
 
-// clusterJSON has the roles and bindings that kube-apiserver has besides those of every server: of nodes, of components of
-// a control plane, and of the controllers of Pods. A test of kube-apiserver writes them.
+// clusterJSON has the roles and bindings that kube-apiserver has besides those of every server: of nodes, of components
+// of a control plane, and of the controllers of Pods. A test of kube-apiserver writes them.
 //
 //go:embed cluster.json
 var clusterJSON []byte
