@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,6 +53,9 @@ func New(config Config) (*crdHandler, error) {
 	config.Table.OnChange(h.infos.changed)
 	return h, nil
 }
+
+// SchemaCache collects the metrics of the compiled schemas.
+func (h *crdHandler) SchemaCache() prometheus.Collector { return h.infos.cache }
 
 // acrossNamespaces are the verbs that may omit the namespace of a namespaced resource.
 var acrossNamespaces = sets.New("list", "watch")

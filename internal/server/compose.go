@@ -116,7 +116,7 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 		routes: routes{
 			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
 			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
-			served: published.Paths, metrics: []prometheus.Gatherer{measured.Gatherer()},
+			served: published.Paths, metrics: []prometheus.Gatherer{measured.Gatherer(handler.SchemaCache())},
 		},
 		run:       newRun(o, s, everywhere{lifecycle, services, a.removed, a.roles, trust}),
 		prepare:   inOrder(system.create, roles.ensure),
@@ -192,6 +192,7 @@ func newDiscovery(o *Options, s *stored) *discovery.Discovery {
 type resourceHandler interface {
 	http.Handler
 	Serves(info *request.RequestInfo) bool
+	SchemaCache() prometheus.Collector
 }
 
 // handlerParts are the parts that the handler and the controllers need besides what is stored. All but the first

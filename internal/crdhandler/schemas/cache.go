@@ -13,9 +13,10 @@ const defaultBytes = 256 << 20
 type Cache struct {
 	limit int64
 
-	mu    sync.Mutex // guards bytes, lru and the fields of its elements, but is not held while compiling
-	bytes int64
-	lru   *list.List // of *Cached that hold a value, the most recently used in front
+	mu      sync.Mutex // guards the fields below and those of lru's elements, but is not held while compiling
+	bytes   int64
+	evicted int64
+	lru     *list.List // of *Cached that hold a value, the most recently used in front
 }
 
 // NewCache returns a cache with a limit in bytes; 0 or less means 256 MiB.
@@ -103,9 +104,8 @@ func (s *Cached) resizeLocked() {
 			break
 		}
 		last.removeLocked()
-		evictions.Inc()
+		c.evicted++
 	}
-	cachedBytes.Set(float64(c.bytes))
 }
 
 func (s *Cached) removeLocked() {
@@ -124,5 +124,4 @@ func (s *Cached) Retire() {
 	defer c.mu.Unlock()
 	s.removeLocked()
 	s.retired = true
-	cachedBytes.Set(float64(c.bytes))
 }

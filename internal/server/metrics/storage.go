@@ -22,10 +22,11 @@ type Storage struct {
 
 var _ prometheus.Collector = &Storage{}
 
-// Gatherer returns a registry with the metrics. It is not that of the process, in which other servers may run.
-func (s *Storage) Gatherer() prometheus.Gatherer {
+// Gatherer returns a registry with these metrics and others of the same server. It is not the registry of the process,
+// in which other servers may run.
+func (s *Storage) Gatherer(others ...prometheus.Collector) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(s)
+	registry.MustRegister(append(others, s)...)
 	return registry
 }
 
