@@ -9,12 +9,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 )
 
 // TestReport checks which errors are reported, and that the responders' Status is that of the error.
 func TestReport(t *testing.T) {
-	RegisterMetrics()
+	metrics.NewKubeRegistry().MustRegister(Metrics...)
 	tooLarge := apierrors.NewRequestEntityTooLargeError("objects have at most 10 levels")
 	for _, test := range []struct {
 		err   error

@@ -1,11 +1,6 @@
 package budget
 
-import (
-	"sync"
-
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
-)
+import "k8s.io/component-base/metrics"
 
 var (
 	exceeded = metrics.NewCounterVec(&metrics.CounterOpts{
@@ -22,5 +17,5 @@ var (
 	})
 )
 
-// RegisterMetrics registers the metrics. Further calls have no effect.
-var RegisterMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(exceeded, reserved, waiting) })
+// Metrics are the metrics of all servers in the process.
+var Metrics = []metrics.Registerable{exceeded, reserved, waiting}

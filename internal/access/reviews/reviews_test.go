@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics"
 
 	"github.com/crd-server/crd-server/internal/budget"
 )
@@ -246,21 +246,22 @@ func TestRefusals(t *testing.T) {
 
 // TestRefusalsAreReported checks that a review that is too large is counted as one that exceeds its budget.
 func TestRefusalsAreReported(t *testing.T) {
-	budget.RegisterMetrics()
-	before := exceeded(t)
+	registry := metrics.NewKubeRegistry()
+	registry.MustRegister(budget.Metrics...)
+	before := exceeded(t, registry)
 	code, answer := send(t, &decider{}, "POST", authorization+"selfsubjectaccessreviews", strings.Repeat(" ", maxBody+1))
 	if code != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d %s", code, answer)
 	}
-	if got := exceeded(t) - before; got != 1 {
+	if got := exceeded(t, registry) - before; got != 1 {
 		t.Errorf("%v requests were reported", got)
 	}
 }
 
 // exceeded returns how many requests were reported as too large.
-func exceeded(t *testing.T) float64 {
+func exceeded(t *testing.T, registry metrics.KubeRegistry) float64 {
 	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
+	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,11 @@ package etcd
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 )
 
 // The metrics of kube-apiserver about requests to etcd. Operations are get, list, count, create, update, delete and
@@ -34,8 +32,8 @@ var (
 	etcdLabels = []string{"operation", "group", "resource"}
 )
 
-// RegisterMetrics registers the metrics. Further calls have no effect.
-var RegisterMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(etcdLatency, etcdRequests, etcdErrors) })
+// Metrics are the metrics of all servers in the process.
+var Metrics = []metrics.Registerable{etcdLatency, etcdRequests, etcdErrors}
 
 // measuredKV measures the requests of a client.
 type measuredKV struct {

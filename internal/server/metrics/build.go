@@ -1,11 +1,8 @@
 package metrics
 
 import (
-	"sync"
-
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 )
 
 // buildInfo is the metric of component-base/metrics/prometheus/version. That package takes the version from the
@@ -18,11 +15,9 @@ var buildInfo = metrics.NewGaugeVec(&metrics.GaugeOpts{
 }, []string{"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date",
 	"go_version", "compiler", "platform"})
 
-var registerBuildInfo = sync.OnceFunc(func() { legacyregistry.MustRegister(buildInfo) })
-
 // ShowBuild adds the version to the metrics: that of /version.
 func ShowBuild(info version.Info) {
-	registerBuildInfo()
+	own()
 	buildInfo.WithLabelValues(info.Major, info.Minor, info.GitVersion, info.GitCommit, info.GitTreeState,
 		info.BuildDate, info.GoVersion, info.Compiler, info.Platform).Set(1)
 }

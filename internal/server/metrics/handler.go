@@ -11,15 +11,13 @@ import (
 // Handler returns the handler of /metrics: the metrics of the process, and others. resets lets DELETE reset those of
 // the process, as with kube-apiserver.
 func Handler(resets bool, others ...prometheus.Gatherer) http.Handler {
-	registered := legacyregistry.Handler()
-	if resets {
-		registered = legacyregistry.HandlerWithReset()
-	}
-	all := metrics.HandlerFor(append(prometheus.Gatherers{legacyregistry.DefaultGatherer}, others...),
+	libraries := legacyregistry.HandlerWithReset()
+	all := metrics.HandlerFor(append(prometheus.Gatherers{legacyregistry.DefaultGatherer, own()}, others...),
 		metrics.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.Method == http.MethodDelete {
-			registered.ServeHTTP(w, req)
+		if resets && req.Method == http.MethodDelete {
+			own().Reset()
+			libraries.ServeHTTP(w, req)
 			return
 		}
 		all.ServeHTTP(w, req)
