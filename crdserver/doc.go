@@ -17,13 +17,14 @@
 // servers write. The files of the etcd are in a temporary directory and are never synced.
 //
 // An etcd for each server was measured too. It would cost each start 34 ms on average (the election of a member that is
-// alone), each idle server 2 ms of CPU a second, and each server 32 MB of log files that etcd allocates in advance.
+// alone), each idle server 2 ms of CPU a second, and each server log files that etcd allocates in advance, 64 MB each.
 //
 // # The process
 //
 // Several servers can run in one process. They share what belongs to the process: the metrics of Kubernetes' libraries,
-// feature gates, and the logger of klog, which a few libraries use although Options has a Logger. A server changes none
-// of them, handles no signals, and does not read the environment.
+// feature gates, and the logger of klog, which a few libraries use although Options has a Logger. The import changes
+// nothing of other packages. A server registers metrics of Kubernetes' libraries and changes nothing else. It handles
+// no signals, and does not read the environment. Users who may PUT /debug/flags/v set the verbosity of klog.
 //
 // # Versions
 //

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+	"go.opentelemetry.io/otel"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -19,6 +22,9 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
+	"github.com/crd-server/crd-server/internal/server/etcd"
 )
 
 // gcPercent is how much the heap may grow before a collection, unless GOGC says otherwise. Most of the heap is the
@@ -26,8 +32,12 @@ import (
 const gcPercent = 60
 
 // Apply sets what concerns the whole process: feature gates, logging, the target of the garbage collector and its
-// memory limit. The command calls it once, before anything else runs.
+// memory limit, and settings that libraries have as variables. The command calls it once, before anything else runs. A
+// server in a program leaves all of this to the program.
 func (o *Options) Apply() error {
+	etcd.UseSmallLogs()
+	jsonpatch.AccumulatedCopySizeLimit = documentpatch.MaxCopies
+	otel.SetMeterProvider(noopmetric.NewMeterProvider()) // tracing would also measure requests, and keep a series for each
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

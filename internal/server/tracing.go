@@ -6,8 +6,6 @@ import (
 	"os"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/resource"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
@@ -32,8 +30,6 @@ func newTracing(lifecycle context.Context, file, service string) (tracing.Tracer
 	if err != nil {
 		return nil, fmt.Errorf("--tracing-config-file %s: %w", file, err)
 	}
-	// The instrumentation would also measure requests, and keep a series for each.
-	otel.SetMeterProvider(noopmetric.NewMeterProvider())
 	provider, err := tracing.NewProvider(lifecycle, config, nil, []resource.Option{
 		resource.WithAttributes(semconv.ServiceNameKey.String(service)),
 	})

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
-	policysource "k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	webhookinit "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
@@ -37,12 +36,6 @@ import (
 	"github.com/crd-server/crd-server/internal/boundedhttp"
 	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
 )
-
-// policyRefresh is how often the policy plugins look whether a policy or binding has changed. Their default is a
-// second, in which a change must be in effect. See docs/upstream.md, "Policies take effect by the second".
-const policyRefresh = 500 * time.Millisecond
-
-func init() { policysource.SetPolicyRefreshIntervalForTests(policyRefresh) }
 
 // plugins are the enabled plugins with the informers that they read from.
 type plugins struct {

@@ -20,8 +20,10 @@ import (
 const (
 	// maxOperations is how many operations a JSON patch may have.
 	maxOperations = 10000
-	// maxCopies is how many bytes the copy operations of a JSON patch may add up to.
-	maxCopies = 3 << 20
+	// MaxCopies is how many bytes the copy operations of a JSON patch may add up to: kube-apiserver's limit. The library
+	// has it as a variable for the whole process, jsonpatch.AccumulatedCopySizeLimit, which only the command sets. See
+	// docs/upstream.md, "Limits are process-wide variables".
+	MaxCopies = 3 << 20
 	// bytesBetweenChecks is how many bytes, of operations multiplied by documents, are processed between two looks at
 	// the context: about a second of work.
 	bytesBetweenChecks = 256 << 20
@@ -33,10 +35,6 @@ const (
 	// maxGrowth is how many times larger a text may become by the library's escapes.
 	maxGrowth = 6
 )
-
-// The library has this limit as a variable for all its users in the process.
-// See docs/upstream.md, "Limits are process-wide variables".
-func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopies }
 
 // Patch is a JSON patch (RFC 6902) or a merge patch (RFC 7386).
 type Patch struct {
@@ -131,19 +129,36 @@ func (p Patch) applyOperations(ctx context.Context, document []byte) (patched []
 // 10,000 of them on a list of a million items take minutes.
 // See docs/upstream.md, "Limits are process-wide variables".
 func (p Patch) applyInBatches(ctx context.Context, operations jsonpatch.Patch, document []byte) (patched []byte, err error) {
-	size := len(document) + len(p.Body)
+	limit := maxGrowth*(len(document)+len(p.Body)) + MaxCopies
 	for patched = document; ; {
 		batch := min(len(operations), max(1, bytesBetweenChecks/(len(p.Body)+work(patched))))
+		if jsonpatch.AccumulatedCopySizeLimit <= 0 {
+			batch = untilGrown(operations[:batch], len(patched)+len(p.Body), limit)
+		}
 		if patched, err = operations[:batch].Apply(patched); err != nil {
 			return nil, err
 		}
 		if operations = operations[batch:]; len(operations) == 0 || ctx.Err() != nil {
 			return patched, nil
 		}
-		if len(patched) > maxGrowth*size+maxCopies { // the library bounds the copies of one batch
-			return nil, jsonpatch.NewAccumulatedCopySizeError(maxCopies, int64(len(patched)))
+		if len(patched) > limit { // the library bounds the copies of one batch, or untilGrown does
+			return nil, jsonpatch.NewAccumulatedCopySizeError(MaxCopies, int64(len(patched)))
 		}
 	}
+}
+
+// untilGrown returns how many operations can be applied to a document of a size before it may exceed the limit; at
+// least one. Each copy may double the document.
+func untilGrown(operations jsonpatch.Patch, size, limit int) int {
+	for i, operation := range operations {
+		if operation.Kind() != "copy" {
+			continue
+		}
+		if size *= 2; size > limit && i > 0 {
+			return i
+		}
+	}
+	return len(operations)
 }
 
 // work returns how many bytes of a document an operation may process: all of them, and the pointers of the library to

@@ -9,17 +9,20 @@ import (
 	"strings"
 	"testing"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// operations returns a patch of n times an operation.
+func operations(n int, operation string) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(operation+",", n), ",") + "]"
+}
+
 func TestApply(t *testing.T) {
 	t.Parallel()
 	const document = `{"a":1,"list":[1,2],"m":{"x":"y"}}`
-	operations := func(n int, operation string) string {
-		return "[" + strings.TrimSuffix(strings.Repeat(operation+",", n), ",") + "]"
-	}
 	long := strings.Repeat("x", 1<<20)
 	tests := []struct {
 		name      string
@@ -78,7 +81,7 @@ func TestApply(t *testing.T) {
 		},
 		{
 			name: "too much copied", patchType: types.JSONPatchType, document: fmt.Sprintf(`{"a":%q}`, long),
-			patch: `[{"op":"copy","from":"/a","path":"/b"},{"op":"copy","from":"/a","path":"/c"},{"op":"copy","from":"/a","path":"/d"}]`,
+			patch: operations(100, `{"op":"copy","from":"","path":"/b"}`),
 			code:  422, reason: metav1.StatusReasonInvalid,
 			message: "the server rejected our request due to an error in our request",
 		},
@@ -114,6 +117,36 @@ func TestApply(t *testing.T) {
 				t.Errorf("found %v, want %v", found, test.wantFound)
 			}
 		})
+	}
+}
+
+// TestCopyLimit checks kube-apiserver's limit of copied bytes, which the command sets for the process.
+func TestCopyLimit(t *testing.T) {
+	jsonpatch.AccumulatedCopySizeLimit = MaxCopies
+	t.Cleanup(func() { jsonpatch.AccumulatedCopySizeLimit = 0 })
+	document := fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", MaxCopies/100))
+	for copies, code := range map[int]int32{99: 0, 100: http.StatusUnprocessableEntity} {
+		body := operations(copies, `{"op":"copy","from":"/a","path":"/b"}`)
+		_, _, err := Patch{Type: types.JSONPatchType, Body: []byte(body)}.Apply(t.Context(), document)
+		if code != 0 {
+			wantStatus(t, err, code, metav1.StatusReasonInvalid, "")
+		} else if err != nil {
+			t.Errorf("%d copies: %v", copies, err)
+		}
+	}
+}
+
+// TestUntilGrown checks how many copies are applied at once if the library has no limit.
+func TestUntilGrown(t *testing.T) {
+	t.Parallel()
+	patch, err := jsonpatch.DecodePatch([]byte(operations(20, `{"op":"copy","from":"","path":"/b"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]int{1: 10, 512: 1, 513: 1, 5000: 1, 0: 20} {
+		if got := untilGrown(patch, size, 1024); got != want {
+			t.Errorf("%d copies in %d bytes, not %d", got, size, want)
+		}
 	}
 }
 

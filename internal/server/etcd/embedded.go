@@ -32,9 +32,8 @@ type Connection struct {
 // maxRequestBytes bounds one write to the embedded etcd. It allows objects of 3 MiB with their encoding.
 const maxRequestBytes = 4 << 20
 
-// init sets the size of the files of the log, which etcd allocates in advance. It is the same for all etcds of the
-// process.
-func init() { wal.SegmentSizeBytes = 16 << 20 }
+// UseSmallLogs makes the files of the log smaller, which etcd allocates in advance, for all etcds of the process.
+func UseSmallLogs() { wal.SegmentSizeBytes = 16 << 20 }
 
 // StartEmbedded runs an etcd with one member in this process. It opens no port: only the returned client reaches it.
 func StartEmbedded(ctx context.Context, dir string) (*Connection, error) {

@@ -19,6 +19,11 @@ import (
 	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
+func TestMain(m *testing.M) {
+	UseSmallLogs() // as the command does
+	os.Exit(m.Run())
+}
+
 func TestEmbeddedEtcdKeepsData(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "etcd")

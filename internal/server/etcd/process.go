@@ -20,6 +20,7 @@ var processDefaults = [][2]string{
 // return. args are those of the process. Only some defaults differ: a single member starts sooner, and logs nothing
 // unless something is wrong.
 func Main(args []string) {
+	UseSmallLogs()
 	etcdmain.Main(withDefaults(args))
 }
 
