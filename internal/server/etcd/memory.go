@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"k8s.io/klog/v2"
 )
 
 // Ticks of the etcd in memory in milliseconds. It starts with an election, which lasts up to electionMs.
@@ -71,8 +73,11 @@ func StartInMemory(ctx context.Context, prefix string) (*Connection, error) {
 		}
 	}
 	disconnect := c.Close
+	logger := klog.FromContext(ctx)
 	c.Close = func() {
-		m.release(c.Client, prefix)
+		if err := m.release(c.Client, prefix); err != nil {
+			logger.Error(err, "Failed to delete objects in memory; they stay while other servers of the process run")
+		}
 		disconnect()
 	}
 	return c, nil
@@ -101,16 +106,51 @@ func (m *memory) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// release deletes the keys of a user, or everything if it was the last one.
-func (m *memory) release(client *clientv3.Client, prefix string) {
+// release ends a use. The keys below the prefix are deleted while others may start and end.
+func (m *memory) release(client *clientv3.Client, prefix string) error {
+	if m.leave(false) {
+		return nil
+	}
+	err := deleteKeys(client, prefix+"/")
+	m.leave(true)
+	return err
+}
+
+// leave ends a use and reports true, unless the keys of the user must be deleted before because others remain. The last
+// user stops the etcd.
+func (m *memory) leave(deleted bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.users--; m.users > 0 {
-		// An etcd that has failed deletes nothing. Then all its users end, and the last of them removes the files.
-		_, _ = client.Delete(context.Background(), prefix+"/", clientv3.WithPrefix())
-		return
+	if m.users > 1 && !deleted {
+		return false
 	}
-	m.server.Close()
-	m.server = nil
-	_ = os.RemoveAll(m.dir) // what cannot be removed is in a temporary directory
+	if m.users--; m.users == 0 {
+		m.server.Close()
+		m.server = nil
+		_ = os.RemoveAll(m.dir) // what cannot be removed is in a temporary directory
+	}
+	return true
+}
+
+const (
+	// deletedKeys is how many keys a request deletes at once: etcd does nothing else meanwhile.
+	deletedKeys = 1000
+	// deleteTimeout bounds the deletion of all keys of a user.
+	deleteTimeout = 30 * time.Second
+)
+
+// deleteKeys deletes the keys with a prefix.
+func deleteKeys(client *clientv3.Client, prefix string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
+	defer cancel()
+	for {
+		some, err := client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(deletedKeys))
+		if err != nil || some.Count == 0 {
+			return err
+		}
+		last := string(some.Kvs[len(some.Kvs)-1].Key)
+		if _, err := client.Delete(ctx, prefix, clientv3.WithRange(last+"\x00")); err != nil {
+			return err
+		}
+	}
 }
