@@ -9,7 +9,7 @@
 // for them. In those in testdata/accounts, pods need service accounts.
 //
 //	go test .                                      # play the files against ../../bin/crd-server
-//	go test . -update                              # and write its responses into the files
+//	go test . -update                              # and write its responses to exchanges marked @ours or @differs
 //	go test . -run Differential -upstream          # play them on upstream's server too, and print the differences
 //	go test . -run Differential -upstream -update  # and write upstream's responses into the files
 //

@@ -134,6 +134,15 @@ func (e exchange) has(directive string) bool {
 	return found
 }
 
+// expected returns the response that the transcript should hold when our server has responded with got. Only responses
+// of ours are updated without upstream's server; the others claim to be upstream's.
+func (e exchange) expected(got []string, update bool) []string {
+	if update && (e.has("ours") || e.has("differs")) {
+		return got
+	}
+	return e.response
+}
+
 // title names the exchange in the output of a test.
 func (e exchange) title() string {
 	for _, line := range e.prose {
