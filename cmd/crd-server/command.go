@@ -47,7 +47,7 @@ func newCommand(options *server.Options) *cobra.Command {
 		command.Flags().AddFlagSet(groups.FlagSets[name])
 	}
 	command.SetFlagErrorFunc(suggestFlag)
-	setHelp(command, groups)
+	setHelp(command, mostUsedFirst(groups))
 	command.AddCommand(
 		newCheckCommand(),
 		newUserCommand(),

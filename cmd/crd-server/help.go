@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,10 +21,9 @@ var mostUsed = []string{
 	"client-ca-file", "token-auth-file", "authorization-mode", "etcd-servers", "v",
 }
 
-// setHelp makes the help of the root command show its flags in groups. Subcommands keep cobra's help.
+// setHelp makes the help of a command show its flags in groups. Subcommands keep cobra's help.
 func setHelp(root *cobra.Command, groups *cliflag.NamedFlagSets) {
 	help, usage := root.HelpFunc(), root.UsageFunc()
-	sections := mostUsedFirst(groups)
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd != root {
 			help(cmd, args)
@@ -31,25 +31,32 @@ func setHelp(root *cobra.Command, groups *cliflag.NamedFlagSets) {
 		}
 		out := cmd.OutOrStdout()
 		fmt.Fprintf(out, "%s\n\n", cmd.Long)
-		printUsage(out, cmd, sections)
+		printUsage(out, cmd, groups)
 	})
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		if cmd != root {
 			return usage(cmd)
 		}
-		printUsage(cmd.OutOrStderr(), cmd, sections)
+		printUsage(cmd.OutOrStderr(), cmd, groups)
 		return nil
 	})
 }
 
-func printUsage(out io.Writer, root *cobra.Command, sections *cliflag.NamedFlagSets) {
-	fmt.Fprint(out, "Usage:\n  crd-server [flags]\n  crd-server [command]\n\nCommands:\n")
+func printUsage(out io.Writer, root *cobra.Command, groups *cliflag.NamedFlagSets) {
+	fmt.Fprintf(out, "Usage:\n  %s\n", root.UseLine())
+	if root.HasAvailableSubCommands() {
+		fmt.Fprintf(out, "  %s [command]\n\nCommands:\n", root.Name())
+	}
 	for _, command := range root.Commands() {
 		if command.IsAvailableCommand() || command.Name() == "help" {
 			fmt.Fprintf(out, "  %-*s %s\n", root.NamePadding(), command.Name(), command.Short)
 		}
 	}
-	cliflag.PrintSections(out, *sections, columns(out))
+	var flags strings.Builder
+	cliflag.PrintSections(&flags, *groups, columns(out))
+	for line := range strings.Lines(flags.String()) { // the library fills lines with spaces
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
 }
 
 // mostUsedFirst returns the groups with the most used flags as a group of their own.

@@ -47,6 +47,6 @@ func newKubeAPIServer(o *server.Options) *cobra.Command {
 		command.Flags().AddFlagSet(groups.FlagSets[name])
 	}
 	command.SetFlagErrorFunc(suggestFlag)
-	cliflag.SetUsageAndHelpFunc(command, *groups, maxColumns)
+	setHelp(command, groups)
 	return command
 }

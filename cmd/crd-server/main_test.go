@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -171,17 +172,43 @@ func TestHelp(t *testing.T) {
 		}
 		at += next
 	}
-	for line := range strings.Lines(help.String()) {
-		if len(line) > maxColumns+1 {
-			t.Errorf("long line: %s", line)
-		}
-	}
+	checkLines(t, help.String())
 	root.Flags().VisitAll(func(flag *pflag.Flag) {
 		found := regexp.MustCompile(`(?m)^(      |  -., )--`+flag.Name+`\b[^-]`).FindAllString(help.String(), -1)
 		if len(found) != 1 && !flag.Hidden {
 			t.Errorf("--%s is %d times in the help", flag.Name, len(found))
 		}
 	})
+}
+
+// TestHelpOfKubeAPIServer checks the lines of the help of a server that acts as kube-apiserver, and of its usage.
+func TestHelpOfKubeAPIServer(t *testing.T) {
+	t.Parallel()
+	var help bytes.Buffer
+	command := newKubeAPIServer(server.NewOptions())
+	command.SetOut(&help)
+	command.SetErr(&help)
+	if err := errors.Join(command.Help(), command.Usage()); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"Usage:\n  kube-apiserver [flags]\n", "Secure serving flags:", "--etcd-servers strings\n",
+	} {
+		if strings.Count(help.String(), part) != 2 {
+			t.Errorf("help and usage lack %q:\n%s", part, &help)
+		}
+	}
+	checkLines(t, help.String())
+}
+
+// checkLines checks that lines are not wide, and do not end in spaces.
+func checkLines(t *testing.T, help string) {
+	t.Helper()
+	for line := range strings.Lines(help) {
+		if len(line) > maxColumns+1 || strings.HasSuffix(line, " \n") {
+			t.Errorf("a line is long, or ends in a space: %q", line)
+		}
+	}
 }
 
 // startServer starts a server and returns when it is ready, with all it has printed.
