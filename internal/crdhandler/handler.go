@@ -36,8 +36,8 @@ var _ http.Handler = &crdHandler{}
 // defaultMaxRequestBodyBytes is the limit of kube-apiserver.
 const defaultMaxRequestBodyBytes = 3 << 20
 
-// New returns the handler for /apis. It starts no goroutines, but the first watch starts one that ends when the server
-// shuts down.
+// New returns the handler for /apis and /api/v1. It starts no goroutines, but the first watch starts one that ends when
+// the server shuts down.
 func New(config Config) (*crdHandler, error) {
 	if config.MaxRequestBodyBytes == 0 {
 		config.MaxRequestBodyBytes = defaultMaxRequestBodyBytes
