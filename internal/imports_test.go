@@ -1,6 +1,6 @@
 // Package internal_test checks all packages of the server: that they import only what the table in docs/architecture.md
-// allows, that they do not import the packages that the server replaces, and that each has a package comment. It also
-// checks the documents.
+// allows, that they do not import the packages that the server replaces, that each has a package comment, and that files
+// and packages stay within their lengths. It also checks the documents.
 package internal_test
 
 import (
