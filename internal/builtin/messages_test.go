@@ -1,0 +1,187 @@
+package builtin_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// unproven lists the packages that may give messages which no transcript has.
+var unproven = []string{
+	"admissionregistration", "apps", "autoscaling", "batch", "certificates", "connect", "coordination", "core",
+	"devices", "flowcontrol", "network", "node", "nodes", "pods", "podsecurity", "podspec", "rbac", "scheduling",
+	"storage",
+}
+
+// TestMessages finds each message that the packages below this one can give in an answer of kube-apiserver. A rule that
+// no answer shows is a guess, so it is proven by an exchange in test/transcripts/testdata, or deleted.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	answers := answersOfKubeAPIServer(t)
+	waiting := map[string]bool{}
+	for _, m := range messages(t) {
+		switch folder, _, _ := strings.Cut(m.position.Filename, "/"); {
+		case strings.Contains(answers, m.text):
+		case slices.Contains(unproven, folder):
+			waiting[folder] = true
+			t.Logf("%s: no answer of kube-apiserver has %q", m.position, m.text)
+		default:
+			t.Errorf("%s: no answer of kube-apiserver has %q", m.position, m.text)
+		}
+	}
+	for _, folder := range unproven {
+		if !waiting[folder] {
+			t.Errorf("all messages of %s are proven; take it from the list", folder)
+		}
+	}
+}
+
+// answersOfKubeAPIServer joins the responses of all transcripts of built-in resources, except for those that are ours.
+func answersOfKubeAPIServer(t *testing.T) string {
+	t.Helper()
+	var answers strings.Builder
+	for _, folder := range []string{"builtin", "admission", "all", "quotas", "accounts"} {
+		files, err := filepath.Glob(filepath.Join("../../test/transcripts/testdata", folder, "*.txt"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("transcripts in %s: %v, %v", folder, files, err)
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			addAnswers(&answers, string(content))
+		}
+	}
+	return answers.String()
+}
+
+// unescaped replaces what JSON and HTTP headers escape in messages.
+var unescaped = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t",
+	`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
+// addAnswers adds the responses of one transcript. test/transcripts/transcript_test.go describes the format.
+func addAnswers(answers *strings.Builder, transcript string) {
+	var ours bool
+	before := byte('<')
+	for line := range strings.Lines(transcript) {
+		isProse := line[0] != '<' && line[0] != '>'
+		if before == '<' && line[0] != '<' {
+			ours = false
+		}
+		switch {
+		case line[0] == '<' && !ours:
+			answers.WriteString(unescaped.Replace(line))
+		case isProse && (strings.HasPrefix(line, "@ours") || strings.HasPrefix(line, "@differs")):
+			ours = true
+		}
+		before = line[0]
+	}
+}
+
+// message is a text of the code that a client may read: the longest part of it between values.
+type message struct {
+	text     string
+	position token.Position
+}
+
+// messages lists the messages in the code below this package. The package itself holds the table of kinds and has no
+// rules.
+func messages(t *testing.T) []message {
+	t.Helper()
+	var found []message
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "." {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if isInternal(n) {
+				return false
+			}
+			text, ok := textOf(n)
+			if ok && isMessage(text) {
+				found = append(found, message{longestPart(text), files.Position(n.Pos())})
+			}
+			return !ok
+		})
+		return nil
+	})
+	if err != nil || len(found) < 100 {
+		t.Fatalf("%d messages: %v", len(found), err)
+	}
+	return found
+}
+
+// isInternal reports whether clients see no text of n: it is logged, tagged or the description of a metric.
+func isInternal(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		function, ok := n.Fun.(*ast.SelectorExpr)
+		return ok && (function.Sel.Name == "Info" || function.Sel.Name == "Error")
+	case *ast.KeyValueExpr:
+		key, ok := n.Key.(*ast.Ident)
+		return ok && key.Name == "Help"
+	case *ast.Field:
+		return n.Tag != nil
+	}
+	return false
+}
+
+// value stands for a value in a text.
+const value = "%v"
+
+// textOf returns the text of a string literal, or of several that are joined, also with values.
+func textOf(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(n.Value)
+		return text, err == nil && n.Kind == token.STRING
+	case *ast.BinaryExpr:
+		left, isText := textOf(n.X)
+		right, isTextToo := textOf(n.Y)
+		if n.Op != token.ADD || !isText && !isTextToo {
+			return "", false
+		}
+		if !isText {
+			left = value
+		}
+		if !isTextToo {
+			right = value
+		}
+		return left + right, true
+	}
+	return "", false
+}
+
+// isMessage reports whether the text has several words and is not an internal error, which wraps another error or
+// names a Go type.
+func isMessage(text string) bool {
+	return strings.Contains(strings.TrimSpace(text), " ") && len(longestPart(text)) >= 8 &&
+		!strings.Contains(text, "%w") && !strings.Contains(text, "%T")
+}
+
+// verb is what a format replaces by a value.
+var verb = regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z]`)
+
+func longestPart(text string) string {
+	var longest string
+	for _, part := range verb.Split(text, -1) {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return longest
+}
