@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,6 +184,17 @@ func (n *node) unorder() {
 		before, _, _ := strings.Cut(message.text(), ": [")
 		message.setText(before + ": [...]")
 	}
+}
+
+// invalidObject matches the beginning of the message of an error that shows an object.
+var invalidObject = regexp.MustCompile(`Invalid value: [{[].*?[]}]: `)
+
+// hideValues removes the objects that errors show, and the lines after the first one, which show differences of objects.
+func (n *node) hideValues() {
+	n.walk(nil, func(_ []string, n *node) {
+		line, _, _ := strings.Cut(n.text(), "\n")
+		n.setText(invalidObject.ReplaceAllString(line, "Invalid value: {...}: "))
+	})
 }
 
 // rename replaces the names of fields.

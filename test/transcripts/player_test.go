@@ -197,6 +197,9 @@ func (p *player) body(response *http.Response, e exchange, body []byte) string {
 	if p.sorted {
 		root.sortManagers()
 	}
+	if e.has("unvalued") {
+		root.hideValues()
+	}
 	if e.has("unordered") {
 		root.unorder()
 	}

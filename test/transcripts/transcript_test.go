@@ -20,6 +20,8 @@ import (
 //	@item NAME       of a list, show only the item, or API group, of that name
 //	@resources NAMES of a discovery document, show only the resources of those names
 //	@unordered       show the causes of a Status sorted, and not in its message: their order is random
+//	@unvalued        show no object as an invalid value, and texts to the end of their first line: kube-apiserver prints
+//	                 its internal types
 //	@raw             show the body byte by byte, not laid out
 //	@bodiless        show no body, of documents that have tests of their own
 //	@headers         show all headers but length and date, also those on every response
