@@ -17,7 +17,7 @@ import (
 // unproven lists the packages that may give messages which no transcript has.
 var unproven = []string{
 	"admissionregistration", "apps", "autoscaling", "batch", "certificates", "connect", "coordination", "core",
-	"devices", "flowcontrol", "network", "node", "nodes", "pods", "podsecurity", "podspec", "rbac", "scheduling",
+	"devices", "flowcontrol", "network", "node", "nodes", "pods", "podsecurity", "rbac", "scheduling",
 	"storage",
 }
 
@@ -130,7 +130,7 @@ func isInternal(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:
 		function, ok := n.Fun.(*ast.SelectorExpr)
-		return ok && (function.Sel.Name == "Info" || function.Sel.Name == "Error")
+		return ok && slices.Contains([]string{"Info", "Error", "LogFailure"}, function.Sel.Name)
 	case *ast.KeyValueExpr:
 		key, ok := n.Key.(*ast.Ident)
 		return ok && key.Name == "Help"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var daemonStrategy = resource.Typed[*appsv1.DaemonSet]{
@@ -127,11 +128,11 @@ func checkDaemonStrategy(strategy *appsv1.DaemonSetUpdateStrategy, path *field.P
 
 func checkRollingDaemonSet(rolling *appsv1.RollingUpdateDaemonSet, path *field.Path) field.ErrorList {
 	unavailable, surge := path.Child("maxUnavailable"), path.Child("maxSurge")
-	errs := podspec.CheckIntOrPercent(rolling.MaxUnavailable, unavailable)
-	errs = append(errs, podspec.CheckIntOrPercent(rolling.MaxSurge, surge)...)
-	errs = append(errs, podspec.CheckPercentLimit(rolling.MaxUnavailable, unavailable)...)
-	errs = append(errs, podspec.CheckPercentLimit(rolling.MaxSurge, surge)...)
-	switch mayMiss, mayExceed := podspec.NumberOf(rolling.MaxUnavailable) != 0, podspec.NumberOf(rolling.MaxSurge) != 0; {
+	errs := rules.IntOrPercent(rolling.MaxUnavailable, unavailable)
+	errs = append(errs, rules.IntOrPercent(rolling.MaxSurge, surge)...)
+	errs = append(errs, rules.PercentLimit(rolling.MaxUnavailable, unavailable)...)
+	errs = append(errs, rules.PercentLimit(rolling.MaxSurge, surge)...)
+	switch mayMiss, mayExceed := rules.NumberOf(rolling.MaxUnavailable) != 0, rules.NumberOf(rolling.MaxSurge) != 0; {
 	case mayMiss && mayExceed:
 		errs = append(errs, field.Invalid(surge, *rolling.MaxSurge, "may not be set when maxUnavailable is non-zero"))
 	case !mayMiss && !mayExceed:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var deploymentStrategy = resource.Typed[*appsv1.Deployment]{
@@ -111,12 +112,12 @@ func checkDeploymentStrategy(strategy *appsv1.DeploymentStrategy, path *field.Pa
 
 func checkRollingDeployment(rolling *appsv1.RollingUpdateDeployment, path *field.Path) field.ErrorList {
 	unavailable := path.Child("maxUnavailable")
-	errs := podspec.CheckIntOrPercent(rolling.MaxUnavailable, unavailable)
-	errs = append(errs, podspec.CheckIntOrPercent(rolling.MaxSurge, path.Child("maxSurge"))...)
-	if podspec.NumberOf(rolling.MaxUnavailable) == 0 && podspec.NumberOf(rolling.MaxSurge) == 0 {
+	errs := rules.IntOrPercent(rolling.MaxUnavailable, unavailable)
+	errs = append(errs, rules.IntOrPercent(rolling.MaxSurge, path.Child("maxSurge"))...)
+	if rules.NumberOf(rolling.MaxUnavailable) == 0 && rules.NumberOf(rolling.MaxSurge) == 0 {
 		errs = append(errs, field.Invalid(unavailable, *rolling.MaxUnavailable, "may not be 0 when `maxSurge` is 0"))
 	}
-	return append(errs, podspec.CheckPercentLimit(rolling.MaxUnavailable, unavailable)...)
+	return append(errs, rules.PercentLimit(rolling.MaxUnavailable, unavailable)...)
 }
 
 func checkDeploymentStatus(s *appsv1.DeploymentStatus) field.ErrorList {

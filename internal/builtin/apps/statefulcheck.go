@@ -13,6 +13,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // statefulRules say which parts of a StatefulSet are checked.
@@ -129,11 +130,11 @@ func checkRollingStatefulSet(rolling *appsv1.RollingUpdateStatefulSetStrategy, p
 	if rolling.MaxUnavailable == nil {
 		return errs
 	}
-	errs = append(errs, podspec.CheckIntOrPercent(rolling.MaxUnavailable, unavailable)...)
-	if podspec.NumberOf(rolling.MaxUnavailable) == 0 {
+	errs = append(errs, rules.IntOrPercent(rolling.MaxUnavailable, unavailable)...)
+	if rules.NumberOf(rolling.MaxUnavailable) == 0 {
 		errs = append(errs, field.Invalid(unavailable, *rolling.MaxUnavailable, "cannot be 0"))
 	}
-	return append(errs, podspec.CheckPercentLimit(rolling.MaxUnavailable, unavailable)...)
+	return append(errs, rules.PercentLimit(rolling.MaxUnavailable, unavailable)...)
 }
 
 func checkRetention(

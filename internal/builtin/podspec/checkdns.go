@@ -2,11 +2,14 @@ package podspec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // The limits of the configuration of a resolver.
@@ -19,38 +22,32 @@ const (
 func checkDNS(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	config, servers, searches := spec.DNSConfig, path.Child("nameservers"), path.Child("searches")
 	switch {
-	case config == nil && spec.DNSPolicy == corev1.DNSNone:
-		return field.ErrorList{field.Required(path, "must provide `dnsConfig` when `dnsPolicy` is None")}
 	case config == nil:
-		return nil
+		return rules.When(spec.DNSPolicy == corev1.DNSNone,
+			field.Required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
 	case len(config.Nameservers) == 0 && spec.DNSPolicy == corev1.DNSNone:
 		return field.ErrorList{field.Required(servers, "must provide at least one DNS nameserver when `dnsPolicy` is None")}
 	}
-	if len(config.Nameservers) > maxNameservers {
-		errs = append(errs, field.Invalid(servers, config.Nameservers,
-			fmt.Sprintf("must not have more than %v nameservers", maxNameservers)))
-	}
+	errs = rules.When(len(config.Nameservers) > maxNameservers, field.Invalid(servers, config.Nameservers,
+		fmt.Sprintf("must not have more than %v nameservers", maxNameservers)))
 	for n, server := range config.Nameservers {
 		errs = append(errs, validation.IsValidIPForLegacyField(servers.Index(n), server, false, nil)...)
 	}
-	if len(config.Searches) > maxSearches {
-		errs = append(errs, field.Invalid(searches, config.Searches,
-			fmt.Sprintf("must not have more than %v search paths", maxSearches)))
-	}
-	if len(strings.Join(config.Searches, " ")) > maxSearchText {
-		errs = append(errs, field.Invalid(searches, config.Searches,
-			fmt.Sprintf("must not have more than %v characters (including spaces) in the search list", maxSearchText)))
-	}
+	errs = slices.Concat(errs,
+		rules.When(len(config.Searches) > maxSearches, field.Invalid(searches, config.Searches,
+			fmt.Sprintf("must not have more than %v search paths", maxSearches))),
+		rules.When(len(strings.Join(config.Searches, " ")) > maxSearchText, field.Invalid(searches, config.Searches,
+			fmt.Sprintf("must not have more than %v characters (including spaces) in the search list", maxSearchText))),
+	)
 	for n, search := range config.Searches {
-		if search != "." {
-			domain := strings.TrimSuffix(search, ".")
-			errs = append(errs, invalid(searches.Index(n), domain, validation.IsDNS1123SubdomainWithUnderscore(domain))...)
+		if domain := strings.TrimSuffix(search, "."); search != "." {
+			errs = append(errs,
+				rules.Messages(searches.Index(n), domain, validation.IsDNS1123SubdomainWithUnderscore(domain))...)
 		}
 	}
 	for n, option := range config.Options {
-		if option.Name == "" {
-			errs = append(errs, field.Required(path.Child("options").Index(n), "must not be empty"))
-		}
+		errs = append(errs,
+			rules.When(option.Name == "", field.Required(path.Child("options").Index(n), "must not be empty"))...)
 	}
 	return errs
 }

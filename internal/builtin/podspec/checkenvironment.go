@@ -9,21 +9,19 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-func checkEnv(variables []corev1.EnvVar, path *field.Path) (errs field.ErrorList) {
-	for n := range variables {
-		variable, item := &variables[n], path.Index(n)
-		if variable.Name == "" {
-			errs = append(errs, field.Required(item.Child("name"), ""))
-		} else {
-			errs = append(errs, invalid(item.Child("name"), variable.Name, validation.IsRelaxedEnvVarName(variable.Name))...)
-		}
-		if variable.ValueFrom != nil {
-			errs = append(errs, checkSource(variable, item.Child("valueFrom"))...)
-		}
+func checkVariable(variable *corev1.EnvVar, path *field.Path) field.ErrorList {
+	errs := rules.Required(variable.Name, path.Child("name"))
+	if variable.Name != "" {
+		errs = rules.Messages(path.Child("name"), variable.Name, validation.IsRelaxedEnvVarName(variable.Name))
 	}
-	return errs
+	if variable.ValueFrom == nil {
+		return errs
+	}
+	return append(errs, checkSource(variable, path.Child("valueFrom"))...)
 }
 
 // The fields of a pod that a variable may have.
@@ -52,7 +50,6 @@ func checkSource(variable *corev1.EnvVar, path *field.Path) (errs field.ErrorLis
 	}
 	if from.FileKeyRef != nil {
 		sources++
-		errs = append(errs, checkFileKey(from.FileKeyRef, path.Child("fileKeyRef"))...)
 	}
 	switch {
 	case sources == 0:
@@ -67,51 +64,34 @@ func checkSource(variable *corev1.EnvVar, path *field.Path) (errs field.ErrorLis
 }
 
 func checkKeyRef(name, key string, path *field.Path) field.ErrorList {
-	errs := invalid(path.Child("name"), name, apivalidation.NameIsDNSSubdomain(name, false))
+	errs := append(rules.Messages(path.Child("name"), name, apivalidation.NameIsDNSSubdomain(name, false)),
+		rules.Required(key, path.Child("key"))...)
 	if key == "" {
-		return append(errs, field.Required(path.Child("key"), ""))
+		return errs
 	}
-	return append(errs, invalid(path.Child("key"), key, validation.IsConfigMapKey(key))...)
-}
-
-func checkFileKey(ref *corev1.FileKeySelector, path *field.Path) (errs field.ErrorList) {
-	if ref.Key == "" {
-		errs = append(errs, field.Required(path.Child("key"), ""))
-	} else {
-		errs = append(errs, invalid(path.Child("key"), ref.Key, validation.IsRelaxedEnvVarName(ref.Key))...)
-	}
-	if ref.VolumeName == "" {
-		errs = append(errs, field.Required(path.Child("volumeName"), ""))
-	} else {
-		errs = append(errs, checkLabel(ref.VolumeName, path.Child("volumeName"))...)
-	}
-	if ref.Path == "" {
-		return append(errs, field.Required(path.Child("path"), ""))
-	}
-	return append(errs, checkNoBacksteps(ref.Path, path.Child("path"))...)
+	return append(errs, rules.Messages(path.Child("key"), key, validation.IsConfigMapKey(key))...)
 }
 
 // checkFieldRef checks a reference to a field of the pod, which may be one of known or an annotation or label.
 func checkFieldRef(ref *corev1.ObjectFieldSelector, known []string, path *field.Path) field.ErrorList {
+	fieldPath := path.Child("fieldPath")
 	if ref.FieldPath == "" {
-		return field.ErrorList{field.Required(path.Child("fieldPath"), "")}
+		return field.ErrorList{field.Required(fieldPath, "")}
 	}
 	name, key, subscripted := strings.Cut(strings.TrimSuffix(ref.FieldPath, "']"), "['")
 	subscripted = subscripted && strings.HasSuffix(ref.FieldPath, "']")
 	switch {
 	case ref.APIVersion != "v1":
-		return field.ErrorList{field.Invalid(path.Child("fieldPath"), ref.FieldPath,
+		return field.ErrorList{field.Invalid(fieldPath, ref.FieldPath,
 			fmt.Sprintf("error converting fieldPath: unsupported pod version: %s", ref.APIVersion))}
 	case subscripted && name == "metadata.annotations":
-		return checkQualifiedName(strings.ToLower(key), path)
+		return rules.QualifiedName(strings.ToLower(key), path)
 	case subscripted && name == "metadata.labels":
-		return checkQualifiedName(key, path)
-	case slices.Contains(known, ref.FieldPath):
-		return nil
+		return rules.QualifiedName(key, path)
 	case slices.Contains(convertible, ref.FieldPath):
-		return field.ErrorList{field.NotSupported(path.Child("fieldPath"), ref.FieldPath, known)}
+		return rules.Known(ref.FieldPath, fieldPath, known...)
 	}
-	return field.ErrorList{field.Invalid(path.Child("fieldPath"), ref.FieldPath,
+	return field.ErrorList{field.Invalid(fieldPath, ref.FieldPath,
 		"error converting fieldPath: field label not supported: "+ref.FieldPath)}
 }
 
@@ -129,65 +109,41 @@ var containerQuantities = []string{
 }
 
 // checkResourceRef checks a reference to a quantity. One in a volume has to name the container.
-func checkResourceRef(ref *corev1.ResourceFieldSelector, volume bool, path *field.Path) (errs field.ErrorList) {
-	name := ref.Resource
-	huge := strings.HasPrefix(name, "requests.hugepages-") || strings.HasPrefix(name, "limits.hugepages-")
-	switch {
-	case volume && ref.ContainerName == "":
-		errs = append(errs, field.Required(path.Child("containerName"), ""))
-	case name == "":
-		errs = append(errs, field.Required(path.Child("resource"), ""))
-	case !huge && !slices.Contains(containerQuantities, name):
-		errs = append(errs, field.NotSupported(path.Child("resource"), name, containerQuantities))
+func checkResourceRef(ref *corev1.ResourceFieldSelector, volume bool, path *field.Path) field.ErrorList {
+	if volume && ref.ContainerName == "" {
+		return field.ErrorList{field.Required(path.Child("containerName"), "")}
 	}
-	if ref.Divisor.IsZero() || !huge && !slices.Contains(containerQuantities, name) {
-		return errs
+	if strings.HasPrefix(ref.Resource, "requests.hugepages-") || strings.HasPrefix(ref.Resource, "limits.hugepages-") {
+		return nil
 	}
-	kind, units := "memory", "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
-	switch _, resource, _ := strings.Cut(name, "."); {
-	case huge:
-		kind = "hugepages"
-	case resource == "cpu":
-		kind, units = "cpu", "1m and 1"
-	case resource == "ephemeral-storage":
-		kind = "local ephemeral storage"
-	}
-	known := strings.FieldsFunc(strings.ReplaceAll(units, " and ", ","), func(r rune) bool { return r == ',' || r == ' ' })
-	if !slices.Contains(known, ref.Divisor.String()) {
-		errs = append(errs, field.Invalid(path.Child("divisor"), name,
-			fmt.Sprintf("only divisor's values %s are supported with the %s resource", units, kind)))
-	}
-	return errs
+	return rules.OneOf(ref.Resource, path.Child("resource"), containerQuantities...)
 }
 
+// checkEnvFrom checks the objects whose keys become variables. Some errors name the list instead of the item, as those
+// of kube-apiserver.
 func checkEnvFrom(sources []corev1.EnvFromSource, path *field.Path) (errs field.ErrorList) {
 	for n := range sources {
-		source, item, count := &sources[n], path.Index(n), 0
+		source, item := &sources[n], path.Index(n)
 		if source.Prefix != "" {
-			errs = append(errs, invalid(item.Child("prefix"), source.Prefix, validation.IsRelaxedEnvVarName(source.Prefix))...)
+			errs = append(errs,
+				rules.Messages(item.Child("prefix"), source.Prefix, validation.IsRelaxedEnvVarName(source.Prefix))...)
 		}
 		if source.ConfigMapRef != nil {
-			count++
 			errs = append(errs, checkObjectRef(source.ConfigMapRef.Name, item.Child("configMapRef", "name"))...)
 		}
 		if source.SecretRef != nil {
-			count++
 			errs = append(errs, checkObjectRef(source.SecretRef.Name, item.Child("secretRef", "name"))...)
 		}
-		switch count {
-		case 0:
-			errs = append(errs, field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
-		case 2:
-			errs = append(errs, field.Invalid(path, "", "may not have more than one field specified at a time"))
-		}
+		errs = append(errs, rules.When(source.ConfigMapRef == nil && source.SecretRef == nil,
+			field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))...)
+		errs = append(errs, rules.When(source.ConfigMapRef != nil && source.SecretRef != nil,
+			field.Invalid(path, "", "may not have more than one field specified at a time"))...)
 	}
 	return errs
 }
 
-// checkObjectRef checks a required name of another object.
+// checkObjectRef checks the name of another object, which may be the beginning of one.
 func checkObjectRef(name string, path *field.Path) field.ErrorList {
-	if name == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	return invalid(path, name, apivalidation.NameIsDNSSubdomain(name, true))
+	return rules.RequiredName(name, path,
+		func(name string, _ bool) []string { return apivalidation.NameIsDNSSubdomain(name, true) })
 }

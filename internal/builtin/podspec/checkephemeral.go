@@ -1,61 +1,52 @@
 package podspec
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 func (c *checker) checkEphemeralContainers(path *field.Path) (errs field.ErrorList) {
-	others := sets.New[string]()
-	for _, containers := range [][]corev1.Container{c.spec.Containers, c.spec.InitContainers} {
-		for n := range containers {
-			others.Insert(containers[n].Name)
-		}
+	others := c.containerNames()
+	for n := range c.spec.InitContainers {
+		others.Insert(c.spec.InitContainers[n].Name)
 	}
 	names := others.Clone()
 	for n := range c.spec.EphemeralContainers {
 		ephemeral, item := &c.spec.EphemeralContainers[n], path.Index(n)
-		container := (*corev1.Container)(&ephemeral.EphemeralContainerCommon)
-		errs = append(errs, c.checkContainer(container, item)...)
-		errs = append(errs, CheckImageSpaces(container.Image, item.Child("image"))...)
-		if names.Has(container.Name) {
-			errs = append(errs, field.Duplicate(item.Child("name"), container.Name))
-		}
-		names.Insert(container.Name)
-		if target := ephemeral.TargetContainerName; target != "" && !others.Has(target) {
-			errs = append(errs, field.NotFound(item.Child("targetContainerName"), target))
-		}
-		errs = append(errs, checkEphemeralFields(container, item)...)
+		container, target := (*corev1.Container)(&ephemeral.EphemeralContainerCommon), ephemeral.TargetContainerName
+		errs = slices.Concat(errs,
+			c.checkContainer(container, item),
+			checkImageSpaces(container, item),
+			checkNew(names, container.Name, item.Child("name")),
+			rules.When(target != "" && !others.Has(target), field.NotFound(item.Child("targetContainerName"), target)),
+			checkEphemeralFields(container, item),
+		)
 	}
 	return errs
 }
 
 // checkEphemeralFields checks that an ephemeral container has no fields that only others may have.
 func checkEphemeralFields(container *corev1.Container, path *field.Path) (errs field.ErrorList) {
-	const message = "cannot be set for an Ephemeral Container"
-	for _, part := range []struct {
-		name string
-		set  bool
-	}{
-		{"ports", container.Ports != nil},
-		{"resources", len(container.Resources.Limits)+len(container.Resources.Requests)+len(container.Resources.Claims) > 0},
-		{"resizePolicy", container.ResizePolicy != nil}, {"restartPolicy", container.RestartPolicy != nil},
-		{"restartPolicyRules", container.RestartPolicyRules != nil},
-		{"livenessProbe", container.LivenessProbe != nil}, {"readinessProbe", container.ReadinessProbe != nil},
-		{"startupProbe", container.StartupProbe != nil}, {"lifecycle", container.Lifecycle != nil},
-	} {
-		if part.set {
-			errs = append(errs, field.Forbidden(path.Child(part.name), message))
-		}
+	forbid := func(set bool, path *field.Path) {
+		errs = append(errs, rules.When(set, field.Forbidden(path, "cannot be set for an Ephemeral Container"))...)
 	}
+	r := &container.Resources
+	forbid(container.Ports != nil, path.Child("ports"))
+	forbid(len(r.Limits)+len(r.Requests)+len(r.Claims) > 0, path.Child("resources"))
+	forbid(container.ResizePolicy != nil, path.Child("resizePolicy"))
+	forbid(container.RestartPolicy != nil, path.Child("restartPolicy"))
+	forbid(container.RestartPolicyRules != nil, path.Child("restartPolicyRules"))
+	forbid(container.LivenessProbe != nil, path.Child("livenessProbe"))
+	forbid(container.ReadinessProbe != nil, path.Child("readinessProbe"))
+	forbid(container.StartupProbe != nil, path.Child("startupProbe"))
+	forbid(container.Lifecycle != nil, path.Child("lifecycle"))
 	for n, mount := range container.VolumeMounts {
-		if mount.SubPath != "" {
-			errs = append(errs, field.Forbidden(path.Child("volumeMounts").Index(n).Child("subPath"), message))
-		}
-		if mount.SubPathExpr != "" {
-			errs = append(errs, field.Forbidden(path.Child("volumeMounts").Index(n).Child("subPathExpr"), message))
-		}
+		forbid(mount.SubPath != "", path.Child("volumeMounts").Index(n).Child("subPath"))
+		forbid(mount.SubPathExpr != "", path.Child("volumeMounts").Index(n).Child("subPathExpr"))
 	}
 	return errs
 }

@@ -2,73 +2,61 @@ package podspec
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // checkLifecycle checks the hooks and the probes of a container.
-func (c *checker) checkLifecycle(container *corev1.Container, path *field.Path) (errs field.ErrorList) {
-	if lifecycle := container.Lifecycle; lifecycle != nil {
-		errs = append(errs, c.checkHook(lifecycle.PostStart, path.Child("lifecycle", "postStart"))...)
-		errs = append(errs, c.checkHook(lifecycle.PreStop, path.Child("lifecycle", "preStop"))...)
+func (c *checker) checkLifecycle(container *corev1.Container, path *field.Path) field.ErrorList {
+	hooks, readiness := ptr.Deref(container.Lifecycle, corev1.Lifecycle{}), container.ReadinessProbe
+	once := func(probe *corev1.Probe, path *field.Path) field.ErrorList {
+		return append(checkProbe(probe, path), rules.When(probe != nil && probe.SuccessThreshold != 1,
+			field.Invalid(path.Child("successThreshold"), ptr.Deref(probe, corev1.Probe{}).SuccessThreshold, "must be 1"))...)
 	}
-	errs = append(errs, checkOnceProbe(container.LivenessProbe, path.Child("livenessProbe"))...)
-	if probe := container.ReadinessProbe; probe != nil {
-		readiness := path.Child("readinessProbe")
-		errs = append(errs, checkProbe(probe, readiness)...)
-		if seconds := probe.TerminationGracePeriodSeconds; seconds != nil {
-			errs = append(errs, field.Invalid(readiness.Child("terminationGracePeriodSeconds"), seconds,
-				"must not be set for readinessProbes"))
-		}
-	}
-	return append(errs, checkOnceProbe(container.StartupProbe, path.Child("startupProbe"))...)
-}
-
-// checkOnceProbe checks a probe that one success satisfies.
-func checkOnceProbe(probe *corev1.Probe, path *field.Path) field.ErrorList {
-	if probe == nil {
-		return nil
-	}
-	errs := checkProbe(probe, path)
-	if probe.SuccessThreshold != 1 {
-		errs = append(errs, field.Invalid(path.Child("successThreshold"), probe.SuccessThreshold, "must be 1"))
-	}
-	return errs
+	return slices.Concat(
+		c.checkHook(hooks.PostStart, path.Child("lifecycle", "postStart")),
+		c.checkHook(hooks.PreStop, path.Child("lifecycle", "preStop")),
+		once(container.LivenessProbe, path.Child("livenessProbe")),
+		checkProbe(readiness, path.Child("readinessProbe")),
+		rules.When(readiness != nil && readiness.TerminationGracePeriodSeconds != nil,
+			field.Invalid(path.Child("readinessProbe", "terminationGracePeriodSeconds"),
+				ptr.Deref(readiness, corev1.Probe{}).TerminationGracePeriodSeconds, "must not be set for readinessProbes")),
+		once(container.StartupProbe, path.Child("startupProbe")),
+	)
 }
 
 func checkProbe(probe *corev1.Probe, path *field.Path) field.ErrorList {
-	errs := checkHandler(handler{
-		exec: probe.Exec, httpGet: probe.HTTPGet, tcpSocket: probe.TCPSocket, grpc: probe.GRPC,
-	}, path)
-	for _, number := range []struct {
-		name  string
-		value int32
-	}{
-		{"initialDelaySeconds", probe.InitialDelaySeconds}, {"timeoutSeconds", probe.TimeoutSeconds},
-		{"periodSeconds", probe.PeriodSeconds}, {"successThreshold", probe.SuccessThreshold},
-		{"failureThreshold", probe.FailureThreshold},
-	} {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(number.value), path.Child(number.name))...)
+	if probe == nil {
+		return nil
 	}
-	if seconds := probe.TerminationGracePeriodSeconds; seconds != nil && *seconds <= 0 {
-		errs = append(errs, field.Invalid(path.Child("terminationGracePeriodSeconds"), *seconds, "must be greater than 0"))
-	}
-	return errs
+	h := handler{exec: probe.Exec, httpGet: probe.HTTPGet, tcpSocket: probe.TCPSocket, grpc: probe.GRPC}
+	seconds := ptr.Deref(probe.TerminationGracePeriodSeconds, 1)
+	return slices.Concat(
+		h.check(path),
+		rules.NonNegative(probe.InitialDelaySeconds, path.Child("initialDelaySeconds")),
+		rules.NonNegative(probe.TimeoutSeconds, path.Child("timeoutSeconds")),
+		rules.NonNegative(probe.PeriodSeconds, path.Child("periodSeconds")),
+		rules.NonNegative(probe.SuccessThreshold, path.Child("successThreshold")),
+		rules.NonNegative(probe.FailureThreshold, path.Child("failureThreshold")),
+		rules.When(seconds <= 0,
+			field.Invalid(path.Child("terminationGracePeriodSeconds"), seconds, "must be greater than 0")),
+	)
 }
 
 func (c *checker) checkHook(hook *corev1.LifecycleHandler, path *field.Path) field.ErrorList {
 	if hook == nil {
 		return nil
 	}
-	h := handler{
-		exec: hook.Exec, httpGet: hook.HTTPGet, tcpSocket: hook.TCPSocket, sleep: hook.Sleep,
-		grace: c.spec.TerminationGracePeriodSeconds,
-	}
-	return checkHandler(h, path)
+	h := handler{exec: hook.Exec, httpGet: hook.HTTPGet, tcpSocket: hook.TCPSocket, sleep: hook.Sleep,
+		grace: c.spec.TerminationGracePeriodSeconds}
+	return h.check(path)
 }
 
 // handler is what a probe or a hook does.
@@ -82,7 +70,8 @@ type handler struct {
 	grace *int64
 }
 
-func checkHandler(h handler, path *field.Path) (errs field.ErrorList) {
+// check checks that there is one action, and the first one.
+func (h *handler) check(path *field.Path) (errs field.ErrorList) {
 	found := false
 	for _, action := range []struct {
 		name  string
@@ -102,55 +91,38 @@ func checkHandler(h handler, path *field.Path) (errs field.ErrorList) {
 			errs = append(errs, action.check(path.Child(action.name))...)
 		}
 	}
-	if !found {
-		errs = append(errs, field.Required(path, "must specify a handler type"))
-	}
-	return errs
+	return append(errs, rules.When(!found, field.Required(path, "must specify a handler type"))...)
 }
 
 func (h *handler) checkExec(path *field.Path) field.ErrorList {
-	if len(h.exec.Command) > 0 {
-		return nil
-	}
-	return field.ErrorList{field.Required(path.Child("command"), "")}
+	return rules.When(len(h.exec.Command) == 0, field.Required(path.Child("command"), ""))
 }
 
-func (h *handler) checkRequest(path *field.Path) (errs field.ErrorList) {
-	request := h.httpGet
-	if request.Path == "" {
-		errs = append(errs, field.Required(path.Child("path"), ""))
-	}
-	errs = append(errs, checkPort(request.Port, path.Child("port"))...)
-	if request.Scheme != corev1.URISchemeHTTP && request.Scheme != corev1.URISchemeHTTPS {
-		errs = append(errs, field.NotSupported(path.Child("scheme"), request.Scheme,
-			[]corev1.URIScheme{corev1.URISchemeHTTP, corev1.URISchemeHTTPS}))
-	}
-	for _, header := range request.HTTPHeaders {
-		errs = append(errs, invalid(path.Child("httpHeaders"), header.Name, validation.IsHTTPHeaderName(header.Name))...)
+func (h *handler) checkRequest(path *field.Path) field.ErrorList {
+	errs := slices.Concat(
+		rules.Required(h.httpGet.Path, path.Child("path")),
+		rules.Port(h.httpGet.Port, path.Child("port")),
+		rules.Known(h.httpGet.Scheme, path.Child("scheme"), corev1.URISchemeHTTP, corev1.URISchemeHTTPS),
+	)
+	for _, header := range h.httpGet.HTTPHeaders {
+		errs = append(errs,
+			rules.Messages(path.Child("httpHeaders"), header.Name, validation.IsHTTPHeaderName(header.Name))...)
 	}
 	return errs
 }
 
 func (h *handler) checkSocket(path *field.Path) field.ErrorList {
-	return checkPort(h.tcpSocket.Port, path.Child("port"))
+	return rules.Port(h.tcpSocket.Port, path.Child("port"))
 }
 
 func (h *handler) checkCall(path *field.Path) field.ErrorList {
-	return checkPort(intstr.FromInt32(h.grpc.Port), path.Child("port"))
+	return rules.Port(intstr.FromInt32(h.grpc.Port), path.Child("port"))
 }
 
 func (h *handler) checkSleep(path *field.Path) field.ErrorList {
-	if h.grace == nil || h.sleep.Seconds >= 0 && h.sleep.Seconds <= *h.grace {
+	if h.grace == nil {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, h.sleep.Seconds,
-		fmt.Sprintf("must be non-negative and less than terminationGracePeriodSeconds (%d)", *h.grace))}
-}
-
-// checkPort checks the number or the name of a port.
-func checkPort(port intstr.IntOrString, path *field.Path) field.ErrorList {
-	if port.Type == intstr.Int {
-		return invalid(path, port.IntValue(), validation.IsValidPortNum(port.IntValue()))
-	}
-	return invalid(path, port.StrVal, validation.IsValidPortName(port.StrVal))
+	return rules.When(h.sleep.Seconds < 0 || h.sleep.Seconds > *h.grace, field.Invalid(path, h.sleep.Seconds,
+		fmt.Sprintf("must be non-negative and less than terminationGracePeriodSeconds (%d)", *h.grace)))
 }

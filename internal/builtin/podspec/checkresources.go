@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // sortedNames returns the names of a list in order, so that errors have an order.
@@ -27,14 +29,11 @@ func checkRequirements(
 	limits, requests := path.Child("limits"), path.Child("requests")
 	for _, resource := range sortedNames(r.Limits) {
 		item := limits.Key(string(resource))
-		errs = append(errs, name(resource, item)...)
-		errs = append(errs, CheckQuantity(resource, r.Limits[resource], item)...)
-		errs = append(errs, checkHugePages(resource, r.Limits[resource], item)...)
+		errs = slices.Concat(errs, name(resource, item), CheckQuantity(resource, r.Limits[resource], item))
 	}
 	for _, resource := range sortedNames(r.Requests) {
 		item, request := requests.Key(string(resource)), r.Requests[resource]
-		errs = append(errs, name(resource, item)...)
-		errs = append(errs, CheckQuantity(resource, request, item)...)
+		errs = slices.Concat(errs, name(resource, item), CheckQuantity(resource, request, item))
 		limit, limited := r.Limits[resource]
 		switch overcommits := IsNative(resource) && !isHugePages(resource); {
 		case !limited && !overcommits:
@@ -47,62 +46,16 @@ func checkRequirements(
 			errs = append(errs, field.Invalid(requests, request.String(),
 				fmt.Sprintf("must be less than or equal to %s limit of %s", resource, limit.String())))
 		}
-		errs = append(errs, checkHugePages(resource, request, item)...)
-	}
-	if hasHugePages(r.Limits, r.Requests) && !hasCompute(r.Limits, r.Requests) {
-		errs = append(errs, field.Forbidden(path, "HugePages require cpu or memory"))
 	}
 	return errs
-}
-
-func hasHugePages(lists ...corev1.ResourceList) bool {
-	for _, list := range lists {
-		for name := range list {
-			if isHugePages(name) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func hasCompute(lists ...corev1.ResourceList) bool {
-	for _, list := range lists {
-		for name := range list {
-			if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// checkHugePages checks that a quantity of huge pages is a number of whole pages.
-func checkHugePages(name corev1.ResourceName, quantity apiresource.Quantity, path *field.Path) field.ErrorList {
-	text, huge := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
-	if !huge {
-		return nil
-	}
-	size, err := apiresource.ParseQuantity(text)
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, quantity.String(), err.Error())}
-	}
-	if size.Sign() <= 0 || quantity.Value()%size.Value() != 0 {
-		return field.ErrorList{field.Invalid(path, quantity.String(),
-			fmt.Sprintf("%s is not positive integer multiple of %s", quantity.String(), name))}
-	}
-	return nil
 }
 
 // CheckQuantity checks that a quantity is not negative, and whole if the resource is counted.
-func CheckQuantity(name corev1.ResourceName, quantity apiresource.Quantity, path *field.Path) (errs field.ErrorList) {
-	if quantity.Sign() < 0 {
-		errs = append(errs, field.Invalid(path, quantity.String(), apivalidation.IsNegativeErrorMsg))
-	}
-	if isCounted(name) && quantity.MilliValue()%1000 != 0 {
-		errs = append(errs, field.Invalid(path, quantity, "must be an integer"))
-	}
-	return errs
+func CheckQuantity(name corev1.ResourceName, quantity apiresource.Quantity, path *field.Path) field.ErrorList {
+	return slices.Concat(
+		rules.When(quantity.Sign() < 0, field.Invalid(path, quantity.String(), apivalidation.IsNegativeErrorMsg)),
+		rules.When(isCounted(name) && quantity.MilliValue()%1000 != 0, field.Invalid(path, quantity, "must be an integer")),
+	)
 }
 
 var countedResources = sets.New(
@@ -136,27 +89,16 @@ var standardResources = countedResources.Union(computeResources).Insert(
 	corev1.ResourceStorage, corev1.ResourceRequestsStorage,
 )
 
-func checkResourceName(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	if errs := invalid(path, name, validation.IsQualifiedName(string(name))); len(errs) > 0 {
-		return errs
-	}
-	if !strings.Contains(string(name), "/") && !standardResources.Has(name) && !isHugePages(name) {
-		return field.ErrorList{field.Invalid(path, name, "must be a standard resource type or fully qualified")}
-	}
-	return nil
-}
-
 func checkContainerResourceName(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	errs := checkResourceName(name, path)
-	switch {
-	case !strings.Contains(string(name), "/"):
-		if !computeResources.Has(name) && !isHugePages(name) {
-			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
-		}
-	case !IsNative(name) && !IsExtended(name):
-		errs = append(errs, field.Invalid(path, name, "doesn't follow extended resource name standard"))
-	}
-	return errs
+	errs, hasDomain := rules.QualifiedName(name, path), strings.Contains(string(name), "/")
+	return slices.Concat(errs,
+		rules.When(len(errs) == 0 && !hasDomain && !standardResources.Has(name) && !isHugePages(name),
+			field.Invalid(path, name, "must be a standard resource type or fully qualified")),
+		rules.When(!hasDomain && !computeResources.Has(name) && !isHugePages(name),
+			field.Invalid(path, name, "must be a standard resource for containers")),
+		rules.When(hasDomain && !IsNative(name) && !IsExtended(name),
+			field.Invalid(path, name, "doesn't follow extended resource name standard")),
+	)
 }
 
 // checkPodResources checks the resources of the whole pod.
@@ -170,69 +112,23 @@ func (c *checker) checkPodResources(path *field.Path) field.ErrorList {
 	sums := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
 	for _, name := range sortedNames(r.Requests) {
 		request, sum := r.Requests[name], sums[name]
-		if resourcehelper.IsSupportedPodLevelResource(name) && sum.Cmp(request) > 0 {
-			errs = append(errs, field.Invalid(path.Child("requests").Key(string(name)), request.String(),
-				"must be greater than or equal to aggregate container requests of "+sum.String()))
-		}
+		errs = append(errs, rules.When(resourcehelper.IsSupportedPodLevelResource(name) && sum.Cmp(request) > 0,
+			field.Invalid(path.Child("requests").Key(string(name)), request.String(),
+				"must be greater than or equal to aggregate container requests of "+sum.String()))...)
 	}
 	for n := range c.spec.Containers {
 		for _, name := range sortedNames(c.spec.Containers[n].Resources.Limits) {
 			limit := c.spec.Containers[n].Resources.Limits[name]
-			if whole, limited := r.Limits[name]; limited && limit.Cmp(whole) > 0 {
-				errs = append(errs, field.Invalid(path.Child("containers").Index(n).Key(string(name)).Child("limits"),
-					limit.String(), "must be less than or equal to pod limits of "+whole.String()))
-			}
+			whole, limited := r.Limits[name]
+			errs = append(errs, rules.When(limited && limit.Cmp(whole) > 0,
+				field.Invalid(path.Child("containers").Index(n).Key(string(name)).Child("limits"), limit.String(),
+					"must be less than or equal to pod limits of "+whole.String()))...)
 		}
 	}
 	return errs
 }
 
 func checkPodResourceName(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	if resourcehelper.IsSupportedPodLevelResource(name) {
-		return nil
-	}
-	supported := sets.List(resourcehelper.SupportedPodLevelResources())
-	return field.ErrorList{field.NotSupported(path, name, supported)}
-}
-
-// checkClaims checks the claims of devices that containers may name.
-func (c *checker) checkClaims(path *field.Path) (errs field.ErrorList) {
-	names := sets.New[string]()
-	for n, claim := range c.spec.ResourceClaims {
-		item := path.Index(n)
-		if claim.Name == "" {
-			errs = append(errs, field.Required(item.Child("name"), ""))
-		} else {
-			errs = append(errs, checkLabel(claim.Name, item.Child("name"))...)
-		}
-		if names.Has(claim.Name) {
-			errs = append(errs, field.Duplicate(item.Child("name"), claim.Name))
-		}
-		names.Insert(claim.Name)
-		switch byName, byTemplate := claim.ResourceClaimName != nil, claim.ResourceClaimTemplateName != nil; {
-		case byName && byTemplate:
-			errs = append(errs, field.Invalid(item, claim,
-				"at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
-		case !byName && !byTemplate:
-			errs = append(errs, field.Invalid(item, claim,
-				"must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
-		}
-	}
-	return errs
-}
-
-// checkClaimNames checks that a container names claims of the pod.
-func (c *checker) checkClaimNames(claims []corev1.ResourceClaim, path *field.Path) (errs field.ErrorList) {
-	for n, claim := range claims {
-		isNamed := func(of corev1.PodResourceClaim) bool { return of.Name == claim.Name }
-		switch item := path.Index(n); {
-		case claim.Name == "":
-			errs = append(errs, field.Required(item, ""))
-		case slices.Contains(claims[:n], claim):
-			errs = append(errs, field.Duplicate(item, claim.Name))
-		case !slices.ContainsFunc(c.spec.ResourceClaims, isNamed):
-			errs = append(errs, field.NotFound(item, claim.Name))
-		}
-	}
-	return errs
+	return rules.When(!resourcehelper.IsSupportedPodLevelResource(name),
+		field.NotSupported(path, name, sets.List(resourcehelper.SupportedPodLevelResources())))
 }

@@ -9,58 +9,57 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // checkGates checks the conditions that a pod waits for, and what keeps it from being scheduled.
 func checkGates(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	for n, gate := range spec.ReadinessGates {
-		errs = append(errs, checkQualifiedName(
-			string(gate.ConditionType), path.Child("readinessGates").Index(n).Child("conditionType"))...)
+		errs = append(errs,
+			rules.QualifiedName(gate.ConditionType, path.Child("readinessGates").Index(n).Child("conditionType"))...)
 	}
 	for n, gate := range spec.SchedulingGates {
 		item := path.Child("schedulingGates").Index(n)
-		errs = append(errs, checkQualifiedName(gate.Name, item)...)
-		if slices.Contains(spec.SchedulingGates[:n], gate) {
-			errs = append(errs, field.Duplicate(item, gate.Name))
-		}
+		errs = slices.Concat(errs,
+			rules.QualifiedName(gate.Name, item),
+			rules.When(slices.Contains(spec.SchedulingGates[:n], gate), field.Duplicate(item, gate.Name)),
+		)
 	}
 	return errs
 }
 
 // CheckTolerations returns the errors of tolerations.
-func CheckTolerations(tolerations []corev1.Toleration, path *field.Path) (errs field.ErrorList) {
-	for n := range tolerations {
-		toleration, item := &tolerations[n], path.Index(n)
-		operator, effect := item.Child("operator"), item.Child("effect")
-		if toleration.Key != "" {
-			errs = append(errs, CheckLabelName(toleration.Key, item.Child("key"))...)
-		} else if toleration.Operator != corev1.TolerationOpExists {
-			errs = append(errs, field.Invalid(operator, toleration.Operator,
-				"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
-		}
-		if toleration.TolerationSeconds != nil && toleration.Effect != corev1.TaintEffectNoExecute {
-			errs = append(errs, field.Invalid(effect, toleration.Effect,
-				"effect must be 'NoExecute' when `tolerationSeconds` is set"))
-		}
-		switch toleration.Operator {
-		case corev1.TolerationOpEqual, "":
-			if messages := validation.IsValidLabelValue(toleration.Value); len(messages) > 0 {
-				errs = append(errs, field.Invalid(operator, toleration.Value, strings.Join(messages, ";")))
-			}
-		case corev1.TolerationOpExists:
-			if toleration.Value != "" {
-				errs = append(errs, field.Invalid(operator, toleration.Value, "value must be empty when `operator` is 'Exists'"))
-			}
-		default:
-			errs = append(errs, field.NotSupported(operator, toleration.Operator,
-				[]corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
-		}
-		if toleration.Effect != "" {
-			errs = append(errs, checkOneOf(toleration.Effect, effect, corev1.TaintEffectNoSchedule,
-				corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
-		}
+func CheckTolerations(tolerations []corev1.Toleration, path *field.Path) field.ErrorList {
+	return rules.Each(tolerations, path, checkToleration)
+}
+
+func checkToleration(toleration *corev1.Toleration, path *field.Path) (errs field.ErrorList) {
+	operator, effect := path.Child("operator"), path.Child("effect")
+	if toleration.Key != "" {
+		errs = CheckLabelName(toleration.Key, path.Child("key"))
+	} else if toleration.Operator != corev1.TolerationOpExists {
+		errs = append(errs, field.Invalid(operator, toleration.Operator,
+			"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
 	}
-	return errs
+	errs = append(errs, rules.When(toleration.TolerationSeconds != nil && toleration.Effect != corev1.TaintEffectNoExecute,
+		field.Invalid(effect, toleration.Effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))...)
+	switch messages := validation.IsValidLabelValue(toleration.Value); toleration.Operator {
+	case corev1.TolerationOpEqual, "":
+		errs = append(errs, rules.When(len(messages) > 0,
+			field.Invalid(operator, toleration.Value, strings.Join(messages, ";")))...)
+	case corev1.TolerationOpExists:
+		errs = append(errs, rules.When(toleration.Value != "",
+			field.Invalid(operator, toleration.Value, "value must be empty when `operator` is 'Exists'"))...)
+	default:
+		errs = append(errs, field.NotSupported(operator, toleration.Operator,
+			[]corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
+	}
+	if toleration.Effect == "" {
+		return errs
+	}
+	return append(errs, rules.Known(toleration.Effect, effect, corev1.TaintEffectNoSchedule,
+		corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
 }
 
 func checkAffinity(affinity *corev1.Affinity, path *field.Path) (errs field.ErrorList) {
@@ -89,26 +88,23 @@ const (
 func checkNodeAffinity(affinity *corev1.NodeAffinity, path *field.Path) (errs field.ErrorList) {
 	if selector := affinity.RequiredDuringSchedulingIgnoredDuringExecution; selector != nil {
 		terms := path.Child(required, "nodeSelectorTerms")
-		if len(selector.NodeSelectorTerms) == 0 {
-			errs = append(errs, field.Required(terms, "must have at least one node selector term"))
-		}
+		errs = rules.When(len(selector.NodeSelectorTerms) == 0,
+			field.Required(terms, "must have at least one node selector term"))
 		for n := range selector.NodeSelectorTerms {
 			errs = append(errs, checkNodeTerm(&selector.NodeSelectorTerms[n], true, terms.Index(n))...)
 		}
 	}
 	for n := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		term, item := &affinity.PreferredDuringSchedulingIgnoredDuringExecution[n], path.Child(preferred).Index(n)
-		errs = append(errs, checkWeight(term.Weight, item)...)
-		errs = append(errs, checkNodeTerm(&term.Preference, false, item.Child("preference"))...)
+		errs = slices.Concat(errs, checkWeight(term.Weight, item),
+			checkNodeTerm(&term.Preference, false, item.Child("preference")))
 	}
 	return errs
 }
 
 func checkWeight(weight int32, path *field.Path) field.ErrorList {
-	if weight > 0 && weight <= 100 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path.Child("weight"), weight, "must be in the range 1-100")}
+	return rules.When(weight < 1 || weight > 100,
+		field.Invalid(path.Child("weight"), weight, "must be in the range 1-100"))
 }
 
 // checkNodeTerm checks what a node must be. values says that the values must be those of labels.
@@ -117,10 +113,7 @@ func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path)
 		errs = append(errs,
 			CheckNodeRequirement(&term.MatchExpressions[n], values, path.Child("matchExpressions").Index(n))...)
 	}
-	for n := range term.MatchFields {
-		errs = append(errs, checkFieldRequirement(&term.MatchFields[n], path.Child("matchFields").Index(n))...)
-	}
-	return errs
+	return append(errs, rules.Each(term.MatchFields, path.Child("matchFields"), checkFieldRequirement)...)
 }
 
 // CheckNodeRequirement returns the errors of a requirement on the labels of a node. values says whether its values must
@@ -128,24 +121,21 @@ func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path)
 func CheckNodeRequirement(r *corev1.NodeSelectorRequirement, values bool, path *field.Path) (errs field.ErrorList) {
 	switch list := path.Child("values"); r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
-		if len(r.Values) == 0 {
-			errs = append(errs, field.Required(list, "must be specified when `operator` is 'In' or 'NotIn'"))
-		}
+		errs = rules.When(len(r.Values) == 0,
+			field.Required(list, "must be specified when `operator` is 'In' or 'NotIn'"))
 	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
-		if len(r.Values) > 0 {
-			errs = append(errs, field.Forbidden(list, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
-		}
+		errs = rules.When(len(r.Values) > 0,
+			field.Forbidden(list, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
-		if len(r.Values) != 1 {
-			errs = append(errs, field.Required(list, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
-		}
+		errs = rules.When(len(r.Values) != 1,
+			field.Required(list, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
 	default:
-		errs = append(errs, field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
+		errs = field.ErrorList{field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator")}
 	}
 	errs = append(errs, CheckLabelName(r.Key, path.Child("key"))...)
 	for n, value := range r.Values {
 		if values {
-			errs = append(errs, invalid(path.Child("values").Index(n), value, validation.IsValidLabelValue(value))...)
+			errs = append(errs, rules.Messages(path.Child("values").Index(n), value, validation.IsValidLabelValue(value))...)
 		}
 	}
 	return errs
@@ -154,57 +144,52 @@ func CheckNodeRequirement(r *corev1.NodeSelectorRequirement, values bool, path *
 func checkFieldRequirement(r *corev1.NodeSelectorRequirement, path *field.Path) (errs field.ErrorList) {
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
-		if len(r.Values) != 1 {
-			errs = append(errs, field.Required(path.Child("values"),
-				"must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
-		}
+		errs = rules.When(len(r.Values) != 1, field.Required(path.Child("values"),
+			"must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
 	default:
-		errs = append(errs, field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
+		errs = field.ErrorList{field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator")}
 	}
 	if r.Key != "metadata.name" {
 		return append(errs, field.Invalid(path.Child("key"), r.Key, "not a valid field selector key"))
 	}
 	for n, value := range r.Values {
-		errs = append(errs, checkSubdomain(value, path.Child("values").Index(n))...)
+		errs = append(errs, rules.Subdomain(value, path.Child("values").Index(n))...)
 	}
 	return errs
 }
 
 func checkTerms(
 	must []corev1.PodAffinityTerm, should []corev1.WeightedPodAffinityTerm, path *field.Path,
-) (errs field.ErrorList) {
-	for n := range must {
-		errs = append(errs, checkTerm(&must[n], path.Child(required).Index(n))...)
-	}
+) field.ErrorList {
+	errs := rules.Each(must, path.Child(required), checkTerm)
 	for n := range should {
 		item := path.Child(preferred).Index(n)
-		errs = append(errs, checkWeight(should[n].Weight, item)...)
-		errs = append(errs, checkTerm(&should[n].PodAffinityTerm, item.Child("podAffinityTerm"))...)
+		errs = slices.Concat(errs, checkWeight(should[n].Weight, item),
+			checkTerm(&should[n].PodAffinityTerm, item.Child("podAffinityTerm")))
 	}
 	return errs
 }
 
 func checkTerm(term *corev1.PodAffinityTerm, path *field.Path) field.ErrorList {
 	options := metav1validation.LabelSelectorValidationOptions{}
-	errs := metav1validation.ValidateLabelSelector(term.LabelSelector, options, path.Child("labelSelector"))
-	errs = append(errs, metav1validation.ValidateLabelSelector(
-		term.NamespaceSelector, options, path.Child("namespaceSelector"))...)
+	errs := append(metav1validation.ValidateLabelSelector(term.LabelSelector, options, path.Child("labelSelector")),
+		metav1validation.ValidateLabelSelector(term.NamespaceSelector, options, path.Child("namespaceSelector"))...)
 	for _, name := range term.Namespaces {
-		errs = append(errs, checkLabel(name, path.Child("namespace"))...)
+		errs = append(errs, rules.Label(name, path.Child("namespace"))...)
 	}
 	selects := term.LabelSelector != nil
-	errs = append(errs, checkLabelKeys(term.MatchLabelKeys, selects, path.Child("matchLabelKeys"))...)
-	errs = append(errs, checkLabelKeys(term.MismatchLabelKeys, selects, path.Child("mismatchLabelKeys"))...)
+	errs = slices.Concat(errs, checkLabelKeys(term.MatchLabelKeys, selects, path.Child("matchLabelKeys")),
+		checkLabelKeys(term.MismatchLabelKeys, selects, path.Child("mismatchLabelKeys")))
 	for n, key := range term.MatchLabelKeys {
-		if slices.Contains(term.MismatchLabelKeys, key) {
-			errs = append(errs, field.Invalid(path.Child("matchLabelKeys").Index(n), key,
-				"exists in both matchLabelKeys and mismatchLabelKeys"))
-		}
+		errs = append(errs, rules.When(slices.Contains(term.MismatchLabelKeys, key),
+			field.Invalid(path.Child("matchLabelKeys").Index(n), key, "exists in both matchLabelKeys and mismatchLabelKeys"))...)
 	}
-	if term.TopologyKey == "" {
-		errs = append(errs, field.Required(path.Child("topologyKey"), "can not be empty"))
-	}
-	return append(errs, CheckLabelName(term.TopologyKey, path.Child("topologyKey"))...)
+	return slices.Concat(errs, checkTopologyKey(term.TopologyKey, path),
+		CheckLabelName(term.TopologyKey, path.Child("topologyKey")))
+}
+
+func checkTopologyKey(key string, path *field.Path) field.ErrorList {
+	return rules.When(key == "", field.Required(path.Child("topologyKey"), "can not be empty"))
 }
 
 func checkLabelKeys(keys []string, selects bool, path *field.Path) (errs field.ErrorList) {
@@ -220,39 +205,34 @@ func checkLabelKeys(keys []string, selects bool, path *field.Path) (errs field.E
 func checkSpread(constraints []corev1.TopologySpreadConstraint, path *field.Path) (errs field.ErrorList) {
 	for n := range constraints {
 		constraint, item := &constraints[n], path.Index(n)
-		errs = append(errs, checkPositive(constraint.MaxSkew, item.Child("maxSkew"))...)
-		if constraint.TopologyKey == "" {
-			errs = append(errs, field.Required(item.Child("topologyKey"), "can not be empty"))
-		}
-		known := []corev1.UnsatisfiableConstraintAction{corev1.DoNotSchedule, corev1.ScheduleAnyway}
-		if action := constraint.WhenUnsatisfiable; !slices.Contains(known, action) {
-			errs = append(errs, field.NotSupported(item.Child("whenUnsatisfiable"), action, known))
-		}
-		if slices.ContainsFunc(constraints[n+1:], func(other corev1.TopologySpreadConstraint) bool {
+		repeated := slices.ContainsFunc(constraints[n+1:], func(other corev1.TopologySpreadConstraint) bool {
 			return other.TopologyKey == constraint.TopologyKey && other.WhenUnsatisfiable == constraint.WhenUnsatisfiable
-		}) {
-			errs = append(errs, field.Duplicate(item.Child("{topologyKey, whenUnsatisfiable}"),
-				fmt.Sprintf("{%v, %v}", constraint.TopologyKey, constraint.WhenUnsatisfiable)))
-		}
+		})
+		errs = slices.Concat(errs,
+			checkPositive(constraint.MaxSkew, item.Child("maxSkew")),
+			checkTopologyKey(constraint.TopologyKey, item),
+			rules.Known(constraint.WhenUnsatisfiable, item.Child("whenUnsatisfiable"),
+				corev1.DoNotSchedule, corev1.ScheduleAnyway),
+			rules.When(repeated, field.Duplicate(item.Child("{topologyKey, whenUnsatisfiable}"),
+				fmt.Sprintf("{%v, %v}", constraint.TopologyKey, constraint.WhenUnsatisfiable))),
+		)
 		if domains := constraint.MinDomains; domains != nil {
-			errs = append(errs, checkPositive(*domains, item.Child("minDomains"))...)
-			if constraint.WhenUnsatisfiable != corev1.DoNotSchedule {
-				errs = append(errs, field.Invalid(item.Child("minDomains"), domains,
+			errs = slices.Concat(errs,
+				checkPositive(*domains, item.Child("minDomains")),
+				rules.When(constraint.WhenUnsatisfiable != corev1.DoNotSchedule, field.Invalid(item.Child("minDomains"), domains,
 					fmt.Sprintf("can only use minDomains if whenUnsatisfiable=%s, not %s",
-						corev1.DoNotSchedule, constraint.WhenUnsatisfiable)))
-			}
+						corev1.DoNotSchedule, constraint.WhenUnsatisfiable))),
+			)
 		}
-		errs = append(errs,
-			checkLabelKeys(constraint.MatchLabelKeys, constraint.LabelSelector != nil, item.Child("matchLabelKeys"))...)
-		errs = append(errs, metav1validation.ValidateLabelSelector(constraint.LabelSelector,
-			metav1validation.LabelSelectorValidationOptions{}, item.Child("labelSelector"))...)
+		errs = slices.Concat(errs,
+			checkLabelKeys(constraint.MatchLabelKeys, constraint.LabelSelector != nil, item.Child("matchLabelKeys")),
+			metav1validation.ValidateLabelSelector(constraint.LabelSelector,
+				metav1validation.LabelSelectorValidationOptions{}, item.Child("labelSelector")),
+		)
 	}
 	return errs
 }
 
 func checkPositive(number int32, path *field.Path) field.ErrorList {
-	if number > 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, int64(number), "must be greater than zero")}
+	return rules.When(number <= 0, field.Invalid(path, int64(number), "must be greater than zero"))
 }

@@ -1,13 +1,16 @@
 package podspec
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // checkVolumes checks the volumes, and remembers the valid ones, which containers may mount.
@@ -15,93 +18,106 @@ func (c *checker) checkVolumes(path *field.Path) (errs field.ErrorList) {
 	c.volumes = map[string]*corev1.VolumeSource{}
 	for n := range c.spec.Volumes {
 		volume, item := &c.spec.Volumes[n], path.Index(n)
-		found := checkVolumeSource(&volume.VolumeSource, item)
-		if volume.Name == "" {
-			found = append(found, field.Required(item.Child("name"), ""))
-		} else {
-			found = append(found, checkLabel(volume.Name, item.Child("name"))...)
-		}
-		if c.volumes[volume.Name] != nil {
-			found = append(found, field.Duplicate(item.Child("name"), volume.Name))
-		}
+		found := slices.Concat(
+			checkVolumeSource(&volume.VolumeSource, item),
+			rules.RequiredLabel(volume.Name, item.Child("name")),
+			rules.When(c.volumes[volume.Name] != nil, field.Duplicate(item.Child("name"), volume.Name)),
+		)
 		if len(found) == 0 {
 			c.volumes[volume.Name] = &volume.VolumeSource
 		}
 		errs = append(errs, found...)
+		if claim := volume.PersistentVolumeClaim; claim != nil && c.createsClaim(claim.ClaimName) {
+			errs = append(errs, field.Invalid(item.Child("persistentVolumeClaim", "claimName"), claim.ClaimName,
+				"must not reference a PVC that gets created for an ephemeral volume"))
+		}
 	}
 	return errs
 }
 
-// checkVolumeSource checks that a volume has one type, and the types that users meet.
+// createsClaim reports whether a claim is created for an ephemeral volume of the pod.
+func (c *checker) createsClaim(name string) bool {
+	return c.pod != nil && slices.ContainsFunc(c.spec.Volumes, func(volume corev1.Volume) bool {
+		return volume.Ephemeral != nil && name == c.pod.Name+"-"+volume.Name
+	})
+}
+
+// volumeTypes are the fields of a volume in the order in which kube-apiserver visits them.
+var volumeTypes = []string{
+	"EmptyDir", "HostPath", "GitRepo", "GCEPersistentDisk", "AWSElasticBlockStore", "Secret", "NFS", "ISCSI",
+	"Glusterfs", "Flocker", "PersistentVolumeClaim", "RBD", "Cinder", "CephFS", "Quobyte", "DownwardAPI", "FC",
+	"FlexVolume", "ConfigMap", "AzureFile", "VsphereVolume", "PhotonPersistentDisk", "PortworxVolume",
+	"AzureDisk", "StorageOS", "Projected", "ScaleIO", "CSI", "Ephemeral", "Image",
+}
+
+// checkVolumeSource checks that a volume has one type, and the first that it has.
 func checkVolumeSource(source *corev1.VolumeSource, path *field.Path) (errs field.ErrorList) {
-	kinds := reflect.ValueOf(*source)
-	found := source.EmptyDir != nil
-	for n := range kinds.NumField() {
-		if kinds.Field(n).IsNil() || kinds.Type().Field(n).Name == "EmptyDir" {
-			continue
+	fields, found := reflect.ValueOf(source).Elem(), false
+	for _, name := range volumeTypes {
+		switch {
+		case fields.FieldByName(name).IsNil():
+		case found:
+			second := path.Child(cmp.Or(misspelled[name], jsonName(name)))
+			errs = append(errs, field.Forbidden(second, "may not specify more than 1 volume type"))
+		default:
+			found = true
+			errs = checkVolumeType(source, name, path.Child(jsonName(name)))
 		}
-		name, _, _ := strings.Cut(kinds.Type().Field(n).Tag.Get("json"), ",")
-		if found {
-			errs = append(errs, field.Forbidden(path.Child(name), "may not specify more than 1 volume type"))
-		}
-		found = true
 	}
-	switch {
-	case !found:
-		return field.ErrorList{field.Required(path, "must specify a volume type")}
-	case len(errs) > 0:
-		return errs
-	}
-	switch {
-	case source.Secret != nil:
-		return checkSecretVolume(source.Secret, path.Child("secret"))
-	case source.ConfigMap != nil:
-		return checkConfigMapVolume(source.ConfigMap, path.Child("configMap"))
-	case source.DownwardAPI != nil:
-		errs = checkFileMode(source.DownwardAPI.DefaultMode, path.Child("downwardAPI", "defaultMode"))
-		return append(errs, checkDownward(source.DownwardAPI.Items, path.Child("downwardAPI"))...)
-	case source.Projected != nil:
-		return checkProjected(source.Projected, path.Child("projected"))
-	}
-	return checkStorageSource(source, path)
+	return append(errs, rules.When(!found, field.Required(path, "must specify a volume type"))...)
 }
 
-// checkStorageSource checks the volumes that have storage.
-func checkStorageSource(source *corev1.VolumeSource, path *field.Path) (errs field.ErrorList) {
-	switch {
-	case source.EmptyDir != nil:
-		if limit := source.EmptyDir.SizeLimit; limit != nil && limit.Sign() < 0 {
-			errs = append(errs, field.Forbidden(path.Child("emptyDir", "sizeLimit"),
-				"SizeLimit field must be a valid resource quantity"))
-		}
-	case source.HostPath != nil:
-		return checkHostPath(source.HostPath, path.Child("hostPath"))
-	case source.PersistentVolumeClaim != nil:
-		if source.PersistentVolumeClaim.ClaimName == "" {
-			errs = append(errs, field.Required(path.Child("persistentVolumeClaim", "claimName"), ""))
-		}
-	case source.NFS != nil:
-		return checkNFS(source.NFS, path.Child("nfs"))
-	case source.CSI != nil:
-		errs = checkObjectRef(source.CSI.Driver, path.Child("csi", "driver"))
-		if secret := source.CSI.NodePublishSecretRef; secret != nil {
-			errs = append(errs, checkObjectRef(secret.Name, path.Child("csi", "nodePublishSecretRef", "name"))...)
-		}
-	case source.Ephemeral != nil:
-		claim := path.Child("ephemeral", "volumeClaimTemplate")
+// misspelled are the names of types that kube-apiserver spells differently in the errors of a second type.
+var misspelled = map[string]string{"CephFS": "cephFS", "DownwardAPI": "downwarAPI"}
+
+func jsonName(name string) string {
+	found, _ := reflect.TypeFor[corev1.VolumeSource]().FieldByName(name)
+	json, _, _ := strings.Cut(found.Tag.Get("json"), ",")
+	return json
+}
+
+// checkVolumeType checks the types of volumes that users meet.
+func checkVolumeType(source *corev1.VolumeSource, name string, path *field.Path) field.ErrorList {
+	switch name {
+	case "EmptyDir":
+		limit := source.EmptyDir.SizeLimit
+		return rules.When(limit != nil && limit.Sign() < 0,
+			field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity"))
+	case "HostPath":
+		return checkHostPath(source.HostPath, path)
+	case "Secret":
+		s := source.Secret
+		return checkKeys(s.SecretName, s.DefaultMode, s.Items, path.Child("secretName"), path)
+	case "ConfigMap":
+		m := source.ConfigMap
+		return checkKeys(m.Name, m.DefaultMode, m.Items, path.Child("name"), path)
+	case "NFS":
+		return slices.Concat(
+			rules.Required(source.NFS.Server, path.Child("server")),
+			rules.Required(source.NFS.Path, path.Child("path")),
+			rules.When(!strings.HasPrefix(source.NFS.Path, "/"),
+				field.Invalid(path.Child("path"), source.NFS.Path, "must be an absolute path")),
+		)
+	case "PersistentVolumeClaim":
+		return rules.Required(source.PersistentVolumeClaim.ClaimName, path.Child("claimName"))
+	case "DownwardAPI":
+		errs := checkFileMode(source.DownwardAPI.DefaultMode, path.Child("defaultMode"))
+		return append(errs, checkDownward(source.DownwardAPI.Items, path)...)
+	case "Projected":
+		return checkProjected(source.Projected, path)
+	case "CSI":
+		return rules.RequiredName(source.CSI.Driver, path.Child("driver"), apivalidation.NameIsDNSSubdomain)
+	case "Ephemeral":
+		path = path.Child("volumeClaimTemplate")
 		if source.Ephemeral.VolumeClaimTemplate == nil {
-			return field.ErrorList{field.Required(claim, "")}
+			return field.ErrorList{field.Required(path, "")}
 		}
-		return CheckClaimSpec(&source.Ephemeral.VolumeClaimTemplate.Spec, claim.Child("spec"))
-	case source.Image != nil:
-		image := path.Child("image")
-		if source.Image.Reference == "" {
-			errs = append(errs, field.Required(image.Child("reference"), ""))
-		}
-		errs = append(errs, checkOneOf(source.Image.PullPolicy, image.Child("pullPolicy"),
-			corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
+		return CheckClaimSpec(&source.Ephemeral.VolumeClaimTemplate.Spec, path.Child("spec"))
+	case "Image":
+		return append(rules.Required(source.Image.Reference, path.Child("reference")),
+			checkPullPolicy(source.Image.PullPolicy, path.Child("pullPolicy"))...)
 	}
-	return errs
+	return nil
 }
 
 func checkHostPath(source *corev1.HostPathVolumeSource, path *field.Path) field.ErrorList {
@@ -109,56 +125,28 @@ func checkHostPath(source *corev1.HostPathVolumeSource, path *field.Path) field.
 		return field.ErrorList{field.Required(path.Child("path"), "")}
 	}
 	errs := checkNoBacksteps(source.Path, path.Child("path"))
-	if source.Type == nil || *source.Type == corev1.HostPathUnset {
+	if source.Type == nil {
 		return errs
 	}
-	return append(errs, checkOneOf(*source.Type, path.Child("type"), corev1.HostPathUnset, corev1.HostPathBlockDev,
+	return append(errs, rules.Known(*source.Type, path.Child("type"), corev1.HostPathUnset, corev1.HostPathBlockDev,
 		corev1.HostPathCharDev, corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate, corev1.HostPathFile,
 		corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
 }
 
-func checkNFS(source *corev1.NFSVolumeSource, path *field.Path) (errs field.ErrorList) {
-	if source.Server == "" {
-		errs = append(errs, field.Required(path.Child("server"), ""))
-	}
-	if source.Path == "" {
-		errs = append(errs, field.Required(path.Child("path"), ""))
-	}
-	if !strings.HasPrefix(source.Path, "/") {
-		errs = append(errs, field.Invalid(path.Child("path"), source.Path, "must be an absolute path"))
-	}
-	return errs
-}
-
-func checkSecretVolume(source *corev1.SecretVolumeSource, path *field.Path) (errs field.ErrorList) {
-	if source.SecretName == "" {
-		errs = append(errs, field.Required(path.Child("secretName"), ""))
-	}
-	errs = append(errs, checkFileMode(source.DefaultMode, path.Child("defaultMode"))...)
-	return append(errs, checkItems(source.Items, path.Child("items"))...)
-}
-
-func checkConfigMapVolume(source *corev1.ConfigMapVolumeSource, path *field.Path) (errs field.ErrorList) {
-	if source.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), ""))
-	}
-	errs = append(errs, checkFileMode(source.DefaultMode, path.Child("defaultMode"))...)
-	return append(errs, checkItems(source.Items, path.Child("items"))...)
-}
-
-// checkItems checks the files that are made of keys.
-func checkItems(items []corev1.KeyToPath, path *field.Path) (errs field.ErrorList) {
-	for n, item := range items {
-		if item.Key == "" {
-			errs = append(errs, field.Required(path.Index(n).Child("key"), ""))
-		}
-		if item.Path == "" {
-			errs = append(errs, field.Required(path.Index(n).Child("path"), ""))
-		}
-		errs = append(errs, checkFilePath(item.Path, path.Index(n).Child("path"))...)
-		errs = append(errs, checkFileMode(item.Mode, path.Index(n).Child("mode"))...)
-	}
-	return errs
+// checkKeys checks the files of a Secret or ConfigMap. named is the path of its name.
+func checkKeys(name string, mode *int32, items []corev1.KeyToPath, named, path *field.Path) field.ErrorList {
+	return slices.Concat(
+		rules.Required(name, named),
+		checkFileMode(mode, path.Child("defaultMode")),
+		rules.Each(items, path.Child("items"), func(item *corev1.KeyToPath, path *field.Path) field.ErrorList {
+			return slices.Concat(
+				rules.Required(item.Key, path.Child("key")),
+				rules.Required(item.Path, path.Child("path")),
+				checkFilePath(item.Path, path.Child("path")),
+				checkFileMode(item.Mode, path.Child("mode")),
+			)
+		}),
+	)
 }
 
 // The fields of a pod that a file may have.
@@ -169,17 +157,13 @@ var fileFields = []string{
 func checkDownward(files []corev1.DownwardAPIVolumeFile, path *field.Path) (errs field.ErrorList) {
 	for n := range files {
 		file := &files[n]
-		if file.Path == "" {
-			errs = append(errs, field.Required(path.Child("path"), ""))
-		}
+		errs = append(errs, rules.Required(file.Path, path.Child("path"))...)
 		errs = append(errs, checkFilePath(file.Path, path.Child("path"))...)
 		switch {
 		case file.FieldRef != nil:
 			errs = append(errs, checkFieldRef(file.FieldRef, fileFields, path.Child("fieldRef"))...)
-			if file.ResourceFieldRef != nil {
-				errs = append(errs, field.Invalid(path, "resource",
-					"fieldRef and resourceFieldRef can not be specified simultaneously"))
-			}
+			errs = append(errs, rules.When(file.ResourceFieldRef != nil, field.Invalid(path, "resource",
+				"fieldRef and resourceFieldRef can not be specified simultaneously"))...)
 		case file.ResourceFieldRef != nil:
 			errs = append(errs, checkResourceRef(file.ResourceFieldRef, true, path.Child("resourceFieldRef"))...)
 		default:
@@ -192,119 +176,73 @@ func checkDownward(files []corev1.DownwardAPIVolumeFile, path *field.Path) (errs
 
 func checkProjected(projected *corev1.ProjectedVolumeSource, path *field.Path) field.ErrorList {
 	errs := checkFileMode(projected.DefaultMode, path.Child("defaultMode"))
-	paths := sets.New[string]()
+	seen := paths{}
 	for n := range projected.Sources {
-		source, item := &projected.Sources[n], path.Child("sources").Index(n)
-		if secret := source.Secret; secret != nil {
-			errs = append(errs, checkProjectedKeys(secret.Name, secret.Items, item.Child("secret"))...)
-			errs = append(errs, checkPaths(secret.Name, pathsOf(secret.Items), paths, path)...)
+		source, item, types := &projected.Sources[n], path.Child("sources").Index(n), 0
+		if s := source.Secret; s != nil {
+			types++
+			errs = append(errs, checkKeys(s.Name, nil, s.Items, item.Child("secret", "name"), item.Child("secret"))...)
+			errs = append(errs, seen.check(s.Name, s.Items, path)...)
 		}
-		if configMap := source.ConfigMap; configMap != nil {
-			errs = append(errs, checkProjectedKeys(configMap.Name, configMap.Items, item.Child("configMap"))...)
-			errs = append(errs, checkPaths(configMap.Name, pathsOf(configMap.Items), paths, path)...)
+		if m := source.ConfigMap; m != nil {
+			types++
+			errs = append(errs, checkKeys(m.Name, nil, m.Items, item.Child("configMap", "name"), item.Child("configMap"))...)
+			errs = append(errs, seen.check(m.Name, m.Items, path)...)
 		}
 		if downward := source.DownwardAPI; downward != nil {
+			types++
 			errs = append(errs, checkDownward(downward.Items, item.Child("downwardAPI"))...)
 			for _, file := range downward.Items {
-				errs = append(errs, checkPaths(file.Path, []string{file.Path}, paths, path)...)
+				errs = append(errs, seen.check(file.Path, []corev1.KeyToPath{{Path: file.Path}}, path)...)
 			}
 		}
 		if token := source.ServiceAccountToken; token != nil {
+			types++
 			errs = append(errs, checkToken(token, item.Child("serviceAccountToken"), path)...)
 		}
-		if countSet(source) > 1 {
-			errs = append(errs, field.Forbidden(item, "may not specify more than 1 volume type per source"))
-		}
+		errs = append(errs, rules.When(types > 1,
+			field.Forbidden(item, "may not specify more than 1 volume type per source"))...)
 	}
 	return errs
 }
 
-// countSet returns how many types a source has.
-func countSet(source *corev1.VolumeProjection) (count int) {
-	kinds := reflect.ValueOf(*source)
-	for n := range kinds.NumField() {
-		if !kinds.Field(n).IsNil() {
-			count++
-		}
-	}
-	return count
-}
+// paths are the files of a projected volume.
+type paths map[string]bool
 
-func checkProjectedKeys(name string, items []corev1.KeyToPath, path *field.Path) (errs field.ErrorList) {
-	if name == "" {
-		errs = append(errs, field.Required(path.Child("name"), ""))
-	}
-	return append(errs, checkItems(items, path.Child("items"))...)
-}
-
-func pathsOf(items []corev1.KeyToPath) (paths []string) {
+// check checks that no two files have the same path.
+func (p paths) check(value string, items []corev1.KeyToPath, path *field.Path) (errs field.ErrorList) {
 	for _, item := range items {
-		paths = append(paths, item.Path)
-	}
-	return paths
-}
-
-// checkPaths checks that no two files have the same path.
-func checkPaths(value string, paths []string, seen sets.Set[string], path *field.Path) (errs field.ErrorList) {
-	for _, file := range paths {
-		if file != "" && seen.Has(file) {
-			errs = append(errs, field.Invalid(path, value, "conflicting duplicate paths"))
-		}
-		seen.Insert(file)
+		errs = append(errs, rules.When(p[item.Path], field.Invalid(path, value, "conflicting duplicate paths"))...)
+		p[item.Path] = item.Path != ""
 	}
 	return errs
 }
 
-func checkToken(token *corev1.ServiceAccountTokenProjection, item, path *field.Path) (errs field.ErrorList) {
+// checkToken checks a token. The errors of its path name the volume instead of the item.
+func checkToken(token *corev1.ServiceAccountTokenProjection, item, volume *field.Path) (errs field.ErrorList) {
 	if seconds := token.ExpirationSeconds; seconds != nil {
-		if *seconds < 10*60 {
-			errs = append(errs, field.Invalid(item.Child("expirationSeconds"), *seconds,
-				"may not specify a duration less than 10 minutes"))
-		}
-		if *seconds > 1<<32 {
-			errs = append(errs, field.Invalid(item.Child("expirationSeconds"), *seconds,
-				"may not specify a duration larger than 2^32 seconds"))
-		}
+		path := item.Child("expirationSeconds")
+		errs = slices.Concat(
+			rules.When(*seconds < 10*60, field.Invalid(path, *seconds, "may not specify a duration less than 10 minutes")),
+			rules.When(*seconds > 1<<32, field.Invalid(path, *seconds, "may not specify a duration larger than 2^32 seconds")),
+		)
 	}
-	if token.Path == "" {
-		return append(errs, field.Required(path.Child("path"), ""))
-	}
-	return append(errs, checkFilePath(token.Path, path.Child("path"))...)
+	return slices.Concat(errs, rules.Required(token.Path, volume.Child("path")),
+		checkFilePath(token.Path, volume.Child("path")))
 }
 
-var accessModes = []corev1.PersistentVolumeAccessMode{
-	corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod,
-}
-
-// CheckClaimSpec checks a claim for a volume.
-func CheckClaimSpec(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) (errs field.ErrorList) {
-	modes := path.Child("accessModes")
-	if len(spec.AccessModes) == 0 {
-		errs = append(errs, field.Required(modes, "at least 1 access mode is required"))
-	}
-	exclusive, shared := false, false
-	for _, mode := range spec.AccessModes {
-		errs = append(errs, checkOneOf(mode, modes, accessModes...)...)
-		exclusive = exclusive || mode == corev1.ReadWriteOncePod
-		shared = shared || mode != corev1.ReadWriteOncePod
-	}
-	if exclusive && shared {
-		errs = append(errs, field.Forbidden(modes, "may not use ReadWriteOncePod with other access modes"))
-	}
-	storage := path.Child("resources").Key(string(corev1.ResourceStorage))
-	switch size, found := spec.Resources.Requests[corev1.ResourceStorage]; {
-	case !found:
-		errs = append(errs, field.Required(storage, ""))
-	case size.Sign() <= 0:
-		errs = append(errs, field.Invalid(storage, size.String(), "must be greater than zero"))
-	}
-	if spec.StorageClassName != nil {
-		errs = append(errs,
-			checkName(*spec.StorageClassName, path.Child("storageClassName"), apivalidation.NameIsDNSSubdomain)...)
-	}
-	if spec.VolumeMode != nil {
-		errs = append(errs, checkOneOf(*spec.VolumeMode, path.Child("volumeMode"),
-			corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
+// checkNoTokens checks that no volume of a pod without a service account has a token.
+func (c *checker) checkNoTokens(path *field.Path) (errs field.ErrorList) {
+	for n := range c.spec.Volumes {
+		projected := c.spec.Volumes[n].Projected
+		if projected == nil || c.spec.ServiceAccountName != "" {
+			continue
+		}
+		for m := range projected.Sources {
+			errs = append(errs, rules.When(projected.Sources[m].ServiceAccountToken != nil,
+				field.Forbidden(path.Index(n).Child("projected", "sources").Index(m).Child("serviceAccountToken"),
+					"must not be specified when serviceAccountName is not set"))...)
+		}
 	}
 	return errs
 }

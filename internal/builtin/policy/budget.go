@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var budgetStrategy = resource.Typed[*policyv1.PodDisruptionBudget]{
@@ -93,7 +93,7 @@ type budgetValue struct {
 }
 
 func checkLimit(limit *intstr.IntOrString, path *field.Path) field.ErrorList {
-	return append(podspec.CheckIntOrPercent(limit, path), podspec.CheckPercentLimit(limit, path)...)
+	return append(rules.IntOrPercent(limit, path), rules.PercentLimit(limit, path)...)
 }
 
 // checkSelector checks a selector. A stored one with invalid values may stay.

@@ -1,0 +1,136 @@
+// Package rules has what the rules of different kinds are made of. Rules are functions that return errors, which
+// slices.Concat joins in the order of kube-apiserver; begin with When.
+package rules
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// When returns the error if the rule is broken.
+func When(broken bool, err *field.Error) field.ErrorList {
+	if !broken {
+		return nil
+	}
+	return field.ErrorList{err}
+}
+
+// Each returns the errors of all items of a list.
+func Each[T any](items []T, path *field.Path, check func(*T, *field.Path) field.ErrorList) (errs field.ErrorList) {
+	for n := range items {
+		errs = append(errs, check(&items[n], path.Index(n))...)
+	}
+	return errs
+}
+
+// Messages returns an error for each message.
+func Messages(path *field.Path, value any, messages []string) (errs field.ErrorList) {
+	for _, message := range messages {
+		errs = append(errs, field.Invalid(path, value, message))
+	}
+	return errs
+}
+
+// Required checks that a text is not empty.
+func Required[T ~string](text T, path *field.Path) field.ErrorList {
+	return When(text == "", field.Required(path, ""))
+}
+
+// OneOf checks a required value of an enumeration. The error lists the values in the order of known.
+func OneOf[T ~string](value T, path *field.Path, known ...T) field.ErrorList {
+	if value == "" {
+		return Required(value, path)
+	}
+	return Known(value, path, known...)
+}
+
+// Known checks a value of an enumeration, of which the empty value is not supported either.
+func Known[T ~string](value T, path *field.Path, known ...T) field.ErrorList {
+	return When(!slices.Contains(known, value), field.NotSupported(path, value, known))
+}
+
+// NonNegative checks that a number is not negative.
+func NonNegative[T ~int32 | ~int64](number T, path *field.Path) field.ErrorList {
+	return apivalidation.ValidateNonnegativeField(int64(number), path)
+}
+
+// Name checks the name of another object, if there is one.
+func Name(name string, path *field.Path, check apivalidation.ValidateNameFunc) field.ErrorList {
+	if name == "" {
+		return nil
+	}
+	return Messages(path, name, check(name, false))
+}
+
+// RequiredName checks the name of another object, which must have one.
+func RequiredName(name string, path *field.Path, check apivalidation.ValidateNameFunc) field.ErrorList {
+	return append(Required(name, path), Name(name, path, check)...)
+}
+
+// Label checks a text that is a label of DNS.
+func Label(text string, path *field.Path) field.ErrorList {
+	return Messages(path, text, validation.IsDNS1123Label(text))
+}
+
+// RequiredLabel checks a text that is not empty, and a label of DNS.
+func RequiredLabel(text string, path *field.Path) field.ErrorList {
+	return RequiredName(text, path, apivalidation.NameIsDNSLabel)
+}
+
+// Subdomain checks a text that is a subdomain of DNS.
+func Subdomain(text string, path *field.Path) field.ErrorList {
+	return Messages(path, text, validation.IsDNS1123Subdomain(text))
+}
+
+// QualifiedName checks a text that is a name with a domain before it, or without.
+func QualifiedName[T ~string](text T, path *field.Path) field.ErrorList {
+	return Messages(path, text, validation.IsQualifiedName(string(text)))
+}
+
+// Port checks the number or the name of a port.
+func Port(port intstr.IntOrString, path *field.Path) field.ErrorList {
+	if port.Type == intstr.Int {
+		return Messages(path, port.IntValue(), validation.IsValidPortNum(port.IntValue()))
+	}
+	return Messages(path, port.StrVal, validation.IsValidPortName(port.StrVal))
+}
+
+// IntOrPercent checks a number of pods, or a percentage of them.
+func IntOrPercent(value *intstr.IntOrString, path *field.Path) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	if value.Type == intstr.Int {
+		return NonNegative(value.IntVal, path)
+	}
+	return Messages(path, *value, validation.IsValidPercent(value.StrVal))
+}
+
+// PercentLimit checks that a percentage is not more than everything.
+func PercentLimit(value *intstr.IntOrString, path *field.Path) field.ErrorList {
+	if value == nil || value.Type != intstr.String || len(validation.IsValidPercent(value.StrVal)) > 0 {
+		return nil
+	}
+	return When(NumberOf(value) > 100, field.Invalid(path, *value, "must not be greater than 100%"))
+}
+
+// NumberOf returns a number of pods, or the number before the percent sign.
+func NumberOf(value *intstr.IntOrString) int {
+	if value == nil {
+		return 0
+	}
+	if value.Type == intstr.Int {
+		return int(value.IntVal)
+	}
+	number, err := strconv.Atoi(strings.TrimSuffix(value.StrVal, "%"))
+	if err != nil {
+		return 0
+	}
+	return number
+}
