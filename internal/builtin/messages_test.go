@@ -17,7 +17,7 @@ import (
 // unproven lists the packages that may give messages which no transcript has.
 var unproven = []string{
 	"admissionregistration", "apps", "autoscaling", "batch", "certificates", "connect", "coordination", "core",
-	"devices", "flowcontrol", "network", "node", "nodes", "pods", "podsecurity", "rbac", "scheduling",
+	"devices", "flowcontrol", "network", "node", "nodes", "podsecurity", "rbac", "scheduling",
 	"storage",
 }
 
@@ -48,7 +48,7 @@ func TestMessages(t *testing.T) {
 func answersOfKubeAPIServer(t *testing.T) string {
 	t.Helper()
 	var answers strings.Builder
-	for _, folder := range []string{"builtin", "admission", "all", "quotas", "accounts"} {
+	for _, folder := range []string{"builtin", "admission", "all", "defaults", "quotas", "accounts"} {
 		files, err := filepath.Glob(filepath.Join("../../test/transcripts/testdata", folder, "*.txt"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("transcripts in %s: %v, %v", folder, files, err)

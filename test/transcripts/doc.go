@@ -6,7 +6,7 @@
 // that must be refused, have a server process each. Those in testdata/builtin are on built-in resources; their
 // responses are kube-apiserver's (test/controlplane), and so are those in testdata/admission, on webhooks and policies,
 // those in testdata/all, on the resources that --builtin-resources=all adds, and those in testdata/quotas, on quotas
-// for them. In those in testdata/accounts, pods need service accounts.
+// for them. Those in testdata/defaults change what all objects get, and have a server process each. In those in testdata/accounts, pods need service accounts.
 //
 //	go test .                                      # play the files against ../../bin/crd-server
 //	go test . -update                              # and write its responses to exchanges marked @ours or @differs

@@ -116,14 +116,15 @@ type folder struct {
 
 // folders are all transcripts. Those in refused install the same CRDs. Those in builtin are on built-in resources,
 // which upstream's server of custom resources does not have, and so are those in admission, with webhooks and policies.
-// Those in all are on the resources of the tier all, without controllers, and those in quotas with them. In accounts,
-// pods need service accounts.
+// Those in all are on the resources of the tier all, without controllers, and those in quotas with them. Those in
+// defaults change what all other objects get. In accounts, pods need service accounts.
 var folders = []folder{
 	{upstream: startUpstream, flags: customFlags},
 	{name: "refused/", alone: true, upstream: startUpstream, flags: customFlags},
 	{name: "admission/", upstream: startControlPlane, flags: builtinFlags, further: auditFlags},
 	{name: "builtin/", upstream: startControlPlane, flags: builtinFlags},
 	{name: "all/", upstream: startAPIServer, flags: slices.Concat(allFlags, withoutAccounts)},
+	{name: "defaults/", alone: true, upstream: startAPIServer, flags: slices.Concat(allFlags, withoutAccounts)},
 	{name: "quotas/", upstream: startControlPlane, flags: slices.Concat(quotaFlags, withoutAccounts), further: limitFlags},
 	{name: "accounts/", upstream: startWithAccounts, flags: allFlags},
 }

@@ -96,7 +96,7 @@ func readTranscript(t testing.TB, name string) *transcript {
 // builtin says that the transcript is on built-in resources.
 func (tr *transcript) builtin() bool {
 	folder, _, _ := strings.Cut(tr.name, "/")
-	return slices.Contains([]string{"builtin", "admission", "all", "quotas", "accounts"}, folder)
+	return slices.Contains([]string{"builtin", "admission", "all", "defaults", "quotas", "accounts"}, folder)
 }
 
 // write puts the transcript back into its file.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // bindingAction is the subresource that puts a pod on a node. The UID and the resourceVersion of a Binding are
@@ -52,21 +53,15 @@ func Bind(ctx context.Context, r resource.ActionRequest) (runtime.Object, error)
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
 }
 
-func checkBinding(binding *corev1.Binding) (errs field.ErrorList) {
-	kind, name := field.NewPath("target", "kind"), field.NewPath("target", "name")
-	isNode := binding.Target.Kind == "" || binding.Target.Kind == "Node"
+func checkBinding(binding *corev1.Binding) field.ErrorList {
+	target, isNode := &binding.Target, binding.Target.Kind == "" || binding.Target.Kind == "Node"
+	errs := append(
+		rules.When(!isNode, field.NotSupported(field.NewPath("target", "kind"), target.Kind, []string{"Node", "<empty>"})),
+		rules.Required(target.Name, field.NewPath("target", "name"))...)
 	if !isNode {
-		errs = append(errs, field.NotSupported(kind, binding.Target.Kind, []string{"Node", "<empty>"}))
+		return errs
 	}
-	if binding.Target.Name == "" {
-		return append(errs, field.Required(name, ""))
-	}
-	if isNode {
-		for _, message := range apivalidation.NameIsDNSSubdomain(binding.Target.Name, false) {
-			errs = append(errs, field.Invalid(name, binding.Target.Name, message))
-		}
-	}
-	return errs
+	return append(errs, rules.Name(target.Name, field.NewPath("target", "name"), apivalidation.NameIsDNSSubdomain)...)
 }
 
 // assign sets the node of a pod that has none yet.

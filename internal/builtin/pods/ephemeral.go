@@ -2,6 +2,7 @@ package pods
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -30,30 +31,21 @@ func keepAll(pod, old *corev1.Pod) {
 
 // checkEphemeral checks that ephemeral containers are only added.
 func checkEphemeral(pod, old *corev1.Pod) field.ErrorList {
-	if _, mirrors := old.Annotations[corev1.MirrorPodAnnotationKey]; mirrors {
+	if mirrors(old) {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
 	}
 	errs := checkStored(pod, old)
 	path := specPath.Child("ephemeralContainers")
 	for n := range old.Spec.EphemeralContainers {
 		before := &old.Spec.EphemeralContainers[n]
-		switch now := findEphemeral(pod, before.Name); {
-		case now == nil:
+		same := func(now corev1.EphemeralContainer) bool { return now.Name == before.Name }
+		if now := slices.IndexFunc(pod.Spec.EphemeralContainers, same); now < 0 {
 			errs = append(errs, field.Forbidden(path,
 				fmt.Sprintf("existing ephemeral containers %q may not be removed\n", before.Name)))
-		case !equality.Semantic.DeepEqual(*now, *before):
+		} else if changed := pod.Spec.EphemeralContainers[now]; !equality.Semantic.DeepEqual(changed, *before) {
 			errs = append(errs, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v",
-				before.Name, diff.Diff(*before, *now))))
+				before.Name, diff.Diff(*before, changed))))
 		}
 	}
 	return errs
-}
-
-func findEphemeral(pod *corev1.Pod, name string) *corev1.EphemeralContainer {
-	for n := range pod.Spec.EphemeralContainers {
-		if pod.Spec.EphemeralContainers[n].Name == name {
-			return &pod.Spec.EphemeralContainers[n]
-		}
-	}
-	return nil
 }

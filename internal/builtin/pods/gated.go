@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // A pod with scheduling gates has no node yet, so the requirements on its node may become stricter.
@@ -29,9 +31,8 @@ func checkNodeAffinity(spec, old *corev1.PodSpec) (errs field.ErrorList) {
 			"no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
 	}
 	for n := range before {
-		if !extends(&now[n], &before[n]) {
-			errs = append(errs, field.Invalid(path.Index(n), now[n], "only additions are allowed (no mutations or deletions)"))
-		}
+		errs = append(errs, rules.When(!extends(&now[n], &before[n]),
+			field.Invalid(path.Index(n), now[n], "only additions are allowed (no mutations or deletions)"))...)
 	}
 	return errs
 }

@@ -1,6 +1,8 @@
 package pods
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var podStrategy = resource.Typed[*corev1.Pod]{
@@ -52,16 +55,14 @@ func countChange(pod, old *corev1.Pod) {
 }
 
 func checkPod(pod *corev1.Pod) field.ErrorList {
-	errs := resource.CheckMetadata(&pod.ObjectMeta, podspec.CheckName)
-	errs = append(errs, podspec.CheckPod(pod)...)
-	if len(pod.Spec.EphemeralContainers) > 0 {
-		errs = append(errs, field.Forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create"))
-	}
-	if pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0 {
-		errs = append(errs, field.Forbidden(specPath.Child("nodeName"),
-			"cannot be set until all schedulingGates have been cleared"))
-	}
-	return errs
+	return slices.Concat(
+		resource.CheckMetadata(&pod.ObjectMeta, podspec.CheckName),
+		podspec.CheckPod(pod),
+		rules.When(len(pod.Spec.EphemeralContainers) > 0,
+			field.Forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create")),
+		rules.When(pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0,
+			field.Forbidden(specPath.Child("nodeName"), "cannot be set until all schedulingGates have been cleared")),
+	)
 }
 
 // SetCondition sets a condition of a pod. The time of its transition changes with its status.

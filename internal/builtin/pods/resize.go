@@ -2,6 +2,7 @@ package pods
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var resizeStrategy = resource.Typed[*corev1.Pod]{PrepareUpdate: prepareResize, CheckUpdate: checkResize}
@@ -46,41 +48,36 @@ func withResources(old, now []corev1.Container) ([]corev1.Container, bool) {
 
 // checkResize checks that a resize changes processors and memory only.
 func checkResize(pod, old *corev1.Pod) field.ErrorList {
-	if _, mirrors := old.Annotations[corev1.MirrorPodAnnotationKey]; mirrors {
+	if mirrors(old) {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods cannot be resized")}
 	}
-	if old.Spec.OS != nil && old.Spec.OS.Name == corev1.Windows {
-		return field.ErrorList{field.Forbidden(field.NewPath(""), "windows pods cannot be resized")}
-	}
-	errs := checkStored(pod, old)
-	if podspec.QualityOfService(pod) != old.Status.QOSClass {
-		errs = append(errs, field.Invalid(specPath, pod.Status.QOSClass,
-			"Pod QOS Class may not change as a result of resizing"))
-	}
-	if !supportsResize(&old.Status) {
-		errs = append(errs, field.Forbidden(specPath, "Pod running on node without support for resize"))
-	}
-	if orderErrs := checkOrder(pod, old); len(orderErrs) > 0 {
+	errs := slices.Concat(
+		checkStored(pod, old),
+		rules.When(podspec.QualityOfService(pod) != old.Status.QOSClass, field.Invalid(specPath, pod.Status.QOSClass,
+			"Pod QOS Class may not change as a result of resizing")),
+		rules.When(!supportsResize(&old.Status),
+			field.Forbidden(specPath, "Pod running on node without support for resize")),
+	)
+	containers, initContainers := specPath.Child("containers"), specPath.Child("initContainers")
+	orderErrs := append(checkOrder(pod.Spec.Containers, old.Spec.Containers, "containers"),
+		checkOrder(pod.Spec.InitContainers, old.Spec.InitContainers, "initContainers")...)
+	if len(orderErrs) > 0 {
 		return append(errs, orderErrs...)
 	}
 	for n := range old.Spec.InitContainers {
-		errs = append(errs, checkResized(&pod.Spec.InitContainers[n], &old.Spec.InitContainers[n],
-			specPath.Child("initContainers").Index(n).Child("resources"))...)
+		errs = append(errs, checkResized(&pod.Spec.InitContainers[n], &old.Spec.InitContainers[n], initContainers.Index(n))...)
 	}
 	for n := range old.Spec.Containers {
-		errs = append(errs, checkResized(&pod.Spec.Containers[n], &old.Spec.Containers[n],
-			specPath.Child("containers").Index(n).Child("resources"))...)
+		errs = append(errs, checkResized(&pod.Spec.Containers[n], &old.Spec.Containers[n], containers.Index(n))...)
 	}
 	for n := range old.Spec.Containers {
-		if changesMore(&pod.Spec.Containers[n], &old.Spec.Containers[n]) {
-			errs = append(errs, field.Forbidden(specPath, "only cpu and memory resources are mutable"))
-		}
+		errs = append(errs, rules.When(changesMore(&pod.Spec.Containers[n], &old.Spec.Containers[n]),
+			field.Forbidden(specPath, "only cpu and memory resources are mutable"))...)
 	}
 	for n := range old.Spec.InitContainers {
-		if changesMore(&pod.Spec.InitContainers[n], &old.Spec.InitContainers[n]) {
-			errs = append(errs, field.Forbidden(specPath.Child("initContainers").Index(n),
-				"only cpu and memory resources for init or sidecar containers are mutable"))
-		}
+		errs = append(errs, rules.When(changesMore(&pod.Spec.InitContainers[n], &old.Spec.InitContainers[n]),
+			field.Forbidden(initContainers.Index(n),
+				"only cpu and memory resources for init or sidecar containers are mutable"))...)
 	}
 	return errs
 }
@@ -95,37 +92,26 @@ func supportsResize(status *corev1.PodStatus) bool {
 	return true
 }
 
-func checkOrder(pod, old *corev1.Pod) (errs field.ErrorList) {
-	for _, list := range []struct {
-		name     string
-		now, old []corev1.Container
-	}{
-		{"containers", pod.Spec.Containers, old.Spec.Containers},
-		{"initContainers", pod.Spec.InitContainers, old.Spec.InitContainers},
-	} {
-		path := specPath.Child(list.name)
-		if len(list.now) != len(list.old) {
-			errs = append(errs, field.Forbidden(path, list.name+" may not be added or removed on resize"))
-			continue
-		}
-		for n := range list.old {
-			if list.now[n].Name != list.old[n].Name {
-				errs = append(errs, field.Forbidden(path.Index(n).Child("name"),
-					list.name+" may not be renamed or reordered on resize"))
-			}
-		}
+// checkOrder checks that the containers of a list are the same. name is the list's.
+func checkOrder(now, old []corev1.Container, name string) (errs field.ErrorList) {
+	path := specPath.Child(name)
+	if len(now) != len(old) {
+		return field.ErrorList{field.Forbidden(path, name+" may not be added or removed on resize")}
+	}
+	for n := range old {
+		errs = append(errs, rules.When(now[n].Name != old[n].Name,
+			field.Forbidden(path.Index(n).Child("name"), name+" may not be renamed or reordered on resize"))...)
 	}
 	return errs
 }
 
-func checkResized(now, old *corev1.Container, path *field.Path) (errs field.ErrorList) {
-	if removes(now.Resources.Requests, old.Resources.Requests) {
-		errs = append(errs, field.Forbidden(path.Child("requests"), "resource requests cannot be removed"))
-	}
-	if removes(now.Resources.Limits, old.Resources.Limits) {
-		errs = append(errs, field.Forbidden(path.Child("limits"), "resource limits cannot be removed"))
-	}
-	return errs
+func checkResized(now, old *corev1.Container, path *field.Path) field.ErrorList {
+	return slices.Concat(
+		rules.When(removes(now.Resources.Requests, old.Resources.Requests),
+			field.Forbidden(path.Child("resources", "requests"), "resource requests cannot be removed")),
+		rules.When(removes(now.Resources.Limits, old.Resources.Limits),
+			field.Forbidden(path.Child("resources", "limits"), "resource limits cannot be removed")),
+	)
 }
 
 func removes(now, old corev1.ResourceList) bool {

@@ -85,9 +85,6 @@ func (a Accounts) check(ctx context.Context, pod *corev1.Pod) error {
 // of returns the account of a pod.
 func (a Accounts) of(ctx context.Context, pod *corev1.Pod) (*corev1.ServiceAccount, error) {
 	name := pod.Spec.ServiceAccountName
-	if name == "" {
-		return nil, fmt.Errorf("no service account specified for pod %s/%s", pod.Namespace, pod.Name)
-	}
 	account, err := a(ctx, pod.Namespace, name)
 	if err != nil {
 		return nil, fmt.Errorf("error looking up service account %s/%s: %w", pod.Namespace, name, err)

@@ -1,7 +1,7 @@
 package pods
 
 import (
-	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -10,6 +10,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var statusPath = field.NewPath("status")
@@ -52,53 +53,41 @@ func prepareStatus(pod, old *corev1.Pod) {
 }
 
 func checkStatus(pod, old *corev1.Pod) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&pod.ObjectMeta, &old.ObjectMeta)
-	errs = append(errs, checkMirror(pod, old)...)
-	errs = append(errs, checkConditions(pod.Status.Conditions, statusPath.Child("conditions"))...)
-	errs = append(errs, checkNominated(pod, old)...)
-	if pod.Status.ObservedGeneration < 0 {
-		errs = append(errs, field.Invalid(statusPath.Child("observedGeneration"), pod.Status.ObservedGeneration,
-			"must be a non-negative integer"))
-	}
-	errs = append(errs, apivalidation.ValidateImmutableField(
-		pod.Status.QOSClass, old.Status.QOSClass, statusPath.Child("qosClass"))...)
-	errs = append(errs, checkTransitions(&old.Spec, old.Spec.Containers,
-		pod.Status.ContainerStatuses, old.Status.ContainerStatuses, statusPath.Child("containerStatuses"))...)
-	errs = append(errs, checkTransitions(&old.Spec, old.Spec.InitContainers,
-		pod.Status.InitContainerStatuses, old.Status.InitContainerStatuses, statusPath.Child("initContainerStatuses"))...)
-	return append(errs, checkAddresses(&pod.Status, &old.Status)...)
+	now, before := &pod.Status, &old.Status
+	return slices.Concat(
+		resource.CheckMetadataUpdate(&pod.ObjectMeta, &old.ObjectMeta),
+		checkMirror(pod, old),
+		rules.Each(now.Conditions, statusPath.Child("conditions"), checkCondition),
+		checkNominated(pod, old),
+		checkGeneration(now.ObservedGeneration, statusPath),
+		apivalidation.ValidateImmutableField(now.QOSClass, before.QOSClass, statusPath.Child("qosClass")),
+		checkTransitions(&old.Spec, old.Spec.Containers, now.ContainerStatuses, before.ContainerStatuses,
+			statusPath.Child("containerStatuses")),
+		checkTransitions(&old.Spec, old.Spec.InitContainers, now.InitContainerStatuses, before.InitContainerStatuses,
+			statusPath.Child("initContainerStatuses")),
+		checkAddresses(now, before),
+	)
 }
 
-func checkConditions(conditions []corev1.PodCondition, path *field.Path) (errs field.ErrorList) {
-	for n, condition := range conditions {
-		if condition.ObservedGeneration < 0 {
-			errs = append(errs, field.Invalid(path.Index(n).Child("observedGeneration"), condition.ObservedGeneration,
-				"must be a non-negative integer"))
-		}
-		switch condition.Type {
-		case corev1.PodScheduled, corev1.PodReady, corev1.PodInitialized:
-			continue
-		}
-		for _, message := range validation.IsQualifiedName(string(condition.Type)) {
-			errs = append(errs, field.Invalid(path.Index(n).Child("Type"), string(condition.Type), message))
-		}
-	}
-	return errs
+func checkGeneration(generation int64, path *field.Path) field.ErrorList {
+	return rules.When(generation < 0,
+		field.Invalid(path.Child("observedGeneration"), generation, "must be a non-negative integer"))
+}
+
+func checkCondition(condition *corev1.PodCondition, path *field.Path) field.ErrorList {
+	return append(checkGeneration(condition.ObservedGeneration, path),
+		rules.QualifiedName(condition.Type, path.Child("Type"))...)
 }
 
 // checkNominated checks the node that a scheduler would like to use.
-func checkNominated(pod, old *corev1.Pod) (errs field.ErrorList) {
+func checkNominated(pod, old *corev1.Pod) field.ErrorList {
 	name, path := pod.Status.NominatedNodeName, statusPath.Child("nominatedNodeName")
-	if name == "" || name == old.Status.NominatedNodeName {
+	if name == old.Status.NominatedNodeName {
 		return nil
 	}
-	for _, message := range apivalidation.NameIsDNSSubdomain(name, false) {
-		errs = append(errs, field.Invalid(path, name, message))
-	}
-	if old.Spec.NodeName != "" {
-		errs = append(errs, field.Forbidden(path, "may not be set on pods that are already bound to a node"))
-	}
-	return errs
+	return append(rules.Name(name, path, apivalidation.NameIsDNSSubdomain),
+		rules.When(name != "" && old.Spec.NodeName != "",
+			field.Forbidden(path, "may not be set on pods that are already bound to a node"))...)
 }
 
 // checkTransitions checks that a container that has ended for good does not run again.
@@ -110,13 +99,11 @@ func checkTransitions(
 		if ended == nil || mayRestart(spec, containers, before.Name, ended.ExitCode) {
 			continue
 		}
-		for _, status := range now {
-			if status.Name == before.Name && status.State.Terminated == nil {
-				errs = append(errs,
-					field.Forbidden(path.Index(n).Child("state"), "may not be transitioned to non-terminated state"))
-				break
-			}
-		}
+		runs := slices.ContainsFunc(now, func(status corev1.ContainerStatus) bool {
+			return status.Name == before.Name && status.State.Terminated == nil
+		})
+		errs = append(errs, rules.When(runs,
+			field.Forbidden(path.Index(n).Child("state"), "may not be transitioned to non-terminated state"))...)
 	}
 	return errs
 }
@@ -140,44 +127,31 @@ func mayRestart(spec *corev1.PodSpec, containers []corev1.Container, name string
 }
 
 func checkAddresses(now, old *corev1.PodStatus) (errs field.ErrorList) {
-	ips, before := make([]string, len(now.PodIPs)), make([]string, len(old.PodIPs))
-	for n := range now.PodIPs {
-		ips[n] = now.PodIPs[n].IP
+	podIP := func(ip corev1.PodIP) string { return ip.IP }
+	hostIP := func(ip corev1.HostIP) string { return ip.IP }
+	path := statusPath.Child("hostIPs")
+	if len(now.HostIPs) > 0 {
+		errs = rules.When(now.HostIP != now.HostIPs[0].IP,
+			field.Invalid(path.Index(0).Child("ip"), now.HostIPs[0].IP, "must be equal to `hostIP`"))
 	}
-	for n := range old.PodIPs {
-		before[n] = old.PodIPs[n].IP
-	}
-	errs = append(errs, checkIPs(ips, before, statusPath.Child("podIPs"), now.PodIPs)...)
-	hosts, hostsBefore := make([]string, len(now.HostIPs)), make([]string, len(old.HostIPs))
-	for n := range now.HostIPs {
-		hosts[n] = now.HostIPs[n].IP
-	}
-	for n := range old.HostIPs {
-		hostsBefore[n] = old.HostIPs[n].IP
-	}
-	if path := statusPath.Child("hostIPs"); len(hosts) > 0 {
-		if now.HostIP != hosts[0] {
-			errs = append(errs, field.Invalid(path.Index(0).Child("ip"), hosts[0], "must be equal to `hostIP`"))
-		}
-		errs = append(errs, checkIPs(hosts, hostsBefore, path, now.HostIPs)...)
-	}
-	return errs
+	return slices.Concat(checkIPs(now.PodIPs, old.PodIPs, podIP, statusPath.Child("podIPs")), errs,
+		checkIPs(now.HostIPs, old.HostIPs, hostIP, path))
 }
 
 // checkIPs checks addresses: one, or one of each family. Those that were stored before may be invalid.
-func checkIPs(ips, before []string, path *field.Path, value any) (errs field.ErrorList) {
+func checkIPs[T any](now, old []T, address func(T) string, path *field.Path) (errs field.ErrorList) {
+	ips, before := texts(now, address), texts(old, address)
 	for n, ip := range ips {
 		errs = append(errs, validation.IsValidIPForLegacyField(path.Index(n), ip, false, before)...)
 	}
-	if len(ips) < 2 {
-		return errs
+	dual, _ := netutils.IsDualStackIPStrings(ips) // an invalid address is an error already
+	return append(errs, rules.When(len(ips) > 2 || len(ips) == 2 && !dual,
+		field.Invalid(path, now, "may specify no more than one IP for each IP family"))...)
+}
+
+func texts[T any](items []T, text func(T) string) (all []string) {
+	for _, item := range items {
+		all = append(all, text(item))
 	}
-	dual, err := netutils.IsDualStackIPStrings(ips)
-	if err != nil {
-		errs = append(errs, field.InternalError(path, fmt.Errorf("failed to check for dual stack with error:%w", err)))
-	}
-	if !dual || len(ips) > 2 {
-		errs = append(errs, field.Invalid(path, value, "may specify no more than one IP for each IP family"))
-	}
-	return errs
+	return all
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var (
@@ -35,14 +36,13 @@ func checkPodUpdate(pod, old *corev1.Pod) field.ErrorList {
 		if len(list.containers) != len(list.old) {
 			return append(errs, field.Forbidden(path, "pod updates may not add or remove containers"))
 		}
-		errs = append(errs, checkImages(list.containers, path)...)
+		errs = append(errs, rules.Each(list.containers, path, checkImage)...)
 	}
 	deadlineErrs, last := checkDeadline(pod.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds)
 	if errs = append(errs, deadlineErrs...); last {
 		return errs
 	}
-	errs = append(errs, checkTolerations(pod, old)...)
-	errs = append(errs, checkGates(pod, old)...)
+	errs = slices.Concat(errs, checkTolerations(pod, old), checkGates(pod, old))
 	if equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
 		return errs
 	}
@@ -64,10 +64,12 @@ var mutable = []string{
 
 // checkStored checks the metadata and the specification of a pod that replaces a stored one.
 func checkStored(pod, old *corev1.Pod) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&pod.ObjectMeta, &old.ObjectMeta)
-	errs = append(errs, resource.CheckMetadata(&pod.ObjectMeta, podspec.CheckName)...)
-	errs = append(errs, podspec.CheckPod(pod)...)
-	return append(errs, checkMirror(pod, old)...)
+	return slices.Concat(
+		resource.CheckMetadataUpdate(&pod.ObjectMeta, &old.ObjectMeta),
+		resource.CheckMetadata(&pod.ObjectMeta, podspec.CheckName),
+		podspec.CheckPod(pod),
+		checkMirror(pod, old),
+	)
 }
 
 // checkMirror checks that a pod does not become, or stop being, the mirror of one that a node has started.
@@ -75,66 +77,51 @@ func checkMirror(pod, old *corev1.Pod) field.ErrorList {
 	path := annotationsPath.Key(corev1.MirrorPodAnnotationKey)
 	value, mirrors := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	before, mirrored := old.Annotations[corev1.MirrorPodAnnotationKey]
-	switch {
-	case mirrored && value != before:
-		return field.ErrorList{field.Forbidden(path, "may not remove or update mirror pod annotation")}
-	case mirrors && !mirrored:
-		return field.ErrorList{field.Forbidden(path, "may not add mirror pod annotation")}
-	}
-	return nil
+	return slices.Concat(
+		rules.When(mirrored && value != before, field.Forbidden(path, "may not remove or update mirror pod annotation")),
+		rules.When(mirrors && !mirrored, field.Forbidden(path, "may not add mirror pod annotation")),
+	)
 }
 
-func checkImages(containers []corev1.Container, path *field.Path) (errs field.ErrorList) {
-	for n := range containers {
-		image, item := containers[n].Image, path.Index(n).Child("image")
-		if image == "" {
-			errs = append(errs, field.Required(item, ""))
-		}
-		errs = append(errs, podspec.CheckImageSpaces(image, item)...)
-	}
-	return errs
+func checkImage(container *corev1.Container, path *field.Path) field.ErrorList {
+	return append(rules.Required(container.Image, path.Child("image")),
+		podspec.CheckImageSpaces(container.Image, path.Child("image"))...)
 }
 
 // checkDeadline checks that a deadline is only brought forward. last says that kube-apiserver checks nothing more.
 func checkDeadline(seconds, old *int64) (errs field.ErrorList, last bool) {
 	path := specPath.Child("activeDeadlineSeconds")
-	switch {
-	case seconds == nil && old != nil:
-		return field.ErrorList{field.Invalid(path, seconds, "must not update from a positive integer to nil value")}, false
-	case seconds == nil:
-		return nil, false
-	case *seconds < 0 || *seconds > math.MaxInt32:
-		return field.ErrorList{field.Invalid(path, *seconds, validation.InclusiveRangeError(0, math.MaxInt32))}, true
-	case old != nil && *old < *seconds:
-		return field.ErrorList{field.Invalid(path, *seconds, "must be less than or equal to previous value")}, true
+	if seconds == nil {
+		return rules.When(old != nil,
+			field.Invalid(path, seconds, "must not update from a positive integer to nil value")), false
 	}
-	return nil, false
+	if *seconds < 0 || *seconds > math.MaxInt32 {
+		return field.ErrorList{field.Invalid(path, *seconds, validation.InclusiveRangeError(0, math.MaxInt32))}, true
+	}
+	errs = rules.When(old != nil && *old < *seconds,
+		field.Invalid(path, *seconds, "must be less than or equal to previous value"))
+	return errs, len(errs) > 0
 }
 
 // checkTolerations checks that tolerations are only added, or change in how long they last.
 func checkTolerations(pod, old *corev1.Pod) field.ErrorList {
-	for _, before := range old.Spec.Tolerations {
-		kept := func(now corev1.Toleration) bool {
+	lost := func(before corev1.Toleration) bool {
+		return !slices.ContainsFunc(pod.Spec.Tolerations, func(now corev1.Toleration) bool {
 			now.TolerationSeconds = before.TolerationSeconds
 			return now == before
-		}
-		if !slices.ContainsFunc(pod.Spec.Tolerations, kept) {
-			return field.ErrorList{field.Forbidden(specPath.Child("tolerations"),
-				"existing toleration can not be modified except its tolerationSeconds")}
-		}
+		})
 	}
-	return nil
+	return rules.When(slices.ContainsFunc(old.Spec.Tolerations, lost), field.Forbidden(specPath.Child("tolerations"),
+		"existing toleration can not be modified except its tolerationSeconds"))
 }
 
 // checkGates checks that gates are only removed.
-func checkGates(pod, old *corev1.Pod) (errs field.ErrorList) {
-	for n, gate := range pod.Spec.SchedulingGates {
-		if !slices.Contains(old.Spec.SchedulingGates, gate) {
-			errs = append(errs, field.Forbidden(specPath.Child("schedulingGates").Index(n).Child("name"),
+func checkGates(pod, old *corev1.Pod) field.ErrorList {
+	return rules.Each(pod.Spec.SchedulingGates, specPath.Child("schedulingGates"),
+		func(gate *corev1.PodSchedulingGate, path *field.Path) field.ErrorList {
+			return rules.When(!slices.Contains(old.Spec.SchedulingGates, *gate), field.Forbidden(path.Child("name"),
 				fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name)))
-		}
-	}
-	return errs
+		})
 }
 
 // withoutChanges returns the specification of a pod with the old values of all fields that may change. It also returns
