@@ -17,6 +17,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var jobTemplatePath = specPath.Child("jobTemplate", "spec")
@@ -24,15 +25,16 @@ var jobTemplatePath = specPath.Child("jobTemplate", "spec")
 var cronStrategy = resource.Typed[*batchv1.CronJob]{
 	Prepare: func(c *batchv1.CronJob) { c.Status, c.Generation = batchv1.CronJobStatus{}, 1 },
 	Check: func(c *batchv1.CronJob) field.ErrorList {
-		errs := resource.CheckMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-		errs = append(errs, checkCron(&c.Spec, nil)...)
-		if len(c.Name) > maxCronName {
-			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name, "must be no more than 52 characters"))
-		}
-		return errs
+		return slices.Concat(
+			resource.CheckMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain),
+			checkCron(&c.Spec, nil),
+			rules.When(len(c.Name) > maxCronName,
+				field.Invalid(field.NewPath("metadata", "name"), c.Name, "must be no more than 52 characters")),
+		)
 	},
 	Warn: func(c *batchv1.CronJob) []string {
-		return append(podspec.NameWarnings(c.Name), specWarnings(&c.Spec.JobTemplate.Spec, jobTemplatePath)...)
+		return append(podspec.NameWarnings(c.Name),
+			podspec.TemplateWarnings(&c.Spec.JobTemplate.Spec.Template, jobTemplatePath.Child("template"))...)
 	},
 	PrepareUpdate: func(c, old *batchv1.CronJob) {
 		c.Status = old.Status
@@ -53,15 +55,11 @@ var cronStatus = resource.Typed[*batchv1.CronJob]{
 // maxCronName leaves room for the time that is added to the names of Jobs.
 const maxCronName = 52
 
-func warnCronUpdate(c, old *batchv1.CronJob) (warnings []string) {
-	if c.Generation != old.Generation {
-		warnings = specWarnings(&c.Spec.JobTemplate.Spec, jobTemplatePath)
+func warnCronUpdate(c, old *batchv1.CronJob) []string {
+	if c.Generation == old.Generation {
+		return nil
 	}
-	if strings.Contains(c.Spec.Schedule, "TZ") {
-		warnings = append(warnings, "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "+
-			"https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")
-	}
-	return warnings
+	return podspec.TemplateWarnings(&c.Spec.JobTemplate.Spec.Template, jobTemplatePath.Child("template"))
 }
 
 func defaultCronJob(obj runtime.Object) {
@@ -77,31 +75,23 @@ func defaultCronJob(obj runtime.Object) {
 
 // checkCron checks a specification; old is that of the stored object, or nil.
 func checkCron(spec, old *batchv1.CronJobSpec) field.ErrorList {
-	errs := checkSchedule(spec, old != nil && strings.Contains(old.Schedule, "TZ"), specPath.Child("schedule"))
-	if seconds := spec.StartingDeadlineSeconds; seconds != nil {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(*seconds, specPath.Child("startingDeadlineSeconds"))...)
-	}
+	errs := append(checkSchedule(spec, old != nil && strings.Contains(old.Schedule, "TZ"), specPath.Child("schedule")),
+		rules.NonNegative(ptr.Deref(spec.StartingDeadlineSeconds, 0), specPath.Child("startingDeadlineSeconds"))...)
 	if zone := spec.TimeZone; zone != nil && (old == nil || !ptr.Equal(old.TimeZone, zone)) {
 		errs = append(errs, checkTimeZone(*zone, specPath.Child("timeZone"))...)
 	}
-	known := []batchv1.ConcurrencyPolicy{batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent}
-	if !slices.Contains(known, spec.ConcurrencyPolicy) {
-		errs = append(errs, field.NotSupported(specPath.Child("concurrencyPolicy"), spec.ConcurrencyPolicy, known))
-	}
 	job := &spec.JobTemplate.Spec
-	errs = append(errs, checkSpec(job, jobTemplatePath)...)
-	if job.Selector != nil {
-		errs = append(errs,
-			field.Invalid(jobTemplatePath.Child("selector"), job.Selector, "`selector` will be auto-generated"))
-	}
-	if ptr.Deref(job.ManualSelector, false) {
-		errs = append(errs,
-			field.NotSupported(jobTemplatePath.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"}))
-	}
-	errs = append(errs, apivalidation.ValidateNonnegativeField(
-		int64(ptr.Deref(spec.SuccessfulJobsHistoryLimit, 0)), specPath.Child("successfulJobsHistoryLimit"))...)
-	return append(errs, apivalidation.ValidateNonnegativeField(
-		int64(ptr.Deref(spec.FailedJobsHistoryLimit, 0)), specPath.Child("failedJobsHistoryLimit"))...)
+	return slices.Concat(errs,
+		rules.Known(spec.ConcurrencyPolicy, specPath.Child("concurrencyPolicy"),
+			batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent),
+		checkSpec(job, jobTemplatePath),
+		rules.When(job.Selector != nil,
+			field.Invalid(jobTemplatePath.Child("selector"), job.Selector, "`selector` will be auto-generated")),
+		rules.When(ptr.Deref(job.ManualSelector, false),
+			field.NotSupported(jobTemplatePath.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"})),
+		rules.NonNegative(ptr.Deref(spec.SuccessfulJobsHistoryLimit, 0), specPath.Child("successfulJobsHistoryLimit")),
+		rules.NonNegative(ptr.Deref(spec.FailedJobsHistoryLimit, 0), specPath.Child("failedJobsHistoryLimit")),
+	)
 }
 
 // checkSchedule checks a schedule. Only one that had a time zone before may have one.
@@ -112,15 +102,8 @@ func checkSchedule(spec *batchv1.CronJobSpec, hadZone bool, path *field.Path) (e
 	if err := parseSchedule(spec.Schedule); err != nil {
 		errs = append(errs, field.Invalid(path, spec.Schedule, err.Error()))
 	}
-	switch hasZone := strings.Contains(spec.Schedule, "TZ"); {
-	case hasZone && hadZone && spec.TimeZone != nil:
-		errs = append(errs,
-			field.Invalid(path, spec.Schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
-	case hasZone && !hadZone:
-		errs = append(errs,
-			field.Invalid(path, spec.Schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
-	}
-	return errs
+	return append(errs, rules.When(strings.Contains(spec.Schedule, "TZ") && !hadZone,
+		field.Invalid(path, spec.Schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))...)
 }
 
 // parseSchedule returns the error of a schedule. The library panics on some, such as "TZ=0".
@@ -146,10 +129,8 @@ func checkTimeZone(zone string, path *field.Path) (errs field.ErrorList) {
 			return field.ErrorList{field.Invalid(path, zone, "unknown time zone "+zone)}
 		}
 	}
-	if strings.EqualFold(zone, "Local") {
-		errs = append(errs, field.Invalid(path, zone,
-			"timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"))
-	}
+	errs = rules.When(strings.EqualFold(zone, "Local"), field.Invalid(path, zone,
+		"timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"))
 	if _, err := time.LoadLocation(zone); err != nil {
 		errs = append(errs, field.Invalid(path, zone, err.Error()))
 	}

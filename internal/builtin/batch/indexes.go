@@ -6,42 +6,40 @@ import (
 	"strings"
 )
 
-// interval is a range of indexes of a job, with both ends.
-type interval struct{ first, last int32 }
-
-// parseIndexes parses indexes such as "1,3-5,7". They ascend, and are less than completions.
-func parseIndexes(text string, completions int32) (intervals []interval, err error) {
+// countIndexes counts indexes such as "1,3-5,7". They ascend, and are less than completions.
+func countIndexes(text string, completions int32) (count int32, err error) {
 	if text == "" {
-		return nil, nil
+		return 0, nil
 	}
+	before := int32(-1)
 	for part := range strings.SplitSeq(text, ",") {
-		next, err := parseInterval(part, completions)
+		first, last, err := parseInterval(part, completions)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		if n := len(intervals); n > 0 && intervals[n-1].last >= next.first {
-			return nil, fmt.Errorf("non-increasing order, previous: %d, current: %d", intervals[n-1].last, next.first)
+		if before >= first {
+			return 0, fmt.Errorf("non-increasing order, previous: %d, current: %d", before, first)
 		}
-		intervals = append(intervals, next)
+		before, count = last, count+last-first+1
 	}
-	return intervals, nil
+	return count, nil
 }
 
-func parseInterval(text string, completions int32) (interval, error) {
+func parseInterval(text string, completions int32) (first, last int32, err error) {
 	ends := strings.Split(text, "-")
 	if len(ends) > 2 {
-		return interval{}, fmt.Errorf("the fragment %q violates the requirement that an index interval can have at most "+
+		return 0, 0, fmt.Errorf("the fragment %q violates the requirement that an index interval can have at most "+
 			"two parts separated by '-'", text)
 	}
-	first, err := parseIndex(ends[0], completions)
+	first, err = parseIndex(ends[0], completions)
 	if err != nil || len(ends) == 1 {
-		return interval{first, first}, err
+		return first, first, err
 	}
-	last, err := parseIndex(ends[1], completions)
+	last, err = parseIndex(ends[1], completions)
 	if err == nil && first >= last {
 		err = fmt.Errorf("non-increasing order, previous: %d, current: %d", first, last)
 	}
-	return interval{first, last}, err
+	return first, last, err
 }
 
 func parseIndex(text string, completions int32) (int32, error) {
@@ -53,26 +51,4 @@ func parseIndex(text string, completions int32) (int32, error) {
 		return 0, fmt.Errorf("too large index: %q", text)
 	}
 	return int32(index), nil
-}
-
-func countIndexes(intervals []interval) (count int32) {
-	for _, i := range intervals {
-		count += i.last - i.first + 1
-	}
-	return count
-}
-
-// overlap returns the first index that two ascending lists have in common.
-func overlap(a, b []interval) (index int32, found bool) {
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0].first <= b[0].last && b[0].first <= a[0].last:
-			return max(a[0].first, b[0].first), true
-		case a[0].first <= b[0].first:
-			a = a[1:]
-		default:
-			b = b[1:]
-		}
-	}
-	return 0, false
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-var specPath = field.NewPath("spec")
+var specPath, templatePath = field.NewPath("spec"), field.NewPath("spec", "template")
 
 var jobStrategy = resource.Typed[*batchv1.Job]{
 	Prepare: prepareJob, Check: checkJob,
 	Warn: func(job *batchv1.Job) []string {
-		return append(podspec.NameWarnings(job.Name), specWarnings(&job.Spec, specPath)...)
+		return append(podspec.NameWarnings(job.Name), podspec.TemplateWarnings(&job.Spec.Template, templatePath)...)
 	},
 	PrepareUpdate: func(job, old *batchv1.Job) {
 		job.Status = old.Status
@@ -35,7 +35,7 @@ var jobStrategy = resource.Typed[*batchv1.Job]{
 		if job.Generation == old.Generation {
 			return nil
 		}
-		return specWarnings(&job.Spec, specPath)
+		return podspec.TemplateWarnings(&job.Spec.Template, templatePath)
 	},
 }
 

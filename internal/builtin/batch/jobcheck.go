@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 func checkJob(job *batchv1.Job) field.ErrorList {
@@ -35,7 +37,7 @@ func checkGenerated(job *batchv1.Job) (errs field.ErrorList) {
 		{batchv1.ControllerUidLabel, string(job.UID)}, {batchv1.JobNameLabel, job.Name},
 	} {
 		wanted[label.name] = label.value
-		path := specPath.Child("template", "metadata", "labels")
+		path := templatePath.Child("metadata", "labels")
 		switch value, found := job.Spec.Template.Labels[label.name]; {
 		case !found:
 			errs = append(errs, field.Required(path.Key(label.name), fmt.Sprintf("must be '%s'", label.value)))
@@ -51,20 +53,16 @@ func checkGenerated(job *batchv1.Job) (errs field.ErrorList) {
 }
 
 func checkSelected(spec *batchv1.JobSpec) field.ErrorList {
-	errs := checkSpec(spec, specPath)
-	path := specPath.Child("selector")
+	errs, path := checkSpec(spec, specPath), specPath.Child("selector")
 	if spec.Selector == nil {
 		errs = append(errs, field.Required(path, ""))
-	} else {
-		errs = append(errs, metav1validation.ValidateLabelSelector(
-			spec.Selector, metav1validation.LabelSelectorValidationOptions{}, path)...)
 	}
+	errs = append(errs, metav1validation.ValidateLabelSelector(
+		spec.Selector, metav1validation.LabelSelectorValidationOptions{}, path)...)
 	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
-	if err == nil && !selector.Matches(labels.Set(spec.Template.Labels)) {
-		errs = append(errs, field.Invalid(specPath.Child("template", "metadata", "labels"), spec.Template.Labels,
-			"`selector` does not match template `labels`"))
-	}
-	return errs
+	return append(errs, rules.When(err == nil && !selector.Matches(labels.Set(spec.Template.Labels)),
+		field.Invalid(templatePath.Child("metadata", "labels"), spec.Template.Labels,
+			"`selector` does not match template `labels`"))...)
 }
 
 // checkHostNames checks that the pods of an indexed job can be named.
@@ -73,48 +71,39 @@ func checkHostNames(job *batchv1.Job) field.ErrorList {
 		return nil
 	}
 	last := fmt.Sprintf("%s-%d", job.Name, *job.Spec.Completions-1)
-	if len(validation.IsDNS1123Label(last)) == 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), job.Name,
-		"will not able to create pod with invalid DNS label: "+last)}
+	return rules.When(len(validation.IsDNS1123Label(last)) > 0, field.Invalid(field.NewPath("metadata", "name"), job.Name,
+		"will not able to create pod with invalid DNS label: "+last))
 }
 
 func checkJobUpdate(job, old *batchv1.Job) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&job.ObjectMeta, &old.ObjectMeta)
 	spec, before := &job.Spec, &old.Spec
-	errs = append(errs, checkSelected(spec)...)
-	errs = append(errs, checkCompletionsUpdate(spec, before)...)
-	errs = append(errs,
-		apivalidation.ValidateImmutableField(spec.Selector, before.Selector, specPath.Child("selector"))...)
-	errs = append(errs, checkTemplateUpdate(job, old)...)
-	for _, part := range []struct {
-		name       string
-		value, old any
-	}{
-		{"completionMode", spec.CompletionMode, before.CompletionMode},
-		{"podFailurePolicy", spec.PodFailurePolicy, before.PodFailurePolicy},
-		{"backoffLimitPerIndex", spec.BackoffLimitPerIndex, before.BackoffLimitPerIndex},
-		{"managedBy", spec.ManagedBy, before.ManagedBy},
-		{"successPolicy", spec.SuccessPolicy, before.SuccessPolicy},
-	} {
-		errs = append(errs, apivalidation.ValidateImmutableField(part.value, part.old, specPath.Child(part.name))...)
+	immutable := func(value, old any, name string) field.ErrorList {
+		return apivalidation.ValidateImmutableField(value, old, specPath.Child(name))
 	}
-	return append(errs, checkHostNames(job)...)
+	return slices.Concat(
+		resource.CheckMetadataUpdate(&job.ObjectMeta, &old.ObjectMeta),
+		checkSelected(spec),
+		checkCompletionsUpdate(spec, before),
+		immutable(spec.Selector, before.Selector, "selector"),
+		checkTemplateUpdate(job, old),
+		immutable(spec.CompletionMode, before.CompletionMode, "completionMode"),
+		immutable(spec.PodFailurePolicy, before.PodFailurePolicy, "podFailurePolicy"),
+		immutable(spec.BackoffLimitPerIndex, before.BackoffLimitPerIndex, "backoffLimitPerIndex"),
+		immutable(spec.ManagedBy, before.ManagedBy, "managedBy"),
+		immutable(spec.SuccessPolicy, before.SuccessPolicy, "successPolicy"),
+		checkHostNames(job),
+	)
 }
 
 // checkCompletionsUpdate lets the completions of an indexed job change with the parallelism only.
 func checkCompletionsUpdate(spec, old *batchv1.JobSpec) field.ErrorList {
 	path := specPath.Child("completions")
-	switch {
-	case !isIndexed(spec):
+	if !isIndexed(spec) {
 		return apivalidation.ValidateImmutableField(spec.Completions, old.Completions, path)
-	case spec.Completions == nil || ptr.Equal(spec.Completions, old.Completions):
-		return nil
-	case *spec.Completions != ptr.Deref(spec.Parallelism, 0):
-		return field.ErrorList{field.Invalid(path, spec.Completions, "can only be modified in tandem with spec.parallelism")}
 	}
-	return nil
+	alone := spec.Completions != nil && !ptr.Equal(spec.Completions, old.Completions) &&
+		*spec.Completions != ptr.Deref(spec.Parallelism, 0)
+	return rules.When(alone, field.Invalid(path, spec.Completions, "can only be modified in tandem with spec.parallelism"))
 }
 
 // checkTemplateUpdate lets the template of a suspended job change in what decides where its pods run, and what they
@@ -122,7 +111,7 @@ func checkCompletionsUpdate(spec, old *batchv1.JobSpec) field.ErrorList {
 func checkTemplateUpdate(job, old *batchv1.Job) field.ErrorList {
 	template, before := &job.Spec.Template, &old.Spec.Template
 	suspended := ptr.Deref(old.Spec.Suspend, false)
-	notRunning := old.Status.StartTime == nil || isTrue(old.Status.Conditions, batchv1.JobSuspended)
+	notRunning := old.Status.StartTime == nil || isTrue(&old.Status, batchv1.JobSuspended)
 	if suspended && notRunning && old.Status.Active == 0 {
 		before = before.DeepCopy()
 		takeScheduling(before, template)
