@@ -16,7 +16,7 @@ import (
 
 // unproven lists the packages that may give messages which no transcript has.
 var unproven = []string{
-	"admissionregistration", "apps", "autoscaling", "certificates", "connect", "coordination", "core",
+	"admissionregistration", "certificates", "connect", "coordination", "core",
 	"devices", "flowcontrol", "network", "node", "nodes", "podsecurity", "rbac", "scheduling",
 	"storage",
 }

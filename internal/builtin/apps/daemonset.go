@@ -1,6 +1,8 @@
 package apps
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,10 +26,8 @@ var daemonStrategy = resource.Typed[*appsv1.DaemonSet]{
 	Warn:          func(d *appsv1.DaemonSet) []string { return podspec.TemplateWarnings(&d.Spec.Template, templatePath) },
 	PrepareUpdate: prepareDaemonSetUpdate,
 	CheckUpdate: func(d, old *appsv1.DaemonSet) field.ErrorList {
-		errs := resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta)
-		errs = append(errs,
-			apivalidation.ValidateImmutableField(d.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
-		return append(errs, checkDaemonSet(&d.Spec)...)
+		return slices.Concat(resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta),
+			checkConstant(d.Spec.Selector, old.Spec.Selector, "selector"), checkDaemonSet(&d.Spec))
 	},
 	WarnUpdate: func(d, old *appsv1.DaemonSet) []string {
 		if d.Annotations[appsv1.DeprecatedTemplateGeneration] == old.Annotations[appsv1.DeprecatedTemplateGeneration] {
@@ -43,34 +43,23 @@ var daemonStatus = resource.Typed[*appsv1.DaemonSet]{
 		setTemplateGeneration(d, templateGeneration(old))
 	},
 	CheckUpdate: func(d, old *appsv1.DaemonSet) field.ErrorList {
-		s := &d.Status
-		errs := resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta)
-		errs = append(errs, checkCounts(count{"currentNumberScheduled", int64(s.CurrentNumberScheduled)},
-			count{"numberMisscheduled", int64(s.NumberMisscheduled)},
-			count{"desiredNumberScheduled", int64(s.DesiredNumberScheduled)}, count{"numberReady", int64(s.NumberReady)},
-			count{"observedGeneration", s.ObservedGeneration},
-			count{"updatedNumberScheduled", int64(s.UpdatedNumberScheduled)},
-			count{"numberAvailable", int64(s.NumberAvailable)}, count{"numberUnavailable", int64(s.NumberUnavailable)},
-			count{"collisionCount", int64(ptr.Deref(s.CollisionCount, 0))})...)
-		return append(errs, checkCollisions(s.CollisionCount, old.Status.CollisionCount)...)
+		return slices.Concat(resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta), checkCounts(&d.Status),
+			checkCollisions(d.Status.CollisionCount, old.Status.CollisionCount))
 	},
 }
 
 func prepareDaemonSet(d *appsv1.DaemonSet) {
-	d.Status, d.Generation = appsv1.DaemonSetStatus{}, 1
+	resource.Begin(d)
 	setTemplateGeneration(d, max(templateGeneration(d), 1))
 }
 
 // prepareDaemonSetUpdate counts changes of the template in an annotation, which only the server writes.
 func prepareDaemonSetUpdate(d, old *appsv1.DaemonSet) {
-	d.Status = old.Status
 	generation := templateGeneration(old)
 	if changed(d.Spec.Template, old.Spec.Template) {
 		generation++
 	}
-	if changed(d.Spec, old.Spec) {
-		d.Generation = old.Generation + 1
-	}
+	resource.Follow(d, old)
 	setTemplateGeneration(d, generation)
 }
 
@@ -92,25 +81,18 @@ func defaultDaemonSet(obj runtime.Object) {
 }
 
 func checkDaemonSet(spec *appsv1.DaemonSetSpec) field.ErrorList {
-	path := specPath.Child("selector")
-	errs := metav1validation.ValidateLabelSelector(spec.Selector, metav1validation.LabelSelectorValidationOptions{}, path)
-	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
-	if err == nil && !selector.Matches(labels.Set(spec.Template.Labels)) {
-		errs = append(errs, field.Invalid(templatePath.Child("metadata", "labels"), spec.Template.Labels,
-			"`selector` does not match template `labels`"))
+	errs := metav1validation.ValidateLabelSelector(spec.Selector, metav1validation.LabelSelectorValidationOptions{},
+		specPath.Child("selector"))
+	if selector, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil {
+		errs = append(errs, checkMatch(selector, &spec.Template)...)
 	}
-	if spec.Selector != nil && len(spec.Selector.MatchLabels)+len(spec.Selector.MatchExpressions) == 0 {
-		errs = append(errs, field.Invalid(path, spec.Selector, "empty selector is invalid for daemonset"))
-	}
-	errs = append(errs, podspec.CheckTemplate(&spec.Template, templatePath)...)
-	errs = append(errs, checkEndless(&spec.Template.Spec, templatePath, "DaemonSet")...)
-	errs = append(errs,
-		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
-	errs = append(errs, checkDaemonStrategy(&spec.UpdateStrategy, specPath.Child("updateStrategy"))...)
-	if limit := spec.RevisionHistoryLimit; limit != nil {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*limit), specPath.Child("revisionHistoryLimit"))...)
-	}
-	return errs
+	return slices.Concat(errs,
+		checkNotEmpty(spec.Selector, "daemonset"),
+		checkReplicated("DaemonSet")(&spec.Template, templatePath),
+		checkNumber(spec.MinReadySeconds, "minReadySeconds"),
+		checkDaemonStrategy(&spec.UpdateStrategy, specPath.Child("updateStrategy")),
+		checkNumber(ptr.Deref(spec.RevisionHistoryLimit, 0), "revisionHistoryLimit"),
+	)
 }
 
 func checkDaemonStrategy(strategy *appsv1.DaemonSetUpdateStrategy, path *field.Path) field.ErrorList {
@@ -128,17 +110,14 @@ func checkDaemonStrategy(strategy *appsv1.DaemonSetUpdateStrategy, path *field.P
 
 func checkRollingDaemonSet(rolling *appsv1.RollingUpdateDaemonSet, path *field.Path) field.ErrorList {
 	unavailable, surge := path.Child("maxUnavailable"), path.Child("maxSurge")
-	errs := rules.IntOrPercent(rolling.MaxUnavailable, unavailable)
-	errs = append(errs, rules.IntOrPercent(rolling.MaxSurge, surge)...)
-	errs = append(errs, rules.PercentLimit(rolling.MaxUnavailable, unavailable)...)
-	errs = append(errs, rules.PercentLimit(rolling.MaxSurge, surge)...)
-	switch mayMiss, mayExceed := rules.NumberOf(rolling.MaxUnavailable) != 0, rules.NumberOf(rolling.MaxSurge) != 0; {
-	case mayMiss && mayExceed:
-		errs = append(errs, field.Invalid(surge, *rolling.MaxSurge, "may not be set when maxUnavailable is non-zero"))
-	case !mayMiss && !mayExceed:
-		errs = append(errs, field.Required(unavailable, "cannot be 0 when maxSurge is 0"))
-	}
-	return errs
+	mayMiss, mayExceed := rules.NumberOf(rolling.MaxUnavailable) != 0, rules.NumberOf(rolling.MaxSurge) != 0
+	return slices.Concat(
+		rules.IntOrPercent(rolling.MaxUnavailable, unavailable), rules.IntOrPercent(rolling.MaxSurge, surge),
+		rules.PercentLimit(rolling.MaxUnavailable, unavailable), rules.PercentLimit(rolling.MaxSurge, surge),
+		rules.When(mayMiss && mayExceed,
+			field.Invalid(surge, rolling.MaxSurge, "may not be set when maxUnavailable is non-zero")),
+		rules.When(!mayMiss && !mayExceed, field.Required(unavailable, "cannot be 0 when maxSurge is 0")),
+	)
 }
 
 var daemonColumns = &resource.Columns{

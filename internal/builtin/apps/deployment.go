@@ -2,6 +2,7 @@ package apps
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -18,7 +19,7 @@ import (
 )
 
 var deploymentStrategy = resource.Typed[*appsv1.Deployment]{
-	Prepare: func(d *appsv1.Deployment) { d.Status, d.Generation = appsv1.DeploymentStatus{}, 1 },
+	Prepare: resource.Begin[*appsv1.Deployment],
 	Check: func(d *appsv1.Deployment) field.ErrorList {
 		return append(resource.CheckMetadata(&d.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkDeployment(&d.Spec)...)
 	},
@@ -32,24 +33,26 @@ var deploymentStrategy = resource.Typed[*appsv1.Deployment]{
 		}
 	},
 	CheckUpdate: func(d, old *appsv1.Deployment) field.ErrorList {
-		errs := append(resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta), checkDeployment(&d.Spec)...)
-		return append(errs,
-			apivalidation.ValidateImmutableField(d.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
+		return slices.Concat(resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta), checkDeployment(&d.Spec),
+			checkConstant(d.Spec.Selector, old.Spec.Selector, "selector"))
 	},
-	WarnUpdate: func(d, old *appsv1.Deployment) []string {
-		if d.Generation == old.Generation {
-			return nil
-		}
+	WarnUpdate: resource.WhenChanged(func(d *appsv1.Deployment) []string {
 		return podspec.TemplateWarnings(&d.Spec.Template, templatePath)
-	},
+	}),
 }
 
 var deploymentStatus = resource.Typed[*appsv1.Deployment]{
 	PrepareUpdate: func(d, old *appsv1.Deployment) { d.Spec, d.Labels = old.Spec, old.Labels },
 	CheckUpdate: func(d, old *appsv1.Deployment) field.ErrorList {
-		errs := resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta)
-		errs = append(errs, checkDeploymentStatus(&d.Status)...)
-		return append(errs, checkCollisions(d.Status.CollisionCount, old.Status.CollisionCount)...)
+		s := &d.Status
+		ready, available := count{"readyReplicas", s.ReadyReplicas}, count{"availableReplicas", s.AvailableReplicas}
+		return slices.Concat(
+			resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta),
+			checkCounts(s),
+			checkAtMost("status.replicas", s.Replicas, count{"updatedReplicas", s.UpdatedReplicas}, ready, available),
+			checkAtMost("readyReplicas", s.ReadyReplicas, available),
+			checkCollisions(s.CollisionCount, old.Status.CollisionCount),
+		)
 	},
 }
 
@@ -70,37 +73,29 @@ func defaultDeployment(obj runtime.Object) {
 }
 
 func checkDeployment(spec *appsv1.DeploymentSpec) field.ErrorList {
-	errs := apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))
 	s := selection{
 		kind: "deployment", selector: spec.Selector, template: &spec.Template, invalid: "invalid label selector",
 		check: checkReplicated("ReplicaSet"),
 	}
-	errs = append(errs, s.errors()...)
-	errs = append(errs, checkDeploymentStrategy(&spec.Strategy, specPath.Child("strategy"))...)
-	errs = append(errs,
-		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
-	if limit := spec.RevisionHistoryLimit; limit != nil {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*limit), specPath.Child("revisionHistoryLimit"))...)
-	}
-	deadline, path := spec.ProgressDeadlineSeconds, specPath.Child("progressDeadlineSeconds")
-	if deadline == nil {
-		return errs
-	}
-	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*deadline), path)...)
-	if *deadline <= spec.MinReadySeconds {
-		errs = append(errs, field.Invalid(path, deadline, "must be greater than minReadySeconds"))
-	}
-	return errs
+	deadline := spec.ProgressDeadlineSeconds
+	return slices.Concat(
+		checkNumber(ptr.Deref(spec.Replicas, 0), "replicas"),
+		s.errors(),
+		checkDeploymentStrategy(&spec.Strategy, specPath.Child("strategy")),
+		checkNumber(spec.MinReadySeconds, "minReadySeconds"),
+		checkNumber(ptr.Deref(spec.RevisionHistoryLimit, 0), "revisionHistoryLimit"),
+		checkNumber(ptr.Deref(deadline, 0), "progressDeadlineSeconds"),
+		rules.When(deadline != nil && *deadline <= spec.MinReadySeconds, field.Invalid(
+			specPath.Child("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds")),
+	)
 }
 
 func checkDeploymentStrategy(strategy *appsv1.DeploymentStrategy, path *field.Path) field.ErrorList {
 	rolling := path.Child("rollingUpdate")
 	switch strategy.Type {
 	case appsv1.RecreateDeploymentStrategyType:
-		if strategy.RollingUpdate != nil {
-			return field.ErrorList{field.Forbidden(rolling, "may not be specified when strategy `type` is 'Recreate'")}
-		}
-		return nil
+		return rules.When(strategy.RollingUpdate != nil,
+			field.Forbidden(rolling, "may not be specified when strategy `type` is 'Recreate'"))
 	case appsv1.RollingUpdateDeploymentStrategyType:
 		return checkRollingDeployment(strategy.RollingUpdate, rolling)
 	}
@@ -111,24 +106,14 @@ func checkDeploymentStrategy(strategy *appsv1.DeploymentStrategy, path *field.Pa
 }
 
 func checkRollingDeployment(rolling *appsv1.RollingUpdateDeployment, path *field.Path) field.ErrorList {
-	unavailable := path.Child("maxUnavailable")
-	errs := rules.IntOrPercent(rolling.MaxUnavailable, unavailable)
-	errs = append(errs, rules.IntOrPercent(rolling.MaxSurge, path.Child("maxSurge"))...)
-	if rules.NumberOf(rolling.MaxUnavailable) == 0 && rules.NumberOf(rolling.MaxSurge) == 0 {
-		errs = append(errs, field.Invalid(unavailable, *rolling.MaxUnavailable, "may not be 0 when `maxSurge` is 0"))
-	}
-	return append(errs, rules.PercentLimit(rolling.MaxUnavailable, unavailable)...)
-}
-
-func checkDeploymentStatus(s *appsv1.DeploymentStatus) field.ErrorList {
-	available := count{"availableReplicas", int64(s.AvailableReplicas)}
-	updated, ready := count{"updatedReplicas", int64(s.UpdatedReplicas)}, count{"readyReplicas", int64(s.ReadyReplicas)}
-	errs := checkCounts(count{"observedGeneration", s.ObservedGeneration}, count{"replicas", int64(s.Replicas)}, updated,
-		ready, available, count{"unavailableReplicas", int64(s.UnavailableReplicas)},
-		count{"terminatingReplicas", int64(ptr.Deref(s.TerminatingReplicas, 0))},
-		count{"collisionCount", int64(ptr.Deref(s.CollisionCount, 0))})
-	errs = append(errs, checkAtMost(count{"status.replicas", int64(s.Replicas)}, updated, ready, available)...)
-	return append(errs, checkAtMost(ready, available)...)
+	unavailable, surge := rolling.MaxUnavailable, rolling.MaxSurge
+	return slices.Concat(
+		rules.IntOrPercent(unavailable, path.Child("maxUnavailable")),
+		rules.IntOrPercent(surge, path.Child("maxSurge")),
+		rules.When(rules.NumberOf(unavailable) == 0 && rules.NumberOf(surge) == 0,
+			field.Invalid(path.Child("maxUnavailable"), unavailable, "may not be 0 when `maxSurge` is 0")),
+		rules.PercentLimit(unavailable, path.Child("maxUnavailable")),
+	)
 }
 
 var deploymentScale = resource.NewScale(

@@ -1,6 +1,8 @@
 package apps
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -14,57 +16,37 @@ import (
 )
 
 var replicaSetStrategy = resource.Typed[*appsv1.ReplicaSet]{
-	Prepare: func(r *appsv1.ReplicaSet) { r.Status, r.Generation = appsv1.ReplicaSetStatus{}, 1 },
+	Prepare: resource.Begin[*appsv1.ReplicaSet],
 	Check: func(r *appsv1.ReplicaSet) field.ErrorList {
 		return append(resource.CheckMetadata(&r.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkReplicaSet(&r.Spec)...)
 	},
 	Warn: func(r *appsv1.ReplicaSet) []string {
 		return append(podspec.NameWarnings(r.Name), podspec.TemplateWarnings(&r.Spec.Template, templatePath)...)
 	},
-	PrepareUpdate: func(r, old *appsv1.ReplicaSet) {
-		r.Status = old.Status
-		if changed(r.Spec, old.Spec) {
-			r.Generation = old.Generation + 1
-		}
-	},
+	PrepareUpdate: resource.Follow[*appsv1.ReplicaSet],
 	CheckUpdate: func(r, old *appsv1.ReplicaSet) field.ErrorList {
-		errs := append(resource.CheckMetadataUpdate(&r.ObjectMeta, &old.ObjectMeta), checkReplicaSet(&r.Spec)...)
-		return append(errs,
-			apivalidation.ValidateImmutableField(r.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
+		return slices.Concat(resource.CheckMetadataUpdate(&r.ObjectMeta, &old.ObjectMeta), checkReplicaSet(&r.Spec),
+			checkConstant(r.Spec.Selector, old.Spec.Selector, "selector"))
 	},
-	WarnUpdate: func(r, old *appsv1.ReplicaSet) []string {
-		if r.Generation == old.Generation {
-			return nil
-		}
+	WarnUpdate: resource.WhenChanged(func(r *appsv1.ReplicaSet) []string {
 		return podspec.TemplateWarnings(&r.Spec.Template, templatePath)
-	},
+	}),
 }
 
 var replicaSetStatus = resource.Typed[*appsv1.ReplicaSet]{
-	PrepareUpdate: func(r, old *appsv1.ReplicaSet) { r.Spec = old.Spec },
+	PrepareUpdate: resource.KeepSpec[*appsv1.ReplicaSet],
 	CheckUpdate: func(r, old *appsv1.ReplicaSet) field.ErrorList {
-		errs := resource.CheckMetadataUpdate(&r.ObjectMeta, &old.ObjectMeta)
 		s := &r.Status
-		return append(errs, checkReplicas(&replicaCounts{
-			replicas: s.Replicas, labeled: s.FullyLabeledReplicas, ready: s.ReadyReplicas, available: s.AvailableReplicas,
-			generation: s.ObservedGeneration, terminating: ptr.Deref(s.TerminatingReplicas, 0),
-		})...)
+		return slices.Concat(resource.CheckMetadataUpdate(&r.ObjectMeta, &old.ObjectMeta), checkCounts(s),
+			checkReplicas(s.Replicas, s.FullyLabeledReplicas, s.ReadyReplicas, s.AvailableReplicas))
 	},
 }
 
-// replicaCounts are the numbers in the status of ReplicaSets and ReplicationControllers.
-type replicaCounts struct {
-	replicas, labeled, ready, available, terminating int32
-	generation                                       int64
-}
-
-func checkReplicas(s *replicaCounts) field.ErrorList {
-	labeled := count{"fullyLabeledReplicas", int64(s.labeled)}
-	ready, available := count{"readyReplicas", int64(s.ready)}, count{"availableReplicas", int64(s.available)}
-	errs := checkCounts(count{"replicas", int64(s.replicas)}, labeled, ready, available,
-		count{"observedGeneration", s.generation}, count{"terminatingReplicas", int64(s.terminating)})
-	errs = append(errs, checkAtMost(count{"status.replicas", int64(s.replicas)}, labeled, ready, available)...)
-	return append(errs, checkAtMost(ready, available)...)
+// checkReplicas checks the numbers in the status of ReplicaSets and ReplicationControllers.
+func checkReplicas(replicas, labeled, ready, available int32) field.ErrorList {
+	return append(checkAtMost("status.replicas", replicas, count{"fullyLabeledReplicas", labeled},
+		count{"readyReplicas", ready}, count{"availableReplicas", available}),
+		checkAtMost("readyReplicas", ready, count{"availableReplicas", available})...)
 }
 
 func defaultReplicaSet(obj runtime.Object) {
@@ -74,14 +56,12 @@ func defaultReplicaSet(obj runtime.Object) {
 }
 
 func checkReplicaSet(spec *appsv1.ReplicaSetSpec) field.ErrorList {
-	errs := apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))
-	errs = append(errs,
-		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
 	s := selection{
 		kind: "deployment", selector: spec.Selector, template: &spec.Template, invalid: "invalid label selector",
 		check: checkReplicated("ReplicaSet"),
 	}
-	return append(errs, s.errors()...)
+	return slices.Concat(checkNumber(ptr.Deref(spec.Replicas, 0), "replicas"),
+		checkNumber(spec.MinReadySeconds, "minReadySeconds"), s.errors())
 }
 
 var replicaSetScale = resource.NewScale(

@@ -3,6 +3,7 @@ package apps
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -16,43 +17,32 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var controllerStrategy = resource.Typed[*corev1.ReplicationController]{
-	Prepare: func(c *corev1.ReplicationController) {
-		c.Status, c.Generation = corev1.ReplicationControllerStatus{}, 1
-	},
+	Prepare: resource.Begin[*corev1.ReplicationController],
 	Check: func(c *corev1.ReplicationController) field.ErrorList {
 		return append(resource.CheckMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkController(&c.Spec)...)
 	},
 	Warn: func(c *corev1.ReplicationController) []string {
 		return append(podspec.NameWarnings(c.Name), podspec.TemplateWarnings(c.Spec.Template, templatePath)...)
 	},
-	PrepareUpdate: func(c, old *corev1.ReplicationController) {
-		c.Status = old.Status
-		if changed(c.Spec, old.Spec) {
-			c.Generation = old.Generation + 1
-		}
-	},
+	PrepareUpdate: resource.Follow[*corev1.ReplicationController],
 	CheckUpdate: func(c, old *corev1.ReplicationController) field.ErrorList {
 		return append(resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta), checkController(&c.Spec)...)
 	},
-	WarnUpdate: func(c, old *corev1.ReplicationController) []string {
-		if c.Generation == old.Generation {
-			return nil
-		}
+	WarnUpdate: resource.WhenChanged(func(c *corev1.ReplicationController) []string {
 		return podspec.TemplateWarnings(c.Spec.Template, templatePath)
-	},
+	}),
 }
 
 var controllerStatus = resource.Typed[*corev1.ReplicationController]{
-	PrepareUpdate: func(c, old *corev1.ReplicationController) { c.Spec = old.Spec },
+	PrepareUpdate: resource.KeepSpec[*corev1.ReplicationController],
 	CheckUpdate: func(c, old *corev1.ReplicationController) field.ErrorList {
-		errs, s := resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta), &c.Status
-		return append(errs, checkReplicas(&replicaCounts{
-			replicas: s.Replicas, labeled: s.FullyLabeledReplicas, ready: s.ReadyReplicas, available: s.AvailableReplicas,
-			generation: s.ObservedGeneration,
-		})...)
+		s := &c.Status
+		return slices.Concat(resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta), checkCounts(s),
+			checkReplicas(s.Replicas, s.FullyLabeledReplicas, s.ReadyReplicas, s.AvailableReplicas))
 	},
 }
 
@@ -72,23 +62,15 @@ func defaultController(obj runtime.Object) {
 }
 
 func checkController(spec *corev1.ReplicationControllerSpec) field.ErrorList {
-	var errs field.ErrorList
-	if len(spec.Selector) == 0 {
-		errs = append(errs, field.Required(specPath.Child("selector"), ""))
-	}
+	errs := rules.When(len(spec.Selector) == 0, field.Required(specPath.Child("selector"), ""))
 	if spec.Template == nil {
 		errs = append(errs, field.Required(templatePath, ""))
 	} else {
-		if !labels.SelectorFromSet(spec.Selector).Matches(labels.Set(spec.Template.Labels)) {
-			errs = append(errs, field.Invalid(templatePath.Child("metadata", "labels"), spec.Template.Labels,
-				"`selector` does not match template `labels`"))
-		}
-		errs = append(errs, checkReplicated("ReplicationController")(spec.Template, templatePath)...)
+		errs = slices.Concat(errs, checkMatch(labels.SelectorFromSet(spec.Selector), spec.Template),
+			checkReplicated("ReplicationController")(spec.Template, templatePath))
 	}
-	errs = append(errs,
-		apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))...)
-	return append(errs,
-		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
+	return slices.Concat(errs, checkNumber(ptr.Deref(spec.Replicas, 0), "replicas"),
+		checkNumber(spec.MinReadySeconds, "minReadySeconds"))
 }
 
 var controllerScale = resource.NewScale(

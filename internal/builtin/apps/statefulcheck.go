@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -16,65 +15,53 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-// statefulRules say which parts of a StatefulSet are checked.
-type statefulRules struct{ claims, service, template bool }
+func checkStatefulSetUpdate(s, old *appsv1.StatefulSet) field.ErrorList {
+	part := statefulUpdate
+	part.template = len(checkStatefulSet(&old.Spec, statefulUpdate)) == 0
+	return slices.Concat(
+		resource.CheckMetadataUpdate(&s.ObjectMeta, &old.ObjectMeta),
+		checkStatefulSet(&s.Spec, part),
+		checkConstant(s.Spec.ServiceName, old.Spec.ServiceName, "serviceName"),
+		checkConstant(s.Spec.PodManagementPolicy, old.Spec.PodManagementPolicy, "podManagementPolicy"),
+		checkConstant(s.Spec.Selector, old.Spec.Selector, "selector"),
+		checkConstant(s.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates, "volumeClaimTemplates"),
+	)
+}
+
+// statefulPart says which parts of a StatefulSet are checked.
+type statefulPart struct{ constant, template bool }
 
 // A constant field of a stored object stays as it is, even if it has become invalid.
 var (
-	statefulCreation = statefulRules{claims: true, service: true, template: true}
-	statefulUpdate   = statefulRules{template: true}
+	statefulCreation = statefulPart{constant: true, template: true}
+	statefulUpdate   = statefulPart{template: true}
 )
 
-func checkStatefulSetUpdate(s, old *appsv1.StatefulSet) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&s.ObjectMeta, &old.ObjectMeta)
-	rules := statefulUpdate
-	rules.template = len(checkStatefulSet(&old.Spec, statefulUpdate)) == 0
-	errs = append(errs, checkStatefulSet(&s.Spec, rules)...)
-	errs = append(errs,
-		apivalidation.ValidateImmutableField(s.Spec.ServiceName, old.Spec.ServiceName, specPath.Child("serviceName"))...)
-	errs = append(errs, apivalidation.ValidateImmutableField(
-		s.Spec.PodManagementPolicy, old.Spec.PodManagementPolicy, specPath.Child("podManagementPolicy"))...)
-	errs = append(errs,
-		apivalidation.ValidateImmutableField(s.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))...)
-	return append(errs, apivalidation.ValidateImmutableField(
-		s.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates, specPath.Child("volumeClaimTemplates"))...)
-}
-
-func checkStatefulSet(spec *appsv1.StatefulSetSpec, rules statefulRules) field.ErrorList {
-	errs := checkManagementPolicy(spec.PodManagementPolicy, specPath.Child("podManagementPolicy"))
-	errs = append(errs, checkStatefulStrategy(&spec.UpdateStrategy, specPath.Child("updateStrategy"))...)
-	errs = append(errs, checkRetention(
-		spec.PersistentVolumeClaimRetentionPolicy, specPath.Child("persistentVolumeClaimRetentionPolicy"))...)
-	if rules.claims {
-		for n := range spec.VolumeClaimTemplates {
-			path := specPath.Child("volumeClaimTemplates").Index(n).Child("spec")
-			errs = append(errs, podspec.CheckClaimSpec(&spec.VolumeClaimTemplates[n].Spec, path)...)
-		}
-	}
-	errs = append(errs,
-		apivalidation.ValidateNonnegativeField(int64(ptr.Deref(spec.Replicas, 0)), specPath.Child("replicas"))...)
-	errs = append(errs,
-		apivalidation.ValidateNonnegativeField(int64(spec.MinReadySeconds), specPath.Child("minReadySeconds"))...)
-	if spec.Ordinals != nil {
-		errs = append(errs,
-			apivalidation.ValidateNonnegativeField(int64(spec.Ordinals.Start), specPath.Child("ordinals.start"))...)
-	}
-	if rules.service && spec.ServiceName != "" {
-		for _, message := range validation.IsDNS1123Label(spec.ServiceName) {
-			errs = append(errs, field.Invalid(specPath.Child("serviceName"), spec.ServiceName, message))
-		}
-	}
+func checkStatefulSet(spec *appsv1.StatefulSetSpec, part statefulPart) field.ErrorList {
 	s := selection{kind: "statefulset", selector: spec.Selector, template: withClaims(spec)}
-	if rules.template {
+	if part.template {
 		s.check = podspec.CheckTemplate
 	}
-	errs = append(errs, s.errors()...)
-	return append(errs, checkStatefulEndless(&spec.Template.Spec)...)
-}
-
-// checkStatefulEndless is checkEndless with the name that a StatefulSet has.
-func checkStatefulEndless(spec *corev1.PodSpec) field.ErrorList {
-	return checkEndless(spec, templatePath, "StatefulSet")
+	var claims, service field.ErrorList
+	if part.constant {
+		claims = rules.Each(spec.VolumeClaimTemplates, specPath.Child("volumeClaimTemplates"),
+			func(claim *corev1.PersistentVolumeClaim, path *field.Path) field.ErrorList {
+				return podspec.CheckClaimSpec(&claim.Spec, path.Child("spec"))
+			})
+		service = rules.Name(spec.ServiceName, specPath.Child("serviceName"), apivalidation.NameIsDNSLabel)
+	}
+	return slices.Concat(
+		checkManagementPolicy(spec.PodManagementPolicy, specPath.Child("podManagementPolicy")),
+		checkStatefulStrategy(&spec.UpdateStrategy, specPath.Child("updateStrategy")),
+		checkRetention(spec.PersistentVolumeClaimRetentionPolicy, specPath.Child("persistentVolumeClaimRetentionPolicy")),
+		claims,
+		checkNumber(ptr.Deref(spec.Replicas, 0), "replicas"),
+		checkNumber(spec.MinReadySeconds, "minReadySeconds"),
+		checkNumber(ptr.Deref(spec.Ordinals, appsv1.StatefulSetOrdinals{}).Start, "ordinals.start"),
+		service,
+		s.errors(),
+		checkEndless(&spec.Template.Spec, "StatefulSet"),
+	)
 }
 
 // withClaims returns the template with the volumes that the claims make, and without names that each pod gets.
@@ -98,22 +85,17 @@ func withClaims(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 }
 
 func checkManagementPolicy(policy appsv1.PodManagementPolicyType, path *field.Path) field.ErrorList {
-	if policy == appsv1.OrderedReadyPodManagement || policy == appsv1.ParallelPodManagement {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, policy, fmt.Sprintf("must be '%s' or '%s'",
-		appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement))}
+	return rules.When(policy != appsv1.OrderedReadyPodManagement && policy != appsv1.ParallelPodManagement,
+		field.Invalid(path, policy, fmt.Sprintf("must be '%s' or '%s'",
+			appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement)))
 }
 
 func checkStatefulStrategy(strategy *appsv1.StatefulSetUpdateStrategy, path *field.Path) field.ErrorList {
 	rolling := path.Child("rollingUpdate")
 	switch strategy.Type {
 	case appsv1.OnDeleteStatefulSetStrategyType:
-		if strategy.RollingUpdate != nil {
-			return field.ErrorList{field.Invalid(rolling, strategy.RollingUpdate,
-				"only allowed for updateStrategy 'RollingUpdate'")}
-		}
-		return nil
+		return rules.When(strategy.RollingUpdate != nil,
+			field.Invalid(rolling, strategy.RollingUpdate, "only allowed for updateStrategy 'RollingUpdate'"))
 	case appsv1.RollingUpdateStatefulSetStrategyType:
 		return checkRollingStatefulSet(strategy.RollingUpdate, rolling)
 	}
@@ -125,44 +107,23 @@ func checkRollingStatefulSet(rolling *appsv1.RollingUpdateStatefulSetStrategy, p
 	if rolling == nil {
 		return nil
 	}
-	errs := apivalidation.ValidateNonnegativeField(int64(ptr.Deref(rolling.Partition, 0)), path.Child("partition"))
-	unavailable := path.Child("maxUnavailable")
-	if rolling.MaxUnavailable == nil {
-		return errs
-	}
-	errs = append(errs, rules.IntOrPercent(rolling.MaxUnavailable, unavailable)...)
-	if rules.NumberOf(rolling.MaxUnavailable) == 0 {
-		errs = append(errs, field.Invalid(unavailable, *rolling.MaxUnavailable, "cannot be 0"))
-	}
-	return append(errs, rules.PercentLimit(rolling.MaxUnavailable, unavailable)...)
+	unavailable, most := path.Child("maxUnavailable"), rolling.MaxUnavailable
+	return slices.Concat(
+		rules.NonNegative(ptr.Deref(rolling.Partition, 0), path.Child("partition")),
+		rules.IntOrPercent(most, unavailable),
+		rules.When(most != nil && rules.NumberOf(most) == 0, field.Invalid(unavailable, most, "cannot be 0")),
+		rules.PercentLimit(most, unavailable),
+	)
 }
 
 func checkRetention(
 	policy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy, path *field.Path,
 ) (errs field.ErrorList) {
-	known := []appsv1.PersistentVolumeClaimRetentionPolicyType{
-		appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
-	}
 	if policy == nil {
 		return nil
 	}
-	if !slices.Contains(known, policy.WhenDeleted) {
-		errs = append(errs, field.NotSupported(path.Child("whenDeleted"), policy.WhenDeleted, known))
-	}
-	if !slices.Contains(known, policy.WhenScaled) {
-		errs = append(errs, field.NotSupported(path.Child("whenScaled"), policy.WhenScaled, known))
-	}
-	return errs
-}
-
-func checkStatefulStatus(s *appsv1.StatefulSetStatus) field.ErrorList {
-	ready := count{"readyReplicas", int64(s.ReadyReplicas)}
-	available := count{"availableReplicas", int64(s.AvailableReplicas)}
-	current := count{"currentReplicas", int64(s.CurrentReplicas)}
-	updated := count{"updatedReplicas", int64(s.UpdatedReplicas)}
-	errs := checkCounts(count{"replicas", int64(s.Replicas)}, ready, current, updated, available,
-		count{"observedGeneration", s.ObservedGeneration},
-		count{"collisionCount", int64(ptr.Deref(s.CollisionCount, 0))})
-	errs = append(errs, checkAtMost(count{"status.replicas", int64(s.Replicas)}, ready, current, updated, available)...)
-	return append(errs, checkAtMost(count{"status.readyReplicas", int64(s.ReadyReplicas)}, available)...)
+	keep := appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+	remove := appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	return append(rules.Known(policy.WhenDeleted, path.Child("whenDeleted"), keep, remove),
+		rules.Known(policy.WhenScaled, path.Child("whenScaled"), keep, remove)...)
 }

@@ -2,6 +2,7 @@ package apps
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -18,21 +19,16 @@ import (
 )
 
 var statefulStrategy = resource.Typed[*appsv1.StatefulSet]{
-	Prepare: func(s *appsv1.StatefulSet) { s.Status, s.Generation = appsv1.StatefulSetStatus{}, 1 },
+	Prepare: resource.Begin[*appsv1.StatefulSet],
 	Check: func(s *appsv1.StatefulSet) field.ErrorList {
-		errs := resource.CheckMetadata(&s.ObjectMeta, apivalidation.NameIsDNSLabel)
-		return append(errs, checkStatefulSet(&s.Spec, statefulCreation)...)
+		return append(resource.CheckMetadata(&s.ObjectMeta, apivalidation.NameIsDNSLabel),
+			checkStatefulSet(&s.Spec, statefulCreation)...)
 	},
 	Warn: func(s *appsv1.StatefulSet) []string {
 		return append(podspec.TemplateWarnings(&s.Spec.Template, templatePath), historyWarnings(&s.Spec)...)
 	},
-	PrepareUpdate: func(s, old *appsv1.StatefulSet) {
-		s.Status = old.Status
-		if changed(s.Spec, old.Spec) {
-			s.Generation = old.Generation + 1
-		}
-	},
-	CheckUpdate: checkStatefulSetUpdate,
+	PrepareUpdate: resource.Follow[*appsv1.StatefulSet],
+	CheckUpdate:   checkStatefulSetUpdate,
 	WarnUpdate: func(s, old *appsv1.StatefulSet) (warnings []string) {
 		if s.Generation != old.Generation {
 			warnings = podspec.TemplateWarnings(&s.Spec.Template, templatePath)
@@ -42,11 +38,18 @@ var statefulStrategy = resource.Typed[*appsv1.StatefulSet]{
 }
 
 var statefulStatus = resource.Typed[*appsv1.StatefulSet]{
-	PrepareUpdate: func(s, old *appsv1.StatefulSet) { s.Spec = old.Spec },
+	PrepareUpdate: resource.KeepSpec[*appsv1.StatefulSet],
 	CheckUpdate: func(s, old *appsv1.StatefulSet) field.ErrorList {
-		errs := checkStatefulStatus(&s.Status)
-		errs = append(errs, resource.CheckMetadataUpdate(&s.ObjectMeta, &old.ObjectMeta)...)
-		return append(errs, checkCollisions(s.Status.CollisionCount, old.Status.CollisionCount)...)
+		now := &s.Status
+		available := count{"availableReplicas", now.AvailableReplicas}
+		return slices.Concat(
+			checkCounts(now),
+			checkAtMost("status.replicas", now.Replicas, count{"readyReplicas", now.ReadyReplicas},
+				count{"currentReplicas", now.CurrentReplicas}, count{"updatedReplicas", now.UpdatedReplicas}, available),
+			checkAtMost("status.readyReplicas", now.ReadyReplicas, available),
+			resource.CheckMetadataUpdate(&s.ObjectMeta, &old.ObjectMeta),
+			checkCollisions(now.CollisionCount, old.Status.CollisionCount),
+		)
 	},
 }
 

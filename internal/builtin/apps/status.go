@@ -1,39 +1,45 @@
 package apps
 
 import (
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"reflect"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // count is a number in the status of a workload.
 type count struct {
 	name  string
-	value int64
+	value int32
 }
 
-// checkCounts checks that numbers of a status are not negative.
-func checkCounts(counts ...count) (errs field.ErrorList) {
-	for _, c := range counts {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(c.value, statusPath.Child(c.name))...)
+// checkCounts checks that no number of a status is negative. status is a pointer to it.
+func checkCounts(status any) (errs field.ErrorList) {
+	fields := reflect.ValueOf(status).Elem()
+	for n := range fields.NumField() {
+		value := reflect.Indirect(fields.Field(n))
+		if value.CanInt() {
+			name, _, _ := strings.Cut(fields.Type().Field(n).Tag.Get("json"), ",")
+			errs = append(errs, rules.NonNegative(value.Int(), statusPath.Child(name))...)
+		}
 	}
 	return errs
 }
 
 // checkAtMost checks that numbers of a status are at most another one, which has the name limit in errors.
-func checkAtMost(limit count, counts ...count) (errs field.ErrorList) {
+func checkAtMost(limit string, most int32, counts ...count) (errs field.ErrorList) {
 	for _, c := range counts {
-		if c.value > limit.value {
-			errs = append(errs, field.Invalid(statusPath.Child(c.name), int32(c.value), "cannot be greater than "+limit.name))
-		}
+		errs = append(errs, rules.When(c.value > most,
+			field.Invalid(statusPath.Child(c.name), c.value, "cannot be greater than "+limit))...)
 	}
 	return errs
 }
 
 // checkCollisions checks that the number of collisions of names does not become smaller.
 func checkCollisions(now, old *int32) field.ErrorList {
-	if old == nil || now != nil && *now >= *old {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(statusPath.Child("collisionCount"), ptr.Deref(now, 0), "cannot be decremented")}
+	return rules.When(old != nil && (now == nil || *now < *old),
+		field.Invalid(statusPath.Child("collisionCount"), ptr.Deref(now, 0), "cannot be decremented"))
 }

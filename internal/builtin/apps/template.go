@@ -1,14 +1,18 @@
 package apps
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var (
@@ -29,24 +33,19 @@ type selection struct {
 }
 
 // errors returns the errors of the selector and the template.
-func (s *selection) errors() (errs field.ErrorList) {
+func (s *selection) errors() field.ErrorList {
 	path := specPath.Child("selector")
-	if s.selector == nil {
-		errs = append(errs, field.Required(path, ""))
-	} else {
-		errs = append(errs,
-			metav1validation.ValidateLabelSelector(s.selector, metav1validation.LabelSelectorValidationOptions{}, path)...)
-		if len(s.selector.MatchLabels)+len(s.selector.MatchExpressions) == 0 {
-			errs = append(errs, field.Invalid(path, s.selector, "empty selector is invalid for "+s.kind))
-		}
-	}
+	errs := slices.Concat(
+		rules.When(s.selector == nil, field.Required(path, "")),
+		metav1validation.ValidateLabelSelector(s.selector, metav1validation.LabelSelectorValidationOptions{}, path),
+		checkNotEmpty(s.selector, s.kind),
+	)
 	selector, err := metav1.LabelSelectorAsSelector(s.selector)
 	if err != nil {
 		return append(errs, field.Invalid(path, s.selector, s.invalid))
 	}
-	if !selector.Empty() && !selector.Matches(labels.Set(s.template.Labels)) {
-		errs = append(errs, field.Invalid(templatePath.Child("metadata", "labels"), s.template.Labels,
-			"`selector` does not match template `labels`"))
+	if !selector.Empty() {
+		errs = append(errs, checkMatch(selector, s.template)...)
 	}
 	if s.check != nil {
 		errs = append(errs, s.check(s.template, templatePath)...)
@@ -54,25 +53,41 @@ func (s *selection) errors() (errs field.ErrorList) {
 	return errs
 }
 
+func checkNotEmpty(selector *metav1.LabelSelector, kind string) field.ErrorList {
+	return rules.When(selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 0,
+		field.Invalid(specPath.Child("selector"), selector, "empty selector is invalid for "+kind))
+}
+
+func checkMatch(selector labels.Selector, template *corev1.PodTemplateSpec) field.ErrorList {
+	return rules.When(!selector.Matches(labels.Set(template.Labels)), field.Invalid(
+		templatePath.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`"))
+}
+
 // checkReplicated checks the template of a workload that keeps a number of pods running. kind names it in errors.
 func checkReplicated(kind string) func(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
 	return func(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
-		errs := podspec.CheckTemplate(template, path)
-		return append(errs, checkEndless(&template.Spec, path, kind)...)
+		return append(podspec.CheckTemplate(template, path), checkEndless(&template.Spec, kind)...)
 	}
 }
 
 // checkEndless checks that the containers of a workload are always restarted, and have no deadline.
-func checkEndless(spec *corev1.PodSpec, path *field.Path, kind string) (errs field.ErrorList) {
-	if spec.RestartPolicy != corev1.RestartPolicyAlways {
-		errs = append(errs, field.NotSupported(path.Child("spec", "restartPolicy"), spec.RestartPolicy,
-			[]corev1.RestartPolicy{corev1.RestartPolicyAlways}))
-	}
-	if spec.ActiveDeadlineSeconds != nil {
-		errs = append(errs, field.Forbidden(path.Child("spec", "activeDeadlineSeconds"),
-			"activeDeadlineSeconds in "+kind+" is not Supported"))
-	}
-	return errs
+func checkEndless(spec *corev1.PodSpec, kind string) field.ErrorList {
+	path := templatePath.Child("spec")
+	return slices.Concat(
+		rules.Known(spec.RestartPolicy, path.Child("restartPolicy"), corev1.RestartPolicyAlways),
+		rules.When(spec.ActiveDeadlineSeconds != nil, field.Forbidden(path.Child("activeDeadlineSeconds"),
+			"activeDeadlineSeconds in "+kind+" is not Supported")),
+	)
+}
+
+// checkConstant checks that a field of the specification does not change.
+func checkConstant(value, old any, name string) field.ErrorList {
+	return apivalidation.ValidateImmutableField(value, old, specPath.Child(name))
+}
+
+// checkNumber checks that a number of the specification is not negative.
+func checkNumber(number int32, name string) field.ErrorList {
+	return rules.NonNegative(number, specPath.Child(name))
 }
 
 // changed reports whether two values differ; empty and absent are the same.

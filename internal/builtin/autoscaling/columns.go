@@ -100,7 +100,7 @@ func metricCell(m *autoscalingv2.MetricSpec, s *autoscalingv2.MetricStatus) stri
 		}
 		return usageCell(string(m.ContainerResource.Name), &m.ContainerResource.Target, current)
 	}
-	return "<unknown type>"
+	return unknown
 }
 
 const unknown = "<unknown>"

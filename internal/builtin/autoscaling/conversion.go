@@ -37,9 +37,9 @@ func dropAnnotations(m *metav1.ObjectMeta) {
 }
 
 // behavior is the behavior in an annotation. It has the names that kube-apiserver's internal version has.
-type behavior struct{ ScaleUp, ScaleDown *rules }
+type behavior struct{ ScaleUp, ScaleDown *scalingRules }
 
-type rules struct {
+type scalingRules struct {
 	StabilizationWindowSeconds *int32
 	SelectPolicy               *autoscalingv2.ScalingPolicySelect
 	Policies                   []policy
@@ -52,11 +52,11 @@ type policy struct {
 	PeriodSeconds int32
 }
 
-func annotatedRules(from *autoscalingv2.HPAScalingRules) *rules {
+func annotatedRules(from *autoscalingv2.HPAScalingRules) *scalingRules {
 	if from == nil {
 		return nil
 	}
-	to := &rules{
+	to := &scalingRules{
 		StabilizationWindowSeconds: from.StabilizationWindowSeconds, SelectPolicy: from.SelectPolicy,
 		Tolerance: from.Tolerance,
 	}
@@ -66,7 +66,7 @@ func annotatedRules(from *autoscalingv2.HPAScalingRules) *rules {
 	return to
 }
 
-func (r *rules) converted() *autoscalingv2.HPAScalingRules {
+func (r *scalingRules) converted() *autoscalingv2.HPAScalingRules {
 	if r == nil {
 		return nil
 	}

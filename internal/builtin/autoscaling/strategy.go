@@ -4,7 +4,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,28 +13,19 @@ import (
 )
 
 var strategy = resource.Typed[*autoscalingv2.HorizontalPodAutoscaler]{
-	Prepare: func(h *autoscalingv2.HorizontalPodAutoscaler) {
-		h.Status, h.Generation = autoscalingv2.HorizontalPodAutoscalerStatus{}, 1
-	},
+	Prepare: resource.Begin[*autoscalingv2.HorizontalPodAutoscaler],
 	Check: func(h *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 		errs := resource.CheckMetadata(&h.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 		return append(errs, checkSpec(&h.Spec)...)
 	},
-	PrepareUpdate: func(h, old *autoscalingv2.HorizontalPodAutoscaler) {
-		h.Status = old.Status
-		if !equality.Semantic.DeepEqual(h.Spec, old.Spec) {
-			h.Generation = old.Generation + 1
-		}
-	},
+	PrepareUpdate: resource.Follow[*autoscalingv2.HorizontalPodAutoscaler],
 	CheckUpdate: func(h, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 		return append(resource.CheckMetadataUpdate(&h.ObjectMeta, &old.ObjectMeta), checkSpec(&h.Spec)...)
 	},
 }
 
 var statusStrategy = resource.Typed[*autoscalingv2.HorizontalPodAutoscaler]{
-	PrepareUpdate: func(h, old *autoscalingv2.HorizontalPodAutoscaler) {
-		h.Spec = old.Spec
-	},
+	PrepareUpdate: resource.KeepSpec[*autoscalingv2.HorizontalPodAutoscaler],
 	CheckUpdate: func(h, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 		errs, path := resource.CheckMetadataUpdate(&h.ObjectMeta, &old.ObjectMeta), field.NewPath("status")
 		errs = append(errs, apivalidation.ValidateNonnegativeField(

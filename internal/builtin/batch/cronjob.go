@@ -9,7 +9,6 @@ import (
 
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -23,7 +22,7 @@ import (
 var jobTemplatePath = specPath.Child("jobTemplate", "spec")
 
 var cronStrategy = resource.Typed[*batchv1.CronJob]{
-	Prepare: func(c *batchv1.CronJob) { c.Status, c.Generation = batchv1.CronJobStatus{}, 1 },
+	Prepare: resource.Begin[*batchv1.CronJob],
 	Check: func(c *batchv1.CronJob) field.ErrorList {
 		return slices.Concat(
 			resource.CheckMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain),
@@ -36,31 +35,19 @@ var cronStrategy = resource.Typed[*batchv1.CronJob]{
 		return append(podspec.NameWarnings(c.Name),
 			podspec.TemplateWarnings(&c.Spec.JobTemplate.Spec.Template, jobTemplatePath.Child("template"))...)
 	},
-	PrepareUpdate: func(c, old *batchv1.CronJob) {
-		c.Status = old.Status
-		if !equality.Semantic.DeepEqual(c.Spec, old.Spec) {
-			c.Generation = old.Generation + 1
-		}
-	},
+	PrepareUpdate: resource.Follow[*batchv1.CronJob],
 	CheckUpdate: func(c, old *batchv1.CronJob) field.ErrorList {
 		return append(resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta), checkCron(&c.Spec, &old.Spec)...)
 	},
-	WarnUpdate: warnCronUpdate,
+	WarnUpdate: resource.WhenChanged(func(c *batchv1.CronJob) []string {
+		return podspec.TemplateWarnings(&c.Spec.JobTemplate.Spec.Template, jobTemplatePath.Child("template"))
+	}),
 }
 
-var cronStatus = resource.Typed[*batchv1.CronJob]{
-	PrepareUpdate: func(c, old *batchv1.CronJob) { c.Spec = old.Spec },
-}
+var cronStatus = resource.Typed[*batchv1.CronJob]{PrepareUpdate: resource.KeepSpec[*batchv1.CronJob]}
 
 // maxCronName leaves room for the time that is added to the names of Jobs.
 const maxCronName = 52
-
-func warnCronUpdate(c, old *batchv1.CronJob) []string {
-	if c.Generation == old.Generation {
-		return nil
-	}
-	return podspec.TemplateWarnings(&c.Spec.JobTemplate.Spec.Template, jobTemplatePath.Child("template"))
-}
 
 func defaultCronJob(obj runtime.Object) {
 	spec := &obj.(*batchv1.CronJob).Spec

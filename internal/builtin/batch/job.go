@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -24,19 +23,11 @@ var jobStrategy = resource.Typed[*batchv1.Job]{
 	Warn: func(job *batchv1.Job) []string {
 		return append(podspec.NameWarnings(job.Name), podspec.TemplateWarnings(&job.Spec.Template, templatePath)...)
 	},
-	PrepareUpdate: func(job, old *batchv1.Job) {
-		job.Status = old.Status
-		if !equality.Semantic.DeepEqual(job.Spec, old.Spec) {
-			job.Generation = old.Generation + 1
-		}
-	},
-	CheckUpdate: checkJobUpdate,
-	WarnUpdate: func(job, old *batchv1.Job) []string {
-		if job.Generation == old.Generation {
-			return nil
-		}
+	PrepareUpdate: resource.Follow[*batchv1.Job],
+	CheckUpdate:   checkJobUpdate,
+	WarnUpdate: resource.WhenChanged(func(job *batchv1.Job) []string {
 		return podspec.TemplateWarnings(&job.Spec.Template, templatePath)
-	},
+	}),
 }
 
 func prepareJob(job *batchv1.Job) {
@@ -46,7 +37,7 @@ func prepareJob(job *batchv1.Job) {
 	if len(job.Labels) == 0 {
 		job.Labels = job.Spec.Template.Labels
 	}
-	job.Status, job.Generation = batchv1.JobStatus{}, 1
+	resource.Begin(job)
 }
 
 // The labels of older versions of Kubernetes.

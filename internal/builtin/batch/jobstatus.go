@@ -17,7 +17,7 @@ var statusPath = field.NewPath("status")
 
 // jobStatus checks the rules that controllers of jobs meet. docs/builtin.md names those that are not checked.
 var jobStatus = resource.Typed[*batchv1.Job]{
-	PrepareUpdate: func(job, old *batchv1.Job) { job.Spec = old.Spec },
+	PrepareUpdate: resource.KeepSpec[*batchv1.Job],
 	CheckUpdate: func(job, old *batchv1.Job) field.ErrorList {
 		return slices.Concat(
 			resource.CheckMetadataUpdate(&job.ObjectMeta, &old.ObjectMeta),

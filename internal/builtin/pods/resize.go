@@ -65,7 +65,8 @@ func checkResize(pod, old *corev1.Pod) field.ErrorList {
 		return append(errs, orderErrs...)
 	}
 	for n := range old.Spec.InitContainers {
-		errs = append(errs, checkResized(&pod.Spec.InitContainers[n], &old.Spec.InitContainers[n], initContainers.Index(n))...)
+		errs = append(errs,
+			checkResized(&pod.Spec.InitContainers[n], &old.Spec.InitContainers[n], initContainers.Index(n))...)
 	}
 	for n := range old.Spec.Containers {
 		errs = append(errs, checkResized(&pod.Spec.Containers[n], &old.Spec.Containers[n], containers.Index(n))...)

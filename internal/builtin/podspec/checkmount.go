@@ -70,8 +70,9 @@ func (c *checker) checkDevices(container *corev1.Container, path *field.Path) (e
 				device.Name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode")),
 			rules.When(volume == nil, field.NotFound(name, device.Name)),
 			rules.Required(device.DevicePath, devicePath),
-			rules.When(slices.ContainsFunc(before, func(d corev1.VolumeDevice) bool { return d.DevicePath == device.DevicePath }),
-				field.Invalid(devicePath, device.DevicePath, "must be unique")),
+			rules.When(slices.ContainsFunc(before, func(d corev1.VolumeDevice) bool {
+				return d.DevicePath == device.DevicePath
+			}), field.Invalid(devicePath, device.DevicePath, "must be unique")),
 			rules.When(hasBacksteps(device.DevicePath),
 				field.Invalid(devicePath, device.DevicePath, "can not contain backsteps ('..')")),
 			rules.When(slices.ContainsFunc(container.VolumeMounts, mounted),

@@ -73,7 +73,8 @@ func checkSeccomp(profile *corev1.SeccompProfile, path *field.Path) field.ErrorL
 		return nil
 	}
 	local, isLocal := profile.LocalhostProfile, profile.Type == corev1.SeccompProfileTypeLocalhost
-	errs := rules.When(profile.Type == "", field.Required(path.Child("type"), "type is required when seccompProfile is set"))
+	errs := rules.When(profile.Type == "",
+		field.Required(path.Child("type"), "type is required when seccompProfile is set"))
 	if profile.Type != "" {
 		errs = rules.Known(profile.Type, path.Child("type"), corev1.SeccompProfileTypeLocalhost,
 			corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)
@@ -93,7 +94,8 @@ func checkAppArmor(profile *corev1.AppArmorProfile, path *field.Path) field.Erro
 		return nil
 	}
 	local, isLocal := profile.LocalhostProfile, profile.Type == corev1.AppArmorProfileTypeLocalhost
-	errs := rules.When(profile.Type == "", field.Required(path.Child("type"), "type is required when appArmorProfile is set"))
+	errs := rules.When(profile.Type == "",
+		field.Required(path.Child("type"), "type is required when appArmorProfile is set"))
 	if profile.Type != "" {
 		errs = rules.Known(profile.Type, path.Child("type"), corev1.AppArmorProfileTypeLocalhost,
 			corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined)
