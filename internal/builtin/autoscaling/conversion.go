@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // The annotations that have what v1 lacks.
@@ -229,5 +228,3 @@ func read[T any](h *autoscalingv1.HorizontalPodAutoscaler, name string, to *T) b
 	*to = value
 	return true
 }
-
-func quantity(q *resource.Quantity) resource.Quantity { return ptr.Deref(q, resource.Quantity{}) }

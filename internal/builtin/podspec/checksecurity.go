@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,37 +73,41 @@ func checkSeccomp(profile *corev1.SeccompProfile, path *field.Path) field.ErrorL
 	if profile == nil {
 		return nil
 	}
-	local, isLocal := profile.LocalhostProfile, profile.Type == corev1.SeccompProfileTypeLocalhost
-	errs := rules.When(profile.Type == "",
-		field.Required(path.Child("type"), "type is required when seccompProfile is set"))
-	if profile.Type != "" {
-		errs = rules.Known(profile.Type, path.Child("type"), corev1.SeccompProfileTypeLocalhost,
-			corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)
+	p := localProfile{"seccompProfile", "seccomp", string(profile.Type), profile.LocalhostProfile, profile}
+	errs := p.check(path)
+	if profile.Type == corev1.SeccompProfileTypeLocalhost && profile.LocalhostProfile != nil {
+		errs = append(errs, checkDescending(*profile.LocalhostProfile, path.Child("localhostProfile"))...)
 	}
-	path = path.Child("localhostProfile")
-	if isLocal && local != nil {
-		return append(errs, checkDescending(*local, path)...)
-	}
-	return slices.Concat(errs,
-		rules.When(isLocal, field.Required(path, "must be set when seccomp type is Localhost")),
-		rules.When(local != nil, field.Invalid(path, profile, "can only be set when seccomp type is Localhost")),
-	)
+	return errs
 }
 
 func checkAppArmor(profile *corev1.AppArmorProfile, path *field.Path) field.ErrorList {
 	if profile == nil {
 		return nil
 	}
-	local, isLocal := profile.LocalhostProfile, profile.Type == corev1.AppArmorProfileTypeLocalhost
-	errs := rules.When(profile.Type == "",
-		field.Required(path.Child("type"), "type is required when appArmorProfile is set"))
-	if profile.Type != "" {
-		errs = rules.Known(profile.Type, path.Child("type"), corev1.AppArmorProfileTypeLocalhost,
-			corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined)
+	file := profile.LocalhostProfile
+	p := localProfile{"appArmorProfile", "AppArmor", string(profile.Type), file, file}
+	return p.check(path)
+}
+
+// localProfile is a profile of seccomp or AppArmor.
+type localProfile struct {
+	field, owner, kind string
+	// file is the profile on the node, value is what an error shows of it.
+	file  *string
+	value any
+}
+
+func (p *localProfile) check(path *field.Path) field.ErrorList {
+	kind, file, isLocal := path.Child("type"), path.Child("localhostProfile"), p.kind == "Localhost"
+	errs := rules.When(p.kind == "", field.Required(kind, fmt.Sprintf("type is required when %s is set", p.field)))
+	if p.kind != "" {
+		errs = rules.Known(p.kind, kind, "Localhost", "RuntimeDefault", "Unconfined")
 	}
-	path = path.Child("localhostProfile")
 	return slices.Concat(errs,
-		rules.When(isLocal && local == nil, field.Required(path, "must be set when AppArmor type is Localhost")),
-		rules.When(!isLocal && local != nil, field.Invalid(path, local, "can only be set when AppArmor type is Localhost")),
+		rules.When(isLocal && p.file == nil,
+			field.Required(file, fmt.Sprintf("must be set when %s type is Localhost", p.owner))),
+		rules.When(!isLocal && p.file != nil,
+			field.Invalid(file, p.value, fmt.Sprintf("can only be set when %s type is Localhost", p.owner))),
 	)
 }
