@@ -66,7 +66,8 @@ func TestDocumentedTranscripts(t *testing.T) {
 	conformance := read(t, filepath.Join(root, "docs/conformance.md"))
 	exists := map[string]bool{}
 	for _, pattern := range []string{
-		"*.txt", "refused/*.txt", "builtin/*.txt", "admission/*.txt", "all/*.txt", "quotas/*.txt", "accounts/*.txt",
+		"*.txt", "refused/*.txt", "builtin/*.txt", "admission/*.txt", "all/*.txt", "defaults/*.txt", "quotas/*.txt",
+		"accounts/*.txt",
 	} {
 		files, err := filepath.Glob(filepath.Join(folder, pattern))
 		if err != nil || len(files) == 0 {
