@@ -6,9 +6,11 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -69,46 +71,26 @@ func targetsCell(h *autoscalingv2.HorizontalPodAutoscaler) string {
 // metricCell prints the current value of a metric and its target.
 func metricCell(m *autoscalingv2.MetricSpec, s *autoscalingv2.MetricStatus) string {
 	switch {
-	case m.Type == autoscalingv2.ExternalMetricSourceType && m.External != nil:
-		var current *autoscalingv2.MetricValueStatus
-		if s.External != nil {
-			current = &s.External.Current
-		}
-		return valueCell(&m.External.Target, current)
-	case m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil:
-		var current *autoscalingv2.MetricValueStatus
-		if s.Object != nil {
-			current = &s.Object.Current
-		}
-		return valueCell(&m.Object.Target, current)
-	case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
-		current := unknown
-		if s.Pods != nil {
-			current = s.Pods.Current.AverageValue.String()
-		}
-		return current + "/" + m.Pods.Target.AverageValue.String()
-	case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
-		var current *autoscalingv2.MetricValueStatus
-		if s.Resource != nil {
-			current = &s.Resource.Current
-		}
-		return usageCell(string(m.Resource.Name), &m.Resource.Target, current)
-	case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
-		var current *autoscalingv2.MetricValueStatus
-		if s.ContainerResource != nil {
-			current = &s.ContainerResource.Current
-		}
-		return usageCell(string(m.ContainerResource.Name), &m.ContainerResource.Target, current)
+	case m.External != nil:
+		return valueCell(&m.External.Target, ptr.Deref(s.External, autoscalingv2.ExternalMetricStatus{}).Current)
+	case m.Object != nil:
+		return valueCell(&m.Object.Target, ptr.Deref(s.Object, autoscalingv2.ObjectMetricStatus{}).Current)
+	case m.Pods != nil:
+		current := ptr.Deref(s.Pods, autoscalingv2.PodsMetricStatus{}).Current
+		return orUnknown(current.AverageValue) + "/" + m.Pods.Target.AverageValue.String()
+	case m.Resource != nil:
+		return usageCell(m.Resource.Name, &m.Resource.Target,
+			ptr.Deref(s.Resource, autoscalingv2.ResourceMetricStatus{}).Current)
+	case m.ContainerResource != nil:
+		return usageCell(m.ContainerResource.Name, &m.ContainerResource.Target,
+			ptr.Deref(s.ContainerResource, autoscalingv2.ContainerResourceMetricStatus{}).Current)
 	}
 	return unknown
 }
 
 const unknown = "<unknown>"
 
-func valueCell(target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
-	if current == nil {
-		current = &autoscalingv2.MetricValueStatus{}
-	}
+func valueCell(target *autoscalingv2.MetricTarget, current autoscalingv2.MetricValueStatus) string {
 	if target.AverageValue != nil {
 		return orUnknown(current.AverageValue) + "/" + target.AverageValue.String() + " (avg)"
 	}
@@ -122,16 +104,14 @@ func orUnknown(q *apiresource.Quantity) string {
 	return q.String()
 }
 
-func usageCell(name string, target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
+func usageCell(
+	name corev1.ResourceName, target *autoscalingv2.MetricTarget, current autoscalingv2.MetricValueStatus,
+) string {
 	if target.AverageValue != nil {
-		value := unknown
-		if current != nil {
-			value = current.AverageValue.String()
-		}
-		return fmt.Sprintf("%s: %s/%s", name, value, target.AverageValue.String())
+		return fmt.Sprintf("%s: %s/%s", name, orUnknown(current.AverageValue), target.AverageValue.String())
 	}
 	value, wanted := unknown, "<auto>"
-	if current != nil && current.AverageUtilization != nil {
+	if current.AverageUtilization != nil {
 		value = fmt.Sprintf("%d%%", *current.AverageUtilization)
 	}
 	if target.AverageUtilization != nil {

@@ -65,19 +65,6 @@ func annotatedRules(from *autoscalingv2.HPAScalingRules) *scalingRules {
 	return to
 }
 
-func (r *scalingRules) converted() *autoscalingv2.HPAScalingRules {
-	if r == nil {
-		return nil
-	}
-	to := &autoscalingv2.HPAScalingRules{
-		StabilizationWindowSeconds: r.StabilizationWindowSeconds, SelectPolicy: r.SelectPolicy, Tolerance: r.Tolerance,
-	}
-	for _, p := range r.Policies {
-		to.Policies = append(to.Policies, autoscalingv2.HPAScalingPolicy(p))
-	}
-	return to
-}
-
 // isUtilization reports whether a metric is the one that v1 has a field for.
 func isUtilization(metric *autoscalingv2.MetricSpec) bool {
 	return metric.Type == autoscalingv2.ResourceMetricSourceType && metric.Resource != nil &&
@@ -177,11 +164,9 @@ func fromV1(h *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalP
 	if len(out.Spec.Metrics) == 0 {
 		out.Spec.Metrics = defaultMetrics()
 	}
-	var b behavior
-	if read(h, behaviorAnnotation, &b); b != (behavior{}) {
-		out.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{
-			ScaleUp: b.ScaleUp.converted(), ScaleDown: b.ScaleDown.converted(),
-		}
+	var b autoscalingv2.HorizontalPodAutoscalerBehavior // decoding finds its fields by names in any case
+	if read(h, behaviorAnnotation, &b); b.ScaleUp != nil || b.ScaleDown != nil {
+		out.Spec.Behavior = &b
 	}
 	statusFromV1(h, &out.Status)
 	dropAnnotations(&out.ObjectMeta)

@@ -49,16 +49,15 @@ func specWarnings(spec *corev1.PodSpec, path *field.Path) (warnings []string) {
 				"a null labelSelector results in matching no pod")
 		}
 	}
-	names := sets.New[string]()
+	secrets := path.Child("imagePullSecrets")
 	for n, secret := range spec.ImagePullSecrets {
-		if names.Has(secret.Name) {
-			warn(path.Child("imagePullSecrets").Index(n).Child("name"), "duplicate name %q", secret.Name)
+		if slices.Contains(spec.ImagePullSecrets[:n], secret) {
+			warn(secrets.Index(n).Child("name"), "duplicate name %q", secret.Name)
 		}
-		names.Insert(secret.Name)
 	}
 	for n, secret := range spec.ImagePullSecrets {
 		if secret.Name == "" {
-			warn(path.Child("imagePullSecrets").Index(n).Child("name"), "invalid empty name %q", secret.Name)
+			warn(secrets.Index(n).Child("name"), "invalid empty name %q", secret.Name)
 		}
 	}
 	containers := namedContainers(spec, path)
