@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -113,46 +114,28 @@ func referencesSecrets(spec *corev1.PodSpec) bool {
 				return source.SecretRef != nil && named(&source.SecretRef.LocalObjectReference)
 			}) || slices.ContainsFunc(container.Env, func(variable corev1.EnvVar) bool { return secretOf(&variable) != "" })
 		}) ||
-		slices.ContainsFunc(spec.Volumes, func(volume corev1.Volume) bool {
-			return slices.ContainsFunc(secretsOf(&volume.VolumeSource), named)
-		})
+		slices.ContainsFunc(spec.Volumes, func(volume corev1.Volume) bool { return mountsSecret(&volume.VolumeSource) })
 }
 
-// secretsOf returns the references to secrets in a volume. Some of them may be nil.
-func secretsOf(source *corev1.VolumeSource) (refs []*corev1.LocalObjectReference) {
-	name := func(name string) []*corev1.LocalObjectReference {
-		return []*corev1.LocalObjectReference{{Name: name}}
-	}
-	one := func(ref *corev1.LocalObjectReference) []*corev1.LocalObjectReference {
-		return []*corev1.LocalObjectReference{ref}
-	}
-	switch {
-	case source.AzureFile != nil:
-		return name(source.AzureFile.SecretName)
-	case source.CephFS != nil:
-		return one(source.CephFS.SecretRef)
-	case source.Cinder != nil:
-		return one(source.Cinder.SecretRef)
-	case source.FlexVolume != nil:
-		return one(source.FlexVolume.SecretRef)
-	case source.RBD != nil:
-		return one(source.RBD.SecretRef)
-	case source.Secret != nil:
-		return name(source.Secret.SecretName)
-	case source.ScaleIO != nil:
-		return one(source.ScaleIO.SecretRef)
-	case source.ISCSI != nil:
-		return one(source.ISCSI.SecretRef)
-	case source.StorageOS != nil:
-		return one(source.StorageOS.SecretRef)
-	case source.CSI != nil:
-		return one(source.CSI.NodePublishSecretRef)
-	case source.Projected != nil:
-		for _, projection := range source.Projected.Sources {
-			if projection.Secret != nil {
-				refs = append(refs, &projection.Secret.LocalObjectReference)
+// mountsSecret reports whether a volume uses secrets. Each type of volumes has one of three fields for that, or none.
+func mountsSecret(source *corev1.VolumeSource) bool {
+	types := reflect.ValueOf(source).Elem()
+	for n := range types.NumField() {
+		for _, name := range []string{"SecretName", "SecretRef", "NodePublishSecretRef"} {
+			if types.Field(n).IsNil() {
+				break
+			}
+			ref := types.Field(n).Elem().FieldByName(name)
+			if ref.IsValid() && ref.Kind() == reflect.Pointer && !ref.IsNil() {
+				ref = ref.Elem().FieldByName("Name")
+			}
+			if ref.IsValid() && !ref.IsZero() {
+				return true
 			}
 		}
 	}
-	return refs
+	return source.Projected != nil && slices.ContainsFunc(source.Projected.Sources,
+		func(projection corev1.VolumeProjection) bool {
+			return projection.Secret != nil && projection.Secret.Name != ""
+		})
 }
