@@ -114,10 +114,9 @@ type folder struct {
 	further func(t *testing.T) (flags []string, auditLog string)
 }
 
-// folders are all transcripts. Those in refused install the same CRDs. Those in builtin are on built-in resources,
-// which upstream's server of custom resources does not have, and so are those in admission, with webhooks and policies.
-// Those in all are on the resources of the tier all, without controllers, and those in quotas with them. Those in
-// defaults change what all other objects get. In accounts, pods need service accounts.
+// folders are all transcripts. Those in refused install the same CRDs. The folders from admission on are for built-in
+// resources, which upstream's server of custom resources does not have: all has no controllers, objects in defaults
+// change all others, and pods in accounts need service accounts.
 var folders = []folder{
 	{upstream: startUpstream, flags: customFlags},
 	{name: "refused/", alone: true, upstream: startUpstream, flags: customFlags},
