@@ -2,8 +2,10 @@ package apps
 
 import (
 	"slices"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -46,6 +48,20 @@ var daemonStatus = resource.Typed[*appsv1.DaemonSet]{
 		return slices.Concat(resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta), checkCounts(&d.Status),
 			checkCollisions(d.Status.CollisionCount, old.Status.CollisionCount))
 	},
+}
+
+// templateGeneration returns how often the template of a DaemonSet was written. It was a field of older versions;
+// apps/v1 has it as an annotation.
+func templateGeneration(d *appsv1.DaemonSet) int64 {
+	generation, err := strconv.ParseInt(d.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return generation
+}
+
+func setTemplateGeneration(d *appsv1.DaemonSet, generation int64) {
+	metav1.SetMetaDataAnnotation(&d.ObjectMeta, appsv1.DeprecatedTemplateGeneration, strconv.FormatInt(generation, 10))
 }
 
 func prepareDaemonSet(d *appsv1.DaemonSet) {
@@ -127,7 +143,7 @@ var daemonColumns = &resource.Columns{
 		{Name: "Ready", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["numberReady"]},
 		{Name: "Up-to-date", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["updatedNumberScheduled"]},
 		{Name: "Available", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["numberAvailable"]},
-		{Name: "Node Selector", Type: "string", Description: nodeSelectorDescription},
+		{Name: "Node Selector", Type: "string", Description: corev1.PodSpec{}.SwaggerDoc()["nodeSelector"]},
 	}, selectorColumn(appsv1.DaemonSetSpec{}.SwaggerDoc()["selector"])),
 	Cells: func(obj runtime.Object) []any {
 		d := obj.(*appsv1.DaemonSet)
