@@ -1,12 +1,19 @@
 package devices
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validate"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var (
+	specPath   = field.NewPath("spec")
+	statusPath = field.NewPath("status")
 )
 
 // validator is a function of k8s.io/api that has the declarative rules of a type.
@@ -28,4 +35,26 @@ func declared[T any](rules validator[T], path *field.Path, obj, old *T) field.Er
 		}
 	}
 	return validate.FilterEnforcedDeclarativeErrors(ctx, rules(ctx, op, path, obj, old), true)
+}
+
+// same reports whether two values are equal. Parameters of drivers, which are JSON, may differ in white space: a stored
+// object has none.
+func same(a, b any) bool {
+	if equality.Semantic.DeepEqual(a, b) {
+		return true
+	}
+	first, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	second, err := json.Marshal(b)
+	return err == nil && bytes.Equal(first, second)
+}
+
+// checkUnchanged returns an error if a spec has changed. value is what the error shows of it.
+func checkUnchanged(spec, old, value any) field.ErrorList {
+	if same(spec, old) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(specPath, value, "field is immutable")}
 }
