@@ -16,9 +16,17 @@ import (
 
 // unproven lists the packages that may give messages which no transcript has.
 var unproven = []string{
-	"admissionregistration", "certificates", "connect", "coordination", "core",
-	"devices", "flowcontrol", "network", "node", "nodes", "podsecurity", "rbac", "scheduling",
-	"storage",
+	"admissionregistration", "certificates", "connect", "coordination", "core", "network", "node", "nodes",
+	"podsecurity", "rbac", "scheduling", "storage",
+}
+
+// exempt are the messages that kube-apiserver does not give, or that go on in other words there.
+var exempt = []string{
+	" RBAC permissions, which needs the verb escalate or bind", // a limit of this server
+	"; resolution errors: ",                                    // with an error that names a resource in the singular
+	"error trying to reach service: ",                          // with an error of a connection
+	"no preferred addresses found; known addresses: ",          // an internal error, which fails a transcript
+	"this server does not connect to nodes and pods",
 }
 
 // TestMessages finds each message that the packages below this one can give in an answer of kube-apiserver. A rule that
@@ -29,7 +37,7 @@ func TestMessages(t *testing.T) {
 	waiting := map[string]bool{}
 	for _, m := range messages(t) {
 		switch folder, _, _ := strings.Cut(m.position.Filename, "/"); {
-		case strings.Contains(answers, m.text):
+		case strings.Contains(answers, m.text), slices.Contains(exempt, m.text):
 		case slices.Contains(unproven, folder):
 			waiting[folder] = true
 			t.Logf("%s: no answer of kube-apiserver has %q", m.position, m.text)

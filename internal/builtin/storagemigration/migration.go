@@ -1,8 +1,6 @@
 package storagemigration
 
 import (
-	"strings"
-
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,7 +9,6 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -47,23 +44,8 @@ var rules = resource.Typed[migration]{
 	RequiresVersion: true,
 }
 
-// check checks the metadata and the names of the resource.
 func check(m migration) field.ErrorList {
-	errs := resource.CheckClusterMetadata(&m.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	path := field.NewPath("spec", "resource")
-	if name := m.Spec.Resource.Resource; name == "" {
-		errs = append(errs, field.Required(path.Child("resource"), "resource is required to be set"))
-	} else if texts := validation.IsDNS1035Label(name); len(texts) > 0 {
-		errs = append(errs, field.Invalid(path.Child("resource"), name, strings.Join(texts, ",")))
-	}
-	group := m.Spec.Resource.Group
-	if group == "" {
-		return errs
-	}
-	if texts := validation.IsDNS1123Subdomain(group); len(texts) > 0 {
-		errs = append(errs, field.Invalid(path.Child("group"), group, strings.Join(texts, ",")))
-	}
-	return errs
+	return resource.CheckClusterMetadata(&m.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 }
 
 var statusRules = resource.Typed[migration]{
