@@ -15,21 +15,24 @@ import (
 // The metrics of certificates for which a client has asked for a duration, by their signers. Their names are
 // kube-apiserver's.
 var (
-	requestedDurations = newDurationCounter("csr_requested_duration_total",
-		"Total number of issued CSRs with a requested duration, sliced by signer "+
-			"(only kubernetes.io signer names are specifically identified)")
-	honoredDurations = newDurationCounter("csr_honored_duration_total",
-		"Total number of issued CSRs with a requested duration that was honored, sliced by signer "+
-			"(only kubernetes.io signer names are specifically identified)")
+	requestedDurations = newDurationCounter(&metrics.CounterOpts{
+		Name: "csr_requested_duration_total",
+		Help: "Total number of issued CSRs with a requested duration, sliced by signer " +
+			"(only kubernetes.io signer names are specifically identified)",
+	})
+	honoredDurations = newDurationCounter(&metrics.CounterOpts{
+		Name: "csr_honored_duration_total",
+		Help: "Total number of issued CSRs with a requested duration that was honored, sliced by signer " +
+			"(only kubernetes.io signer names are specifically identified)",
+	})
 	// registerDurations is called before the first certificate is counted: most servers never see one.
 	registerDurations = sync.OnceFunc(func() { legacyregistry.MustRegister(requestedDurations, honoredDurations) })
 )
 
-func newDurationCounter(name, help string) *metrics.CounterVec {
-	return metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "apiserver", Subsystem: "certificates_registry", Name: name, Help: help,
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"signerName"})
+func newDurationCounter(options *metrics.CounterOpts) *metrics.CounterVec {
+	options.Namespace, options.Subsystem = "apiserver", "certificates_registry"
+	options.StabilityLevel = metrics.ALPHA
+	return metrics.NewCounterVec(options, []string{"signerName"})
 }
 
 // countIssued counts the certificate that an update has added to a request with a duration.

@@ -78,7 +78,7 @@ func (requestStatusRules) PrepareForUpdate(_ context.Context, obj, old runtime.O
 
 // ValidateUpdate checks the conditions and the certificate.
 func (requestStatusRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	return requestUpdate{issues: true}.check(ctx, obj, old)
+	return requestUpdate{}.check(ctx, obj, old)
 }
 
 // keepConditions restores the conditions of a type, if there are as many as before. Otherwise the validation refuses

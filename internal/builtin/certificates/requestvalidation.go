@@ -87,8 +87,8 @@ func checkUsages(wanted []certificatesv1.KeyUsage) (errs field.ErrorList) {
 
 // requestUpdate says what an update of a request may change.
 type requestUpdate struct {
-	// approves allows the conditions Approved and Denied, issues allows a certificate.
-	approves, issues bool
+	// approves allows the conditions Approved and Denied.
+	approves bool
 }
 
 // check checks an update. The spec of both objects is the same.
@@ -103,10 +103,7 @@ func (u requestUpdate) check(ctx context.Context, obj, old runtime.Object) field
 	}
 	errs = append(errs, u.checkDecisions(csr, before)...)
 	if certificateChanges {
-		switch {
-		case !u.issues:
-			errs = append(errs, field.Forbidden(certificatePath, "updates may not set certificate content"))
-		case len(before.Status.Certificate) > 0:
+		if len(before.Status.Certificate) > 0 {
 			errs = append(errs, field.Forbidden(certificatePath, "updates may not modify existing certificate content"))
 		}
 	}
