@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -118,14 +117,8 @@ func checkClusterIPsUpdate(obj, old *corev1.Service) (errs field.ErrorList) {
 		}
 		return errs
 	}
-	if len(after) == 0 {
-		errs = append(errs, field.Invalid(first, after, "primary clusterIP can not be unset"))
-	}
 	if len(after) > 0 && len(before) > 0 && after[0] != before[0] {
 		errs = append(errs, field.Invalid(first, after, unchangeable))
-	}
-	if len(before) > len(after) && len(after) == 1 {
-		errs = append(errs, checkSingleStack(obj, "clusterIP")...)
 	}
 	return errs
 }
@@ -144,25 +137,8 @@ func checkIPFamiliesUpdate(obj, old *corev1.Service) (errs field.ErrorList) {
 		}
 		return errs
 	}
-	if len(before) > len(after) && len(obj.Spec.ClusterIPs) == 0 {
-		errs = append(errs, field.Invalid(first, after, "primary ipFamily can not be unset"))
-	}
 	if len(after) > 0 && len(before) > 0 && after[0] != before[0] {
 		errs = append(errs, field.Invalid(first, obj.Spec.ClusterIPs, unchangeable))
 	}
-	if len(before) > len(after) && len(after) == 1 {
-		errs = append(errs, checkSingleStack(obj, "ipFamily")...)
-	}
 	return errs
-}
-
-// checkSingleStack returns the error of a Service that gives up its second address, or the family of it, but does not
-// ask for a single one.
-func checkSingleStack(obj *corev1.Service, released string) field.ErrorList {
-	policy := obj.Spec.IPFamilyPolicy
-	if ptr.Deref(policy, "") == corev1.IPFamilyPolicySingleStack {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(ipFamilyPolicyPath, policy,
-		fmt.Sprintf("must be set to 'SingleStack' when releasing the secondary %s", released))}
 }

@@ -3,6 +3,7 @@ package network
 import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -82,6 +83,14 @@ func checkParameters(ref *networkingv1.IngressClassParametersReference, path *fi
 	return append(errs, resource.CheckSupported(path.Child("scope"), *ref.Scope,
 		networkingv1.IngressClassParametersReferenceScopeCluster,
 		networkingv1.IngressClassParametersReferenceScopeNamespace)...)
+}
+
+// checkRequiredSegment returns the errors of a part of a reference that is a segment of a path.
+func checkRequiredSegment(path *field.Path, value string) field.ErrorList {
+	if value == "" {
+		return field.ErrorList{resource.Missing(path)}
+	}
+	return resource.CheckValue(path, value, content.IsPathSegmentName)
 }
 
 var ingressClassColumns = &resource.Columns{

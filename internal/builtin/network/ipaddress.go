@@ -2,7 +2,6 @@ package network
 
 import (
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,20 +28,7 @@ func ipAddressDefinition() *resource.Definition {
 }
 
 func checkIPAddress(obj *networkingv1.IPAddress) field.ErrorList {
-	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, ipAddressName)
-	path, parent := field.NewPath("spec", "parentRef"), obj.Spec.ParentRef
-	if parent == nil {
-		return append(errs, resource.Missing(path))
-	}
-	if parent.Group != "" {
-		errs = append(errs, resource.CheckValue(path.Child("group"), parent.Group, validation.IsDNS1123Subdomain)...)
-	}
-	errs = append(errs, checkRequiredSegment(path.Child("resource"), parent.Resource)...)
-	errs = append(errs, checkRequiredSegment(path.Child("name"), parent.Name)...)
-	if parent.Namespace != "" {
-		errs = append(errs, resource.CheckValue(path.Child("namespace"), parent.Namespace, content.IsPathSegmentName)...)
-	}
-	return errs
+	return resource.CheckClusterMetadata(&obj.ObjectMeta, ipAddressName)
 }
 
 // ipAddressName returns what is wrong with the name of an IPAddress: it must be an address in its canonical form.
@@ -51,14 +37,6 @@ func ipAddressName(name string, _ bool) (messages []string) {
 		messages = append(messages, err.Detail)
 	}
 	return messages
-}
-
-// checkRequiredSegment returns the errors of a part of a reference that is a segment of a path.
-func checkRequiredSegment(path *field.Path, value string) field.ErrorList {
-	if value == "" {
-		return field.ErrorList{resource.Missing(path)}
-	}
-	return resource.CheckValue(path, value, content.IsPathSegmentName)
 }
 
 var ipAddressColumns = &resource.Columns{

@@ -132,38 +132,20 @@ func checkAffinity(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 		errs = append(errs, resource.CheckSupported(path, spec.SessionAffinity,
 			corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)...)
 	}
-	path, config := specPath.Child("sessionAffinityConfig"), spec.SessionAffinityConfig
-	switch spec.SessionAffinity {
-	case corev1.ServiceAffinityClientIP:
-		errs = append(errs, checkAffinityTimeout(config, path)...)
-	case corev1.ServiceAffinityNone:
-		if config != nil {
-			errs = append(errs, field.Forbidden(path, "must not be set when session affinity is None"))
-		}
+	config := spec.SessionAffinityConfig // which has a default
+	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil {
+		return errs
+	}
+	path := specPath.Child("sessionAffinityConfig", "clientIP", "timeoutSeconds")
+	if seconds := *config.ClientIP.TimeoutSeconds; seconds <= 0 || seconds > maxAffinityTimeout {
+		message := fmt.Sprintf("must be greater than 0 and less than %d", maxAffinityTimeout)
+		errs = append(errs, field.Invalid(path, seconds, message))
 	}
 	return errs
 }
 
 // maxAffinityTimeout is the longest time that a client is sent to the same endpoint, in seconds.
 const maxAffinityTimeout = 24 * 60 * 60
-
-func checkAffinityTimeout(config *corev1.SessionAffinityConfig, path *field.Path) field.ErrorList {
-	const required = "when session affinity type is ClientIP"
-	timeout := path.Child("clientIP", "timeoutSeconds")
-	switch {
-	case config == nil:
-		return field.ErrorList{field.Required(path, required)}
-	case config.ClientIP == nil:
-		return field.ErrorList{field.Required(path.Child("clientIP"), required)}
-	case config.ClientIP.TimeoutSeconds == nil:
-		return field.ErrorList{field.Required(timeout, required)}
-	}
-	if seconds := *config.ClientIP.TimeoutSeconds; seconds <= 0 || seconds > maxAffinityTimeout {
-		message := fmt.Sprintf("must be greater than 0 and less than %d", maxAffinityTimeout)
-		return field.ErrorList{field.Invalid(timeout, seconds, message)}
-	}
-	return nil
-}
 
 // shownPort is a port as kube-apiserver shows it in an error: with the names of its internal type.
 type shownPort struct {

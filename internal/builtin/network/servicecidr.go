@@ -7,9 +7,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	netutils "k8s.io/utils/net"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -43,47 +41,20 @@ func serviceCIDRDefinition() *resource.Definition {
 var cidrsPath = field.NewPath("spec", "cidrs")
 
 func checkServiceCIDR(obj *networkingv1.ServiceCIDR) field.ErrorList {
-	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	return append(errs, checkCIDRs(&obj.Spec)...)
+	return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 }
 
-func checkCIDRs(spec *networkingv1.ServiceCIDRSpec) (errs field.ErrorList) {
-	switch {
-	case len(spec.CIDRs) == 0:
-		return field.ErrorList{field.Required(cidrsPath, "at least one CIDR required")}
-	case len(spec.CIDRs) > 2:
-		shown := struct{ CIDRs []string }{spec.CIDRs} // as kube-apiserver shows its internal type
-		return field.ErrorList{field.Invalid(cidrsPath, shown, "may only hold up to 2 values")}
-	}
-	for n, cidr := range spec.CIDRs {
-		errs = append(errs, validation.IsValidCIDR(cidrsPath.Index(n), cidr)...)
-	}
-	if len(spec.CIDRs) < 2 {
-		return errs
-	}
-	first, second := netutils.IPFamilyOfCIDRString(spec.CIDRs[0]), netutils.IPFamilyOfCIDRString(spec.CIDRs[1])
-	if first == second && first != netutils.IPFamilyUnknown {
-		errs = append(errs, field.Invalid(cidrsPath, spec.CIDRs,
-			"may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"))
-	}
-	return errs
-}
-
-// checkServiceCIDRUpdate lets a range of the other family be added, and nothing else be changed.
+// checkServiceCIDRUpdate lets a second range be added, and nothing else be changed.
 func checkServiceCIDRUpdate(obj, old *networkingv1.ServiceCIDR) field.ErrorList {
 	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
 	after, before := obj.Spec.CIDRs, old.Spec.CIDRs
-	added := len(before) == 1 && len(after) == 2
-	if len(after) != len(before) && !added {
+	if added := len(before) == 1 && len(after) == 2; len(after) != len(before) && !added {
 		return append(errs, field.Invalid(cidrsPath, after, apivalidation.FieldImmutableErrorMsg))
 	}
 	for n, cidr := range before {
 		if cidr != after[n] {
 			errs = append(errs, field.Invalid(cidrsPath.Index(n), after[n], apivalidation.FieldImmutableErrorMsg))
 		}
-	}
-	if added {
-		errs = append(errs, checkCIDRs(&obj.Spec)...)
 	}
 	return errs
 }
