@@ -1,8 +1,6 @@
 package podspec
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -15,15 +13,7 @@ import (
 func CheckClaimSpec(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) (errs field.ErrorList) {
 	modes := path.Child("accessModes")
 	errs = rules.When(len(spec.AccessModes) == 0, field.Required(modes, "at least 1 access mode is required"))
-	for _, mode := range spec.AccessModes {
-		errs = append(errs, rules.OneOf(mode, modes, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce,
-			corev1.ReadWriteOncePod)...)
-	}
-	exclusive := slices.Contains(spec.AccessModes, corev1.ReadWriteOncePod)
-	shared := slices.ContainsFunc(spec.AccessModes,
-		func(mode corev1.PersistentVolumeAccessMode) bool { return mode != corev1.ReadWriteOncePod })
-	errs = append(errs, rules.When(exclusive && shared,
-		field.Forbidden(modes, "may not use ReadWriteOncePod with other access modes"))...)
+	errs = append(errs, CheckAccessModes(spec.AccessModes, modes)...)
 	storage := path.Child("resources").Key(string(corev1.ResourceStorage))
 	if size, found := spec.Resources.Requests[corev1.ResourceStorage]; !found {
 		errs = append(errs, field.Required(storage, ""))
@@ -37,4 +27,18 @@ func CheckClaimSpec(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) (e
 			corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
 	}
 	return errs
+}
+
+// CheckAccessModes checks the access modes of a volume or a claim.
+func CheckAccessModes(modes []corev1.PersistentVolumeAccessMode, path *field.Path) (errs field.ErrorList) {
+	exclusive, shared := false, false
+	for _, mode := range modes {
+		wrong := rules.Known(mode, path, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce,
+			corev1.ReadWriteOncePod)
+		errs = append(errs, wrong...)
+		exclusive = exclusive || mode == corev1.ReadWriteOncePod
+		shared = shared || mode != corev1.ReadWriteOncePod && len(wrong) == 0
+	}
+	return append(errs, rules.When(exclusive && shared,
+		field.Forbidden(path, "may not use ReadWriteOncePod with other access modes"))...)
 }

@@ -84,7 +84,7 @@ func checkVolumeType(source *corev1.VolumeSource, name string, path *field.Path)
 		return rules.When(limit != nil && limit.Sign() < 0,
 			field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity"))
 	case "HostPath":
-		return checkHostPath(source.HostPath, path)
+		return CheckHostPath(source.HostPath, path)
 	case "Secret":
 		s := source.Secret
 		return checkKeys(s.SecretName, s.DefaultMode, s.Items, path.Child("secretName"), path)
@@ -92,12 +92,7 @@ func checkVolumeType(source *corev1.VolumeSource, name string, path *field.Path)
 		m := source.ConfigMap
 		return checkKeys(m.Name, m.DefaultMode, m.Items, path.Child("name"), path)
 	case "NFS":
-		return slices.Concat(
-			rules.Required(source.NFS.Server, path.Child("server")),
-			rules.Required(source.NFS.Path, path.Child("path")),
-			rules.When(!strings.HasPrefix(source.NFS.Path, "/"),
-				field.Invalid(path.Child("path"), source.NFS.Path, "must be an absolute path")),
-		)
+		return CheckNFS(source.NFS, path)
 	case "PersistentVolumeClaim":
 		return rules.Required(source.PersistentVolumeClaim.ClaimName, path.Child("claimName"))
 	case "DownwardAPI":
@@ -120,11 +115,22 @@ func checkVolumeType(source *corev1.VolumeSource, name string, path *field.Path)
 	return nil
 }
 
-func checkHostPath(source *corev1.HostPathVolumeSource, path *field.Path) field.ErrorList {
+// CheckNFS checks a volume on a file server.
+func CheckNFS(source *corev1.NFSVolumeSource, path *field.Path) field.ErrorList {
+	return slices.Concat(
+		rules.Required(source.Server, path.Child("server")),
+		rules.Required(source.Path, path.Child("path")),
+		rules.When(!strings.HasPrefix(source.Path, "/"),
+			field.Invalid(path.Child("path"), source.Path, "must be an absolute path")),
+	)
+}
+
+// CheckHostPath checks a volume in a folder of a node.
+func CheckHostPath(source *corev1.HostPathVolumeSource, path *field.Path) field.ErrorList {
 	if source.Path == "" {
 		return field.ErrorList{field.Required(path.Child("path"), "")}
 	}
-	errs := checkNoBacksteps(source.Path, path.Child("path"))
+	errs := CheckNoBacksteps(source.Path, path.Child("path"))
 	if source.Type == nil {
 		return errs
 	}

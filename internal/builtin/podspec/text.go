@@ -18,12 +18,13 @@ func CheckLabelName(key string, path *field.Path) field.ErrorList {
 // checkDescending checks a path below a folder.
 func checkDescending(text string, path *field.Path) field.ErrorList {
 	return append(rules.When(strings.HasPrefix(text, "/"), field.Invalid(path, text, "must be a relative path")),
-		checkNoBacksteps(text, path)...)
+		CheckNoBacksteps(text, path)...)
 }
 
 func hasBacksteps(text string) bool { return slices.Contains(strings.Split(text, "/"), "..") }
 
-func checkNoBacksteps(text string, path *field.Path) field.ErrorList {
+// CheckNoBacksteps checks that a path does not go up.
+func CheckNoBacksteps(text string, path *field.Path) field.ErrorList {
 	return rules.When(hasBacksteps(text), field.Invalid(path, text, "must not contain '..'"))
 }
 

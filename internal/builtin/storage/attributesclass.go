@@ -19,7 +19,9 @@ func attributesClassDefinition() *resource.Definition {
 		Object: &storagev1.VolumeAttributesClass{}, List: &storagev1.VolumeAttributesClassList{},
 		Columns: attributesClassColumns, ReturnsDeleted: true,
 		Strategy: resource.Typed[*storagev1.VolumeAttributesClass]{
-			Check: checkAttributesClass,
+			Check: func(obj *storagev1.VolumeAttributesClass) field.ErrorList {
+				return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+			},
 			CheckUpdate: func(obj, old *storagev1.VolumeAttributesClass) field.ErrorList {
 				errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
 				if obj.DriverName != old.DriverName {
@@ -28,25 +30,10 @@ func attributesClassDefinition() *resource.Definition {
 				if !reflect.DeepEqual(obj.Parameters, old.Parameters) {
 					errs = append(errs, field.Forbidden(field.NewPath("parameters"), "updates to parameters are forbidden."))
 				}
-				return append(errs, checkAttributesClass(obj)...)
+				return errs
 			},
 		},
 	}
-}
-
-func checkAttributesClass(obj *storagev1.VolumeAttributesClass) field.ErrorList {
-	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	if path := field.NewPath("driverName"); obj.DriverName == "" {
-		errs = append(errs, field.Required(path, ""))
-	} else {
-		errs = append(errs, checkProvisioner(obj.DriverName, path)...)
-	}
-	path := field.NewPath("parameters")
-	errs = append(errs, checkClassParameters(obj.Parameters, path)...)
-	if len(obj.Parameters) == 0 {
-		errs = append(errs, field.Required(path, "must contain at least one key/value pair"))
-	}
-	return errs
 }
 
 var attributesClassColumns = &resource.Columns{

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -23,7 +24,7 @@ func claimDefinition() *resource.Definition {
 				obj.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 				prepareDataSource(&obj.Spec, nil)
 			},
-			Check:         func(obj *corev1.PersistentVolumeClaim) field.ErrorList { return checkClaim(obj, nil) },
+			Check:         checkClaim,
 			Warn:          claimWarnings,
 			PrepareUpdate: prepareClaimUpdate,
 			CheckUpdate:   checkClaimUpdate,
@@ -43,14 +44,9 @@ func defaultClaim(obj runtime.Object) {
 	if claim.Status.Phase == "" {
 		claim.Status.Phase = corev1.ClaimPending
 	}
-	if claim.Spec.VolumeMode == nil {
-		claim.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
-	}
-	for _, list := range []corev1.ResourceList{
-		claim.Spec.Resources.Limits, claim.Spec.Resources.Requests, claim.Status.Capacity, claim.Status.AllocatedResources,
-	} {
-		roundUp(list)
-	}
+	podspec.DefaultClaimSpec(&claim.Spec)
+	podspec.DefaultQuantities(claim.Status.Capacity)
+	podspec.DefaultQuantities(claim.Status.AllocatedResources)
 }
 
 func prepareClaimUpdate(obj, old *corev1.PersistentVolumeClaim) {

@@ -10,43 +10,27 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // claimKind is the kind of claims, as sources of data name it.
 const claimKind = "PersistentVolumeClaim"
 
-// checkClaim returns the errors of a claim. Selectors and sources of data that old had were checked by other rules.
-func checkClaim(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
+// checkClaim returns the errors of a claim.
+func checkClaim(obj *corev1.PersistentVolumeClaim) field.ErrorList {
 	errs := resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	spec, path := &obj.Spec, field.NewPath("spec")
-	modes := path.Child("accessModes")
-	if len(spec.AccessModes) == 0 {
-		errs = append(errs, field.Required(modes, "at least 1 access mode is required"))
-	}
 	if spec.Selector != nil {
-		errs = append(errs,
-			metavalidation.ValidateLabelSelector(spec.Selector, selectorRules(old), path.Child("selector"))...)
+		strict := metavalidation.LabelSelectorValidationOptions{}
+		errs = append(errs, metavalidation.ValidateLabelSelector(spec.Selector, strict, path.Child("selector"))...)
 	}
-	errs = append(errs, checkAccessModes(spec.AccessModes, modes)...)
-	size := path.Child("resources").Key(string(corev1.ResourceStorage))
-	if storage, found := spec.Resources.Requests[corev1.ResourceStorage]; !found {
-		errs = append(errs, field.Required(size, ""))
-	} else {
-		errs = append(errs, checkPositive(storage, size)...)
-	}
-	if class := ptr.Deref(spec.StorageClassName, ""); class != "" {
-		errs = append(errs, resource.CheckName(path.Child("storageClassName"), class, apivalidation.NameIsDNSSubdomain)...)
-	}
-	if spec.VolumeMode != nil {
-		errs = append(errs, checkVolumeMode(*spec.VolumeMode, path.Child("volumeMode"))...)
-	}
-	errs = append(errs, checkDataSources(spec, old, path)...)
+	errs = append(errs, podspec.CheckClaimSpec(spec, path)...)
+	errs = append(errs, checkDataSources(spec, path)...)
 	if class := ptr.Deref(spec.VolumeAttributesClassName, ""); class != "" {
 		at := path.Child("volumeAttributesClassName")
 		errs = append(errs, resource.CheckName(at, class, apivalidation.NameIsDNSSubdomain)...)
@@ -54,39 +38,20 @@ func checkClaim(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	return errs
 }
 
-func selectorRules(old *corev1.PersistentVolumeClaim) (rules metavalidation.LabelSelectorValidationOptions) {
-	if old != nil {
-		wrong := metavalidation.ValidateLabelSelector(old.Spec.Selector, rules, nil)
-		rules.AllowInvalidLabelValueInSelector = len(wrong) > 0
-	}
-	return rules
-}
-
-func checkDataSources(
-	spec *corev1.PersistentVolumeClaimSpec, old *corev1.PersistentVolumeClaim, path *field.Path,
-) (errs field.ErrorList) {
-	hadGroup := old != nil && (old.Spec.DataSource != nil && old.Spec.DataSource.APIGroup != nil ||
-		old.Spec.DataSourceRef != nil && old.Spec.DataSourceRef.APIGroup != nil)
+func checkDataSources(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) (errs field.ErrorList) {
 	source, ref := spec.DataSource, spec.DataSourceRef
 	if source != nil {
 		at := path.Child("dataSource")
-		errs = append(errs, checkDataSource(dataSource{source.APIGroup, source.Kind, source.Name}, hadGroup, at)...)
+		errs = append(errs, checkDataSource(dataSource{source.APIGroup, source.Kind, source.Name}, at)...)
 	}
 	if ref != nil {
 		at := path.Child("dataSourceRef")
-		errs = append(errs, checkDataSource(dataSource{ref.APIGroup, ref.Kind, ref.Name}, hadGroup, at)...)
-		if namespace := ptr.Deref(ref.Namespace, ""); namespace != "" {
-			errs = append(errs, resource.CheckName(at.Child("namespace"), namespace, apivalidation.ValidateNamespaceName)...)
-		}
+		errs = append(errs, checkDataSource(dataSource{ref.APIGroup, ref.Kind, ref.Name}, at)...)
 	}
 	if source == nil || ref == nil {
 		return errs
 	}
-	switch isSame := ptr.Equal(source.APIGroup, ref.APIGroup) && source.Kind == ref.Kind && source.Name == ref.Name; {
-	case ptr.Deref(ref.Namespace, "") != "":
-		errs = append(errs, field.Invalid(path, path.Child("dataSource"),
-			"may not be specified when dataSourceRef.namespace is specified"))
-	case !isSame:
+	if !ptr.Equal(source.APIGroup, ref.APIGroup) || source.Kind != ref.Kind || source.Name != ref.Name {
 		errs = append(errs, field.Invalid(path, path.Child("dataSource"), "must match dataSourceRef"))
 	}
 	return errs
@@ -98,7 +63,7 @@ type dataSource struct {
 	kind, name string
 }
 
-func checkDataSource(source dataSource, anyGroup bool, path *field.Path) (errs field.ErrorList) {
+func checkDataSource(source dataSource, path *field.Path) (errs field.ErrorList) {
 	if source.name == "" {
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
@@ -110,7 +75,7 @@ func checkDataSource(source dataSource, anyGroup bool, path *field.Path) (errs f
 		errs = append(errs, field.Invalid(path, source.kind,
 			"must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
 	}
-	if group != "" && !anyGroup {
+	if group != "" {
 		errs = append(errs, resource.CheckValue(path.Child("apiGroup"), group, validation.IsDNS1123Subdomain)...)
 	}
 	return errs
@@ -120,7 +85,7 @@ func checkDataSource(source dataSource, anyGroup bool, path *field.Path) (errs f
 // other attributes. Nothing else may change.
 func checkClaimUpdate(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
-	errs = append(errs, checkClaim(obj, old)...)
+	errs = append(errs, checkClaim(obj)...)
 	after, before := obj.Spec.DeepCopy(), old.Spec.DeepCopy()
 	if before.VolumeName == "" {
 		before.VolumeName = after.VolumeName
@@ -133,8 +98,8 @@ func checkClaimUpdate(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
 		after.VolumeAttributesClassName = before.VolumeAttributesClassName
 	}
 	if !apiequality.Semantic.DeepEqual(after, before) {
-		errs = append(errs, field.Forbidden(field.NewPath("spec"), fmt.Sprintf("spec is immutable after creation except "+
-			"resources.requests and volumeAttributesClassName for bound claims\n%v", diff.Diff(*before, *after))))
+		errs = append(errs, field.Forbidden(field.NewPath("spec"), "spec is immutable after creation except "+
+			"resources.requests and volumeAttributesClassName for bound claims"+changes(*before, *after)))
 	}
 	size, oldSize := obj.Spec.Resources.Requests.Storage(), old.Spec.Resources.Requests.Storage()
 	if size.Cmp(*oldSize) < 0 && size.Cmp(old.Status.Capacity[corev1.ResourceStorage]) <= 0 {

@@ -1,17 +1,11 @@
 package storage
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -30,33 +24,12 @@ func classDefinition() *resource.Definition {
 
 func defaultClass(obj runtime.Object) {
 	class := obj.(*storagev1.StorageClass)
-	if class.ReclaimPolicy == nil {
-		class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimDelete)
-	}
-	if class.VolumeBindingMode == nil {
-		class.VolumeBindingMode = new(storagev1.VolumeBindingImmediate)
-	}
+	resource.Default(&class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	resource.Default(&class.VolumeBindingMode, storagev1.VolumeBindingImmediate)
 }
 
 func checkClass(obj *storagev1.StorageClass) field.ErrorList {
-	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	if path := field.NewPath("provisioner"); obj.Provisioner == "" {
-		errs = append(errs, resource.Missing(path))
-	} else {
-		errs = append(errs, checkProvisioner(obj.Provisioner, path)...)
-	}
-	errs = append(errs, checkClassParameters(obj.Parameters, field.NewPath("parameters"))...)
-	if policy := ptr.Deref(obj.ReclaimPolicy, ""); policy != "" {
-		errs = append(errs, resource.CheckSupported(field.NewPath("reclaimPolicy"), policy,
-			corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)...)
-	}
-	if path := field.NewPath("volumeBindingMode"); obj.VolumeBindingMode == nil {
-		errs = append(errs, field.Required(path, ""))
-	} else {
-		errs = append(errs, resource.CheckSupported(path, *obj.VolumeBindingMode,
-			storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)...)
-	}
-	return append(errs, checkTopologies(obj.AllowedTopologies, field.NewPath("allowedTopologies"))...)
+	return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 }
 
 func checkClassUpdate(obj, old *storagev1.StorageClass) field.ErrorList {
@@ -68,72 +41,6 @@ func checkClassUpdate(obj, old *storagev1.StorageClass) field.ErrorList {
 	constant("parameters", obj.Parameters, old.Parameters)
 	constant("reclaimPolicy", obj.ReclaimPolicy, old.ReclaimPolicy)
 	constant("volumeBindingMode", obj.VolumeBindingMode, old.VolumeBindingMode)
-	return errs
-}
-
-// checkProvisioner returns the errors of the name of a driver in a class.
-func checkProvisioner(name string, path *field.Path) field.ErrorList {
-	return resource.CheckValue(path, strings.ToLower(name), validation.IsQualifiedName)
-}
-
-// Limits of the parameters of a class.
-const (
-	maxParameters     = 512
-	maxParameterBytes = 256 << 10
-)
-
-func checkClassParameters(parameters map[string]string, path *field.Path) (errs field.ErrorList) {
-	if len(parameters) > maxParameters {
-		return field.ErrorList{field.TooLong(path, "", maxParameters)}
-	}
-	size := 0
-	for key, value := range parameters {
-		if key == "" {
-			errs = append(errs, field.Invalid(path, key, "field can not be empty."))
-		}
-		size += len(key) + len(value)
-	}
-	if size > maxParameterBytes {
-		errs = append(errs, field.TooLong(path, "", maxParameterBytes))
-	}
-	return errs
-}
-
-func checkTopologies(terms []corev1.TopologySelectorTerm, path *field.Path) (errs field.ErrorList) {
-	var seen []map[string]sets.Set[string]
-	for n, term := range terms {
-		at := path.Index(n).Child("matchLabelExpressions")
-		keys := map[string]sets.Set[string]{}
-		for n, expression := range term.MatchLabelExpressions {
-			at := at.Index(n)
-			errs = append(errs, checkTopologyValues(expression.Values, at.Child("values"))...)
-			errs = append(errs, metavalidation.ValidateLabelName(expression.Key, at.Child("key"))...)
-			if _, found := keys[expression.Key]; found {
-				errs = append(errs, field.Duplicate(at.Child("key"), expression.Key))
-			}
-			keys[expression.Key] = sets.New(expression.Values...)
-		}
-		for _, other := range seen {
-			if apiequality.Semantic.DeepEqual(keys, other) {
-				errs = append(errs, field.Duplicate(at, ""))
-			}
-		}
-		seen = append(seen, keys)
-	}
-	return errs
-}
-
-func checkTopologyValues(values []string, path *field.Path) (errs field.ErrorList) {
-	if len(values) == 0 {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	seen := sets.New[string]()
-	for n, value := range values {
-		if seen.Has(value) {
-			errs = append(errs, field.Duplicate(path.Index(n), value))
-		}
-		seen.Insert(value)
-	}
 	return errs
 }
 

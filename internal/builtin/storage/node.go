@@ -1,14 +1,10 @@
 package storage
 
 import (
-	"fmt"
-
 	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -49,46 +45,8 @@ func prepareNodeStatus(obj, old *storagev1.CSINode) {
 	}
 }
 
-// maxNodeID is the length of the ID that a driver gives to a node.
-const maxNodeID = 256
-
 func checkNode(obj *storagev1.CSINode) field.ErrorList {
-	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	names := sets.New[string]()
-	for n := range obj.Spec.Drivers {
-		driver, at := &obj.Spec.Drivers[n], field.NewPath("spec", "drivers").Index(n)
-		errs = append(errs, checkDriverName(driver.Name, at.Child("name"))...)
-		if id := at.Child("nodeID"); driver.NodeID == "" {
-			errs = append(errs, field.Required(id, ""))
-		} else if len(driver.NodeID) > maxNodeID {
-			errs = append(errs, field.Invalid(id, driver.NodeID, fmt.Sprintf("must be %d characters or less", maxNodeID)))
-		}
-		if limit := driver.Allocatable; limit != nil && limit.Count != nil {
-			count := at.Child("allocatable", "count")
-			errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*limit.Count), count)...)
-		}
-		if names.Has(driver.Name) {
-			errs = append(errs, field.Duplicate(at.Child("name"), driver.Name))
-		}
-		names.Insert(driver.Name)
-		errs = append(errs, checkTopologyKeys(driver.TopologyKeys, at)...)
-	}
-	return errs
-}
-
-func checkTopologyKeys(keys []string, path *field.Path) (errs field.ErrorList) {
-	seen := sets.New[string]()
-	for _, key := range keys {
-		if key == "" {
-			errs = append(errs, field.Required(path, key))
-		}
-		if seen.Has(key) {
-			errs = append(errs, field.Duplicate(path, key))
-		}
-		seen.Insert(key)
-		errs = append(errs, resource.CheckValue(path, key, validation.IsQualifiedName)...)
-	}
-	return errs
+	return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 }
 
 // checkNodeUpdate lets drivers come and go, but not change, except for the number of volumes that they allow.

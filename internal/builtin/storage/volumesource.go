@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"path"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,12 +23,12 @@ type source struct {
 func sourcesOf(spec *corev1.PersistentVolumeSpec) []source {
 	return []source{
 		{"hostPath", spec.HostPath != nil,
-			func(path *field.Path) field.ErrorList { return checkHostPath(spec.HostPath, path) }},
+			func(path *field.Path) field.ErrorList { return podspec.CheckHostPath(spec.HostPath, path) }},
 		{"gcePersistentDisk", spec.GCEPersistentDisk != nil, nil},
 		{"awsElasticBlockStore", spec.AWSElasticBlockStore != nil, nil},
 		{"glusterfs", spec.Glusterfs != nil, nil},
 		{"flocker", spec.Flocker != nil, nil},
-		{"nfs", spec.NFS != nil, func(path *field.Path) field.ErrorList { return checkNFS(spec.NFS, path) }},
+		{"nfs", spec.NFS != nil, func(path *field.Path) field.ErrorList { return podspec.CheckNFS(spec.NFS, path) }},
 		{"rbd", spec.RBD != nil, nil},
 		{"quobyte", spec.Quobyte != nil, nil},
 		{"cephFS", spec.CephFS != nil, nil},
@@ -72,44 +70,11 @@ func (c *volumeCheck) source(spec *corev1.PersistentVolumeSpec) {
 	}
 }
 
-func checkHostPath(hostPath *corev1.HostPathVolumeSource, path *field.Path) field.ErrorList {
-	if hostPath.Path == "" {
-		return field.ErrorList{field.Required(path.Child("path"), "")}
-	}
-	errs := checkNoBacksteps(hostPath.Path, path.Child("path"))
-	if hostPath.Type == nil {
-		return errs
-	}
-	return append(errs, resource.CheckSupported(path.Child("type"), *hostPath.Type,
-		corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev, corev1.HostPathDirectory,
-		corev1.HostPathDirectoryOrCreate, corev1.HostPathFile, corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
-}
-
-func checkNoBacksteps(file string, path *field.Path) field.ErrorList {
-	if !slices.Contains(strings.Split(file, "/"), "..") {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, file, "must not contain '..'")}
-}
-
-func checkNFS(nfs *corev1.NFSVolumeSource, at *field.Path) (errs field.ErrorList) {
-	if nfs.Server == "" {
-		errs = append(errs, field.Required(at.Child("server"), ""))
-	}
-	if nfs.Path == "" {
-		errs = append(errs, field.Required(at.Child("path"), ""))
-	}
-	if !path.IsAbs(nfs.Path) {
-		errs = append(errs, field.Invalid(at.Child("path"), nfs.Path, "must be an absolute path"))
-	}
-	return errs
-}
-
 func checkLocal(local *corev1.LocalVolumeSource, path *field.Path) field.ErrorList {
 	if local.Path == "" {
 		return field.ErrorList{field.Required(path.Child("path"), "")}
 	}
-	return checkNoBacksteps(local.Path, path.Child("path"))
+	return podspec.CheckNoBacksteps(local.Path, path.Child("path"))
 }
 
 func checkCSI(csi *corev1.CSIPersistentVolumeSource, path *field.Path) field.ErrorList {
@@ -121,6 +86,22 @@ func checkCSI(csi *corev1.CSIPersistentVolumeSource, path *field.Path) field.Err
 	errs = append(errs, checkSecretReference(csi.ControllerExpandSecretRef, path.Child("controllerExpandSecretRef"))...)
 	errs = append(errs, checkSecretReference(csi.NodePublishSecretRef, path.Child("nodePublishSecretRef"))...)
 	return append(errs, checkSecretReference(csi.NodeExpandSecretRef, path.Child("nodeExpandSecretRef"))...)
+}
+
+// maxDriverName is the length of the name of a driver.
+const maxDriverName = 63
+
+func checkDriverName(name string, path *field.Path) (errs field.ErrorList) {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	if len(name) > maxDriverName {
+		errs = append(errs, field.TooLong(path, "", maxDriverName))
+	}
+	for _, message := range validation.IsDNS1123Subdomain(strings.ToLower(name)) {
+		errs = append(errs, field.Invalid(path, name, message))
+	}
+	return errs
 }
 
 func checkSecretReference(ref *corev1.SecretReference, path *field.Path) (errs field.ErrorList) {
