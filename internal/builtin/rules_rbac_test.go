@@ -61,13 +61,6 @@ var rbacWrites = []write{
 			"at least one clusterRoleSelector required if aggregationRule is non-nil"},
 	},
 	{
-		name: "an old label value stays", resource: "clusterroles",
-		old: `{"metadata":{"name":"r"},"aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"In","values":["b c"]}]}]}}`,
-		obj: `{"metadata":{"name":"r"},"aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"In","values":["b c"]}]}]}}`,
-		// kube-apiserver allows the value, and refuses the selector all the same.
-		errors: []string{"aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector."},
-	},
-	{
 		name: "invalid", resource: "rolebindings",
 		obj: `{"metadata":{"name":"b"},"roleRef":{"apiGroup":"a","kind":"User"},"subjects":[{"kind":"User","apiGroup":"b","name":"u"},` +
 			`{"kind":"ServiceAccount","apiGroup":"c","name":"S"},{"kind":"Pod","name":"p"},{"kind":"Group"}]}`,

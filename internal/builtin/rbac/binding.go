@@ -7,8 +7,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // The kinds of roles that bindings refer to.
@@ -17,49 +20,26 @@ const (
 	kindClusterRole = "ClusterRole"
 )
 
-// roleBindingRules are the rules of RoleBindings.
-type roleBindingRules struct{ rules }
-
-// Validate checks the metadata, the reference to the role, and the subjects.
-func (roleBindingRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	binding := obj.(*rbacv1.RoleBinding)
-	errs := validateMetadata(&binding.ObjectMeta, true)
-	errs = append(errs, roleBindingGrant(binding).validate()...)
-	return append(errs, roleBindingGrant(binding).require()...)
+// bindingRules are the rules of RoleBindings and ClusterRoleBindings.
+type bindingRules struct {
+	rules
+	grantOf func(binding runtime.Object) grant
 }
 
-// ValidateUpdate also checks that the reference does not change.
-func (roleBindingRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	binding, before := obj.(*rbacv1.RoleBinding), old.(*rbacv1.RoleBinding)
-	errs := validateMetadata(&binding.ObjectMeta, true)
-	g := roleBindingGrant(binding)
-	g.changed = binding.RoleRef != before.RoleRef
-	errs = append(errs, g.validate()...)
-	errs = append(errs, validateMetadataUpdate(&binding.ObjectMeta, &before.ObjectMeta)...)
-	errs = append(errs, validateSameRole(binding.RoleRef, before.RoleRef)...)
+// Validate checks the metadata, the reference to the role, and the subjects.
+func (r bindingRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	g := r.grantOf(obj)
+	errs := append(validateMetadata(g.meta, g.namespaced), g.validate()...)
 	return append(errs, g.require()...)
 }
 
-// clusterRoleBindingRules are the rules of ClusterRoleBindings.
-type clusterRoleBindingRules struct{ rules }
-
-// Validate checks the metadata, the reference to the role, and the subjects.
-func (clusterRoleBindingRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	binding := obj.(*rbacv1.ClusterRoleBinding)
-	errs := validateMetadata(&binding.ObjectMeta, false)
-	errs = append(errs, clusterRoleBindingGrant(binding).validate()...)
-	return append(errs, clusterRoleBindingGrant(binding).require()...)
-}
-
 // ValidateUpdate also checks that the reference does not change.
-func (clusterRoleBindingRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	binding, before := obj.(*rbacv1.ClusterRoleBinding), old.(*rbacv1.ClusterRoleBinding)
-	errs := validateMetadata(&binding.ObjectMeta, false)
-	g := clusterRoleBindingGrant(binding)
-	g.changed = binding.RoleRef != before.RoleRef
-	errs = append(errs, g.validate()...)
-	errs = append(errs, validateMetadataUpdate(&binding.ObjectMeta, &before.ObjectMeta)...)
-	errs = append(errs, validateSameRole(binding.RoleRef, before.RoleRef)...)
+func (r bindingRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	g, before := r.grantOf(obj), r.grantOf(old)
+	g.changed = g.role != before.role
+	errs := append(validateMetadata(g.meta, g.namespaced), g.validate()...)
+	errs = append(errs, resource.CheckMetadataUpdate(g.meta, before.meta)...)
+	errs = append(errs, validateSameRole(g.role, before.role)...)
 	return append(errs, g.require()...)
 }
 
@@ -72,18 +52,21 @@ func validateSameRole(ref, before rbacv1.RoleRef) field.ErrorList {
 
 // grant is what a binding says: the subjects have the role.
 type grant struct {
+	meta       *metav1.ObjectMeta
 	namespaced bool
 	role       rbacv1.RoleRef
 	subjects   []rbacv1.Subject
 	changed    bool // the role, by an update
 }
 
-func roleBindingGrant(binding *rbacv1.RoleBinding) grant {
-	return grant{namespaced: true, role: binding.RoleRef, subjects: binding.Subjects}
+func roleBindingGrant(obj runtime.Object) grant {
+	binding := obj.(*rbacv1.RoleBinding)
+	return grant{meta: &binding.ObjectMeta, namespaced: true, role: binding.RoleRef, subjects: binding.Subjects}
 }
 
-func clusterRoleBindingGrant(binding *rbacv1.ClusterRoleBinding) grant {
-	return grant{role: binding.RoleRef, subjects: binding.Subjects}
+func clusterRoleBindingGrant(obj runtime.Object) grant {
+	binding := obj.(*rbacv1.ClusterRoleBinding)
+	return grant{meta: &binding.ObjectMeta, role: binding.RoleRef, subjects: binding.Subjects}
 }
 
 func (g grant) validate() (errs field.ErrorList) {
@@ -99,9 +82,7 @@ func (g grant) validate() (errs field.ErrorList) {
 	if g.role.Name == "" && g.changed {
 		errs = append(errs, g.requireRole()...)
 	} else if g.role.Name != "" {
-		for _, message := range content.IsPathSegmentName(g.role.Name) {
-			errs = append(errs, field.Invalid(path.Child("name"), g.role.Name, message))
-		}
+		errs = append(errs, resource.CheckValue(path.Child("name"), g.role.Name, content.IsPathSegmentName)...)
 	}
 	for n := range g.subjects {
 		errs = append(errs, g.validateSubject(&g.subjects[n], field.NewPath("subjects").Index(n))...)
@@ -134,9 +115,8 @@ func (g grant) validateSubject(subject *rbacv1.Subject, path *field.Path) (errs 
 	switch subject.Kind {
 	case rbacv1.ServiceAccountKind:
 		if subject.Name != "" {
-			for _, message := range apivalidation.ValidateServiceAccountName(subject.Name, false) {
-				errs = append(errs, field.Invalid(path.Child("name"), subject.Name, message))
-			}
+			name := path.Child("name")
+			errs = append(errs, resource.CheckName(name, subject.Name, apivalidation.ValidateServiceAccountName)...)
 		}
 		errs = append(errs, validateGroup(subject.APIGroup, "", path)...)
 		if !g.namespaced && subject.Namespace == "" {

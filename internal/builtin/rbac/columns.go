@@ -15,18 +15,12 @@ import (
 
 var roleBindingColumns = &resource.Columns{
 	Definitions: bindingColumns("roleBinding", rbacv1beta1.RoleBinding{}.SwaggerDoc()["roleRef"]),
-	Cells: func(obj runtime.Object) []any {
-		binding := obj.(*rbacv1.RoleBinding)
-		return roleBindingGrant(binding).cells(binding)
-	},
+	Cells:       func(obj runtime.Object) []any { return roleBindingGrant(obj).cells() },
 }
 
 var clusterRoleBindingColumns = &resource.Columns{
 	Definitions: bindingColumns("clusterRoleBinding", rbacv1beta1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"]),
-	Cells: func(obj runtime.Object) []any {
-		binding := obj.(*rbacv1.ClusterRoleBinding)
-		return clusterRoleBindingGrant(binding).cells(binding)
-	},
+	Cells:       func(obj runtime.Object) []any { return clusterRoleBindingGrant(obj).cells() },
 }
 
 func bindingColumns(binding, roleRef string) []metav1.TableColumnDefinition {
@@ -41,7 +35,7 @@ func bindingColumns(binding, roleRef string) []metav1.TableColumnDefinition {
 }
 
 // cells returns the cells of a binding.
-func (g grant) cells(binding metav1.Object) []any {
+func (g grant) cells() []any {
 	var users, groups, accounts []string
 	for n := range g.subjects {
 		switch subject := &g.subjects[n]; subject.Kind {
@@ -54,7 +48,7 @@ func (g grant) cells(binding metav1.Object) []any {
 		}
 	}
 	return []any{
-		binding.GetName(), g.role.Kind + "/" + g.role.Name, resource.Age(binding),
+		g.meta.Name, g.role.Kind + "/" + g.role.Name, resource.Age(g.meta),
 		strings.Join(users, ", "), strings.Join(groups, ", "), strings.Join(accounts, ", "),
 	}
 }

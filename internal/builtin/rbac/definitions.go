@@ -12,7 +12,7 @@ func Definitions() []*resource.Definition {
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "ClusterRoleBinding", Plural: "clusterrolebindings",
 			Singular: "clusterrolebinding", Object: &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
-			Strategy: clusterRoleBindingRules{}, Default: defaultClusterRoleBinding, Columns: clusterRoleBindingColumns,
+			Strategy: bindingRules{grantOf: clusterRoleBindingGrant}, Default: defaultClusterRoleBinding, Columns: clusterRoleBindingColumns,
 			Upgrade: Upgrade,
 		},
 		{
@@ -24,7 +24,7 @@ func Definitions() []*resource.Definition {
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "RoleBinding", Plural: "rolebindings",
 			Singular: "rolebinding", Namespaced: true,
 			Object: &rbacv1.RoleBinding{}, List: &rbacv1.RoleBindingList{},
-			Strategy: roleBindingRules{}, Default: defaultRoleBinding, Columns: roleBindingColumns,
+			Strategy: bindingRules{grantOf: roleBindingGrant}, Default: defaultRoleBinding, Columns: roleBindingColumns,
 			Upgrade: Upgrade,
 		},
 		{

@@ -44,7 +44,7 @@ func (e Escalation) Guard(definitions []*resource.Definition) {
 				return nil
 			}
 			if !ok {
-				return apierrors.NewInternalError(errors.New("no user on context"))
+				return apierrors.NewInternalError(errors.New("no user"))
 			}
 			return check(&write{Context: ctx, user: caller, resource: of, obj: obj, old: old})
 		}

@@ -5,7 +5,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,16 +21,11 @@ func (rules) AllowCreateOnUpdate(context.Context) bool { return true }
 
 // validateMetadata checks metadata. Names are segments of paths, so that they may have colons.
 func validateMetadata(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(m, namespaced, validName, field.NewPath("metadata"))
-	return append(errs, resource.CheckFinalizers(m)...)
-}
-
-var validName = apivalidation.ValidateNameFunc(func(name string, _ bool) []string { return content.IsPathSegmentName(name) })
-
-// validateMetadataUpdate checks an update of metadata.
-func validateMetadataUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
-	errs := apivalidation.ValidateObjectMetaUpdate(m, old, field.NewPath("metadata"))
-	return append(errs, resource.CheckFinalizers(m)...)
+	name := func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
+	if namespaced {
+		return resource.CheckMetadata(m, name)
+	}
+	return resource.CheckClusterMetadata(m, name)
 }
 
 // roleRules are the rules of Roles.
@@ -48,7 +42,7 @@ func (roleRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList
 func (r roleRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	role := obj.(*rbacv1.Role)
 	errs := append(validateMetadata(&role.ObjectMeta, true), validatePolicyRules(role.Rules, true)...)
-	errs = append(errs, validateMetadataUpdate(&role.ObjectMeta, &old.(*rbacv1.Role).ObjectMeta)...)
+	errs = append(errs, resource.CheckMetadataUpdate(&role.ObjectMeta, &old.(*rbacv1.Role).ObjectMeta)...)
 	return append(errs, requireVerbs(role.Rules)...)
 }
 
@@ -65,15 +59,14 @@ type clusterRoleRules struct{ rules }
 // Validate checks the metadata, the rules, and which roles are aggregated.
 func (clusterRoleRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	role := obj.(*rbacv1.ClusterRole)
-	return append(validateClusterRole(role, false), requireVerbs(role.Rules)...)
+	return append(validateClusterRole(role), requireVerbs(role.Rules)...)
 }
 
-// ValidateUpdate checks the new object, and that its metadata may change. A label value that is not valid may stay in a
-// selector, because older versions of kube-apiserver accepted it.
+// ValidateUpdate checks the new object, and that its metadata may change.
 func (clusterRoleRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	role, before := obj.(*rbacv1.ClusterRole), old.(*rbacv1.ClusterRole)
-	errs := validateClusterRole(role, hasInvalidSelector(before))
-	errs = append(errs, validateMetadataUpdate(&role.ObjectMeta, &before.ObjectMeta)...)
+	role := obj.(*rbacv1.ClusterRole)
+	errs := validateClusterRole(role)
+	errs = append(errs, resource.CheckMetadataUpdate(&role.ObjectMeta, &old.(*rbacv1.ClusterRole).ObjectMeta)...)
 	return append(errs, requireVerbs(role.Rules)...)
 }
 
@@ -84,7 +77,7 @@ func (clusterRoleRules) Canonicalize(obj runtime.Object) {
 	}
 }
 
-func validateClusterRole(role *rbacv1.ClusterRole, anyLabelValue bool) field.ErrorList {
+func validateClusterRole(role *rbacv1.ClusterRole) field.ErrorList {
 	errs := append(validateMetadata(&role.ObjectMeta, false), validatePolicyRules(role.Rules, false)...)
 	if role.AggregationRule == nil {
 		return errs
@@ -93,28 +86,15 @@ func validateClusterRole(role *rbacv1.ClusterRole, anyLabelValue bool) field.Err
 	if len(role.AggregationRule.ClusterRoleSelectors) == 0 {
 		errs = append(errs, field.Required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
 	}
-	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: anyLabelValue}
+	strict := metav1validation.LabelSelectorValidationOptions{}
 	for n := range role.AggregationRule.ClusterRoleSelectors {
 		selector, path := &role.AggregationRule.ClusterRoleSelectors[n], path.Index(n)
-		errs = append(errs, metav1validation.ValidateLabelSelector(selector, options, path)...)
+		errs = append(errs, metav1validation.ValidateLabelSelector(selector, strict, path)...)
 		if parsed, err := metav1.LabelSelectorAsSelector(selector); err != nil {
 			errs = append(errs, field.Invalid(path, parsed, "invalid label selector."))
 		}
 	}
 	return errs
-}
-
-func hasInvalidSelector(role *rbacv1.ClusterRole) bool {
-	if role.AggregationRule == nil {
-		return false
-	}
-	strict := metav1validation.LabelSelectorValidationOptions{}
-	for n := range role.AggregationRule.ClusterRoleSelectors {
-		if len(metav1validation.ValidateLabelSelector(&role.AggregationRule.ClusterRoleSelectors[n], strict, nil)) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 var rulesPath = field.NewPath("rules")
