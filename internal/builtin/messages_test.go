@@ -16,7 +16,7 @@ import (
 
 // unproven lists the packages that may give messages which no transcript has.
 var unproven = []string{
-	"admissionregistration", "connect", "coordination", "core", "nodes", "podsecurity", "scheduling",
+	"connect", "coordination", "core", "nodes", "podsecurity", "scheduling",
 }
 
 // exempt are the messages that kube-apiserver does not give, or that go on in other words there.

@@ -1,14 +1,14 @@
 package admissionregistration
 
 import (
-	"slices"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // ValidateValidatingBinding returns the errors of a ValidatingAdmissionPolicyBinding.
@@ -33,15 +33,12 @@ func ValidateMutatingBinding(b *admissionregistrationv1.MutatingAdmissionPolicyB
 	return errs
 }
 
-func validatePolicyName(name string) (errs field.ErrorList) {
+func validatePolicyName(name string) field.ErrorList {
 	path := specPath.Child("policyName")
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	for _, message := range apivalidation.NameIsDNSSubdomain(name, false) {
-		errs = append(errs, field.Invalid(path, name, message))
-	}
-	return errs
+	return resource.CheckName(path, name, apivalidation.NameIsDNSSubdomain)
 }
 
 func validateParamRef(ref *admissionregistrationv1.ParamRef, path *field.Path) (errs field.ErrorList) {
@@ -50,9 +47,7 @@ func validateParamRef(ref *admissionregistrationv1.ParamRef, path *field.Path) (
 	}
 	const exclusive = "name and selector are mutually exclusive"
 	if ref.Name != "" {
-		for _, message := range content.IsPathSegmentName(ref.Name) {
-			errs = append(errs, field.Invalid(path.Child("name"), ref.Name, message))
-		}
+		errs = append(errs, resource.CheckValue(path.Child("name"), ref.Name, content.IsPathSegmentName)...)
 		if ref.Selector != nil {
 			errs = append(errs, field.Forbidden(path.Child("name"), exclusive))
 		}
@@ -70,19 +65,18 @@ func validateParamRef(ref *admissionregistrationv1.ParamRef, path *field.Path) (
 	return append(errs, validateNotFoundAction(ref.ParameterNotFoundAction, path.Child("parameterNotFoundAction"))...)
 }
 
+// notFoundActions are listed in errors in this order.
+var notFoundActions = []admissionregistrationv1.ParameterNotFoundActionType{
+	admissionregistrationv1.DenyAction, admissionregistrationv1.AllowAction,
+}
+
 func validateNotFoundAction(
 	action *admissionregistrationv1.ParameterNotFoundActionType, path *field.Path,
 ) field.ErrorList {
-	allowed := []admissionregistrationv1.ParameterNotFoundActionType{
-		admissionregistrationv1.DenyAction, admissionregistrationv1.AllowAction,
-	}
-	switch {
-	case action == nil || *action == "":
+	if action == nil || *action == "" {
 		return field.ErrorList{field.Required(path, "")}
-	case !slices.Contains(allowed, *action):
-		return field.ErrorList{field.NotSupported(path, action, allowed)}
 	}
-	return nil
+	return validateEnum(action, notFoundActions, path)
 }
 
 // actions are sorted as errors list them.

@@ -4,6 +4,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // Defaults of webhooks.
@@ -17,8 +19,8 @@ func DefaultValidatingWebhooks(obj runtime.Object) {
 	webhooks := obj.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks
 	for n := range webhooks {
 		w := &webhooks[n]
-		setDefault(&w.FailurePolicy, admissionregistrationv1.Fail)
-		setDefault(&w.TimeoutSeconds, webhookTimeout)
+		resource.Default(&w.FailurePolicy, admissionregistrationv1.Fail)
+		resource.Default(&w.TimeoutSeconds, webhookTimeout)
 		defaultMatch(&w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector)
 		defaultService(w.ClientConfig.Service)
 		defaultRules(w.Rules)
@@ -30,9 +32,9 @@ func DefaultMutatingWebhooks(obj runtime.Object) {
 	webhooks := obj.(*admissionregistrationv1.MutatingWebhookConfiguration).Webhooks
 	for n := range webhooks {
 		w := &webhooks[n]
-		setDefault(&w.FailurePolicy, admissionregistrationv1.Fail)
-		setDefault(&w.TimeoutSeconds, webhookTimeout)
-		setDefault(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
+		resource.Default(&w.FailurePolicy, admissionregistrationv1.Fail)
+		resource.Default(&w.TimeoutSeconds, webhookTimeout)
+		resource.Default(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
 		defaultMatch(&w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector)
 		defaultService(w.ClientConfig.Service)
 		defaultRules(w.Rules)
@@ -42,14 +44,14 @@ func DefaultMutatingWebhooks(obj runtime.Object) {
 // DefaultValidatingPolicy sets the defaults of a ValidatingAdmissionPolicy.
 func DefaultValidatingPolicy(obj runtime.Object) {
 	spec := &obj.(*admissionregistrationv1.ValidatingAdmissionPolicy).Spec
-	setDefault(&spec.FailurePolicy, admissionregistrationv1.Fail)
+	resource.Default(&spec.FailurePolicy, admissionregistrationv1.Fail)
 	defaultResources(spec.MatchConstraints)
 }
 
 // DefaultMutatingPolicy sets the defaults of a MutatingAdmissionPolicy.
 func DefaultMutatingPolicy(obj runtime.Object) {
 	spec := &obj.(*admissionregistrationv1.MutatingAdmissionPolicy).Spec
-	setDefault(&spec.FailurePolicy, admissionregistrationv1.Fail)
+	resource.Default(&spec.FailurePolicy, admissionregistrationv1.Fail)
 	defaultResources(spec.MatchConstraints)
 }
 
@@ -63,28 +65,21 @@ func DefaultMutatingBinding(obj runtime.Object) {
 	defaultResources(obj.(*admissionregistrationv1.MutatingAdmissionPolicyBinding).Spec.MatchResources)
 }
 
-// setDefault sets a missing value.
-func setDefault[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
-	}
-}
-
 func defaultMatch(policy **admissionregistrationv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector) {
-	setDefault(policy, admissionregistrationv1.Equivalent)
-	setDefault(namespaces, metav1.LabelSelector{})
-	setDefault(objects, metav1.LabelSelector{})
+	resource.Default(policy, admissionregistrationv1.Equivalent)
+	resource.Default(namespaces, metav1.LabelSelector{})
+	resource.Default(objects, metav1.LabelSelector{})
 }
 
 func defaultService(service *admissionregistrationv1.ServiceReference) {
 	if service != nil {
-		setDefault(&service.Port, servicePort)
+		resource.Default(&service.Port, servicePort)
 	}
 }
 
 func defaultRules(rules []admissionregistrationv1.RuleWithOperations) {
 	for n := range rules {
-		setDefault(&rules[n].Scope, admissionregistrationv1.AllScopes)
+		resource.Default(&rules[n].Scope, admissionregistrationv1.AllScopes)
 	}
 }
 
@@ -95,7 +90,7 @@ func defaultResources(m *admissionregistrationv1.MatchResources) {
 	defaultMatch(&m.MatchPolicy, &m.NamespaceSelector, &m.ObjectSelector)
 	for _, rules := range [][]admissionregistrationv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
 		for n := range rules {
-			setDefault(&rules[n].Scope, admissionregistrationv1.AllScopes)
+			resource.Default(&rules[n].Scope, admissionregistrationv1.AllScopes)
 		}
 	}
 }

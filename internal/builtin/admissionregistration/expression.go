@@ -1,7 +1,6 @@
 package admissionregistration
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // stored are the expressions of the object before an update. They are compiled in the environment of stored
@@ -37,16 +38,18 @@ var stateless = sync.OnceValue(func() plugincel.Compiler {
 // compiler compiles the expressions of one policy, of which later ones may use the variables.
 type compiler struct {
 	plugincel.Compiler
+	// composed declares variables. It is nil for a policy without.
+	composed  *plugincel.CompositedCompiler
 	hasParams bool
 }
 
 // newCompiler returns the compiler of a policy. composed says whether the policy may have variables.
 func newCompiler(composed, hasParams bool) (compiler, error) {
 	if !composed {
-		return compiler{stateless(), hasParams}, nil
+		return compiler{Compiler: stateless(), hasParams: hasParams}, nil
 	}
 	c, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-	return compiler{c, hasParams}, err
+	return compiler{c, c, hasParams}, err
 }
 
 // check compiles an expression.
@@ -105,7 +108,7 @@ func (c conditions) validateOne(m *admissionregistrationv1.MatchCondition, path 
 	if expression := strings.TrimSpace(m.Expression); expression == "" {
 		errs = append(errs, field.Required(path.Child("expression"), ""))
 	} else {
-		errs = append(errs, compiler{stateless(), c.hasParams}.check(
+		errs = append(errs, compiler{Compiler: stateless(), hasParams: c.hasParams}.check(
 			&matchconditions.MatchCondition{Expression: expression},
 			check{environment: c.before.environment(expression)}, path.Child("expression"))...)
 	}
@@ -115,11 +118,8 @@ func (c conditions) validateOne(m *admissionregistrationv1.MatchCondition, path 
 	return append(errs, validateQualifiedName(m.Name, path.Child("name"))...)
 }
 
-func validateQualifiedName(name string, path *field.Path) (errs field.ErrorList) {
-	for _, message := range utilvalidation.IsQualifiedName(name) {
-		errs = append(errs, field.Invalid(path, name, message))
-	}
-	return errs
+func validateQualifiedName(name string, path *field.Path) field.ErrorList {
+	return resource.CheckValue(path, name, utilvalidation.IsQualifiedName)
 }
 
 // validateVariable also declares the variable for the expressions that are compiled after it.
@@ -135,12 +135,8 @@ func (c compiler) validateVariable(
 	if strings.TrimSpace(v.Expression) == "" {
 		return append(errs, field.Required(path.Child("expression"), "expression is not specified"))
 	}
-	composed, ok := c.Compiler.(*plugincel.CompositedCompiler)
-	if !ok {
-		return append(errs, field.InternalError(path, errNotComposed))
-	}
 	declared := plugincel.OptionalVariableDeclarations{HasParams: c.hasParams, HasAuthorizer: true}
-	result := composed.CompileAndStoreVariable(
+	result := c.composed.CompileAndStoreVariable(
 		&policy.Variable{Name: v.Name, Expression: v.Expression}, declared, before.environment(v.Expression))
 	return append(errs, compileError(result.Error, v.Expression, path.Child("expression"))...)
 }
@@ -153,8 +149,6 @@ var (
 
 // isIdentifier reports whether CEL accepts a name as an identifier.
 func isIdentifier(name string) bool { return identifier.MatchString(name) && !reserved.Has(name) }
-
-var errNotComposed = errors.New("variable composition is not allowed")
 
 // errCompiler is the error of a policy whose compiler could not be made.
 func errCompiler(err error, path *field.Path) field.ErrorList {

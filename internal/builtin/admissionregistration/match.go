@@ -10,6 +10,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // The values of enumerations, sorted as errors list them.
@@ -92,9 +94,7 @@ func validateNamedRule(r *admissionregistrationv1.NamedRuleWithOperations, path 
 	names := sets.New[string]()
 	for n, name := range r.ResourceNames {
 		at := path.Child("resourceNames").Index(n)
-		for _, message := range content.IsPathSegmentName(name) {
-			errs = append(errs, field.Invalid(at, name, message))
-		}
+		errs = append(errs, resource.CheckValue(at, name, content.IsPathSegmentName)...)
 		if names.Has(name) {
 			errs = append(errs, field.Duplicate(at, name))
 		}

@@ -43,40 +43,37 @@ func (a *ParamAccess) Require(definitions []*resource.Definition) {
 	}
 }
 
-// authorize decides about a new object, or an update of old.
+// authorize decides about a new object, or an update of old. A reference that was there before may stay.
 func (a *ParamAccess) authorize(ctx context.Context, obj, old runtime.Object) error {
-	switch o := obj.(type) {
-	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		before, _ := old.(*admissionregistrationv1.ValidatingAdmissionPolicy)
-		if before != nil && equality.Semantic.DeepEqual(before.Spec.ParamKind, o.Spec.ParamKind) {
-			return nil
-		}
-		return a.forKind(ctx, o.Spec.ParamKind)
-	case *admissionregistrationv1.MutatingAdmissionPolicy:
-		before, _ := old.(*admissionregistrationv1.MutatingAdmissionPolicy)
-		if before != nil && equality.Semantic.DeepEqual(before.Spec.ParamKind, o.Spec.ParamKind) {
-			return nil
-		}
-		return a.forKind(ctx, o.Spec.ParamKind)
-	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
-		before, _ := old.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding)
-		if before != nil && before.Spec.PolicyName == o.Spec.PolicyName &&
-			equality.Semantic.DeepEqual(before.Spec.ParamRef, o.Spec.ParamRef) {
-			return nil
-		}
-		return a.forRef(ctx, bound{o.Spec.PolicyName, o.Spec.ParamRef, false})
-	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
-		before, _ := old.(*admissionregistrationv1.MutatingAdmissionPolicyBinding)
-		if before != nil && before.Spec.PolicyName == o.Spec.PolicyName &&
-			equality.Semantic.DeepEqual(before.Spec.ParamRef, o.Spec.ParamRef) {
-			return nil
-		}
-		return a.forRef(ctx, bound{o.Spec.PolicyName, o.Spec.ParamRef, true})
+	wanted := referenceOf(obj)
+	if old != nil && equality.Semantic.DeepEqual(wanted, referenceOf(old)) {
+		return nil
+	}
+	switch w := wanted.(type) {
+	case *admissionregistrationv1.ParamKind:
+		return a.forKind(ctx, w)
+	case bound:
+		return a.forRef(ctx, w)
 	}
 	return nil
 }
 
-var errNoUser = errors.New("cannot identify user to authorize read access to params")
+// referenceOf returns what an object says of parameters: a kind, or what a binding binds.
+func referenceOf(obj runtime.Object) any {
+	switch o := obj.(type) {
+	case *admissionregistrationv1.ValidatingAdmissionPolicy:
+		return o.Spec.ParamKind
+	case *admissionregistrationv1.MutatingAdmissionPolicy:
+		return o.Spec.ParamKind
+	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
+		return bound{o.Spec.PolicyName, o.Spec.ParamRef, false}
+	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
+		return bound{o.Spec.PolicyName, o.Spec.ParamRef, true}
+	}
+	return nil
+}
+
+var errNoUser = errors.New("no user")
 
 // reader returns the user of a request; nil if the user may read everything.
 func reader(ctx context.Context) (user.Info, error) {
@@ -116,12 +113,12 @@ func (a *ParamAccess) setResource(to *authorizer.AttributesRecord, kind *admissi
 	to.APIGroup, to.APIVersion, to.Resource = all, all, all
 	version, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {
-		return fmt.Errorf("unable to parse paramKind %v", kind)
+		return err // which the validation has refused
 	}
 	to.APIGroup, to.APIVersion = version.Group, version.Version
 	found, err := a.Resource(version.WithKind(kind.Kind))
 	if err != nil {
-		return fmt.Errorf("unable to resolve paramKind %v", kind)
+		return fmt.Errorf("unable to resolve paramKind &{%s %s}", kind.APIVersion, kind.Kind)
 	}
 	to.Resource = found.Resource
 	return nil
@@ -129,27 +126,27 @@ func (a *ParamAccess) setResource(to *authorizer.AttributesRecord, kind *admissi
 
 // bound is what a binding binds.
 type bound struct {
-	policy   string
-	ref      *admissionregistrationv1.ParamRef
-	mutating bool
+	Policy   string
+	Ref      *admissionregistrationv1.ParamRef
+	Mutating bool
 }
 
 // forRef requires that the user may read the parameters of a binding.
 func (a *ParamAccess) forRef(ctx context.Context, b bound) error {
 	u, err := reader(ctx)
-	if u == nil || b.ref == nil || err != nil {
+	if u == nil || b.Ref == nil || err != nil {
 		return err
 	}
 	attributes := authorizer.AttributesRecord{
-		User: u, Verb: "get", ResourceRequest: true, Name: b.ref.Name, Namespace: b.ref.Namespace,
+		User: u, Verb: "get", ResourceRequest: true, Name: b.Ref.Name, Namespace: b.Ref.Namespace,
 		APIGroup: all, APIVersion: all, Resource: all,
 	}
-	if b.ref.Name == "" {
+	if b.Ref.Name == "" {
 		attributes.Verb = "list"
 	}
-	kind, unknown := a.Policy(ctx, b.mutating, b.policy)
+	kind, unknown := a.Policy(ctx, b.Mutating, b.Policy)
 	if unknown != nil {
-		unknown = fmt.Errorf("unable to get policy %s", b.policy)
+		unknown = fmt.Errorf("unable to get policy %s", b.Policy)
 	} else if kind != nil {
 		unknown = a.setResource(&attributes, kind)
 	}

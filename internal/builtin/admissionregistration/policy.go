@@ -193,11 +193,7 @@ func (r policyRules) validateAnnotations(
 	keys := sets.New[string]()
 	for n, annotation := range annotations {
 		at := path.Index(n)
-		if p.Name != "" {
-			errs = append(errs, validateQualifiedName(p.Name+"/"+annotation.Key, at.Child("key"))...)
-		} else {
-			errs = append(errs, field.Invalid(at.Child("key"), annotation.Key, "requires metadata.name be non-empty"))
-		}
+		errs = append(errs, validateQualifiedName(p.Name+"/"+annotation.Key, at.Child("key"))...)
 		errs = append(errs, r.validateAnnotation(c, annotation.ValueExpression, at.Child("valueExpression"))...)
 		if keys.Has(annotation.Key) {
 			errs = append(errs, field.Duplicate(at.Child("key"), annotation.Key))

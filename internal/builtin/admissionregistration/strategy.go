@@ -108,7 +108,7 @@ var validatingWebhookRules = rules{
 		}
 		hooks := validatingHooks(c)
 		before := validatingHooks(old.(*admissionregistrationv1.ValidatingWebhookConfiguration))
-		return lenient(hooks, before).validate(&c.ObjectMeta, hooks)
+		return rulesForUpdate(hooks, before).validate(&c.ObjectMeta, hooks)
 	},
 	warn: func(obj runtime.Object) []string {
 		return warnOfExcluded(validatingHooks(obj.(*admissionregistrationv1.ValidatingWebhookConfiguration)))
@@ -126,7 +126,7 @@ var mutatingWebhookRules = rules{
 		}
 		hooks := mutatingHooks(c)
 		before := mutatingHooks(old.(*admissionregistrationv1.MutatingWebhookConfiguration))
-		return lenient(hooks, before).validate(&c.ObjectMeta, hooks)
+		return rulesForUpdate(hooks, before).validate(&c.ObjectMeta, hooks)
 	},
 	warn: func(obj runtime.Object) []string {
 		return warnOfExcluded(mutatingHooks(obj.(*admissionregistrationv1.MutatingWebhookConfiguration)))
