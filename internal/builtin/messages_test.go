@@ -16,7 +16,7 @@ import (
 
 // unproven lists the packages that may give messages which no transcript has.
 var unproven = []string{
-	"connect", "coordination", "core", "nodes", "podsecurity", "scheduling",
+	"podsecurity",
 }
 
 // exempt are the messages that kube-apiserver does not give, or that go on in other words there.

@@ -161,22 +161,6 @@ func otherWrites() []write {
 			},
 		},
 		{
-			name: "coordinated by another server", resource: "leases",
-			old: `{"metadata":{"name":"l"},"spec":{"strategy":"OldestEmulationVersion","preferredHolder":"a"}}`,
-			obj: `{"metadata":{"name":"l"},"spec":{"strategy":"Newest","preferredHolder":"b"}}`,
-			errors: []string{
-				`spec.strategy.strategy: Unsupported value: "Newest": supported values: "OldestEmulationVersion"`,
-			},
-		},
-		{
-			name: "no longer coordinated", resource: "leases",
-			old: `{"metadata":{"name":"l"},"spec":{"strategy":"example.com/own","preferredHolder":"a"}}`,
-			obj: `{"metadata":{"name":"l"},"spec":{"preferredHolder":"a"}}`,
-			errors: []string{
-				"spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined",
-			},
-		},
-		{
 			name: "update", resource: "leases",
 			old: `{"metadata":{"name":"l"},"spec":{"leaseTransitions":0}}`,
 			obj: `{"metadata":{"name":"l"},"spec":{"leaseDurationSeconds":-1,"leaseTransitions":0,"strategy":"x","preferredHolder":"y"}}`,

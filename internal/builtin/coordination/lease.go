@@ -2,13 +2,11 @@ package coordination
 
 import (
 	"context"
-	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -40,26 +38,6 @@ func validateSpec(spec *coordinationv1.LeaseSpec, path *field.Path) (errs field.
 	}
 	if transitions := spec.LeaseTransitions; transitions != nil && *transitions < 0 {
 		errs = append(errs, field.Invalid(path.Child("leaseTransitions"), *transitions, apivalidation.IsNegativeErrorMsg))
-	}
-	if spec.Strategy != nil {
-		errs = append(errs, validateStrategy(*spec.Strategy, path.Child("strategy", "strategy"))...)
-	}
-	if ptr.Deref(spec.PreferredHolder, "") != "" && ptr.Deref(spec.Strategy, "") == "" {
-		errs = append(errs, field.Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
-	}
-	return errs
-}
-
-// validateStrategy checks a strategy of coordinated leader election: one of Kubernetes, or one with a domain.
-func validateStrategy(strategy coordinationv1.CoordinatedLeaseStrategy, path *field.Path) (errs field.ErrorList) {
-	if !strings.Contains(string(strategy), "/") {
-		if known := coordinationv1.OldestEmulationVersion; strategy != known {
-			errs = append(errs, field.NotSupported(path, strategy, []coordinationv1.CoordinatedLeaseStrategy{known}))
-		}
-		return errs
-	}
-	for _, message := range validation.IsQualifiedName(string(strategy)) {
-		errs = append(errs, field.Invalid(path, strategy, message))
 	}
 	return errs
 }

@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // countedResources are the resources whose quantities are numbers of objects.
@@ -59,15 +60,13 @@ func validateQuotaSpec(spec *corev1.ResourceQuotaSpec) field.ErrorList {
 func validateQuotaList(list corev1.ResourceList, path *field.Path) (errs field.ErrorList) {
 	for _, name := range sorted(list) {
 		errs = append(errs, validateQuotaName(name, path.Key(string(name)))...)
-		errs = append(errs, validateQuotaQuantity(name, list[name], path.Key(string(name)))...)
+		errs = append(errs, podspec.CheckQuantity(name, list[name], path.Key(string(name)))...)
 	}
 	return errs
 }
 
 func validateQuotaName(name corev1.ResourceName, path *field.Path) (errs field.ErrorList) {
-	for _, message := range validation.IsQualifiedName(string(name)) {
-		errs = append(errs, field.Invalid(path, name, message))
-	}
+	errs = append(errs, resource.CheckValue(path, string(name), validation.IsQualifiedName)...)
 	if strings.Contains(string(name), "/") || isQuotaResource(name) {
 		return errs
 	}
@@ -80,24 +79,6 @@ func validateQuotaName(name corev1.ResourceName, path *field.Path) (errs field.E
 func isQuotaResource(name corev1.ResourceName) bool {
 	return quotaResources.Has(name) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) ||
 		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
-}
-
-func validateQuotaQuantity(name corev1.ResourceName, q apiresource.Quantity, path *field.Path) (errs field.ErrorList) {
-	if q.Sign() < 0 {
-		errs = append(errs, field.Invalid(path, q.String(), apivalidation.IsNegativeErrorMsg))
-	}
-	if (countedResources.Has(name) || isExtendedResource(name)) && q.MilliValue()%1000 != 0 {
-		errs = append(errs, field.Invalid(path, q, "must be an integer"))
-	}
-	return errs
-}
-
-// isExtendedResource reports whether a resource has a domain that is not Kubernetes', and is requested by that name.
-func isExtendedResource(name corev1.ResourceName) bool {
-	s := string(name)
-	return strings.Contains(s, "/") && !strings.Contains(s, corev1.ResourceDefaultNamespacePrefix) &&
-		!strings.HasPrefix(s, corev1.DefaultResourceRequestsPrefix) &&
-		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+s)) == 0
 }
 
 func validateScopes(spec *corev1.ResourceQuotaSpec, path *field.Path) (errs field.ErrorList) {

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -23,10 +23,7 @@ type ResourceQuotaRules struct{ resource.Rules }
 func DefaultResourceQuota(obj runtime.Object) {
 	quota := obj.(*corev1.ResourceQuota)
 	for _, list := range []corev1.ResourceList{quota.Spec.Hard, quota.Status.Hard, quota.Status.Used} {
-		for name, quantity := range list {
-			quantity.RoundUp(apiresource.Milli)
-			list[name] = quantity
-		}
+		podspec.DefaultQuantities(list)
 	}
 }
 

@@ -97,9 +97,6 @@ func defaultNode(obj runtime.Object) {
 }
 
 func nodeWarnings(n *corev1.Node) (warnings []string) {
-	if n.Spec.ConfigSource != nil {
-		warnings = append(warnings, "spec.configSource: the feature is removed")
-	}
 	if n.Spec.DoNotUseExternalID != "" {
 		warnings = append(warnings, "spec.externalID: this field is deprecated, and is unused by Kubernetes")
 	}
