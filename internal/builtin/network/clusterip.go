@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
-	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var (
@@ -52,14 +52,12 @@ func checkFamilies(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 	seen := sets.New[corev1.IPFamily]()
 	for n, family := range spec.IPFamilies {
 		at := ipFamiliesPath.Index(n)
-		errs = append(errs, resource.CheckSupported(at, family, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
-		if seen.Has(family) {
-			errs = append(errs, field.Duplicate(at, family))
-		}
+		errs = append(errs, rules.Known(family, at, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
+		errs = append(errs, rules.When(seen.Has(family), field.Duplicate(at, family))...)
 		seen.Insert(family)
 	}
 	if policy := spec.IPFamilyPolicy; policy != nil {
-		errs = append(errs, resource.CheckSupported(ipFamilyPolicyPath, *policy, corev1.IPFamilyPolicyPreferDualStack,
+		errs = append(errs, rules.Known(*policy, ipFamilyPolicyPath, corev1.IPFamilyPolicyPreferDualStack,
 			corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)...)
 	}
 	return errs

@@ -4,6 +4,7 @@ package network
 
 import (
 	"net"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 func endpointsDefinition() *resource.Definition {
@@ -53,57 +55,53 @@ func checkEndpointsUpdate(obj, old *corev1.Endpoints) field.ErrorList {
 // checkEndpoints returns the errors of Endpoints. Subsets that were stored may stay as they are.
 func checkEndpoints(obj, old *corev1.Endpoints) field.ErrorList {
 	errs := resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	subsets := checkSubsets(obj.Subsets, field.NewPath("subsets"))
+	subsets := rules.Each(obj.Subsets, field.NewPath("subsets"), checkSubset)
 	if len(subsets) > 0 && old != nil && apiequality.Semantic.DeepEqual(obj.Subsets, old.Subsets) {
 		return errs
 	}
 	return append(errs, subsets...)
 }
 
-func checkSubsets(subsets []corev1.EndpointSubset, path *field.Path) (errs field.ErrorList) {
-	for n, subset := range subsets {
-		at := path.Index(n)
-		if len(subset.Addresses) == 0 && len(subset.NotReadyAddresses) == 0 {
-			errs = append(errs, field.Required(at, "must specify `addresses` or `notReadyAddresses`"))
-		}
-		errs = append(errs, checkEndpointAddresses(subset.Addresses, at.Child("addresses"))...)
-		errs = append(errs, checkEndpointAddresses(subset.NotReadyAddresses, at.Child("notReadyAddresses"))...)
-		for n := range subset.Ports {
-			errs = append(errs, checkEndpointPort(&subset.Ports[n], len(subset.Ports) > 1, at.Child("ports").Index(n))...)
-		}
-	}
-	return errs
+func checkSubset(subset *corev1.EndpointSubset, path *field.Path) field.ErrorList {
+	addresses, named := len(subset.Addresses)+len(subset.NotReadyAddresses), len(subset.Ports) > 1
+	return slices.Concat(
+		rules.When(addresses == 0, field.Required(path, "must specify `addresses` or `notReadyAddresses`")),
+		rules.Each(subset.Addresses, path.Child("addresses"), checkEndpointAddress),
+		rules.Each(subset.NotReadyAddresses, path.Child("notReadyAddresses"), checkEndpointAddress),
+		rules.Each(subset.Ports, path.Child("ports"), func(port *corev1.EndpointPort, path *field.Path) field.ErrorList {
+			return slices.Concat(
+				checkPortName(port.Name, named, path.Child("name")),
+				checkPort(port.Port, path.Child("port")),
+				checkProtocol(port.Protocol, path.Child("protocol")),
+				checkAppProtocol(port.AppProtocol, path),
+			)
+		}),
+	)
 }
 
-func checkEndpointAddresses(addresses []corev1.EndpointAddress, path *field.Path) (errs field.ErrorList) {
-	for n, address := range addresses {
-		at := path.Index(n)
-		errs = append(errs, validation.IsValidIP(at.Child("ip"), address.IP)...)
-		if address.Hostname != "" {
-			errs = append(errs, resource.CheckValue(at.Child("hostname"), address.Hostname, validation.IsDNS1123Label)...)
-		}
-		if name := address.NodeName; name != nil {
-			errs = append(errs, resource.CheckValue(at.Child("nodeName"), *name, validation.IsDNS1123Subdomain)...)
-		}
-		errs = append(errs, checkEndpointIP(address.IP, at.Child("ip"))...)
-	}
-	return errs
+func checkEndpointAddress(address *corev1.EndpointAddress, path *field.Path) field.ErrorList {
+	return slices.Concat(
+		validation.IsValidIP(path.Child("ip"), address.IP),
+		rules.Name(address.Hostname, path.Child("hostname"), apivalidation.NameIsDNSLabel),
+		checkNodeName(address.NodeName, path.Child("nodeName")),
+		checkEndpointIP(address.IP, path.Child("ip")),
+	)
 }
 
-func checkEndpointPort(port *corev1.EndpointPort, named bool, path *field.Path) (errs field.ErrorList) {
-	switch {
-	case port.Name != "":
-		errs = append(errs, resource.CheckValue(path.Child("name"), port.Name, validation.IsDNS1123Label)...)
-	case named:
-		errs = append(errs, field.Required(path.Child("name"), ""))
+// checkNodeName returns the errors of the name of a node, if there is one.
+func checkNodeName(name *string, path *field.Path) field.ErrorList {
+	if name == nil {
+		return nil
 	}
-	errs = append(errs, checkPortNumber(port.Port, path.Child("port"))...)
-	errs = append(errs, checkProtocol(port.Protocol, path.Child("protocol"))...)
-	if port.AppProtocol != nil {
-		protocol := path.Child("appProtocol")
-		errs = append(errs, resource.CheckValue(protocol, *port.AppProtocol, validation.IsQualifiedName)...)
+	return rules.Subdomain(*name, path)
+}
+
+// checkPortName returns the errors of the name of a port. One of several ports must have one.
+func checkPortName(name string, required bool, path *field.Path) field.ErrorList {
+	if name == "" {
+		return rules.When(required, field.Required(path, ""))
 	}
-	return errs
+	return rules.Label(name, path)
 }
 
 // endpointsManager is the label of Endpoints that the controller of a cluster makes: they get no warnings.

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,7 +9,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,15 +17,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // Limits of an EndpointSlice.
 const (
-	maxEndpoints     = 1000
-	maxPorts         = 20000
-	maxAddresses     = 100
-	maxHints         = 8
-	maxTopologyParts = 16
+	maxEndpoints = 1000
+	maxPorts     = 20000
+	maxAddresses = 100
+	maxHints     = 8
 )
 
 func endpointSliceDefinition() *resource.Definition {
@@ -88,7 +88,7 @@ func checkEndpointSlice(obj, old *discoveryv1.EndpointSlice) field.ErrorList {
 	if path := field.NewPath("addressType"); obj.AddressType == "" {
 		errs = append(errs, resource.Missing(path))
 	} else {
-		errs = append(errs, resource.CheckSupported(path, obj.AddressType,
+		errs = append(errs, rules.Known(obj.AddressType, path,
 			discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6)...)
 	}
 	errs = append(errs, checkSlicePorts(obj.Ports, field.NewPath("ports"))...)
@@ -99,52 +99,35 @@ func checkEndpointSlice(obj, old *discoveryv1.EndpointSlice) field.ErrorList {
 	return append(errs, endpoints...)
 }
 
-func checkSlicePorts(ports []discoveryv1.EndpointPort, path *field.Path) (errs field.ErrorList) {
+func checkSlicePorts(ports []discoveryv1.EndpointPort, path *field.Path) field.ErrorList {
 	if len(ports) > maxPorts {
 		return field.ErrorList{field.TooMany(path, len(ports), maxPorts)}
 	}
 	names := sets.New[string]()
-	for n, port := range ports {
-		at, name := path.Index(n), ptr.Deref(port.Name, "")
-		if name != "" {
-			errs = append(errs, resource.CheckValue(at.Child("name"), name, validation.IsDNS1123Label)...)
-		}
-		if names.Has(name) {
-			errs = append(errs, field.Duplicate(at.Child("name"), port.Name))
-		}
+	return rules.Each(ports, path, func(port *discoveryv1.EndpointPort, path *field.Path) field.ErrorList {
+		name := ptr.Deref(port.Name, "")
+		isDouble := names.Has(name)
 		names.Insert(name)
-		errs = append(errs, checkProtocol(ptr.Deref(port.Protocol, ""), at.Child("protocol"))...)
-		if port.AppProtocol != nil {
-			protocol := at.Child("appProtocol")
-			errs = append(errs, resource.CheckValue(protocol, *port.AppProtocol, validation.IsQualifiedName)...)
-		}
-	}
-	return errs
+		return slices.Concat(
+			checkPortName(name, false, path.Child("name")),
+			rules.When(isDouble, field.Duplicate(path.Child("name"), port.Name)),
+			checkProtocol(ptr.Deref(port.Protocol, ""), path.Child("protocol")),
+			checkAppProtocol(port.AppProtocol, path),
+		)
+	})
 }
 
-func checkSliceEndpoints(obj *discoveryv1.EndpointSlice, path *field.Path) (errs field.ErrorList) {
+func checkSliceEndpoints(obj *discoveryv1.EndpointSlice, path *field.Path) field.ErrorList {
 	if count := len(obj.Endpoints); count > maxEndpoints {
 		return field.ErrorList{field.TooMany(path, count, maxEndpoints)}
 	}
-	for n, endpoint := range obj.Endpoints {
-		at := path.Index(n)
-		errs = append(errs, checkAddresses(endpoint.Addresses, obj.AddressType, at.Child("addresses"))...)
-		if name := endpoint.NodeName; name != nil {
-			errs = append(errs, resource.CheckValue(at.Child("nodeName"), *name, validation.IsDNS1123Subdomain)...)
-		}
-		topology := at.Child("deprecatedTopology")
-		if count := len(endpoint.DeprecatedTopology); count > maxTopologyParts {
-			errs = append(errs, field.TooMany(topology, count, maxTopologyParts))
-		}
-		errs = append(errs, metavalidation.ValidateLabels(endpoint.DeprecatedTopology, topology)...)
-		if endpoint.Hostname != nil {
-			errs = append(errs, resource.CheckValue(at.Child("hostname"), *endpoint.Hostname, validation.IsDNS1123Label)...)
-		}
-		if endpoint.Hints != nil {
-			errs = append(errs, checkHints(endpoint.Hints, at.Child("hints"))...)
-		}
-	}
-	return errs
+	return rules.Each(obj.Endpoints, path, func(endpoint *discoveryv1.Endpoint, path *field.Path) field.ErrorList {
+		return slices.Concat(
+			checkAddresses(endpoint.Addresses, obj.AddressType, path.Child("addresses")),
+			checkNodeName(endpoint.NodeName, path.Child("nodeName")),
+			checkHints(endpoint, path),
+		)
+	})
 }
 
 func checkAddresses(addresses []string, kind discoveryv1.AddressType, path *field.Path) (errs field.ErrorList) {
@@ -174,15 +157,23 @@ func checkAddresses(addresses []string, kind discoveryv1.AddressType, path *fiel
 	return errs
 }
 
-func checkHints(hints *discoveryv1.EndpointHints, path *field.Path) (errs field.ErrorList) {
-	zones, nodes := make([]string, len(hints.ForZones)), make([]string, len(hints.ForNodes))
-	for n, zone := range hints.ForZones {
-		zones[n] = zone.Name
+// checkHints returns the errors of the host name of an endpoint, and of the zones and nodes that it is for.
+func checkHints(endpoint *discoveryv1.Endpoint, path *field.Path) (errs field.ErrorList) {
+	if endpoint.Hostname != nil {
+		errs = rules.Label(*endpoint.Hostname, path.Child("hostname"))
 	}
-	for n, node := range hints.ForNodes {
-		nodes[n] = node.Name
+	if endpoint.Hints == nil {
+		return errs
 	}
-	errs = checkHintNames(zones, path.Child("forZones"), validation.IsValidLabelValue)
+	var zones, nodes []string
+	for _, zone := range endpoint.Hints.ForZones {
+		zones = append(zones, zone.Name)
+	}
+	for _, node := range endpoint.Hints.ForNodes {
+		nodes = append(nodes, node.Name)
+	}
+	path = path.Child("hints")
+	errs = append(errs, checkHintNames(zones, path.Child("forZones"), validation.IsValidLabelValue)...)
 	return append(errs, checkHintNames(nodes, path.Child("forNodes"), validation.IsDNS1123Subdomain)...)
 }
 
@@ -197,7 +188,7 @@ func checkHintNames(names []string, path *field.Path, check func(name string) []
 			errs = append(errs, field.Duplicate(at, name))
 		}
 		seen.Insert(name)
-		errs = append(errs, resource.CheckValue(at, name, check)...)
+		errs = append(errs, rules.Messages(at, name, check(name))...)
 	}
 	return errs
 }

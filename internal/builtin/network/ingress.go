@@ -72,14 +72,8 @@ func checkIngressStatus(obj, old *networkingv1.Ingress) field.ErrorList {
 	for _, ingress := range old.Status.LoadBalancer.Ingress {
 		stored = append(stored, ingress.IP)
 	}
-	for n, ingress := range obj.Status.LoadBalancer.Ingress {
-		at := balancerPath.Index(n)
-		if ingress.IP != "" {
-			errs = append(errs, checkIPUnless(stored, ingress.IP, at.Child("ip"))...)
-		}
-		if ingress.Hostname != "" {
-			errs = append(errs, checkHostname(ingress.Hostname, at.Child("hostname"))...)
-		}
+	for n, p := range obj.Status.LoadBalancer.Ingress {
+		errs = append(errs, checkPoint(point{p.IP, p.Hostname}, stored, balancerPath.Index(n))...)
 	}
 	return errs
 }

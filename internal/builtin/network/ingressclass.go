@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // maxControllerLength is the length of the name of an IngressClass' controller.
@@ -59,9 +60,7 @@ func checkParameters(ref *networkingv1.IngressClassParametersReference, path *fi
 	if ref == nil {
 		return nil
 	}
-	if ref.APIGroup != nil {
-		errs = append(errs, resource.CheckValue(path.Child("apiGroup"), *ref.APIGroup, validation.IsDNS1123Subdomain)...)
-	}
+	errs = checkGroup(ref.APIGroup, path.Child("apiGroup"))
 	errs = append(errs, checkRequiredSegment(path.Child("kind"), ref.Kind)...)
 	errs = append(errs, checkRequiredSegment(path.Child("name"), ref.Name)...)
 	if ref.Scope == nil {
@@ -73,14 +72,14 @@ func checkParameters(ref *networkingv1.IngressClassParametersReference, path *fi
 		if ref.Namespace == nil {
 			return append(errs, field.Required(namespace, "`parameters.scope` is set to 'Namespace'"))
 		}
-		return append(errs, resource.CheckName(namespace, *ref.Namespace, apivalidation.ValidateNamespaceName)...)
+		return append(errs, rules.Label(*ref.Namespace, namespace)...)
 	case networkingv1.IngressClassParametersReferenceScopeCluster:
 		if ref.Namespace != nil {
 			errs = append(errs, field.Forbidden(namespace, "`parameters.scope` is set to 'Cluster'"))
 		}
 		return errs
 	}
-	return append(errs, resource.CheckSupported(path.Child("scope"), *ref.Scope,
+	return append(errs, rules.Known(*ref.Scope, path.Child("scope"),
 		networkingv1.IngressClassParametersReferenceScopeCluster,
 		networkingv1.IngressClassParametersReferenceScopeNamespace)...)
 }
@@ -90,7 +89,7 @@ func checkRequiredSegment(path *field.Path, value string) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{resource.Missing(path)}
 	}
-	return resource.CheckValue(path, value, content.IsPathSegmentName)
+	return rules.Messages(path, value, content.IsPathSegmentName(value))
 }
 
 var ingressClassColumns = &resource.Columns{

@@ -9,15 +9,16 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	netutils "k8s.io/utils/net"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 func checkIngressCreate(obj *networkingv1.Ingress) field.ErrorList {
-	errs := checkIngress(obj, nil)
+	errs := checkIngress(obj)
 	value, found := obj.Annotations[ingressClassAnnotation]
 	if class := obj.Spec.IngressClassName; found && class != nil && value != *class {
 		errs = append(errs, field.Invalid(field.NewPath("annotations").Child(ingressClassAnnotation), value,
@@ -28,84 +29,52 @@ func checkIngressCreate(obj *networkingv1.Ingress) field.ErrorList {
 
 func checkIngressUpdate(obj, old *networkingv1.Ingress) field.ErrorList {
 	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
-	return append(errs, checkIngress(obj, old)...)
+	return append(errs, checkIngress(obj)...)
 }
 
-// checkIngress returns the errors of an Ingress. An old one may have been stored by other rules for names of Secrets
-// and for hosts with a wildcard.
-func checkIngress(obj, old *networkingv1.Ingress) field.ErrorList {
-	errs := resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+func checkIngress(obj *networkingv1.Ingress) field.ErrorList {
 	spec, path := &obj.Spec, field.NewPath("spec")
-	if len(spec.Rules) == 0 && spec.DefaultBackend == nil {
-		errs = append(errs, field.Invalid(path, spec.Rules, "either `defaultBackend` or `rules` must be specified"))
-	}
+	errs := slices.Concat(
+		resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain),
+		rules.When(len(spec.Rules) == 0 && spec.DefaultBackend == nil,
+			field.Invalid(path, spec.Rules, "either `defaultBackend` or `rules` must be specified")),
+	)
 	if spec.DefaultBackend != nil {
 		errs = append(errs, checkBackend(spec.DefaultBackend, path.Child("defaultBackend"))...)
 	}
-	anyWildcard := old != nil && slices.ContainsFunc(old.Spec.Rules, func(rule networkingv1.IngressRule) bool {
-		return strings.Contains(rule.Host, "*") && len(checkRuleValue(rule.HTTP, nil)) > 0
-	})
-	for n, rule := range spec.Rules {
-		at := path.Child("rules").Index(n)
-		errs = append(errs, checkRuleHost(rule.Host, at.Child("host"))...)
-		if !anyWildcard || !strings.Contains(rule.Host, "*") {
-			errs = append(errs, checkRuleValue(rule.HTTP, at.Child("http"))...)
-		}
-	}
-	anySecret := old != nil && slices.ContainsFunc(old.Spec.TLS, func(tls networkingv1.IngressTLS) bool {
-		return len(checkSecretName(tls.SecretName, nil)) > 0
-	})
-	for n, tls := range spec.TLS {
-		at := path.Child("tls").Index(n)
-		for n, host := range tls.Hosts {
-			errs = append(errs, checkHost(host, at.Child("hosts").Index(n))...)
-		}
-		if !anySecret {
-			errs = append(errs, checkSecretName(tls.SecretName, at.Child("secretName"))...)
-		}
-	}
+	errs = append(errs, rules.Each(spec.Rules, path.Child("rules"), checkIngressRule)...)
+	errs = append(errs, rules.Each(spec.TLS, path.Child("tls"), checkTLS)...)
 	if class := spec.IngressClassName; class != nil {
-		errs = append(errs, resource.CheckName(path.Child("ingressClassName"), *class, apivalidation.NameIsDNSSubdomain)...)
+		errs = append(errs, rules.Subdomain(*class, path.Child("ingressClassName"))...)
 	}
 	return errs
 }
 
-func checkSecretName(name string, path *field.Path) field.ErrorList {
-	if name == "" {
-		return nil
+func checkTLS(tls *networkingv1.IngressTLS, path *field.Path) (errs field.ErrorList) {
+	for n, host := range tls.Hosts {
+		errs = append(errs, checkHost(host, path.Child("hosts").Index(n))...)
 	}
-	return resource.CheckName(path, name, apivalidation.NameIsDNSSubdomain)
+	return append(errs, rules.Name(tls.SecretName, path.Child("secretName"), apivalidation.NameIsDNSSubdomain)...)
 }
 
-func checkRuleHost(host string, path *field.Path) (errs field.ErrorList) {
-	if host == "" {
-		return nil
+func checkIngressRule(rule *networkingv1.IngressRule, path *field.Path) (errs field.ErrorList) {
+	if host := path.Child("host"); rule.Host != "" {
+		errs = append(refuseIP(rule.Host, host), checkHost(rule.Host, host)...)
 	}
-	if netutils.ParseIPSloppy(host) != nil {
-		errs = append(errs, field.Invalid(path, host, "must be a DNS name, not an IP address"))
+	if rule.HTTP == nil {
+		return errs
 	}
-	return append(errs, checkHost(host, path)...)
+	path = path.Child("http", "paths")
+	errs = append(errs, rules.When(len(rule.HTTP.Paths) == 0, field.Required(path, ""))...)
+	return append(errs, rules.Each(rule.HTTP.Paths, path, checkHTTPPath)...)
 }
 
 // checkHost returns the errors of a host that may begin with a wildcard.
 func checkHost(host string, path *field.Path) field.ErrorList {
 	if strings.Contains(host, "*") {
-		return resource.CheckValue(path, host, validation.IsWildcardDNS1123Subdomain)
+		return rules.Messages(path, host, validation.IsWildcardDNS1123Subdomain(host))
 	}
-	return resource.CheckValue(path, host, validation.IsDNS1123Subdomain)
-}
-
-func checkRuleValue(http *networkingv1.HTTPIngressRuleValue, path *field.Path) (errs field.ErrorList) {
-	if http == nil {
-		return nil
-	}
-	if len(http.Paths) == 0 {
-		errs = append(errs, field.Required(path.Child("paths"), ""))
-	}
-	for n := range http.Paths {
-		errs = append(errs, checkHTTPPath(&http.Paths[n], path.Child("paths").Index(n))...)
-	}
-	return errs
+	return rules.Subdomain(host, path)
 }
 
 // Parts of paths that would mean another path.
@@ -141,8 +110,8 @@ func checkHTTPPath(http *networkingv1.HTTPIngressPath, path *field.Path) (errs f
 			refuse("must be an absolute path")
 		}
 	default:
-		errs = append(errs, resource.CheckSupported(path.Child("pathType"), *http.PathType,
-			networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific, networkingv1.PathTypePrefix)...)
+		errs = rules.Known(*http.PathType, path.Child("pathType"),
+			networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific, networkingv1.PathTypePrefix)
 	}
 	return append(errs, checkBackend(&http.Backend, path.Child("backend"))...)
 }
@@ -159,37 +128,33 @@ func checkBackend(backend *networkingv1.IngressBackend, path *field.Path) field.
 	return field.ErrorList{field.Invalid(path, "", "resource or service backend is required")}
 }
 
-func checkResourceBackend(ref *corev1.TypedLocalObjectReference, path *field.Path) (errs field.ErrorList) {
-	if ref.APIGroup != nil {
-		errs = append(errs, resource.CheckValue(path.Child("apiGroup"), *ref.APIGroup, validation.IsDNS1123Subdomain)...)
-	}
-	for _, part := range []struct{ name, value string }{{"kind", ref.Kind}, {"name", ref.Name}} {
-		if part.value == "" {
-			errs = append(errs, field.Required(path.Child(part.name), ""))
-			continue
-		}
-		errs = append(errs, resource.CheckValue(path.Child(part.name), part.value, content.IsPathSegmentName)...)
-	}
-	return errs
+func checkResourceBackend(ref *corev1.TypedLocalObjectReference, path *field.Path) field.ErrorList {
+	segment := func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
+	return slices.Concat(
+		checkGroup(ref.APIGroup, path.Child("apiGroup")),
+		rules.RequiredName(ref.Kind, path.Child("kind"), segment),
+		rules.RequiredName(ref.Name, path.Child("name"), segment),
+	)
 }
 
-func checkServiceBackend(service *networkingv1.IngressServiceBackend, path *field.Path) (errs field.ErrorList) {
-	if service.Name == "" {
-		errs = append(errs, field.Required(path.Child("service", "name"), ""))
-	} else {
-		name := path.Child("service", "name")
-		errs = append(errs, resource.CheckName(name, service.Name, apivalidation.NameIsDNSLabel)...)
+// checkGroup returns the errors of the group of a reference, if there is one.
+func checkGroup(group *string, path *field.Path) field.ErrorList {
+	if group == nil {
+		return nil
 	}
+	return rules.Subdomain(*group, path)
+}
+
+func checkServiceBackend(service *networkingv1.IngressServiceBackend, path *field.Path) field.ErrorList {
+	errs := rules.RequiredLabel(service.Name, path.Child("service", "name"))
 	port, at := service.Port, path.Child("service", "port")
 	switch {
 	case port.Name != "" && port.Number != 0:
-		errs = append(errs, field.Invalid(path, "", "cannot set both port name & port number"))
+		return append(errs, field.Invalid(path, "", "cannot set both port name & port number"))
 	case port.Name != "":
-		errs = append(errs, resource.CheckValue(at.Child("name"), port.Name, validation.IsValidPortName)...)
+		return append(errs, rules.Port(intstr.FromString(port.Name), at.Child("name"))...)
 	case port.Number != 0:
-		errs = append(errs, checkPortNumber(port.Number, at.Child("number"))...)
-	default:
-		errs = append(errs, field.Required(path, "port name or number is required"))
+		return append(errs, checkPort(port.Number, at.Child("number"))...)
 	}
-	return errs
+	return append(errs, field.Required(path, "port name or number is required"))
 }

@@ -15,6 +15,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 func networkPolicyDefinition() *resource.Definition {
@@ -102,52 +103,49 @@ func checkNetworkPolicyUpdate(obj, old *networkingv1.NetworkPolicy) field.ErrorL
 	forEachBlock(&old.Spec, func(block *networkingv1.IPBlock, _ *field.Path) {
 		check.stored = append(append(check.stored, block.CIDR), block.Except...)
 	})
-	check.selectors.AllowInvalidLabelValueInSelector =
-		len(metavalidation.ValidateLabelSelector(&old.Spec.PodSelector, check.selectors, nil)) > 0
 	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
 	return append(errs, check.spec(&obj.Spec, field.NewPath("spec"))...)
 }
 
 // policyCheck checks the spec of a policy.
 type policyCheck struct {
-	selectors metavalidation.LabelSelectorValidationOptions
 	// stored are the ranges of addresses that the policy had before.
 	stored []string
 }
 
 func (c *policyCheck) spec(spec *networkingv1.NetworkPolicySpec, path *field.Path) field.ErrorList {
-	errs := metavalidation.ValidateLabelSelector(&spec.PodSelector, c.selectors, path.Child("podSelector"))
+	errs := checkLabelSelector(&spec.PodSelector, path.Child("podSelector"))
 	for n, rule := range spec.Ingress {
 		at := path.Child("ingress").Index(n)
-		errs = append(errs, checkPolicyPorts(rule.Ports, at.Child("ports"))...)
-		errs = append(errs, c.peers(rule.From, at.Child("from"))...)
+		errs = append(errs, rules.Each(rule.Ports, at.Child("ports"), checkPolicyPort)...)
+		errs = append(errs, rules.Each(rule.From, at.Child("from"), c.peer)...)
 	}
 	for n, rule := range spec.Egress {
 		at := path.Child("egress").Index(n)
-		errs = append(errs, checkPolicyPorts(rule.Ports, at.Child("ports"))...)
-		errs = append(errs, c.peers(rule.To, at.Child("to"))...)
+		errs = append(errs, rules.Each(rule.Ports, at.Child("ports"), checkPolicyPort)...)
+		errs = append(errs, rules.Each(rule.To, at.Child("to"), c.peer)...)
 	}
 	types := path.Child("policyTypes")
 	if len(spec.PolicyTypes) > 2 {
 		return append(errs, field.Invalid(types, &spec.PolicyTypes, "may not specify more than two policyTypes"))
 	}
 	for n, kind := range spec.PolicyTypes {
-		errs = append(errs, resource.CheckSupported(types.Index(n), kind,
+		errs = append(errs, rules.Known(kind, types.Index(n),
 			networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)...)
 	}
 	return errs
 }
 
-func checkPolicyPorts(ports []networkingv1.NetworkPolicyPort, path *field.Path) (errs field.ErrorList) {
-	for n, port := range ports {
-		at := path.Index(n)
-		if port.Protocol != nil {
-			errs = append(errs, resource.CheckSupported(at.Child("protocol"), *port.Protocol,
-				corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)...)
-		}
-		errs = append(errs, checkPortRange(&port, at)...)
+func checkLabelSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	return metavalidation.ValidateLabelSelector(selector, metavalidation.LabelSelectorValidationOptions{}, path)
+}
+
+func checkPolicyPort(port *networkingv1.NetworkPolicyPort, path *field.Path) (errs field.ErrorList) {
+	if port.Protocol != nil {
+		errs = rules.Known(*port.Protocol, path.Child("protocol"),
+			corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
 	}
-	return errs
+	return append(errs, checkPortRange(port, path)...)
 }
 
 func checkPortRange(port *networkingv1.NetworkPolicyPort, path *field.Path) (errs field.ErrorList) {
@@ -162,39 +160,24 @@ func checkPortRange(port *networkingv1.NetworkPolicyPort, path *field.Path) (err
 	if !isNumber && port.EndPort != nil {
 		errs = append(errs, field.Invalid(end, *port.EndPort, "may not be specified when `port` is non-numeric"))
 	}
-	errs = append(errs, checkPortNumberOrName(*port.Port, path.Child("port"))...)
+	errs = append(errs, rules.Port(*port.Port, path.Child("port"))...)
 	if !isNumber || port.EndPort == nil {
 		return errs
 	}
-	if *port.EndPort < port.Port.IntVal {
-		errs = append(errs, field.Invalid(end, *port.EndPort, "must be greater than or equal to `port`"))
-	}
-	return append(errs, checkPortNumber(*port.EndPort, end)...)
+	errs = append(errs, rules.When(*port.EndPort < port.Port.IntVal,
+		field.Invalid(end, *port.EndPort, "must be greater than or equal to `port`"))...)
+	return append(errs, checkPort(*port.EndPort, end)...)
 }
 
-func (c *policyCheck) peers(peers []networkingv1.NetworkPolicyPeer, path *field.Path) (errs field.ErrorList) {
-	for n, peer := range peers {
-		at := path.Index(n)
-		if peer.PodSelector != nil {
-			errs = append(errs,
-				metavalidation.ValidateLabelSelector(peer.PodSelector, c.selectors, at.Child("podSelector"))...)
-		}
-		if peer.NamespaceSelector != nil {
-			errs = append(errs,
-				metavalidation.ValidateLabelSelector(peer.NamespaceSelector, c.selectors, at.Child("namespaceSelector"))...)
-		}
-		if peer.IPBlock != nil {
-			errs = append(errs, c.block(peer.IPBlock, at.Child("ipBlock"))...)
-		}
-		selects := peer.PodSelector != nil || peer.NamespaceSelector != nil
-		switch {
-		case !selects && peer.IPBlock == nil:
-			errs = append(errs, field.Required(at, "must specify a peer"))
-		case selects && peer.IPBlock != nil:
-			errs = append(errs, field.Forbidden(at, "may not specify both ipBlock and another peer"))
-		}
+func (c *policyCheck) peer(peer *networkingv1.NetworkPolicyPeer, path *field.Path) field.ErrorList {
+	errs := append(checkLabelSelector(peer.PodSelector, path.Child("podSelector")),
+		checkLabelSelector(peer.NamespaceSelector, path.Child("namespaceSelector"))...)
+	selects := peer.PodSelector != nil || peer.NamespaceSelector != nil
+	if peer.IPBlock == nil {
+		return append(errs, rules.When(!selects, field.Required(path, "must specify a peer"))...)
 	}
-	return errs
+	errs = append(errs, c.block(peer.IPBlock, path.Child("ipBlock"))...)
+	return append(errs, rules.When(selects, field.Forbidden(path, "may not specify both ipBlock and another peer"))...)
 }
 
 func (c *policyCheck) block(block *networkingv1.IPBlock, path *field.Path) field.ErrorList {

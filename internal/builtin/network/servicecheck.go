@@ -2,6 +2,7 @@ package network
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var specPath = field.NewPath("spec")
@@ -27,39 +28,39 @@ func checkServiceCreate(obj *corev1.Service) field.ErrorList {
 
 // checkService returns the errors of a Service besides those of its metadata. Addresses that old had may stay, even if
 // they were stored by weaker rules. old is empty for a new Service.
-func checkService(obj, old *corev1.Service) (errs field.ErrorList) {
+func checkService(obj, old *corev1.Service) field.ErrorList {
 	spec := &obj.Spec
-	errs = append(errs, checkTopologyAnnotations(obj.Annotations)...)
-	if len(spec.Ports) == 0 && !IsHeadless(obj) && NeedsClusterIP(obj) {
-		errs = append(errs, field.Required(specPath.Child("ports"), ""))
-	}
-	errs = append(errs, checkOfType(obj)...)
-	errs = append(errs, checkServicePorts(spec.Ports, specPath.Child("ports"))...)
-	if spec.Selector != nil {
-		errs = append(errs, metavalidation.ValidateLabels(spec.Selector, specPath.Child("selector"))...)
-	}
-	errs = append(errs, checkAffinity(spec)...)
-	errs = append(errs, CheckClusterIPs(obj, old)...)
-	for n, ip := range spec.ExternalIPs {
+	return slices.Concat(
+		checkTopologyAnnotations(obj.Annotations),
+		rules.When(len(spec.Ports) == 0 && !IsHeadless(obj) && NeedsClusterIP(obj),
+			field.Required(specPath.Child("ports"), "")),
+		checkOfType(obj),
+		checkServicePorts(spec.Ports, specPath.Child("ports")),
+		metavalidation.ValidateLabels(spec.Selector, specPath.Child("selector")),
+		checkAffinity(spec),
+		CheckClusterIPs(obj, old),
+		checkExternalIPs(spec.ExternalIPs, old.Spec.ExternalIPs),
+		rules.OneOf(spec.Type, specPath.Child("type"), corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName,
+			corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort),
+		checkUniquePorts(spec, specPath.Child("ports")),
+		checkSourceRanges(obj, old),
+		checkNodePortAllocation(spec),
+		checkBalancerClass(spec),
+		checkExternalTraffic(obj),
+		checkInternalTraffic(spec),
+	)
+}
+
+func checkExternalIPs(ips, stored []string) (errs field.ErrorList) {
+	for n, ip := range ips {
 		at := specPath.Child("externalIPs").Index(n)
-		if wrong := checkIPUnless(old.Spec.ExternalIPs, ip, at); len(wrong) > 0 {
-			errs = append(errs, wrong...)
-			continue
+		wrong := checkIPUnless(stored, ip, at)
+		if len(wrong) == 0 {
+			wrong = checkEndpointIP(ip, at)
 		}
-		errs = append(errs, checkEndpointIP(ip, at)...)
+		errs = append(errs, wrong...)
 	}
-	if spec.Type == "" {
-		errs = append(errs, field.Required(specPath.Child("type"), ""))
-	} else {
-		errs = append(errs, resource.CheckSupported(specPath.Child("type"), spec.Type, corev1.ServiceTypeClusterIP,
-			corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)...)
-	}
-	errs = append(errs, checkUniquePorts(spec, specPath.Child("ports"))...)
-	errs = append(errs, checkSourceRanges(obj, old)...)
-	errs = append(errs, checkNodePortAllocation(spec)...)
-	errs = append(errs, checkBalancerClass(spec)...)
-	errs = append(errs, checkExternalTraffic(obj)...)
-	return append(errs, checkInternalTraffic(spec)...)
+	return errs
 }
 
 func checkTopologyAnnotations(annotations map[string]string) field.ErrorList {
@@ -74,64 +75,48 @@ func checkTopologyAnnotations(annotations map[string]string) field.ErrorList {
 }
 
 // checkOfType returns the errors of fields that the type of a Service excludes or needs.
-func checkOfType(obj *corev1.Service) (errs field.ErrorList) {
+func checkOfType(obj *corev1.Service) field.ErrorList {
 	spec := &obj.Spec
 	switch spec.Type {
 	case corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort:
 		if IsHeadless(obj) {
-			errs = append(errs, field.Invalid(specPath.Child("clusterIPs").Index(0), spec.ClusterIPs[0],
-				fmt.Sprintf("may not be set to 'None' for %s services", spec.Type)))
+			return field.ErrorList{field.Invalid(specPath.Child("clusterIPs").Index(0), spec.ClusterIPs[0],
+				fmt.Sprintf("may not be set to 'None' for %s services", spec.Type))}
 		}
 	case corev1.ServiceTypeExternalName:
-		forbid := func(set bool, name string) {
-			if set {
-				errs = append(errs, field.Forbidden(specPath.Child(name), "may not be set for ExternalName services"))
-			}
+		forbid := func(set bool, name string) field.ErrorList {
+			return rules.When(set, field.Forbidden(specPath.Child(name), "may not be set for ExternalName services"))
 		}
-		forbid(len(spec.ClusterIPs) > 0, "clusterIPs")
-		forbid(len(spec.IPFamilies) > 0, "ipFamilies")
-		forbid(spec.IPFamilyPolicy != nil, "ipFamilyPolicy")
-		path, name := specPath.Child("externalName"), strings.TrimSuffix(spec.ExternalName, ".")
-		if name == "" {
-			return append(errs, field.Required(path, ""))
-		}
-		errs = append(errs, resource.CheckValue(path, name, validation.IsDNS1123Subdomain)...)
+		return slices.Concat(
+			forbid(len(spec.ClusterIPs) > 0, "clusterIPs"),
+			forbid(len(spec.IPFamilies) > 0, "ipFamilies"),
+			forbid(spec.IPFamilyPolicy != nil, "ipFamilyPolicy"),
+			rules.RequiredName(strings.TrimSuffix(spec.ExternalName, "."), specPath.Child("externalName"),
+				apivalidation.NameIsDNSSubdomain),
+		)
 	}
-	return errs
+	return nil
 }
 
-func checkServicePorts(ports []corev1.ServicePort, path *field.Path) (errs field.ErrorList) {
+func checkServicePorts(ports []corev1.ServicePort, path *field.Path) field.ErrorList {
 	names := sets.New[string]()
-	for n, port := range ports {
-		at := path.Index(n)
-		switch {
-		case port.Name != "":
-			errs = append(errs, resource.CheckValue(at.Child("name"), port.Name, validation.IsDNS1123Label)...)
-			if names.Has(port.Name) {
-				errs = append(errs, field.Duplicate(at.Child("name"), port.Name))
-			}
-			names.Insert(port.Name)
-		case len(ports) > 1:
-			errs = append(errs, field.Required(at.Child("name"), ""))
-		}
-		errs = append(errs, checkPortNumber(port.Port, at.Child("port"))...)
-		errs = append(errs, checkProtocol(port.Protocol, at.Child("protocol"))...)
-		errs = append(errs, checkPortNumberOrName(port.TargetPort, at.Child("targetPort"))...)
-		if port.AppProtocol != nil {
-			protocol := at.Child("appProtocol")
-			errs = append(errs, resource.CheckValue(protocol, *port.AppProtocol, validation.IsQualifiedName)...)
-		}
-	}
-	return errs
+	return rules.Each(ports, path, func(port *corev1.ServicePort, path *field.Path) field.ErrorList {
+		isDouble := port.Name != "" && names.Has(port.Name)
+		names.Insert(port.Name)
+		return slices.Concat(
+			checkPortName(port.Name, len(ports) > 1, path.Child("name")),
+			rules.When(isDouble, field.Duplicate(path.Child("name"), port.Name)),
+			checkPort(port.Port, path.Child("port")),
+			checkProtocol(port.Protocol, path.Child("protocol")),
+			rules.Port(port.TargetPort, path.Child("targetPort")),
+			checkAppProtocol(port.AppProtocol, path),
+		)
+	})
 }
 
 func checkAffinity(spec *corev1.ServiceSpec) (errs field.ErrorList) {
-	if path := specPath.Child("sessionAffinity"); spec.SessionAffinity == "" {
-		errs = append(errs, field.Required(path, ""))
-	} else {
-		errs = append(errs, resource.CheckSupported(path, spec.SessionAffinity,
-			corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)...)
-	}
+	errs = rules.OneOf(spec.SessionAffinity, specPath.Child("sessionAffinity"),
+		corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
 	config := spec.SessionAffinityConfig // which has a default
 	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil {
 		return errs
@@ -160,27 +145,20 @@ type shownPort struct {
 // checkUniquePorts returns the errors of ports and node ports that a Service has twice for a protocol, and of node
 // ports of a type that has none.
 func checkUniquePorts(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
-	if spec.Type == corev1.ServiceTypeClusterIP {
-		for n, port := range spec.Ports {
-			if port.NodePort != 0 {
-				errs = append(errs,
-					field.Forbidden(path.Index(n).Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
-			}
-		}
-	}
-	nodePorts, ports := sets.New[corev1.ServicePort](), sets.New[shownPort]()
 	for n, port := range spec.Ports {
-		key := corev1.ServicePort{Protocol: port.Protocol, NodePort: port.NodePort}
-		if nodePorts.Has(key) && port.NodePort != 0 {
-			errs = append(errs, field.Duplicate(path.Index(n).Child("nodePort"), port.NodePort))
-		}
+		errs = append(errs, rules.When(spec.Type == corev1.ServiceTypeClusterIP && port.NodePort != 0,
+			field.Forbidden(path.Index(n).Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))...)
+	}
+	nodePorts, ports := sets.New[shownPort](), sets.New[shownPort]()
+	for n, port := range spec.Ports {
+		key := shownPort{Protocol: port.Protocol, NodePort: port.NodePort}
+		errs = append(errs, rules.When(nodePorts.Has(key) && port.NodePort != 0,
+			field.Duplicate(path.Index(n).Child("nodePort"), port.NodePort))...)
 		nodePorts.Insert(key)
 	}
 	for n, port := range spec.Ports {
 		key := shownPort{Protocol: port.Protocol, Port: port.Port}
-		if ports.Has(key) {
-			errs = append(errs, field.Duplicate(path.Index(n), key))
-		}
+		errs = append(errs, rules.When(ports.Has(key), field.Duplicate(path.Index(n), key))...)
 		ports.Insert(key)
 	}
 	return errs
@@ -226,14 +204,10 @@ func trimmed(values []string) []string {
 	return all
 }
 
-func checkNodePortAllocation(spec *corev1.ServiceSpec) (errs field.ErrorList) {
-	switch isBalancer := spec.Type == corev1.ServiceTypeLoadBalancer; {
-	case !isBalancer && spec.AllocateLoadBalancerNodePorts != nil:
-		return field.ErrorList{field.Forbidden(specPath.Child("allocateLoadBalancerNodePorts"), onlyForBalancers)}
-	case isBalancer && spec.AllocateLoadBalancerNodePorts == nil:
-		return field.ErrorList{field.Required(field.NewPath("allocateLoadBalancerNodePorts"), "")}
-	}
-	return nil
+func checkNodePortAllocation(spec *corev1.ServiceSpec) field.ErrorList {
+	isBalancer := spec.Type == corev1.ServiceTypeLoadBalancer // which has a default
+	return rules.When(!isBalancer && spec.AllocateLoadBalancerNodePorts != nil,
+		field.Forbidden(specPath.Child("allocateLoadBalancerNodePorts"), onlyForBalancers))
 }
 
 func checkBalancerClass(spec *corev1.ServiceSpec) field.ErrorList {
@@ -242,48 +216,39 @@ func checkBalancerClass(spec *corev1.ServiceSpec) field.ErrorList {
 	case spec.LoadBalancerClass == nil:
 		return nil
 	case spec.Type == corev1.ServiceTypeLoadBalancer:
-		return resource.CheckValue(path, *spec.LoadBalancerClass, validation.IsQualifiedName)
+		return rules.QualifiedName(*spec.LoadBalancerClass, path)
 	}
 	return field.ErrorList{field.Forbidden(path, onlyForBalancers)}
 }
 
 func checkExternalTraffic(obj *corev1.Service) (errs field.ErrorList) {
 	spec, policy := &obj.Spec, specPath.Child("externalTrafficPolicy")
-	switch {
-	case !ReachableFromOutside(obj):
-		if spec.ExternalTrafficPolicy != "" {
-			errs = append(errs, field.Invalid(policy, spec.ExternalTrafficPolicy,
-				"may only be set for externally-accessible services"))
-		}
-	case spec.ExternalTrafficPolicy == "":
-		errs = append(errs, field.Required(policy, ""))
-	default:
-		errs = append(errs, resource.CheckSupported(policy, spec.ExternalTrafficPolicy,
-			corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)...)
+	if ReachableFromOutside(obj) {
+		errs = rules.OneOf(spec.ExternalTrafficPolicy, policy,
+			corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)
+	} else {
+		errs = rules.When(spec.ExternalTrafficPolicy != "", field.Invalid(policy, spec.ExternalTrafficPolicy,
+			"may only be set for externally-accessible services"))
 	}
 	port := specPath.Child("healthCheckNodePort")
-	switch {
-	case !NeedsHealthCheck(obj):
-		if spec.HealthCheckNodePort != 0 {
-			errs = append(errs, field.Invalid(port, spec.HealthCheckNodePort,
-				"may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
-		}
-	case spec.HealthCheckNodePort == 0:
-		errs = append(errs, field.Required(port, ""))
-	default:
-		errs = append(errs, checkPortNumber(spec.HealthCheckNodePort, port)...)
+	if !NeedsHealthCheck(obj) {
+		return append(errs, rules.When(spec.HealthCheckNodePort != 0, field.Invalid(port, spec.HealthCheckNodePort,
+			"may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))...)
 	}
-	return errs
+	if spec.HealthCheckNodePort == 0 {
+		return append(errs, field.Required(port, ""))
+	}
+	return append(errs, checkPort(spec.HealthCheckNodePort, port)...)
 }
 
 // checkInternalTraffic returns the errors of the fields that choose an endpoint.
 func checkInternalTraffic(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 	if policy := spec.InternalTrafficPolicy; policy != nil {
-		errs = append(errs, resource.CheckSupported(specPath.Child("internalTrafficPolicy"), *policy,
-			corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)...)
+		errs = rules.Known(*policy, specPath.Child("internalTrafficPolicy"),
+			corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)
 	}
-	if distribution := ptr.Deref(spec.TrafficDistribution, ""); spec.TrafficDistribution != nil {
-		errs = append(errs, resource.CheckSupported(specPath.Child("trafficDistribution"), distribution,
+	if distribution := spec.TrafficDistribution; distribution != nil {
+		errs = append(errs, rules.Known(*distribution, specPath.Child("trafficDistribution"),
 			corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone,
 			corev1.ServiceTrafficDistributionPreferSameNode)...)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // prepareService clears what clients cannot set. kube-apiserver stores the internal traffic policy of a Service of the
@@ -107,29 +108,23 @@ func checkServiceStatus(obj, old *corev1.Service) field.ErrorList {
 	for _, point := range old.Status.LoadBalancer.Ingress {
 		stored = append(stored, point.IP)
 	}
-	for n, point := range points {
+	for n, p := range points {
 		at := balancerPath.Index(n)
-		if point.IP != "" {
-			errs = append(errs, checkIPUnless(stored, point.IP, at.Child("ip"))...)
-		}
-		errs = append(errs, checkIPMode(&point, at.Child("ipMode"))...)
-		if point.Hostname != "" {
-			errs = append(errs, checkHostname(point.Hostname, at.Child("hostname"))...)
-		}
+		errs = append(errs, checkPoint(point{ip: p.IP}, stored, at)...)
+		errs = append(errs, checkIPMode(&p, at.Child("ipMode"))...)
+		errs = append(errs, checkPoint(point{hostname: p.Hostname}, stored, at)...)
 	}
 	return errs
 }
 
 func checkIPMode(point *corev1.LoadBalancerIngress, path *field.Path) field.ErrorList {
 	switch {
-	case point.IPMode == nil && point.IP != "":
-		return field.ErrorList{field.Required(path, "must be specified when `ip` is set")}
 	case point.IPMode == nil:
-		return nil
+		return rules.When(point.IP != "", field.Required(path, "must be specified when `ip` is set"))
 	case point.IP == "":
 		return field.ErrorList{field.Forbidden(path, "may not be specified when `ip` is not set")}
 	}
-	return resource.CheckSupported(path, *point.IPMode, corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP)
+	return rules.Known(*point.IPMode, path, corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP)
 }
 
 func serviceWarnings(obj *corev1.Service) (warnings []string) {
