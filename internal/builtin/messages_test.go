@@ -22,9 +22,9 @@ var unproven = []string{
 // exempt are the messages that kube-apiserver does not give, or that go on in other words there.
 var exempt = []string{
 	" RBAC permissions, which needs the verb escalate or bind", // a limit of this server
-	"; resolution errors: ",                                    // with an error that names a resource in the singular
-	"error trying to reach service: ",                          // with an error of a connection
-	"no preferred addresses found; known addresses: ",          // an internal error, which fails a transcript
+	"; resolution errors: ",                           // with an error that names a resource in the singular
+	"error trying to reach service: ",                 // with an error of a connection
+	"no preferred addresses found; known addresses: ", // an internal error, which fails a transcript
 	"this server does not connect to nodes and pods",
 }
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // ValidateValidatingBinding returns the errors of a ValidatingAdmissionPolicyBinding.
@@ -38,7 +38,7 @@ func validatePolicyName(name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	return resource.CheckName(path, name, apivalidation.NameIsDNSSubdomain)
+	return rules.Messages(path, name, apivalidation.NameIsDNSSubdomain(name, false))
 }
 
 func validateParamRef(ref *admissionregistrationv1.ParamRef, path *field.Path) (errs field.ErrorList) {
@@ -47,7 +47,7 @@ func validateParamRef(ref *admissionregistrationv1.ParamRef, path *field.Path) (
 	}
 	const exclusive = "name and selector are mutually exclusive"
 	if ref.Name != "" {
-		errs = append(errs, resource.CheckValue(path.Child("name"), ref.Name, content.IsPathSegmentName)...)
+		errs = append(errs, rules.Messages(path.Child("name"), ref.Name, content.IsPathSegmentName(ref.Name))...)
 		if ref.Selector != nil {
 			errs = append(errs, field.Forbidden(path.Child("name"), exclusive))
 		}

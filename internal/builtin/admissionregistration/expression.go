@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // stored are the expressions of the object before an update. They are compiled in the environment of stored
@@ -119,7 +119,7 @@ func (c conditions) validateOne(m *admissionregistrationv1.MatchCondition, path 
 }
 
 func validateQualifiedName(name string, path *field.Path) field.ErrorList {
-	return resource.CheckValue(path, name, utilvalidation.IsQualifiedName)
+	return rules.Messages(path, name, utilvalidation.IsQualifiedName(name))
 }
 
 // validateVariable also declares the variable for the expressions that are compiled after it.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // The values of enumerations, sorted as errors list them.
@@ -94,7 +94,7 @@ func validateNamedRule(r *admissionregistrationv1.NamedRuleWithOperations, path 
 	names := sets.New[string]()
 	for n, name := range r.ResourceNames {
 		at := path.Child("resourceNames").Index(n)
-		errs = append(errs, resource.CheckValue(at, name, content.IsPathSegmentName)...)
+		errs = append(errs, rules.Messages(at, name, content.IsPathSegmentName(name))...)
 		if names.Has(name) {
 			errs = append(errs, field.Duplicate(at, name))
 		}

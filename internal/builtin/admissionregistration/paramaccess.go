@@ -31,7 +31,7 @@ type ParamAccess struct {
 func (a *ParamAccess) Require(definitions []*resource.Definition) {
 	for _, d := range definitions {
 		switch r := d.Strategy.(type) {
-		case rules:
+		case strategy:
 			if r.params != nil {
 				r.authorize = a.authorize
 				d.Strategy = r

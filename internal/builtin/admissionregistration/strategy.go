@@ -17,9 +17,9 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// rules are the rules of a kind. All of them have a generation, cannot be created by a PUT, and need a resourceVersion
+// strategy has the rules of a kind. All of them have a generation, cannot be created by a PUT, and need a resourceVersion
 // for an update.
-type rules struct {
+type strategy struct {
 	resource.Rules
 	// desired returns the part of an object whose changes increment the generation.
 	desired func(obj runtime.Object) any
@@ -34,19 +34,19 @@ type rules struct {
 }
 
 // PrepareForCreate sets the generation.
-func (r rules) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (r strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	obj.(metav1.Object).SetGeneration(1)
 }
 
 // PrepareForUpdate increments the generation if the update changes more than metadata.
-func (r rules) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (r strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	if !equality.Semantic.DeepEqual(r.desired(obj), r.desired(old)) {
 		obj.(metav1.Object).SetGeneration(old.(metav1.Object).GetGeneration() + 1)
 	}
 }
 
 // Validate checks a new object, and that its name is not reserved for manifests in files.
-func (r rules) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+func (r strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	errs := r.validate(obj, nil)
 	if name := obj.(metav1.Object).GetName(); strings.HasSuffix(name, staticSuffix) {
 		errs = append(errs, field.Invalid(metadataPath.Child("name"), name, reservedName))
@@ -55,13 +55,13 @@ func (r rules) Validate(ctx context.Context, obj runtime.Object) field.ErrorList
 }
 
 // ValidateUpdate checks the changed object.
-func (r rules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+func (r strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	errs := r.validate(obj, old)
 	return append(errs, r.authorizeValid(ctx, obj, old, errs)...)
 }
 
 // authorizeValid asks authorize about an object without errors.
-func (r rules) authorizeValid(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
+func (r strategy) authorizeValid(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
 	if r.authorize == nil || len(errs) > 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ const (
 )
 
 // WarningsOnCreate warns of rules without effect.
-func (r rules) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+func (r strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	if r.warn == nil {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (r rules) WarningsOnCreate(_ context.Context, obj runtime.Object) []string 
 }
 
 // WarningsOnUpdate warns of rules without effect, and of a reserved name.
-func (r rules) WarningsOnUpdate(ctx context.Context, obj, _ runtime.Object) (warnings []string) {
+func (r strategy) WarningsOnUpdate(ctx context.Context, obj, _ runtime.Object) (warnings []string) {
 	if strings.HasSuffix(obj.(metav1.Object).GetName(), staticSuffix) {
 		warnings = append(warnings, "metadata.name: "+reservedName)
 	}
@@ -95,9 +95,9 @@ func (r rules) WarningsOnUpdate(ctx context.Context, obj, _ runtime.Object) (war
 }
 
 // AllowUnconditionalUpdate returns false.
-func (rules) AllowUnconditionalUpdate(context.Context) bool { return false }
+func (strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
-var validatingWebhookRules = rules{
+var validatingWebhookRules = strategy{
 	desired: func(obj runtime.Object) any {
 		return obj.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks
 	},
@@ -115,7 +115,7 @@ var validatingWebhookRules = rules{
 	},
 }
 
-var mutatingWebhookRules = rules{
+var mutatingWebhookRules = strategy{
 	desired: func(obj runtime.Object) any {
 		return obj.(*admissionregistrationv1.MutatingWebhookConfiguration).Webhooks
 	},
@@ -133,7 +133,7 @@ var mutatingWebhookRules = rules{
 	},
 }
 
-var mutatingPolicyRules = rules{
+var mutatingPolicyRules = strategy{
 	desired: func(obj runtime.Object) any { return obj.(*admissionregistrationv1.MutatingAdmissionPolicy).Spec },
 	validate: func(obj, old runtime.Object) field.ErrorList {
 		before, _ := old.(*admissionregistrationv1.MutatingAdmissionPolicy)
@@ -142,7 +142,7 @@ var mutatingPolicyRules = rules{
 	params: specPath.Child("paramKind"),
 }
 
-var validatingBindingRules = rules{
+var validatingBindingRules = strategy{
 	desired: func(obj runtime.Object) any {
 		return obj.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding).Spec
 	},
@@ -152,7 +152,7 @@ var validatingBindingRules = rules{
 	params: specPath.Child("paramRef"),
 }
 
-var mutatingBindingRules = rules{
+var mutatingBindingRules = strategy{
 	desired: func(obj runtime.Object) any {
 		return obj.(*admissionregistrationv1.MutatingAdmissionPolicyBinding).Spec
 	},

@@ -14,10 +14,10 @@ import (
 )
 
 // validatingPolicyRules are the rules of ValidatingAdmissionPolicies, which have a status.
-type validatingPolicyRules struct{ rules }
+type validatingPolicyRules struct{ strategy }
 
 func newValidatingPolicyRules() validatingPolicyRules {
-	return validatingPolicyRules{rules{
+	return validatingPolicyRules{strategy{
 		desired: func(obj runtime.Object) any { return obj.(*admissionregistrationv1.ValidatingAdmissionPolicy).Spec },
 		validate: func(obj, old runtime.Object) field.ErrorList {
 			before, _ := old.(*admissionregistrationv1.ValidatingAdmissionPolicy)
@@ -30,14 +30,14 @@ func newValidatingPolicyRules() validatingPolicyRules {
 // PrepareForCreate clears the status.
 func (r validatingPolicyRules) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	obj.(*admissionregistrationv1.ValidatingAdmissionPolicy).Status = admissionregistrationv1.ValidatingAdmissionPolicyStatus{}
-	r.rules.PrepareForCreate(ctx, obj)
+	r.strategy.PrepareForCreate(ctx, obj)
 }
 
 // PrepareForUpdate keeps the status.
 func (r validatingPolicyRules) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	before := old.(*admissionregistrationv1.ValidatingAdmissionPolicy)
 	obj.(*admissionregistrationv1.ValidatingAdmissionPolicy).Status = before.Status
-	r.rules.PrepareForUpdate(ctx, obj, old)
+	r.strategy.PrepareForUpdate(ctx, obj, old)
 }
 
 // statusRules are the rules of the status of a ValidatingAdmissionPolicy.

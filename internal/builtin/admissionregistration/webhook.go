@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/util/webhook"
 
-	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // hook is a mutating or validating webhook.
@@ -163,7 +163,7 @@ func validateReviewVersions(versions []string, path *field.Path) (errs field.Err
 			continue
 		}
 		seen.Insert(version)
-		errs = append(errs, resource.CheckValue(path.Index(n), version, utilvalidation.IsDNS1035Label)...)
+		errs = append(errs, rules.Messages(path.Index(n), version, utilvalidation.IsDNS1035Label(version))...)
 	}
 	if !seen.HasAny(reviewVersions...) {
 		errs = append(errs, field.Invalid(path, versions, fmt.Sprintf("must include at least one of %s", known)))

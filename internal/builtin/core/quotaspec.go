@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
-	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // countedResources are the resources whose quantities are numbers of objects.
@@ -66,7 +66,7 @@ func validateQuotaList(list corev1.ResourceList, path *field.Path) (errs field.E
 }
 
 func validateQuotaName(name corev1.ResourceName, path *field.Path) (errs field.ErrorList) {
-	errs = append(errs, resource.CheckValue(path, string(name), validation.IsQualifiedName)...)
+	errs = append(errs, rules.Messages(path, string(name), validation.IsQualifiedName(string(name)))...)
 	if strings.Contains(string(name), "/") || isQuotaResource(name) {
 		return errs
 	}

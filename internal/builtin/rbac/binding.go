@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // The kinds of roles that bindings refer to.
@@ -22,7 +23,7 @@ const (
 
 // bindingRules are the rules of RoleBindings and ClusterRoleBindings.
 type bindingRules struct {
-	rules
+	strategy
 	grantOf func(binding runtime.Object) grant
 }
 
@@ -82,7 +83,7 @@ func (g grant) validate() (errs field.ErrorList) {
 	if g.role.Name == "" && g.changed {
 		errs = append(errs, g.requireRole()...)
 	} else if g.role.Name != "" {
-		errs = append(errs, resource.CheckValue(path.Child("name"), g.role.Name, content.IsPathSegmentName)...)
+		errs = append(errs, rules.Messages(path.Child("name"), g.role.Name, content.IsPathSegmentName(g.role.Name))...)
 	}
 	for n := range g.subjects {
 		errs = append(errs, g.validateSubject(&g.subjects[n], field.NewPath("subjects").Index(n))...)
@@ -116,7 +117,7 @@ func (g grant) validateSubject(subject *rbacv1.Subject, path *field.Path) (errs 
 	case rbacv1.ServiceAccountKind:
 		if subject.Name != "" {
 			name := path.Child("name")
-			errs = append(errs, resource.CheckName(name, subject.Name, apivalidation.ValidateServiceAccountName)...)
+			errs = append(errs, rules.Messages(name, subject.Name, apivalidation.ValidateServiceAccountName(subject.Name, false))...)
 		}
 		errs = append(errs, validateGroup(subject.APIGroup, "", path)...)
 		if !g.namespaced && subject.Namespace == "" {

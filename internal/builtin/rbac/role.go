@@ -13,11 +13,11 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// rules are the rules that all kinds of the group have.
-type rules struct{ resource.Rules }
+// strategy has what the rules of all kinds of the group have in common.
+type strategy struct{ resource.Rules }
 
 // AllowCreateOnUpdate returns true.
-func (rules) AllowCreateOnUpdate(context.Context) bool { return true }
+func (strategy) AllowCreateOnUpdate(context.Context) bool { return true }
 
 // validateMetadata checks metadata. Names are segments of paths, so that they may have colons.
 func validateMetadata(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
@@ -29,7 +29,7 @@ func validateMetadata(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
 }
 
 // roleRules are the rules of Roles.
-type roleRules struct{ rules }
+type roleRules struct{ strategy }
 
 // Validate checks the metadata and the rules.
 func (roleRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
@@ -54,7 +54,7 @@ func (roleRules) Canonicalize(obj runtime.Object) {
 }
 
 // clusterRoleRules are the rules of ClusterRoles.
-type clusterRoleRules struct{ rules }
+type clusterRoleRules struct{ strategy }
 
 // Validate checks the metadata, the rules, and which roles are aggregated.
 func (clusterRoleRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {

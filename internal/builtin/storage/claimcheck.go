@@ -16,6 +16,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // claimKind is the kind of claims, as sources of data name it.
@@ -33,7 +34,7 @@ func checkClaim(obj *corev1.PersistentVolumeClaim) field.ErrorList {
 	errs = append(errs, checkDataSources(spec, path)...)
 	if class := ptr.Deref(spec.VolumeAttributesClassName, ""); class != "" {
 		at := path.Child("volumeAttributesClassName")
-		errs = append(errs, resource.CheckName(at, class, apivalidation.NameIsDNSSubdomain)...)
+		errs = append(errs, rules.Messages(at, class, apivalidation.NameIsDNSSubdomain(class, false))...)
 	}
 	return errs
 }
@@ -76,7 +77,7 @@ func checkDataSource(source dataSource, path *field.Path) (errs field.ErrorList)
 			"must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
 	}
 	if group != "" {
-		errs = append(errs, resource.CheckValue(path.Child("apiGroup"), group, validation.IsDNS1123Subdomain)...)
+		errs = append(errs, rules.Messages(path.Child("apiGroup"), group, validation.IsDNS1123Subdomain(group))...)
 	}
 	return errs
 }
@@ -157,7 +158,7 @@ func checkClaimStatus(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	for _, name := range slices.Sorted(maps.Keys(obj.Status.AllocatedResourceStatuses)) {
 		errs = append(errs, checkClaimResource(name, resizing)...)
 		state := obj.Status.AllocatedResourceStatuses[name]
-		if wrong := resource.CheckSupported(resizing, state, resizeStates...); len(wrong) > 0 {
+		if wrong := rules.Known(state, resizing, resizeStates...); len(wrong) > 0 {
 			errs = append(errs, field.NotSupported(resizing, name, resizeStates))
 		}
 	}
@@ -181,12 +182,12 @@ var resizeStates = []corev1.ClaimResourceStatus{
 
 // checkClaimResource returns the errors of the name of a resource of a claim: storage, or a name with a domain.
 func checkClaimResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	if errs := resource.CheckValue(path, string(name), validation.IsQualifiedName); len(errs) > 0 {
+	if errs := rules.Messages(path, string(name), validation.IsQualifiedName(string(name))); len(errs) > 0 {
 		return errs
 	}
 	text := string(name)
 	if strings.Contains(text, "/") && !strings.Contains(text, corev1.ResourceDefaultNamespacePrefix) {
 		return nil
 	}
-	return resource.CheckSupported(path, name, corev1.ResourceStorage)
+	return rules.Known(name, path, corev1.ResourceStorage)
 }

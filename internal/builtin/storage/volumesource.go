@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
-	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // source is one of the kinds of volumes.
@@ -111,12 +111,12 @@ func checkSecretReference(ref *corev1.SecretReference, path *field.Path) (errs f
 	if ref.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	} else {
-		errs = append(errs, resource.CheckValue(path.Child("name"), ref.Name, validation.IsDNS1123Subdomain)...)
+		errs = append(errs, rules.Messages(path.Child("name"), ref.Name, validation.IsDNS1123Subdomain(ref.Name))...)
 	}
 	if ref.Namespace == "" {
 		return append(errs, field.Required(path.Child("namespace"), ""))
 	}
-	return append(errs, resource.CheckValue(path.Child("namespace"), ref.Namespace, validation.IsDNS1123Label)...)
+	return append(errs, rules.Messages(path.Child("namespace"), ref.Namespace, validation.IsDNS1123Label(ref.Namespace))...)
 }
 
 // checkVolumeAffinity returns the errors of the nodes that a volume is on.

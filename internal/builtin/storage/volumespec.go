@@ -10,6 +10,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // defaultVolumeSpec sets the defaults of a volume that those in a VolumeAttachment have too.
@@ -61,7 +62,7 @@ func (c *volumeCheck) run(spec *corev1.PersistentVolumeSpec) field.ErrorList {
 	c.add(podspec.CheckAccessModes(spec.AccessModes, c.path.Child("accessModes"))...)
 	c.capacity(spec.Capacity)
 	reclaim := c.path.Child("persistentVolumeReclaimPolicy")
-	c.add(resource.CheckSupported(reclaim, spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimDelete,
+	c.add(rules.Known(spec.PersistentVolumeReclaimPolicy, reclaim, corev1.PersistentVolumeReclaimDelete,
 		corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain)...)
 	if spec.NodeAffinity != nil {
 		c.add(checkVolumeAffinity(spec.NodeAffinity, c.path.Child("nodeAffinity"))...)
@@ -72,11 +73,11 @@ func (c *volumeCheck) run(spec *corev1.PersistentVolumeSpec) field.ErrorList {
 		c.add(field.Forbidden(reclaim, "may not be 'recycle' for a hostPath mount of '/'"))
 	}
 	if class := spec.StorageClassName; class != "" {
-		c.add(resource.CheckName(c.path.Child("storageClassName"), class, apivalidation.NameIsDNSSubdomain)...)
+		c.add(rules.Messages(c.path.Child("storageClassName"), class, apivalidation.NameIsDNSSubdomain(class, false))...)
 	}
 	if mode := spec.VolumeMode; mode != nil {
-		c.add(resource.CheckSupported(
-			c.path.Child("volumeMode"), *mode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
+		c.add(rules.Known(
+			*mode, c.path.Child("volumeMode"), corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
 	}
 	c.attributesClass(spec)
 	return c.errs
@@ -121,7 +122,7 @@ func (c *volumeCheck) attributesClass(spec *corev1.PersistentVolumeSpec) {
 	if *class == "" {
 		c.require("volumeAttributesClassName", "an empty string is disallowed")
 	} else {
-		c.add(resource.CheckName(c.path.Child("volumeAttributesClassName"), *class, apivalidation.NameIsDNSSubdomain)...)
+		c.add(rules.Messages(c.path.Child("volumeAttributesClassName"), *class, apivalidation.NameIsDNSSubdomain(*class, false))...)
 	}
 	if spec.CSI == nil {
 		c.require("csi", "has to be specified when using volumeAttributesClassName")
