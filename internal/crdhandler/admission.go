@@ -74,7 +74,8 @@ func (a *admitter) attributes(e admissionEvent) admission.Attributes {
 		e.operation, e.options, a.dryRun, a.user)
 }
 
-// admit lets the plugins of the resource and mutating admission change e.obj, and then asks the guard of the endpoint.
+// admit lets the plugins of the endpoint and mutating admission change e.obj. Then it asks the plugins whether the user
+// may write it.
 func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 	if a.terminating && e.operation == admission.Create {
 		return apierrors.NewForbidden(a.scope.resource.GroupResource(), a.name, errTerminating)
@@ -86,13 +87,21 @@ func (a *admitter) admit(ctx context.Context, e admissionEvent) error {
 		}
 		ctx = resource.WithPlugins(ctx, plugins)
 	}
-	if err := a.mutate(ctx, e); err != nil || a.scope.guard == nil {
+	if err := a.mutate(ctx, e); err != nil {
 		return err
 	}
-	return a.scope.guard(ctx, e.obj, e.old)
+	for _, plugin := range a.scope.plugins {
+		if plugin.Authorize == nil {
+			continue
+		}
+		if err := plugin.Authorize(ctx, e.obj, e.old); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// mutateByPlugins lets the plugins of the resource change e.obj.
+// mutateByPlugins lets the plugins of the endpoint change e.obj.
 func (a *admitter) mutateByPlugins(ctx context.Context, e admissionEvent) error {
 	for _, plugin := range a.scope.plugins {
 		if plugin.Mutate == nil {
@@ -129,8 +138,8 @@ func (a *admitter) mutate(ctx context.Context, e admissionEvent) error {
 	return checkAdmitted(e.obj)
 }
 
-// validate asks the plugins of the resource and the endpoint for their decisions, and calls validating admission with
-// copies of the objects.
+// validate asks the plugins of the endpoint for their decisions, and calls validating admission with copies of the
+// objects.
 func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
 	for _, plugin := range a.scope.plugins {
 		if plugin.Validate == nil {
@@ -138,11 +147,6 @@ func (a *admitter) validate(ctx context.Context, e admissionEvent) error {
 		}
 		if err := plugin.Validate(ctx, e.obj, e.old); err != nil {
 			return a.refused(e, err)
-		}
-	}
-	if decide := a.scope.decide; decide != nil {
-		if err := decide(ctx, e.obj, e.old); err != nil {
-			return admission.NewForbidden(a.attributes(e), err)
 		}
 	}
 	if a.validating == nil || !a.validating.Handles(e.operation) {
@@ -230,7 +234,7 @@ func (a *admitter) authorizeCreate(path string) func(ctx context.Context) error 
 // validateUpdate calls validate for an update. At the scale endpoint admission sees Scales (S5).
 func (a *admitter) validateUpdate(ctx context.Context, obj, old, options runtime.Object) error {
 	validates := a.validating != nil && a.validating.Handles(admission.Update)
-	if !validates && a.scope.decide == nil && len(a.scope.plugins) == 0 {
+	if !validates && len(a.scope.plugins) == 0 {
 		return nil
 	}
 	if scale := a.scope.scale; scale != nil {

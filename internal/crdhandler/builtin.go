@@ -66,7 +66,8 @@ func (b *builtinEndpoints) actAs(all map[schema.GroupVersionResource]*builtinEnd
 
 // newBuiltinEndpoints returns the endpoints of a built-in resource. It compiles nothing.
 func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoints {
-	codec := config.Builtin.Codec(d)
+	codec, of := config.Builtin.Codec(d), d.GroupVersionResource().GroupResource()
+	plugins := config.Plugins.For(of, "")
 	columns := d.Columns
 	if columns == nil {
 		columns = resource.DefaultColumns
@@ -87,12 +88,10 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 			viewer:   dynamicstorage.NewViewer(codec.Views),
 			codec:    codec,
 		},
-		strategy: strategyOf(d.Strategy),
-		guard:    d.Guard,
-		decide:   d.Admit,
-		plugins:  d.PluginsOf(""),
+		strategy: plugins.Rules(strategyOf(d.Strategy)),
+		plugins:  plugins,
 
-		allocator: config.Allocators[d.GroupVersionResource().GroupResource()],
+		allocator: config.Allocators[of],
 		columns:   func() (printing.TableConvertor, error) { return columns, nil },
 		held:      d.Held,
 		replaced:  context.Background(),
@@ -122,9 +121,8 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 	for _, sub := range d.Subresources {
 		scope := *main
 		scope.subresource = sub.Name
-		scope.strategy = strategyOf(sub.Strategy)
-		scope.decide = sub.Admit
-		scope.plugins = d.PluginsOf(sub.Name)
+		scope.plugins = config.Plugins.For(of, sub.Name)
+		scope.strategy = scope.plugins.Rules(strategyOf(sub.Strategy))
 		scope.updated = sub.Updated
 		switch {
 		case sub.Action != nil:

@@ -25,6 +25,8 @@ type Config struct {
 
 	// Builtin are the built-in resources; nil for none.
 	Builtin *builtin.Set
+	// Plugins admit the writes of built-in resources.
+	Plugins resource.Plugins
 	// Actions do the actions of built-in resources, by "resource/subresource". Each action of Builtin has one.
 	Actions map[string]resource.ActionFunc
 	// Allocators give the objects of some built-in resources what they share with others.

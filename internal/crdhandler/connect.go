@@ -31,7 +31,7 @@ type endpointConnect struct {
 // connectScope makes s the endpoint of connections to objects of d. The objects that admission sees are the options.
 func (s *requestScope) connectScope(d *resource.Definition, sub *resource.Subresource) {
 	s.connect = &endpointConnect{Connect: sub.Connect}
-	s.kind, s.guard, s.columns = sub.GroupVersionKind(d), nil, nil
+	s.kind, s.columns = sub.GroupVersionKind(d), nil
 }
 
 // connectTo answers a request to connect to an object.

@@ -45,12 +45,8 @@ type requestScope struct {
 	storage *storage
 	// strategy has the rules for writes. The strategies of apiextensions-apiserver for CRDs implement it.
 	strategy resource.Strategy
-	// guard, if set, decides whether the user may write the object. See resource.Definition.
-	guard func(ctx context.Context, obj, old runtime.Object) error
-	// decide, if set, decides about the valid object. See Admit of resource.Definition.
-	decide func(ctx context.Context, obj, old runtime.Object) error
-	// plugins are admission plugins for the resource. See resource.Plugin.
-	plugins []resource.Plugin
+	// plugins admit the writes of the endpoint.
+	plugins resource.Plugins
 	// allocator, if set, gives objects what they share with others.
 	allocator resource.Allocator
 	// updated, if set, is called when an update has been stored. See resource.Subresource.

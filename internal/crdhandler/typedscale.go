@@ -35,7 +35,7 @@ func (s *requestScope) typedScaleScope(d *resource.Definition, sub *resource.Sub
 	scale := &autoscalingv1.Scale{}
 	s.scale = typedScale{Scale: sub.Scale, version: d.GroupVersion}
 	s.kind, s.hub = autoscalingv1.SchemeGroupVersion.WithKind("Scale"), autoscalingv1.SchemeGroupVersion
-	s.strategy, s.guard = strategyOf(d.Strategy), nil
+	s.strategy = strategyOf(d.Strategy)
 	s.columns = func() (printing.TableConvertor, error) { return scales.Table() }
 	s.setBuiltinFields(&resource.Definition{GroupVersion: s.hub, Kind: s.kind.Kind, Object: scale}, nil)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,8 +15,6 @@ import (
 
 	"github.com/crd-server/crd-server/internal/access/admission"
 	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
-	"github.com/crd-server/crd-server/internal/builtin/certificates"
-	"github.com/crd-server/crd-server/internal/builtin/devices"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/policystatus"
 )
@@ -40,36 +37,20 @@ func newPolicyStatus(s *stored, config *rest.Config) (*policystatus.Controller, 
 	return policystatus.New(s.store.ResourceAt(d.StorageFolder()), config)
 }
 
-// addChecks makes writes of built-in resources ask what else their users may do, and adds the admission plugins. config
-// is for requests to this server.
-func addChecks(o *admission.Options, s *stored, a authorizer.Authorizer, config *rest.Config) error {
-	if err := requireParamAccess(s, a, config); err != nil {
-		return err
-	}
-	certificates.Signers{Authorizer: a}.Require(s.builtins.Definitions)
-	requireDeviceAccess(s, a)
-	return addPlugins(o, s)
-}
-
-// requireDeviceAccess makes writes of claims for devices ask what the user may do of them, if claims are served.
-func requireDeviceAccess(s *stored, a authorizer.Authorizer) {
-	if s.builtins.Find(resourcev1.Resource("resourceclaims")) != nil {
-		devices.Access{Authorizer: a, Namespace: namespaceGetter(s)}.Require(s.builtins.Definitions)
-	}
-}
-
 var validatingPolicies = schema.GroupResource{
 	Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies",
 }
 
-// requireParamAccess makes writes of policies and bindings ask whether the user may read their parameters. config is for
+// newParamAccess returns the check whether the writer of a policy or a binding may read its parameters. config is for
 // requests to this server.
-func requireParamAccess(s *stored, a authorizer.Authorizer, config *rest.Config) error {
+func newParamAccess(
+	s *stored, a authorizer.Authorizer, config *rest.Config,
+) (*admissionregistration.ParamAccess, error) {
 	policies, err := client.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("client of policies: %w", err)
+		return nil, fmt.Errorf("client of policies: %w", err)
 	}
-	access := &admissionregistration.ParamAccess{
+	return &admissionregistration.ParamAccess{
 		Authorizer: a,
 		Resource:   s.resourceOf,
 		Policy: func(ctx context.Context, mutating bool, name string) (*admissionregistrationv1.ParamKind, error) {
@@ -80,9 +61,7 @@ func requireParamAccess(s *stored, a authorizer.Authorizer, config *rest.Config)
 			p, err := policies.ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
 			return p.Spec.ParamKind, err
 		},
-	}
-	access.Require(s.builtins.Definitions)
-	return nil
+	}, nil
 }
 
 // resourceOf returns the resource of a kind that is served.

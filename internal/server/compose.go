@@ -19,6 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/clustertrust"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
@@ -68,7 +69,8 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := addChecks(&o.Admission, s, a.authorizer, own); err != nil {
+	plugins, err := newPlugins(o, a, s, own)
+	if err != nil {
 		return nil, err
 	}
 	published := newDiscovery(o, s)
@@ -76,11 +78,11 @@ func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	roles, err := newRoles(o, a, s, own)
+	roles, err := newRoles(o, s, own)
 	if err != nil {
 		return nil, err
 	}
-	p := handlerParts{published: published, spaces: spaces, quotas: quotas, counter: counter, roles: roles}
+	p := handlerParts{plugins: plugins, published: published, spaces: spaces, quotas: quotas, counter: counter, roles: roles}
 	handler, lifecycle, err := newHandler(o, a, s, p)
 	if err != nil {
 		return nil, err
@@ -198,6 +200,7 @@ type resourceHandler interface {
 // handlerParts are the parts that the handler and the controllers need besides what is stored. All but the first
 // are nil without the resources that they are for.
 type handlerParts struct {
+	plugins   resource.Plugins
 	published *discovery.Discovery
 	spaces    *namespaceParts
 	quotas    *quota.Admission
@@ -221,6 +224,7 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 	var lifecycle *controllers.Lifecycle
 	config := crdhandler.Config{
 		Builtin:          s.builtins,
+		Plugins:          p.plugins,
 		Actions:          actions,
 		Allocators:       newAllocators(&o.Resources, s),
 		EventTTL:         o.Resources.EventTTL,

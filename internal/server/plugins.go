@@ -15,47 +15,59 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crd-server/crd-server/internal/access/admission"
+	"github.com/crd-server/crd-server/internal/builtin/certificates"
+	"github.com/crd-server/crd-server/internal/builtin/devices"
 	"github.com/crd-server/crd-server/internal/builtin/limitranger"
 	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/builtin/nodes"
 	"github.com/crd-server/crd-server/internal/builtin/pods"
+	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/storage"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/quota"
 )
 
-// addPlugins adds the admission plugins for single resources that are enabled to the definitions of these, in the order
-// of kube-apiserver.
-func addPlugins(o *admission.Options, s *stored) error {
-	add := func(gr schema.GroupResource, plugin resource.Plugin) {
-		if d := s.builtins.Find(gr); d != nil && o.Enabled(plugin.Name) {
-			d.Plugins = append(d.Plugins, plugin)
-		}
-	}
-	claims, ingresses := corev1.Resource("persistentvolumeclaims"), networkingv1.Resource("ingresses")
+// newPlugins returns the enabled plugins of built-in resources, in the order of kube-apiserver. client is for requests
+// to this server.
+func newPlugins(o *Options, a *access, s *stored, client *rest.Config) (resource.Plugins, error) {
 	ranges := namespaceLister[*corev1.LimitRange](s, corev1.Resource("limitranges"))
-	for _, plugin := range slices.Concat(limitranger.ForPods(ranges), pods.NewServiceAccount(findAccounts(s))) {
-		add(corev1.Resource("pods"), plugin)
-	}
-	add(claims, limitranger.ForClaims(ranges))
 	priorities := pods.Classes(lister[*schedulingv1.PriorityClass](s, priorityClasses))
-	add(priorityClasses, pods.NewDefaultClass(priorities))
-	add(corev1.Resource("pods"), pods.NewPriority(priorities))
-	add(corev1.Resource("pods"), pods.NewDefaultTolerationSeconds())
-	add(corev1.Resource("nodes"), nodes.NewTaintNodesByCondition())
-	if err := addPodSecurity(o, s); err != nil {
-		return err
-	}
 	classes := lister[*storagev1.StorageClass](s, storagev1.Resource("storageclasses"))
-	add(claims, storage.NewDefaultStorageClass(classes))
-	if o.Enabled(storage.StorageObjectInUseProtection) {
-		storage.Protect(s.builtins.Definitions)
+	ingressClasses := lister[*networkingv1.IngressClass](s, networkingv1.Resource("ingressclasses"))
+	podSecurity, err := newPodSecurity(&o.Admission, s)
+	if err != nil {
+		return nil, err
 	}
-	add(claims, storage.NewPersistentVolumeClaimResize(classes))
-	add(ingresses, network.NewDefaultIngressClass(
-		lister[*networkingv1.IngressClass](s, networkingv1.Resource("ingressclasses"))))
-	return nil
+	params, err := newParamAccess(s, a.authorizer, client)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(
+		limitranger.ForPods(ranges),
+		pods.NewServiceAccount(findAccounts(s)),
+		[]resource.Plugin{
+			limitranger.ForClaims(ranges),
+			pods.NewDefaultClass(priorities),
+			pods.NewPriority(priorities),
+			pods.NewDefaultTolerationSeconds(),
+			nodes.NewTaintNodesByCondition(),
+		},
+		podSecurity,
+		[]resource.Plugin{storage.NewDefaultStorageClass(classes)},
+		storage.NewStorageObjectInUseProtection(),
+		[]resource.Plugin{
+			storage.NewPersistentVolumeClaimResize(classes),
+			network.NewDefaultIngressClass(ingressClasses),
+		},
+		certificates.Signers{Authorizer: a.authorizer}.Plugins(),
+		rbac.Escalation{Authorizer: a.authorizer, Rules: a.roles}.Plugins(),
+		params.Plugins(),
+		devices.Access{Authorizer: a.authorizer, Namespace: namespaceGetter(s)}.Plugins(),
+	)
+	return slices.DeleteFunc(all, func(plugin resource.Plugin) bool {
+		return plugin.Name != "" && !o.Admission.Enabled(plugin.Name)
+	}), nil
 }
 
 // newQuotas returns the admission plugin ResourceQuota and the controller; nil, nil, nil if quotas are not served.

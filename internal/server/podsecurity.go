@@ -9,30 +9,29 @@ import (
 
 	"github.com/crd-server/crd-server/internal/access/admission"
 	"github.com/crd-server/crd-server/internal/builtin/podsecurity"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// addPodSecurity adds the admission plugin PodSecurity to the definitions, if pods are served and it is enabled.
-func addPodSecurity(o *admission.Options, s *stored) error {
+// newPodSecurity returns the plugins PodSecurity, if pods are served and it is enabled.
+func newPodSecurity(o *admission.Options, s *stored) ([]resource.Plugin, error) {
 	pods := corev1.Resource("pods")
 	if s.builtins.Find(pods) == nil || !o.Enabled(podsecurity.Name) {
-		return nil
+		return nil, nil
 	}
 	configuration, err := o.PluginConfiguration(podsecurity.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	registry := compatibility.DefaultComponentGlobalsRegistry
 	plugins, err := podsecurity.New(podsecurity.Config{
+		Definitions:   s.builtins.Definitions,
 		Configuration: configuration,
 		Version:       registry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent),
 		Namespaces:    namespaceGetter(s),
 		Pods:          namespaceLister[*corev1.Pod](s, pods),
 	})
 	if err != nil {
-		return fmt.Errorf("--admission-control-config-file %s: %s: %w", o.ConfigFile, podsecurity.Name, err)
+		return nil, fmt.Errorf("--admission-control-config-file %s: %s: %w", o.ConfigFile, podsecurity.Name, err)
 	}
-	for _, d := range s.builtins.Definitions {
-		d.Plugins = append(d.Plugins, plugins.For(d)...)
-	}
-	return nil
+	return plugins, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	authorizer "github.com/crd-server/crd-server/internal/access/authorization/rbac"
 	"github.com/crd-server/crd-server/internal/builtin"
-	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -21,15 +20,14 @@ type roleParts struct {
 	controller *aggregation.Controller
 }
 
-// newRoles returns the parts for roles and bindings; nil if the server does not serve them. Writes of them refuse
-// escalations from then on. client is for requests to this server.
-func newRoles(o *Options, a *access, s *stored, client *rest.Config) (*roleParts, error) {
+// newRoles returns the parts for roles and bindings; nil if the server does not serve them. client is for requests to
+// this server.
+func newRoles(o *Options, s *stored, client *rest.Config) (*roleParts, error) {
 	roles := s.builtins.Find(rbacv1.Resource("clusterroles"))
 	bindings := s.builtins.Find(rbacv1.Resource("clusterrolebindings"))
 	if roles == nil || bindings == nil {
 		return nil, nil
 	}
-	rbac.Escalation{Authorizer: a.authorizer, Rules: a.roles}.Guard(s.builtins.Definitions)
 	controller, err := aggregation.New(aggregation.Config{
 		Store: s.store, Set: s.builtins, ClusterRoles: roles, Client: client,
 	})

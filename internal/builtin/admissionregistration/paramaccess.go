@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -27,23 +28,30 @@ type ParamAccess struct {
 	Policy func(ctx context.Context, mutating bool, name string) (*admissionregistrationv1.ParamKind, error)
 }
 
-// Require makes the definitions of policies and bindings among some definitions ask a for access to parameters.
-func (a *ParamAccess) Require(definitions []*resource.Definition) {
-	for _, d := range definitions {
-		switch r := d.Strategy.(type) {
-		case strategy:
-			if r.params != nil {
-				r.authorize = a.authorize
-				d.Strategy = r
-			}
-		case validatingPolicyRules:
-			r.authorize = a.authorize
-			d.Strategy = r
-		}
+// Plugins returns the plugins for policies and bindings.
+func (a *ParamAccess) Plugins() []resource.Plugin {
+	kind, ref := specPath.Child("paramKind"), specPath.Child("paramRef")
+	return []resource.Plugin{
+		a.plugin("validatingadmissionpolicies", kind), a.plugin("mutatingadmissionpolicies", kind),
+		a.plugin("validatingadmissionpolicybindings", ref), a.plugin("mutatingadmissionpolicybindings", ref),
 	}
 }
 
-// authorize decides about a new object, or an update of old. A reference that was there before may stay.
+// plugin returns the plugin for a resource whose objects refer to parameters by a field. It asks about valid objects.
+func (a *ParamAccess) plugin(plural string, params *field.Path) resource.Plugin {
+	check := func(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
+		if len(errs) > 0 {
+			return errs
+		}
+		if err := a.authorize(ctx, obj, old); err != nil {
+			return field.ErrorList{field.Forbidden(params, err.Error())}
+		}
+		return nil
+	}
+	return resource.Plugin{Resource: admissionregistrationv1.Resource(plural), Check: check}
+}
+
+// authorize decides about a new object, or an update of old.
 func (a *ParamAccess) authorize(ctx context.Context, obj, old runtime.Object) error {
 	wanted := referenceOf(obj)
 	if old != nil && equality.Semantic.DeepEqual(wanted, referenceOf(old)) {

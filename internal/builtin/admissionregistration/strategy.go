@@ -27,10 +27,6 @@ type strategy struct {
 	validate func(obj, old runtime.Object) field.ErrorList
 	// warn returns warnings of a valid object; nil for none.
 	warn func(obj runtime.Object) []string
-	// authorize decides whether the user may refer to the parameters; nil allows it. Its error belongs to the field at
-	// params.
-	authorize func(ctx context.Context, obj, old runtime.Object) error
-	params    *field.Path
 }
 
 // PrepareForCreate sets the generation.
@@ -46,29 +42,17 @@ func (r strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 }
 
 // Validate checks a new object, and that its name is not reserved for manifests in files.
-func (r strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+func (r strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	errs := r.validate(obj, nil)
 	if name := obj.(metav1.Object).GetName(); strings.HasSuffix(name, staticSuffix) {
 		errs = append(errs, field.Invalid(metadataPath.Child("name"), name, reservedName))
 	}
-	return append(errs, r.authorizeValid(ctx, obj, nil, errs)...)
+	return errs
 }
 
 // ValidateUpdate checks the changed object.
-func (r strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	errs := r.validate(obj, old)
-	return append(errs, r.authorizeValid(ctx, obj, old, errs)...)
-}
-
-// authorizeValid asks authorize about an object without errors.
-func (r strategy) authorizeValid(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
-	if r.authorize == nil || len(errs) > 0 {
-		return nil
-	}
-	if err := r.authorize(ctx, obj, old); err != nil {
-		return field.ErrorList{field.Forbidden(r.params, err.Error())}
-	}
-	return nil
+func (r strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return r.validate(obj, old)
 }
 
 const (
@@ -139,7 +123,6 @@ var mutatingPolicyRules = strategy{
 		before, _ := old.(*admissionregistrationv1.MutatingAdmissionPolicy)
 		return validateMutatingPolicy(obj.(*admissionregistrationv1.MutatingAdmissionPolicy), before)
 	},
-	params: specPath.Child("paramKind"),
 }
 
 var validatingBindingRules = strategy{
@@ -149,7 +132,6 @@ var validatingBindingRules = strategy{
 	validate: func(obj, _ runtime.Object) field.ErrorList {
 		return ValidateValidatingBinding(obj.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding))
 	},
-	params: specPath.Child("paramRef"),
 }
 
 var mutatingBindingRules = strategy{
@@ -159,7 +141,6 @@ var mutatingBindingRules = strategy{
 	validate: func(obj, _ runtime.Object) field.ErrorList {
 		return ValidateMutatingBinding(obj.(*admissionregistrationv1.MutatingAdmissionPolicyBinding))
 	},
-	params: specPath.Child("paramRef"),
 }
 
 // Excluded are the resources that no webhook and no policy of the API sees: a mistake in one would lock everybody out.

@@ -23,7 +23,6 @@ func newValidatingPolicyRules() validatingPolicyRules {
 			before, _ := old.(*admissionregistrationv1.ValidatingAdmissionPolicy)
 			return validateValidatingPolicy(obj.(*admissionregistrationv1.ValidatingAdmissionPolicy), before)
 		},
-		params: specPath.Child("paramKind"),
 	}}
 }
 

@@ -17,7 +17,7 @@ func Definitions() []*resource.Definition {
 			GroupVersion: certificatesv1.SchemeGroupVersion, Kind: "CertificateSigningRequest",
 			Plural: "certificatesigningrequests", Singular: "certificatesigningrequest", ShortNames: []string{"csr"},
 			Object: &certificatesv1.CertificateSigningRequest{}, List: &certificatesv1.CertificateSigningRequestList{},
-			Strategy: requestRules{}, Resets: []string{"spec", "status"}, Admit: restrictSubject,
+			Strategy: requestRules{}, Resets: []string{"spec", "status"},
 			Subresources: []resource.Subresource{
 				{
 					Name: "approval", Verbs: resource.SubresourceVerbs, Strategy: approvalRules{},

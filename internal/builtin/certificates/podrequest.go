@@ -2,7 +2,6 @@ package certificates
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -12,7 +11,6 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -56,11 +54,7 @@ func hasEnded(pcr *certificatesv1.PodCertificateRequest) bool {
 }
 
 // podRequestStatusRules are the rules of the status of a pod's request.
-type podRequestStatusRules struct {
-	resource.Rules
-	// signs reports whether the user of a request has a verb for a signer.
-	signs func(ctx context.Context, verb, signer string) bool
-}
+type podRequestStatusRules struct{ resource.Rules }
 
 // PrepareForUpdate keeps the spec and the metadata.
 func (podRequestStatusRules) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
@@ -69,26 +63,16 @@ func (podRequestStatusRules) PrepareForUpdate(_ context.Context, obj, old runtim
 	metav1.ResetObjectMetaForStatus(&pcr.ObjectMeta, &before.ObjectMeta)
 }
 
-// ValidateUpdate checks that a request that has ended stays as it is, and that the user may sign.
-func (r podRequestStatusRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+// ValidateUpdate checks that a request that has ended stays as it is.
+func (podRequestStatusRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	pcr, before := obj.(*certificatesv1.PodCertificateRequest), old.(*certificatesv1.PodCertificateRequest)
 	errs := resource.CheckMetadataUpdate(&pcr.ObjectMeta, &before.ObjectMeta)
 	errs = append(errs, metav1validation.ValidateConditions(pcr.Status.Conditions, conditionsPath)...)
-	isSame := equality.Semantic.DeepEqual(pcr.Status, before.Status)
-	if hasEnded(before) && !isSame {
+	if hasEnded(before) && !equality.Semantic.DeepEqual(pcr.Status, before.Status) {
 		const text = "immutable after PodCertificateRequest is issued, denied, or failed"
 		errs = append(errs, field.Invalid(statusPath, field.OmitValueType{}, text))
 	}
-	signer := before.Spec.SignerName
-	if len(errs) > 0 || isSame || r.signs(ctx, "sign", signer) {
-		return errs
-	}
-	name := ""
-	if user, ok := request.UserFrom(ctx); ok {
-		name = user.GetName()
-	}
-	text := fmt.Sprintf("User %q is not permitted to \"sign\" for signer %q", name, signer)
-	return field.ErrorList{field.Forbidden(specPath.Child("signerName"), text)}
+	return errs
 }
 
 // AllowUnconditionalUpdate returns false.

@@ -25,21 +25,15 @@ type Signers struct {
 	Authorizer authorizer.Authorizer
 }
 
-// Require makes those of the definitions that belong to the group ask s.
-func (s Signers) Require(definitions []*resource.Definition) {
-	for _, d := range definitions {
-		if d.GroupVersion.Group != certificatesv1.GroupName {
-			continue
-		}
-		switch d.Kind {
-		case "CertificateSigningRequest":
-			d.Subresource("approval").Admit = s.admitApproval
-			d.Subresource("status").Admit = s.admitSigning
-		case "ClusterTrustBundle":
-			d.Admit = s.admitBundle
-		case "PodCertificateRequest":
-			d.Subresource("status").Strategy = podRequestStatusRules{signs: s.allows}
-		}
+// Plugins returns the plugins of the group.
+func (s Signers) Plugins() []resource.Plugin {
+	requests := certificatesv1.Resource("certificatesigningrequests")
+	return []resource.Plugin{
+		{Name: "CertificateApproval", Resource: requests, Subresource: "approval", Validate: s.admitApproval},
+		{Name: "CertificateSigning", Resource: requests, Subresource: "status", Validate: s.admitSigning},
+		{Name: "ClusterTrustBundleAttest", Resource: certificatesv1.Resource("clustertrustbundles"), Validate: s.admitBundle},
+		{Name: "CertificateSubjectRestriction", Resource: requests, Validate: restrictSubject},
+		{Resource: certificatesv1.Resource("podcertificaterequests"), Subresource: "status", Check: s.checkPodStatus},
 	}
 }
 
@@ -79,6 +73,21 @@ func collected(bundle, old *certificatesv1.ClusterTrustBundle) bool {
 	before.OwnerReferences, before.Finalizers = bundle.OwnerReferences, bundle.Finalizers
 	before.ManagedFields = bundle.ManagedFields
 	return equality.Semantic.DeepEqual(bundle, before)
+}
+
+// checkPodStatus requires the verb sign for a valid change of the status of a pod's request.
+func (s Signers) checkPodStatus(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
+	pcr, before := obj.(*certificatesv1.PodCertificateRequest), old.(*certificatesv1.PodCertificateRequest)
+	signer := before.Spec.SignerName
+	if len(errs) > 0 || equality.Semantic.DeepEqual(pcr.Status, before.Status) || s.allows(ctx, "sign", signer) {
+		return errs
+	}
+	name := ""
+	if user, ok := request.UserFrom(ctx); ok {
+		name = user.GetName()
+	}
+	text := fmt.Sprintf("User %q is not permitted to \"sign\" for signer %q", name, signer)
+	return field.ErrorList{field.Forbidden(specPath.Child("signerName"), text)}
 }
 
 // allows asks about a signer, and then about all signers of its domain.

@@ -29,54 +29,30 @@ type Access struct {
 	Namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
 }
 
-// Require makes the claims among the definitions ask a.
-func (a Access) Require(definitions []*resource.Definition) {
-	for _, d := range definitions {
-		if d.GroupVersion.Group != resourcev1.GroupName {
-			continue
-		}
-		switch d.Kind {
-		case "ResourceClaim":
-			d.Strategy = accessRules{Strategy: d.Strategy, create: a.checkClaim}
-			status := d.Subresource("status")
-			status.Strategy = accessRules{Strategy: status.Strategy, update: a.checkStatus}
-		case "ResourceClaimTemplate":
-			d.Strategy = accessRules{Strategy: d.Strategy, create: a.checkTemplate}
-		}
+// Plugins returns the plugins for claims. Their errors come before those of the strategy.
+func (a Access) Plugins() []resource.Plugin {
+	claims, templates := resourcev1.Resource("resourceclaims"), resourcev1.Resource("resourceclaimtemplates")
+	return []resource.Plugin{
+		{Resource: claims, Check: a.checkClaim},
+		{Resource: claims, Subresource: "status", Check: a.checkStatus},
+		{Resource: templates, Check: a.checkTemplate},
 	}
 }
 
-// accessRules are the rules of a strategy after those of an Access.
-type accessRules struct {
-	resource.Strategy
-	create func(ctx context.Context, obj runtime.Object) field.ErrorList
-	update func(ctx context.Context, obj, old runtime.Object) field.ErrorList
-}
-
-// Validate checks a new object.
-func (r accessRules) Validate(ctx context.Context, obj runtime.Object) (errs field.ErrorList) {
-	if r.create != nil {
-		errs = r.create(ctx, obj)
+func (a Access) checkClaim(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
+	if old != nil {
+		return errs
 	}
-	return append(errs, r.Strategy.Validate(ctx, obj)...)
-}
-
-// ValidateUpdate checks an update.
-func (r accessRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) (errs field.ErrorList) {
-	if r.update != nil {
-		errs = r.update(ctx, obj, old)
-	}
-	return append(errs, r.Strategy.ValidateUpdate(ctx, obj, old)...)
-}
-
-func (a Access) checkClaim(ctx context.Context, obj runtime.Object) field.ErrorList {
 	claim := obj.(*resourcev1.ResourceClaim)
-	return a.checkAdmin(ctx, claim.Namespace, adminRequest(&claim.Spec))
+	return append(a.checkAdmin(ctx, claim.Namespace, adminRequest(&claim.Spec)), errs...)
 }
 
-func (a Access) checkTemplate(ctx context.Context, obj runtime.Object) field.ErrorList {
+func (a Access) checkTemplate(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
+	if old != nil {
+		return errs
+	}
 	template := obj.(*resourcev1.ResourceClaimTemplate)
-	return a.checkAdmin(ctx, template.Namespace, adminRequest(&template.Spec.Spec))
+	return append(a.checkAdmin(ctx, template.Namespace, adminRequest(&template.Spec.Spec)), errs...)
 }
 
 // adminRequest returns the path of the first request for administrative access; nil if there is none.
@@ -122,7 +98,11 @@ func (a Access) checkAdmin(ctx context.Context, namespace string, path *field.Pa
 	return field.ErrorList{field.Forbidden(path, text)}
 }
 
-func (a Access) checkStatus(ctx context.Context, obj, old runtime.Object) (errs field.ErrorList) {
+func (a Access) checkStatus(ctx context.Context, obj, old runtime.Object, found field.ErrorList) field.ErrorList {
+	return append(a.checkStatusAccess(ctx, obj, old), found...)
+}
+
+func (a Access) checkStatusAccess(ctx context.Context, obj, old runtime.Object) (errs field.ErrorList) {
 	claim, before := obj.(*resourcev1.ResourceClaim), old.(*resourcev1.ResourceClaim)
 	if adminResult(&before.Status) == nil {
 		errs = a.checkAdmin(ctx, claim.Namespace, adminResult(&claim.Status))

@@ -25,14 +25,17 @@ type Ranges func(ctx context.Context, namespace string) ([]*corev1.LimitRange, e
 // ForPods returns the plugins for new pods, and for changes of the resources of pods.
 func ForPods(ranges Ranges) []resource.Plugin {
 	mutate, validate := ranges.each(addDefaults), ranges.each(checkPod)
-	created := resource.Plugin{Name: Name, Mutate: onCreate(mutate), Validate: onCreate(validate)}
-	resized := resource.Plugin{Name: Name, Subresource: "resize", Mutate: mutate, Validate: validate}
-	return []resource.Plugin{created, resized}
+	pods := corev1.Resource("pods")
+	return []resource.Plugin{
+		{Name: Name, Resource: pods, Mutate: onCreate(mutate), Validate: onCreate(validate)},
+		{Name: Name, Resource: pods, Subresource: "resize", Mutate: mutate, Validate: validate},
+	}
 }
 
 // ForClaims returns the plugin for claims.
 func ForClaims(ranges Ranges) resource.Plugin {
-	return resource.Plugin{Name: Name, Validate: ranges.each(checkClaim)}
+	claims := corev1.Resource("persistentvolumeclaims")
+	return resource.Plugin{Name: Name, Resource: claims, Validate: ranges.each(checkClaim)}
 }
 
 // admit is a function of a plugin.

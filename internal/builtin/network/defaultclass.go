@@ -29,7 +29,7 @@ func NewDefaultIngressClass(classes func(ctx context.Context) ([]*networkingv1.I
 		}
 		return nil
 	}
-	return resource.Plugin{Name: DefaultIngressClass, Mutate: mutate}
+	return resource.Plugin{Name: DefaultIngressClass, Resource: networkingv1.Resource("ingresses"), Mutate: mutate}
 }
 
 func isDefaultClass(class *networkingv1.IngressClass) bool {

@@ -67,7 +67,7 @@ const TaintNodesByCondition = "TaintNodesByCondition"
 
 // NewTaintNodesByCondition returns the plugin TaintNodesByCondition.
 func NewTaintNodesByCondition() resource.Plugin {
-	return resource.Plugin{Name: TaintNodesByCondition, Mutate: taintNew}
+	return resource.Plugin{Name: TaintNodesByCondition, Resource: corev1.Resource("nodes"), Mutate: taintNew}
 }
 
 func taintNew(_ context.Context, obj, old runtime.Object) error {

@@ -18,12 +18,14 @@ const (
 	DefaultTolerationSeconds = "DefaultTolerationSeconds"
 )
 
+var pods = corev1.Resource("pods")
+
 // Classes returns the PriorityClasses.
 type Classes func(ctx context.Context) ([]*schedulingv1.PriorityClass, error)
 
 // NewPriority returns the plugin Priority, which sets the priorities of pods.
 func NewPriority(classes Classes) resource.Plugin {
-	return resource.Plugin{Name: Priority, Mutate: func(ctx context.Context, obj, old runtime.Object) error {
+	mutate := func(ctx context.Context, obj, old runtime.Object) error {
 		spec := &obj.(*corev1.Pod).Spec
 		if old == nil {
 			return classes.prioritize(ctx, spec)
@@ -32,12 +34,13 @@ func NewPriority(classes Classes) resource.Plugin {
 		spec.Priority = orElse(spec.Priority, before.Priority)
 		spec.PreemptionPolicy = orElse(spec.PreemptionPolicy, before.PreemptionPolicy)
 		return nil
-	}}
+	}
+	return resource.Plugin{Name: Priority, Resource: pods, Mutate: mutate}
 }
 
 // NewDefaultClass returns the part of the plugin Priority that keeps users from making two classes the default.
 func NewDefaultClass(classes Classes) resource.Plugin {
-	return resource.Plugin{Name: Priority, Validate: func(ctx context.Context, obj, old runtime.Object) error {
+	validate := func(ctx context.Context, obj, old runtime.Object) error {
 		class, _ := obj.(*schedulingv1.PriorityClass)
 		if class == nil || !class.GlobalDefault {
 			return nil
@@ -47,18 +50,20 @@ func NewDefaultClass(classes Classes) resource.Plugin {
 			return err
 		}
 		return fmt.Errorf("PriorityClass %v is already marked as default. Only one default can exist", found.Name)
-	}}
+	}
+	return resource.Plugin{Name: Priority, Resource: schedulingv1.Resource("priorityclasses"), Validate: validate}
 }
 
 // NewDefaultTolerationSeconds returns the plugin DefaultTolerationSeconds, which lets pods stay on failing nodes for a
 // while.
 func NewDefaultTolerationSeconds() resource.Plugin {
-	return resource.Plugin{Name: DefaultTolerationSeconds, Mutate: func(_ context.Context, obj, _ runtime.Object) error {
+	mutate := func(_ context.Context, obj, _ runtime.Object) error {
 		for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 			tolerate(&obj.(*corev1.Pod).Spec, taint)
 		}
 		return nil
-	}}
+	}
+	return resource.Plugin{Name: DefaultTolerationSeconds, Resource: pods, Mutate: mutate}
 }
 
 func orElse[T any](value, other *T) *T {

@@ -26,7 +26,7 @@ type Accounts func(ctx context.Context, namespace, name string) (*corev1.Service
 
 // NewServiceAccount returns the plugins ServiceAccount, for new pods and for ephemeral containers.
 func NewServiceAccount(accounts Accounts) []resource.Plugin {
-	created := resource.Plugin{Name: ServiceAccount,
+	created := resource.Plugin{Name: ServiceAccount, Resource: pods,
 		Mutate: func(ctx context.Context, obj, old runtime.Object) error {
 			if old != nil {
 				return nil
@@ -40,7 +40,7 @@ func NewServiceAccount(accounts Accounts) []resource.Plugin {
 			return accounts.check(ctx, obj.(*corev1.Pod))
 		},
 	}
-	debugged := resource.Plugin{Name: ServiceAccount, Subresource: "ephemeralcontainers",
+	debugged := resource.Plugin{Name: ServiceAccount, Resource: pods, Subresource: "ephemeralcontainers",
 		Validate: func(ctx context.Context, obj, _ runtime.Object) error {
 			return accounts.checkEphemeral(ctx, obj.(*corev1.Pod))
 		},

@@ -53,6 +53,8 @@ func (f Pods) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, er
 
 // Config is what the plugin needs.
 type Config struct {
+	// Definitions are the resources that are served.
+	Definitions []*resource.Definition
 	// Configuration is the PodSecurityConfiguration; nil for the defaults.
 	Configuration io.Reader
 	// Version is that of Kubernetes, as far as it is emulated.
@@ -61,11 +63,8 @@ type Config struct {
 	Pods       Pods
 }
 
-// Plugins makes the plugins for resources.
-type Plugins struct{ admission *podsecurity.Admission }
-
-// New returns the Plugins. Errors are those of the configuration.
-func New(c Config) (*Plugins, error) {
+// New returns the plugins for resources with pods, and for namespaces. Errors are those of the configuration.
+func New(c Config) (all []resource.Plugin, err error) {
 	config, err := load.LoadFromReader(c.Configuration)
 	if err != nil {
 		return nil, err
@@ -87,7 +86,10 @@ func New(c Config) (*Plugins, error) {
 	if err := admission.ValidateConfiguration(); err != nil {
 		return nil, fmt.Errorf("invalid: %w", err)
 	}
-	return &Plugins{admission}, nil
+	for _, d := range c.Definitions {
+		all = append(all, plugins(admission, d)...)
+	}
+	return all, nil
 }
 
 // emulated returns the version of the standards that "latest" means; nil for the newest.
@@ -107,18 +109,18 @@ var recorder = sync.OnceValue(func() metrics.Recorder {
 	return r
 })
 
-// For returns the plugins for a resource: none if it has no pods.
-func (p *Plugins) For(d *resource.Definition) []resource.Plugin {
+// plugins returns the plugins for a resource: none if it has no pods.
+func plugins(a *podsecurity.Admission, d *resource.Definition) []resource.Plugin {
 	switch gr := d.GroupVersionResource().GroupResource(); {
 	case gr == corev1.Resource("pods"):
-		return []resource.Plugin{p.plugin(d, ""), p.plugin(d, "ephemeralcontainers"), p.plugin(d, "resize")}
-	case gr == corev1.Resource("namespaces"), p.admission.PodSpecExtractor.HasPodSpec(gr):
-		return []resource.Plugin{p.plugin(d, "")}
+		return []resource.Plugin{plugin(a, d, ""), plugin(a, d, "ephemeralcontainers"), plugin(a, d, "resize")}
+	case gr == corev1.Resource("namespaces"), a.PodSpecExtractor.HasPodSpec(gr):
+		return []resource.Plugin{plugin(a, d, "")}
 	}
 	return nil
 }
 
-func (p *Plugins) plugin(d *resource.Definition, subresource string) resource.Plugin {
+func plugin(a *podsecurity.Admission, d *resource.Definition, subresource string) resource.Plugin {
 	validate := func(ctx context.Context, obj, old runtime.Object) error {
 		attributes, err := attributesOf(ctx, obj, old)
 		if err != nil {
@@ -126,9 +128,10 @@ func (p *Plugins) plugin(d *resource.Definition, subresource string) resource.Pl
 		}
 		attributes.Kind, attributes.Resource = d.GroupVersionKind(), d.GroupVersionResource()
 		attributes.Subresource = subresource
-		return answer(ctx, p.admission.Validate(ctx, attributes))
+		return answer(ctx, a.Validate(ctx, attributes))
 	}
-	return resource.Plugin{Name: Name, Subresource: subresource, Validate: validate}
+	resourceOf := d.GroupVersionResource().GroupResource()
+	return resource.Plugin{Name: Name, Resource: resourceOf, Subresource: subresource, Validate: validate}
 }
 
 // attributesOf returns the attributes of a write. A namespace is in itself.

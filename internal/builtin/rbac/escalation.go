@@ -27,28 +27,28 @@ type Escalation struct {
 	Rules      RuleResolver
 }
 
-// Guard makes the definitions of the group refuse escalations.
-func (e Escalation) Guard(definitions []*resource.Definition) {
-	for _, d := range definitions {
-		if d.GroupVersion != rbacv1.SchemeGroupVersion {
-			continue
-		}
-		check := map[string]func(c *write) error{
-			"roles": e.checkRole, "clusterroles": e.checkClusterRole,
-			"rolebindings": e.checkRoleBinding, "clusterrolebindings": e.checkClusterRoleBinding,
-		}[d.Plural]
-		of := d.GroupVersionResource().GroupResource()
-		d.Guard = func(ctx context.Context, obj, old runtime.Object) error {
-			caller, ok := request.UserFrom(ctx)
-			if ok && isPrivileged(caller) || onlyCollectorFields(obj, old) {
-				return nil
-			}
-			if !ok {
-				return apierrors.NewInternalError(errors.New("no user"))
-			}
-			return check(&write{Context: ctx, user: caller, resource: of, obj: obj, old: old})
-		}
+// Plugins returns the plugins of the group.
+func (e Escalation) Plugins() []resource.Plugin {
+	return []resource.Plugin{
+		plugin("roles", e.checkRole), plugin("clusterroles", e.checkClusterRole),
+		plugin("rolebindings", e.checkRoleBinding), plugin("clusterrolebindings", e.checkClusterRoleBinding),
 	}
+}
+
+// plugin returns the plugin of a resource of the group.
+func plugin(plural string, check func(w *write) error) resource.Plugin {
+	of := rbacv1.Resource(plural)
+	authorize := func(ctx context.Context, obj, old runtime.Object) error {
+		caller, ok := request.UserFrom(ctx)
+		if ok && isPrivileged(caller) || onlyCollectorFields(obj, old) {
+			return nil
+		}
+		if !ok {
+			return apierrors.NewInternalError(errors.New("no user on context"))
+		}
+		return check(&write{Context: ctx, user: caller, resource: of, obj: obj, old: old})
+	}
+	return resource.Plugin{Resource: of, Authorize: authorize}
 }
 
 // write is a write of a role or binding.

@@ -176,7 +176,7 @@ func TestEscalation(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			err := guard(t, test.allowed, test.resource)(requestOf(test.user, test.resource), test.obj, test.old)
+			err := authorize(t, test.allowed, test.resource)(requestOf(test.user, test.resource), test.obj, test.old)
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -194,13 +194,11 @@ func TestEscalation(t *testing.T) {
 
 func many(count int) []string { return slices.Repeat([]string{"x"}, count) }
 
-// guard returns the guard of a resource.
-func guard(t *testing.T, allowed verbs, plural string) func(ctx context.Context, obj, old runtime.Object) error {
+// authorize returns the function that authorizes writes of a resource.
+func authorize(t *testing.T, allowed verbs, plural string) func(ctx context.Context, obj, old runtime.Object) error {
 	t.Helper()
-	definitions := rbac.Definitions()
-	rbac.Escalation{Authorizer: allowed, Rules: resolver{}}.Guard(definitions)
-	n := slices.IndexFunc(definitions, func(d *resource.Definition) bool { return d.Plural == plural })
-	return definitions[n].Guard
+	all := resource.Plugins(rbac.Escalation{Authorizer: allowed, Rules: resolver{}}.Plugins())
+	return all.For(rbacv1.Resource(plural), "")[0].Authorize
 }
 
 // requestOf returns the context of a write of the object x, in the namespace n if it has one.

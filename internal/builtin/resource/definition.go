@@ -5,7 +5,6 @@
 package resource
 
 import (
-	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Definition is a built-in resource in one version. Only the first block is required.
+// Definition is a built-in resource in one version. Only the first block is required. It does not change when it is
+// made. Plugins admit the writes of its endpoints besides.
 type Definition struct {
 	// GroupVersion and the names are those of discovery. The group of core/v1 is empty.
 	GroupVersion           schema.GroupVersion
@@ -36,17 +36,6 @@ type Definition struct {
 	// ActsAs makes a creation the action of a subresource of another resource of the version, such as "pods/binding". The
 	// body names the object. The only verb is create then, and nothing is stored.
 	ActsAs string
-
-	// Guard, if set, decides whether the user of a request may write an object, besides the authorization of the request
-	// itself. It is called when mutating admission has changed the object, and before the object is validated. old is
-	// the object that is updated; it is nil for a new one. Guard must not modify them.
-	Guard func(ctx context.Context, obj, old runtime.Object) error
-	// Admit, if set, decides about a valid object as a validating admission plugin of kube-apiserver does, before policies
-	// and webhooks. old is nil for a new object. Its error becomes a 403. Admit must not modify the objects.
-	Admit func(ctx context.Context, obj, old runtime.Object) error
-
-	// Plugins are called in their order.
-	Plugins []Plugin
 
 	// Deprecated, if set, is the warning about every request for the resource.
 	Deprecated string
@@ -99,8 +88,6 @@ type Subresource struct {
 	Strategy Strategy
 	// Resets names the fields that a write of the endpoint cannot change.
 	Resets []string
-	// Admit is as that of a Definition. That of the resource does not apply to the endpoint.
-	Admit func(ctx context.Context, obj, old runtime.Object) error
 	// Updated, if set, is called when an update has been stored. It must not modify the objects.
 	Updated func(obj, old runtime.Object)
 	// Action makes the endpoint one for an action. Its only verb is create then.

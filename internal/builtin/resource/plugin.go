@@ -4,29 +4,71 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Plugin is an admission plugin of kube-apiserver for one resource. It is called before policies and webhooks, for
-// writes of the resource itself or of one of its subresources. Its errors become a 403, unless they are API errors.
+// Plugin admits the writes of one endpoint. Its functions are the phases of a write, in their order. A phase calls the
+// plugins of the endpoint in the order of their list. A function that is nil does nothing. In all of them old is the
+// object that is updated, and nil for a new object. Only Mutate may modify an object.
 type Plugin struct {
-	// Name is that of kube-apiserver, by which the plugin can be switched off.
+	// Name is the name of kube-apiserver's plugin, by which flags can switch it off. A plugin without a name is a part of
+	// the registry in kube-apiserver.
 	Name string
-	// Subresource names the endpoint that the plugin is for. It is empty for the resource itself.
+	// Resource and Subresource name the endpoint. Subresource is empty for the resource itself.
+	Resource    schema.GroupResource
 	Subresource string
-	// Mutate, if set, changes an object. old is nil for a new object.
+
+	// Mutate changes an object, before policies and webhooks do. It is called again when they have changed the object.
+	// Its error becomes a 403, unless it is an API error.
 	Mutate func(ctx context.Context, obj, old runtime.Object) error
-	// Validate, if set, decides about a valid object. It must not modify the objects.
+	// Authorize decides whether the user of a request may write the object, besides the authorization of the request
+	// itself. It is called after all mutations and before validation. Its error is the answer.
+	Authorize func(ctx context.Context, obj, old runtime.Object) error
+	// Check adds errors to those that the strategy has found, and returns all. It is for rules of a kind that depend on
+	// more than the object, such as what the user may do.
+	Check func(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList
+	// Validate decides about a valid object, before policies and webhooks do. Its error is as that of Mutate.
 	Validate func(ctx context.Context, obj, old runtime.Object) error
 }
 
-// PluginsOf returns the plugins of a subresource, or of the resource itself if the name is empty.
-func (d *Definition) PluginsOf(subresource string) (plugins []Plugin) {
-	for _, plugin := range d.Plugins {
-		if plugin.Subresource == subresource {
-			plugins = append(plugins, plugin)
+// Plugins is an ordered list.
+type Plugins []Plugin
+
+// For returns the plugins of an endpoint.
+func (p Plugins) For(resource schema.GroupResource, subresource string) (found Plugins) {
+	for _, plugin := range p {
+		if plugin.Resource == resource && plugin.Subresource == subresource {
+			found = append(found, plugin)
 		}
 	}
-	return plugins
+	return found
+}
+
+// Rules returns a strategy with the errors of Check.
+func (p Plugins) Rules(strategy Strategy) Strategy {
+	for _, plugin := range p {
+		if plugin.Check != nil {
+			strategy = checkedRules{strategy, plugin}
+		}
+	}
+	return strategy
+}
+
+// checkedRules are the rules of a strategy, with the errors of a plugin.
+type checkedRules struct {
+	Strategy
+	plugin Plugin
+}
+
+// Validate implements Strategy.
+func (r checkedRules) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	return r.plugin.Check(ctx, obj, nil, r.Strategy.Validate(ctx, obj))
+}
+
+// ValidateUpdate implements Strategy.
+func (r checkedRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	return r.plugin.Check(ctx, obj, old, r.Strategy.ValidateUpdate(ctx, obj, old))
 }
 
 type pluginsKey struct{}

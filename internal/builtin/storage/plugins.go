@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -23,6 +24,8 @@ const (
 	// StorageObjectInUseProtection gives new objects a finalizer, which a controller removes when nothing uses them.
 	StorageObjectInUseProtection = "StorageObjectInUseProtection"
 )
+
+var claims = corev1.Resource("persistentvolumeclaims")
 
 // Classes returns all StorageClasses.
 type Classes = func(ctx context.Context) ([]*storagev1.StorageClass, error)
@@ -43,7 +46,7 @@ func NewDefaultStorageClass(classes Classes) resource.Plugin {
 		}
 		return nil
 	}
-	return resource.Plugin{Name: DefaultStorageClass, Mutate: mutate}
+	return resource.Plugin{Name: DefaultStorageClass, Resource: claims, Mutate: mutate}
 }
 
 var errNotResizable = errors.New("only dynamically provisioned pvc can be resized and " +
@@ -74,24 +77,19 @@ func NewPersistentVolumeClaimResize(classes Classes) resource.Plugin {
 		}
 		return nil
 	}
-	return resource.Plugin{Name: PersistentVolumeClaimResize, Validate: validate}
+	return resource.Plugin{Name: PersistentVolumeClaimResize, Resource: claims, Validate: validate}
 }
 
-// protections are the finalizers of StorageObjectInUseProtection, by the plural of the resource.
-var protections = map[string]string{
-	"persistentvolumeclaims": "kubernetes.io/pvc-protection", "persistentvolumes": "kubernetes.io/pv-protection",
-	"volumeattributesclasses": "kubernetes.io/vac-protection",
-}
-
-// Protect adds the plugin StorageObjectInUseProtection to those of the definitions that it protects.
-func Protect(definitions []*resource.Definition) {
-	for _, d := range definitions {
-		finalizer, found := protections[d.Plural]
-		if group := d.GroupVersion.Group; !found || group != corev1.GroupName && group != storagev1.GroupName {
-			continue
-		}
+// NewStorageObjectInUseProtection returns the plugins StorageObjectInUseProtection.
+func NewStorageObjectInUseProtection() []resource.Plugin {
+	protect := func(of schema.GroupResource, finalizer string) resource.Plugin {
 		mutate := func(_ context.Context, obj, old runtime.Object) error { return addFinalizer(obj, old, finalizer) }
-		d.Plugins = append(d.Plugins, resource.Plugin{Name: StorageObjectInUseProtection, Mutate: mutate})
+		return resource.Plugin{Name: StorageObjectInUseProtection, Resource: of, Mutate: mutate}
+	}
+	return []resource.Plugin{
+		protect(claims, "kubernetes.io/pvc-protection"),
+		protect(corev1.Resource("persistentvolumes"), "kubernetes.io/pv-protection"),
+		protect(storagev1.Resource("volumeattributesclasses"), "kubernetes.io/vac-protection"),
 	}
 }
 
