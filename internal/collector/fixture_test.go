@@ -74,19 +74,18 @@ func startServer(t testing.TB) *server {
 		t.Fatal(err)
 	}
 	published := discovery.New(s.table, discovery.Options{Delegate: http.NotFoundHandler()})
-	var lifecycle *controllers.Lifecycle
+	reconciler := controllers.NewReconciler(controllers.Config{Store: s.store, Table: s.table})
 	handler, err := crdhandler.New(crdhandler.Config{
 		Store: s.store, Table: s.table, Converters: converters, Delegate: http.NotFoundHandler(),
 		GroupDiscovery: published.Group(), VersionDiscovery: published.Version(),
-		ReconcileDefinition:     func(ctx context.Context, name string) error { return lifecycle.Reconcile(ctx, name) },
+		ReconcileDefinition:     reconciler.Reconcile,
 		DeleteCollectionWorkers: 1, GarbageCollection: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.handler = withRequestInfo(handler)
-	lifecycle = controllers.NewLifecycle(controllers.Config{Store: s.store, Table: s.table,
-		DeleteInstances: handler.DeleteInstances})
+	lifecycle := controllers.NewLifecycle(reconciler, handler.DeleteInstances)
 	etcdtest.Run(t, s.store.Run)
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	etcdtest.Run(t, func(ctx context.Context) error { lifecycle.Run(ctx); return nil })

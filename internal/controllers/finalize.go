@@ -40,7 +40,7 @@ func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 	if err := l.mark(ctx, record, terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress")); err != nil {
 		return err
 	}
-	remaining, err := l.config.DeleteInstances(ctx, record)
+	remaining, err := l.deleteInstances(ctx, record)
 	switch {
 	case errors.Is(err, dynamicstorage.ErrClosed):
 		return errRetry // another replica has deleted the CRD

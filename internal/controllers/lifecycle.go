@@ -8,10 +8,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 
 	"github.com/crd-server/crd-server/internal/crds"
-	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
 )
 
@@ -29,22 +27,10 @@ const (
 // would compete.
 const reconcileDelay = 200 * time.Millisecond
 
-// Config configures a Lifecycle.
-type Config struct {
-	Store *dynamicstorage.Store
-	Table *crds.Table
-	// DeleteInstances deletes the custom resources of a CRD that is being deleted, without admission and respecting
-	// finalizers. It returns how many remain, read from a state no older than the call. If it cannot list them, the
-	// error should be a *crds.ListError. It is called again until nothing remains.
-	DeleteInstances func(ctx context.Context, record *crds.Record) (remaining int, err error)
-	// Clock is the real clock if nil.
-	Clock clock.PassiveClock
-}
-
 // Lifecycle runs the life cycles of all CRDs.
 type Lifecycle struct {
-	config      Config
-	definitions *dynamicstorage.Resource
+	*Reconciler
+	deleteInstances DeleteInstances
 
 	conditions, deletions queue
 	// remaining maps the name of a deleted CRD to the time.Time since which custom resources of it have remained.
@@ -53,21 +39,19 @@ type Lifecycle struct {
 
 type queue = workqueue.TypedRateLimitingInterface[string]
 
-// NewLifecycle returns a Lifecycle that watches the table. The informer of the table must not have been started yet.
-func NewLifecycle(config Config) *Lifecycle {
-	if config.DeleteInstances == nil {
-		panic("controllers: DeleteInstances is missing")
-	}
-	if config.Clock == nil {
-		config.Clock = clock.RealClock{}
-	}
+// DeleteInstances deletes the custom resources of a CRD that is being deleted, without admission and respecting
+// finalizers. It returns how many remain, read from a state no older than the call. If it cannot list them, the error
+// should be a *crds.ListError. It is called again until nothing remains.
+type DeleteInstances func(ctx context.Context, record *crds.Record) (remaining int, err error)
+
+// NewLifecycle returns a Lifecycle that watches the table of a Reconciler. The informer of the table must not have been
+// started yet.
+func NewLifecycle(reconciler *Reconciler, deleteInstances DeleteInstances) *Lifecycle {
 	l := &Lifecycle{
-		config:      config,
-		definitions: config.Store.Resource(crds.GroupName, crds.Plural),
-		conditions:  newQueue("crd_conditions"),
-		deletions:   newQueue("crd_finalizer"),
+		Reconciler: reconciler, deleteInstances: deleteInstances,
+		conditions: newQueue("crd_conditions"), deletions: newQueue("crd_finalizer"),
 	}
-	config.Table.OnChange(l.changed)
+	l.config.Table.OnChange(l.changed)
 	return l
 }
 
@@ -76,12 +60,6 @@ func newQueue(name string) queue {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: name},
 	)
-}
-
-// Reconcile updates the conditions of a CRD. It returns when the table of this replica holds the result, or no longer
-// holds the CRD. The CRD endpoint calls it after every write, before it responds.
-func (l *Lifecycle) Reconcile(ctx context.Context, name string) error {
-	return l.reconcile(ctx, name, true)
 }
 
 // Run runs the workers until ctx is done, and returns when all of them have stopped.

@@ -7,10 +7,39 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
+
+// Config configures a Reconciler.
+type Config struct {
+	Store *dynamicstorage.Store
+	Table *crds.Table
+	// Clock is the real clock if nil.
+	Clock clock.PassiveClock
+}
+
+// Reconciler keeps the conditions of CRDs.
+type Reconciler struct {
+	config      Config
+	definitions *dynamicstorage.Resource
+}
+
+// NewReconciler returns a Reconciler, which does nothing unless it is called.
+func NewReconciler(config Config) *Reconciler {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	return &Reconciler{config: config, definitions: config.Store.Resource(crds.GroupName, crds.Plural)}
+}
+
+// Reconcile updates the conditions of a CRD. It returns when the table of this replica holds the result, or no longer
+// holds the CRD. The CRD endpoint calls it after every write, before it responds.
+func (r *Reconciler) Reconcile(ctx context.Context, name string) error {
+	return r.reconcile(ctx, name, true)
+}
 
 // needsReconcile reports whether the conditions of a CRD may have to change. The record tells, so that a start with
 // thousands of CRDs decodes none of them.
@@ -22,21 +51,24 @@ func needsReconcile(record *crds.Record) bool {
 // reconcile computes all conditions of a CRD and writes them at once if any differs. It returns when the table holds a
 // state at least as new as the one in etcd. CRDs of one group may be reconciled concurrently, see claimed. validated
 // means that the CRD endpoint has just written the CRD.
-func (l *Lifecycle) reconcile(ctx context.Context, name string, validated bool) error {
-	entry, err := l.definitions.Update(ctx, name, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		return l.changeStatus(ctx, current, validated)
-	}, dynamicstorage.UpdateOptions{})
+func (r *Reconciler) reconcile(ctx context.Context, name string, validated bool) error {
+	change := func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		return r.changeStatus(ctx, current, validated)
+	}
+	entry, err := r.definitions.Update(ctx, name, change, dynamicstorage.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("writing the status of CustomResourceDefinition %s: %w", name, err)
 	}
 	if entry == nil {
-		return l.waitDeleted(ctx, name)
+		return r.waitDeleted(ctx, name)
 	}
-	return l.config.Table.WaitFor(ctx, name, entry.Revision)
+	return r.config.Table.WaitFor(ctx, name, entry.Revision)
 }
 
 // changeStatus returns the change that updates the status of a stored CRD.
-func (l *Lifecycle) changeStatus(ctx context.Context, current *dynamicstorage.Entry, validated bool) (dynamicstorage.Change, error) {
+func (r *Reconciler) changeStatus(
+	ctx context.Context, current *dynamicstorage.Entry, validated bool,
+) (dynamicstorage.Change, error) {
 	if current == nil {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
@@ -51,13 +83,13 @@ func (l *Lifecycle) changeStatus(ctx context.Context, current *dynamicstorage.En
 	crd, others := stored.Outline, newClaims()
 	if !reflect.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames) {
 		// Names must not be granted from a state older than the one that this change replaces.
-		if err := l.config.Table.WaitFor(ctx, crd.Name, current.Revision); err != nil {
+		if err := r.config.Table.WaitFor(ctx, crd.Name, current.Revision); err != nil {
 			return dynamicstorage.Change{}, err
 		}
-		others = claimed(l.config.Table, crd, current.Revision)
+		others = claimed(r.config.Table, crd, current.Revision)
 	}
 	created := current.CreateRevision() == current.Revision
-	status := state{crd: crd, whole: whole, others: others, structural: created && validated}.status(l.config.Clock.Now())
+	status := state{crd: crd, whole: whole, others: others, structural: created && validated}.status(r.config.Clock.Now())
 	if reflect.DeepEqual(&crd.Status, status) {
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
@@ -72,10 +104,10 @@ func withStatus(stored *crds.Stored, status *apiextensionsv1.CustomResourceDefin
 
 // waitDeleted waits until the table no longer holds a CRD that has been deleted from etcd, or holds another one of its
 // name.
-func (l *Lifecycle) waitDeleted(ctx context.Context, name string) error {
-	first, ok := l.config.Table.Get(name)
-	for record := first; ok && record.UID == first.UID; record, ok = l.config.Table.Get(name) {
-		if err := l.config.Table.WaitFor(ctx, name, record.Revision+1); err != nil {
+func (r *Reconciler) waitDeleted(ctx context.Context, name string) error {
+	first, ok := r.config.Table.Get(name)
+	for record := first; ok && record.UID == first.UID; record, ok = r.config.Table.Get(name) {
+		if err := r.config.Table.WaitFor(ctx, name, record.Revision+1); err != nil {
 			return err
 		}
 	}

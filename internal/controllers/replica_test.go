@@ -45,8 +45,8 @@ func startReplica(t *testing.T, options replicaOptions) *replica {
 	r.definitions = r.store.Resource(crds.GroupName, crds.Plural)
 	informer := crds.NewInformer(r.store)
 	r.table = crds.NewTable(informer)
-	r.lifecycle = NewLifecycle(Config{Store: r.store, Table: r.table, DeleteInstances: options.deleteInstances,
-		Clock: options.clock})
+	reconciler := NewReconciler(Config{Store: r.store, Table: r.table, Clock: options.clock})
+	r.lifecycle = NewLifecycle(reconciler, options.deleteInstances)
 	r.table.OnChange(r.changed)
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	if !options.idle {

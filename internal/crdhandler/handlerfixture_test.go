@@ -47,18 +47,17 @@ func newHandler(
 		t.Fatal(err)
 	}
 	published := discovery.New(table, discovery.Options{Delegate: next})
-	var lifecycle *controllers.Lifecycle
+	reconciler := controllers.NewReconciler(controllers.Config{Store: store, Table: table})
 	handler, err := New(Config{
 		Store: store, Table: table, Converters: converters, Delegate: next, Builtin: builtins,
 		GroupDiscovery: published.Group(), VersionDiscovery: published.Version(),
-		ReconcileDefinition:     func(ctx context.Context, name string) error { return lifecycle.Reconcile(ctx, name) },
+		ReconcileDefinition:     reconciler.Reconcile,
 		DeleteCollectionWorkers: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lifecycle = controllers.NewLifecycle(controllers.Config{Store: store, Table: table,
-		DeleteInstances: handler.DeleteInstances})
+	lifecycle := controllers.NewLifecycle(reconciler, handler.DeleteInstances)
 	etcdtest.Run(t, store.Run)
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	etcdtest.Run(t, func(ctx context.Context) error { lifecycle.Run(ctx); return nil })

@@ -208,9 +208,8 @@ type handlerParts struct {
 	roles     *roleParts
 }
 
-// newHandler returns the handler of resources, and the lifecycle of CRDs. They need each other: the handler waits for
-// the lifecycle before it answers a write of a CRD, and the lifecycle lets the handler delete the objects of a deleted
-// CRD.
+// newHandler returns the handler of resources, and the lifecycle of CRDs, which lets the handler delete the objects of a
+// deleted CRD.
 func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandler, *controllers.Lifecycle, error) {
 	converters, err := conversion.NewFactory(a.services,
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(a.tracer)))
@@ -221,22 +220,20 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 	if err != nil {
 		return nil, nil, err
 	}
-	var lifecycle *controllers.Lifecycle
+	reconciler := controllers.NewReconciler(controllers.Config{Store: s.store, Table: s.table})
 	config := crdhandler.Config{
-		Builtin:          s.builtins,
-		Plugins:          p.plugins,
-		Actions:          actions,
-		Allocators:       newAllocators(&o.Resources, s),
-		EventTTL:         o.Resources.EventTTL,
-		Store:            s.store,
-		Table:            s.table,
-		Converters:       converters,
-		Delegate:         newReviews(a),
-		GroupDiscovery:   p.published.Group(),
-		VersionDiscovery: p.published.Version(),
-		ReconcileDefinition: func(ctx context.Context, name string) error {
-			return lifecycle.Reconcile(ctx, name)
-		},
+		Builtin:                 s.builtins,
+		Plugins:                 p.plugins,
+		Actions:                 actions,
+		Allocators:              newAllocators(&o.Resources, s),
+		EventTTL:                o.Resources.EventTTL,
+		Store:                   s.store,
+		Table:                   s.table,
+		Converters:              converters,
+		Delegate:                newReviews(a),
+		GroupDiscovery:          p.published.Group(),
+		VersionDiscovery:        p.published.Version(),
+		ReconcileDefinition:     reconciler.Reconcile,
 		Authorizer:              a.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.garbageCollection(),
@@ -259,10 +256,7 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 	if err != nil {
 		return nil, nil, fmt.Errorf("handler: %w", err)
 	}
-	lifecycle = controllers.NewLifecycle(controllers.Config{
-		Store: s.store, Table: s.table, DeleteInstances: handler.DeleteInstances,
-	})
-	return handler, lifecycle, nil
+	return handler, controllers.NewLifecycle(reconciler, handler.DeleteInstances), nil
 }
 
 // newReviews returns the handler of reviews, after which nothing is served.
