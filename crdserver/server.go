@@ -50,7 +50,11 @@ func (s *Server) Run(ctx context.Context) error {
 			cancel(failed)
 		}
 	}
-	return errors.Join(server.Run(ctx, o), failed)
+	valid, err := o.Validate()
+	if err != nil {
+		return err
+	}
+	return errors.Join(server.Run(ctx, valid), failed)
 }
 
 // Ready returns a channel that is closed when the server is ready: it serves, and its CRDs are established. The channel

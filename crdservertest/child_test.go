@@ -31,12 +31,16 @@ func runAsProgram() error {
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		return err
 	}
-	if err := options.Apply(); err != nil {
+	valid, err := options.Validate()
+	if err != nil {
+		return err
+	}
+	if err := valid.Apply(); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	return server.Run(ctx, options)
+	return server.Run(ctx, valid)
 }
 
 // mainAsProgram is the main function of the program.

@@ -35,7 +35,11 @@ func newCommand(options *server.Options) *cobra.Command {
 			if err := setFromEnvironment(cmd.Flags(), cmd.ErrOrStderr()); err != nil {
 				return err
 			}
-			return serve(cmd.Context(), options)
+			valid, err := options.Validate()
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), valid)
 		},
 		SilenceErrors:              true,
 		SilenceUsage:               true,

@@ -34,10 +34,11 @@ func newKubeAPIServer(o *server.Options) *cobra.Command {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), server.KubernetesVersionLine())
 				return err
 			}
-			if err := options.Complete(); err != nil {
+			valid, err := options.Complete()
+			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), o)
+			return serve(cmd.Context(), valid)
 		},
 		SilenceErrors: true,
 		SilenceUsage:  true,

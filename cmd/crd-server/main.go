@@ -65,10 +65,7 @@ func execute(ctx context.Context, command *cobra.Command, args []string, stdout,
 }
 
 // serve runs the server until ctx is done.
-func serve(ctx context.Context, options *server.Options) error {
-	if err := options.Validate(); err != nil {
-		return err
-	}
+func serve(ctx context.Context, options *server.ValidOptions) error {
 	if err := options.Apply(); err != nil {
 		return err
 	}

@@ -32,10 +32,14 @@ func start(ctx context.Context) (config *rest.Config, stop func() error, err err
 	options.Resources.ServiceClusterIPRange = serviceRanges
 	options.Admission.Disable = disabledPlugins
 	options.OnReady = func(r server.Ready) { ready <- r }
+	valid, err := options.Validate()
+	if err != nil {
+		return nil, nil, err
+	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx, options) }() // until stop
+	go func() { ended <- server.Run(ctx, valid) }() // until stop
 	stop = func() error {
 		cancel()
 		return <-ended

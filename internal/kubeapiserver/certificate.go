@@ -3,30 +3,21 @@ package kubeapiserver
 import (
 	"fmt"
 	"net"
-	"path/filepath"
 
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 )
 
-// completeCertificate makes the server use the certificate in the certificate directory, which is generated if it is
-// missing.
-func (o *Options) completeCertificate() error {
-	serving := &o.server.Serving
-	if serving.CertFile != "" || serving.KeyFile != "" {
-		return nil
-	}
-	certificate := filepath.Join(o.certDir, "apiserver.crt")
-	key := filepath.Join(o.certDir, "apiserver.key")
-	exist, err := cert.CanReadCertAndKey(certificate, key)
+// generateMissing writes the certificate of the certificate directory, unless it exists.
+func (o *Options) generateMissing(certificateFile, keyFile string) error {
+	exist, err := cert.CanReadCertAndKey(certificateFile, keyFile)
 	if err != nil {
 		return fmt.Errorf("--cert-dir: %w", err)
 	}
-	if !exist {
-		err = o.generate(certificate, key)
+	if exist {
+		return nil
 	}
-	serving.CertFile, serving.KeyFile = certificate, key
-	return err
+	return o.generate(certificateFile, keyFile)
 }
 
 // generate writes a certificate that the server has signed itself.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -90,24 +91,34 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 			"--disable-admission-plugins.")
 }
 
-// Complete sets the options of the server by the flags that were parsed.
-func (o *Options) Complete() error {
+// Complete sets the options of the server by the flags that were parsed, and returns them.
+func (o *Options) Complete() (*server.ValidOptions, error) {
 	if len(o.server.Etcd.Servers) == 0 {
-		return errors.New("--etcd-servers must be specified")
+		return nil, errors.New("--etcd-servers must be specified")
 	}
 	features, err := o.completeFeatures()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	plugins, err := o.completeAdmission()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o.server.Unused = slices.Concat(o.unusedFlags(), features, plugins, o.completeAccess(), o.completeAudit())
-	if err := o.server.Validate(); err != nil { // before anything is written
-		return err
+	serving := &o.server.Serving
+	fromCertDir := serving.CertFile == "" && serving.KeyFile == ""
+	if fromCertDir {
+		serving.CertFile = filepath.Join(o.certDir, "apiserver.crt")
+		serving.KeyFile = filepath.Join(o.certDir, "apiserver.key")
 	}
-	return o.completeCertificate()
+	valid, err := o.server.Validate()
+	if err != nil {
+		return nil, err
+	}
+	if fromCertDir {
+		err = o.generateMissing(serving.CertFile, serving.KeyFile)
+	}
+	return valid, err
 }
 
 // unusedFlags returns the flags that were given and mean nothing here.

@@ -56,7 +56,8 @@ func complete(t *testing.T, dir string, args ...string) (*server.Options, error)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	return completed, options.Complete()
+	_, err := options.Complete()
+	return completed, err
 }
 
 func TestDefaults(t *testing.T) {

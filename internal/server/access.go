@@ -59,7 +59,7 @@ type access struct {
 
 // newAccess makes what depends on files only, before the server writes anything or listens. The work that it starts
 // ends with lifecycle.
-func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
+func newAccess(lifecycle context.Context, o *ValidOptions) (a *access, err error) {
 	a = &access{}
 	if o.builtinTier() != builtin.None {
 		a.roles = rbac.NewIndex()
@@ -84,7 +84,7 @@ func newAccess(lifecycle context.Context, o *Options) (a *access, err error) {
 }
 
 // complete makes the rest.
-func (a *access) complete(lifecycle context.Context, o *Options, clientCAs dynamiccertificates.CAContentProvider, own http.Handler) (err error) {
+func (a *access) complete(lifecycle context.Context, o *ValidOptions, clientCAs dynamiccertificates.CAContentProvider, own http.Handler) (err error) {
 	a.own = own
 	authenticating := authentication.Config{
 		Options:        &o.Authentication,

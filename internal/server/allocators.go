@@ -7,13 +7,9 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// newAllocators returns the allocators of the resources that are served. The options are valid.
-func newAllocators(o *ResourceOptions, s *stored) map[schema.GroupResource]resource.Allocator {
-	ranges, err := allocator.ParseRanges(o.ServiceClusterIPRange)
-	if err != nil {
-		return nil
-	}
+// newAllocators returns the allocators of the resources that are served.
+func newAllocators(o *ValidOptions, s *stored) map[schema.GroupResource]resource.Allocator {
 	return allocator.New(allocator.Config{
-		Store: s.store, Set: s.builtins, Ranges: ranges, NodePorts: o.ServiceNodePortRange,
+		Store: s.store, Set: s.builtins, Ranges: o.serviceRanges, NodePorts: o.Resources.ServiceNodePortRange,
 	})
 }

@@ -43,11 +43,15 @@ func assembled(t testing.TB, configure ...func(*Options)) (http.Handler, []*x509
 	t.Cleanup(func() { _ = listener.Close() })
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	access, err := newAccess(ctx, o)
+	valid, err := o.Validate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{options: o, listener: listener, dir: dir, storage: stored, drain: filters.NewDrain(), access: access}
+	access, err := newAccess(ctx, valid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{options: valid, listener: listener, dir: dir, storage: stored, drain: filters.NewDrain(), access: access}
 	if err := s.assemble(ctx, compose, false); err != nil {
 		t.Fatal(err)
 	}

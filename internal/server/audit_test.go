@@ -139,7 +139,7 @@ func TestMistakesInFiles(t *testing.T) {
 		if strings.Contains(flags, " ") && strings.HasPrefix(flags, "--authorization-mode") {
 			flag = "--authorization-webhook-config-file"
 		}
-		if err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), flag) ||
+		if err := runWith(t.Context(), o, compose); err == nil || !strings.Contains(err.Error(), flag) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v", flags, err)
 		}

@@ -37,14 +37,12 @@ func newSystemObjects(s *stored) *systemObjects {
 
 // addAll adds the objects of all resources that are served.
 func (o *systemObjects) addAll(
-	options *Options, a *access, services *apiregistration.Controller, roles *roleParts,
+	options *ValidOptions, a *access, services *apiregistration.Controller, roles *roleParts,
 ) error {
 	o.addNamespaces()
 	o.addAPIServices(services)
 	o.addRoles(roles)
-	if err := o.addClusterService(options); err != nil {
-		return err
-	}
+	o.addClusterService(options)
 	o.addPriorityClasses()
 	if err := o.addTrust(a.published); err != nil {
 		return err

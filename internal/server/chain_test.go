@@ -15,7 +15,10 @@ import (
 // BenchmarkChain measures all filters and the routing of one request.
 func BenchmarkChain(b *testing.B) {
 	admin, authority := clientOf(b, certs.Issuer{Dir: newDataDir(b), Now: time.Now}, "admin", "system:masters")
-	o := NewOptions()
+	o, err := NewOptions().Validate()
+	if err != nil {
+		b.Fatal(err)
+	}
 	access, err := newAccess(b.Context(), o)
 	if err != nil {
 		b.Fatal(err)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,8 +24,9 @@ const clusterServiceFields = `{"f:metadata":{"f:labels":{".":{},"f:component":{}
 const clusterName = "kubernetes"
 
 // newClusterService returns the Service default/kubernetes, by which clients in Pods find the server, as a client would
-// create it.
-func newClusterService(options *Options, address netip.Addr) *corev1.Service {
+// create it. Its address is the first of the ranges of Services.
+func newClusterService(options *ValidOptions) *corev1.Service {
+	address := allocator.FirstAddress(options.serviceRanges[0])
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceDefault, Name: clusterName,
@@ -41,26 +41,15 @@ func newClusterService(options *Options, address netip.Addr) *corev1.Service {
 	}
 }
 
-// clusterAddress returns the address of the Service of the server, the first of the ranges of Services.
-func clusterAddress(options *Options) (ranges []netip.Prefix, address netip.Addr, err error) {
-	if ranges, err = allocator.ParseRanges(options.Resources.ServiceClusterIPRange); err != nil {
-		return nil, netip.Addr{}, fmt.Errorf("flag --service-cluster-ip-range: %w", err)
-	}
-	return ranges, allocator.FirstAddress(ranges[0]), nil
-}
-
 // addClusterService adds the Service of the server and the ranges, if Services are served. No allocator completes what
 // is added here.
-func (o *systemObjects) addClusterService(options *Options) error {
+func (o *systemObjects) addClusterService(options *ValidOptions) {
 	definition := o.builtins.Find(corev1.Resource("services"))
 	if definition == nil {
-		return nil
+		return
 	}
-	ranges, address, err := clusterAddress(options)
-	if err != nil {
-		return err
-	}
-	service := newClusterService(options, address)
+	address := allocator.FirstAddress(options.serviceRanges[0])
+	service := newClusterService(options)
 	service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
 	service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	if address.Is6() {
@@ -69,8 +58,7 @@ func (o *systemObjects) addClusterService(options *Options) error {
 	o.objects = append(o.objects, bootstrap.Object{
 		Definition: definition, Fields: clusterServiceFields, Object: service,
 	})
-	o.addServiceRanges(ranges, address)
-	return nil
+	o.addServiceRanges(options.serviceRanges, address)
 }
 
 // addServiceRanges adds the objects that show the ranges of Services, and that the Service of the server has an address

@@ -37,7 +37,7 @@ func newCollector(
 // newLead returns a function that runs controllers while this replica leads, until ctx is done; nil without
 // controllers. With the embedded etcd there are no other replicas.
 func newLead(
-	o *Options, client *rest.Config, controllers []func(ctx context.Context),
+	o *ValidOptions, client *rest.Config, controllers []func(ctx context.Context),
 ) (func(ctx context.Context) error, error) {
 	if len(controllers) == 0 {
 		return nil, nil

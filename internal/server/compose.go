@@ -36,7 +36,7 @@ import (
 )
 
 // newChain returns the filters around the handler. paths are the paths served besides resources.
-func newChain(o *Options, a *access, p *parts, drain *filters.Drain, paths []string) *filters.Chain {
+func newChain(o *ValidOptions, a *access, p *parts, drain *filters.Drain, paths []string) *filters.Chain {
 	config := &filters.Config{
 		CORSOrigins: o.Serving.CORSOrigins, HSTSDirectives: o.Serving.HSTSDirectives, GoawayChance: o.Serving.GoawayChance,
 		Timeout: o.Requests.Timeout, MaxInFlight: o.Requests.MaxInFlight, MaxMutatingInFlight: o.Requests.MaxMutatingInFlight,
@@ -55,7 +55,7 @@ func newChain(o *Options, a *access, p *parts, drain *filters.Drain, paths []str
 }
 
 // compose connects the parts that serve custom resources and built-in resources.
-func compose(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
+func compose(o *ValidOptions, storage *etcd.Connection, a *access) (*parts, error) {
 	s, err := newStored(o, storage, a)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ type stored struct {
 	folders  *etcd.Folders
 }
 
-func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error) {
+func newStored(o *ValidOptions, storage *etcd.Connection, a *access) (*stored, error) {
 	storing := dynamicstorage.Options{
 		Client: storage.Client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader,
 		CheckViews: o.Etcd.CheckViews, Logger: o.Logger,
@@ -162,11 +162,7 @@ func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error)
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
-	definitions, err := o.builtinDefinitions()
-	if err != nil {
-		return nil, err
-	}
-	builtins, err := builtin.NewSet(definitions)
+	builtins, err := builtin.NewSet(o.definitions)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +177,7 @@ func newStored(o *Options, storage *etcd.Connection, a *access) (*stored, error)
 	return s, nil
 }
 
-func newDiscovery(o *Options, s *stored) *discovery.Discovery {
+func newDiscovery(o *ValidOptions, s *stored) *discovery.Discovery {
 	return discovery.New(s.table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: documentVersion,
 		Reviews: o.Authorization.Kubeconfig == "", // a host cluster that reviews access serves reviews itself
@@ -210,7 +206,7 @@ type handlerParts struct {
 
 // newHandler returns the handler of resources, and the lifecycle of CRDs, which lets the handler delete the objects of a
 // deleted CRD.
-func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandler, *controllers.Lifecycle, error) {
+func newHandler(o *ValidOptions, a *access, s *stored, p handlerParts) (resourceHandler, *controllers.Lifecycle, error) {
 	converters, err := conversion.NewFactory(a.services,
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(a.tracer)))
 	if err != nil {
@@ -225,7 +221,7 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 		Builtin:                 s.builtins,
 		Plugins:                 p.plugins,
 		Actions:                 actions,
-		Allocators:              newAllocators(&o.Resources, s),
+		Allocators:              newAllocators(o, s),
 		EventTTL:                o.Resources.EventTTL,
 		Store:                   s.store,
 		Table:                   s.table,
@@ -269,7 +265,7 @@ func newReviews(a *access) http.Handler {
 
 // newLeading returns a function that runs the controllers that only one replica runs, while this one leads; nil if
 // there are none.
-func newLeading(o *Options, a *access, s *stored, p handlerParts) (func(ctx context.Context) error, error) {
+func newLeading(o *ValidOptions, a *access, s *stored, p handlerParts) (func(ctx context.Context) error, error) {
 	own := inProcess{a.own}.clientConfig()
 	var led []func(ctx context.Context)
 	if p.spaces != nil && o.Resources.runsController(namespaceController) {
@@ -318,7 +314,7 @@ type everywhere struct {
 }
 
 // newRun returns a function that runs what every replica runs, until ctx is done or something fails.
-func newRun(o *Options, s *stored, c everywhere) func(ctx context.Context) error {
+func newRun(o *ValidOptions, s *stored, c everywhere) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return s.store.Run(ctx) })

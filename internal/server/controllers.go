@@ -49,7 +49,7 @@ func (o *ResourceOptions) validateControllers() (errs []error) {
 }
 
 // newAccountController returns the controller of the accounts and root certificates of namespaces.
-func newAccountController(o *Options, a *access, s *stored) (*serviceaccounts.Controller, error) {
+func newAccountController(o *ValidOptions, a *access, s *stored) (*serviceaccounts.Controller, error) {
 	return serviceaccounts.NewController(serviceaccounts.Config{
 		Store: s.store, Set: s.builtins, Client: inProcess{a.own}.clientConfig(), TrustFile: a.trust, Fixed: a.trustFixed,
 		Accounts: o.Resources.runsController(accountController), Roots: o.Resources.runsController(rootController),

@@ -49,17 +49,13 @@ func (o *ServingOptions) advertised() net.IP {
 
 // newEndpoints returns the controller of the Service default/kubernetes and its endpoints; nil without Services. The
 // port of the options must be that of the listener.
-func newEndpoints(o *Options, storage *etcd.Connection, a *access, s *stored) (*serverendpoints.Controller, error) {
+func newEndpoints(o *ValidOptions, storage *etcd.Connection, a *access, s *stored) (*serverendpoints.Controller, error) {
 	if s.builtins.Find(corev1.Resource("services")) == nil {
 		return nil, nil
 	}
-	_, address, err := clusterAddress(o)
-	if err != nil {
-		return nil, err
-	}
 	config := serverendpoints.Config{
 		Store: s.store, Client: inProcess{a.own}.clientConfig(),
-		Service: newClusterService(o, address), Port: o.Serving.SecurePort,
+		Service: newClusterService(o), Port: o.Serving.SecurePort,
 	}
 	serves := s.builtins.Find(corev1.Resource("endpoints")) != nil &&
 		s.builtins.Find(discoveryv1.Resource("endpointslices")) != nil

@@ -58,9 +58,9 @@ var hookNames = []struct {
 }
 
 // hooksOf returns the hooks of a server with some resources.
-func hooksOf(o *Options, s *stored) (hooks []*hook) {
+func hooksOf(o *ValidOptions, s *stored) (hooks []*hook) {
 	for _, h := range hookNames {
-		if (h.needs.Empty() || s.builtins.Find(h.needs) != nil) && (h.when == nil || h.when(o)) {
+		if (h.needs.Empty() || s.builtins.Find(h.needs) != nil) && (h.when == nil || h.when(&o.Options)) {
 			hooks = append(hooks, &hook{name: h.name, stage: h.stage})
 		}
 	}

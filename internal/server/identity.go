@@ -35,7 +35,7 @@ func (o *Options) identifies() bool {
 }
 
 // newIdentity returns a function that keeps the Lease of a server that acts as kube-apiserver; nil for others.
-func newIdentity(o *Options, a *access, s *stored) (run func(ctx context.Context) error, err error) {
+func newIdentity(o *ValidOptions, a *access, s *stored) (run func(ctx context.Context) error, err error) {
 	if !o.identifies() || s.builtins.Find(leases) == nil {
 		return nil, nil
 	}

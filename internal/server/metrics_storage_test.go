@@ -27,7 +27,7 @@ func launchWhole(t *testing.T, change func(*Options)) *testServer {
 	s := &testServer{t: t, options: o, line: line, stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
-		s.err = run(ctx, o, compose)
+		s.err = runWith(ctx, o, compose)
 	}()
 	t.Cleanup(s.shutDown)
 	s.waitReady()

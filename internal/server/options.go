@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -25,7 +24,6 @@ import (
 	"github.com/crd-server/crd-server/internal/allocator"
 	"github.com/crd-server/crd-server/internal/apiservices"
 	"github.com/crd-server/crd-server/internal/builtin"
-	builtinresource "github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/encryption"
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/server/etcd"
@@ -211,7 +209,7 @@ func NewOptions() *Options {
 }
 
 // forRun returns a copy with what belongs to one run: a logger, by default that of the context, and in memory a prefix.
-func (o *Options) forRun(ctx context.Context) *Options {
+func (o *ValidOptions) forRun(ctx context.Context) *ValidOptions {
 	c := *o
 	if c.Logger.GetSink() == nil {
 		c.Logger = klog.FromContext(ctx)
@@ -237,15 +235,6 @@ func (o *Options) builtinTier() string {
 		return builtin.None
 	}
 	return builtin.TierEssential
-}
-
-// builtinDefinitions returns the built-in resources that the server has.
-func (o *Options) builtinDefinitions() ([]*builtinresource.Definition, error) {
-	enabled, err := builtin.Enabled(builtin.Definitions(o.builtinTier()), o.Resources.RuntimeConfig)
-	if err != nil {
-		return nil, fmt.Errorf("--runtime-config: %w", err)
-	}
-	return enabled, nil
 }
 
 // authorization returns the options of authorization. A server that stands alone decides by its roles, unless other

@@ -94,7 +94,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	t.Parallel()
-	if err := NewOptions().Validate(); err != nil {
+	if _, err := NewOptions().Validate(); err != nil {
 		t.Fatalf("defaults are invalid: %v", err)
 	}
 	for args, want := range map[string]string{
@@ -129,7 +129,7 @@ func TestValidate(t *testing.T) {
 		o := NewOptions()
 		if err := o.Parse(strings.Fields(args)); err != nil {
 			t.Errorf("%s: %v", args, err)
-		} else if err := o.Validate(); err == nil || err.Error() != want {
+		} else if _, err := o.Validate(); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", args, err, want)
 		}
 	}

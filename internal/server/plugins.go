@@ -30,7 +30,7 @@ import (
 
 // newPlugins returns the enabled plugins of built-in resources, in the order of kube-apiserver. client is for requests
 // to this server.
-func newPlugins(o *Options, a *access, s *stored, client *rest.Config) (resource.Plugins, error) {
+func newPlugins(o *ValidOptions, a *access, s *stored, client *rest.Config) (resource.Plugins, error) {
 	ranges := namespaceLister[*corev1.LimitRange](s, corev1.Resource("limitranges"))
 	priorities := pods.Classes(lister[*schedulingv1.PriorityClass](s, priorityClasses))
 	classes := lister[*storagev1.StorageClass](s, storagev1.Resource("storageclasses"))

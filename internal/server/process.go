@@ -34,7 +34,7 @@ const gcPercent = 60
 // Apply sets what concerns the whole process: feature gates, logging, the target of the garbage collector and its
 // memory limit, and settings that libraries have as variables. The command calls it once, before anything else runs. A
 // server in a program leaves all of this to the program.
-func (o *Options) Apply() error {
+func (o *ValidOptions) Apply() error {
 	etcd.UseSmallLogs()
 	jsonpatch.AccumulatedCopySizeLimit = documentpatch.MaxCopies
 	otel.SetMeterProvider(noopmetric.NewMeterProvider()) // tracing would also measure requests, and keep a series for each

@@ -22,7 +22,7 @@ type roleParts struct {
 
 // newRoles returns the parts for roles and bindings; nil if the server does not serve them. client is for requests to
 // this server.
-func newRoles(o *Options, s *stored, client *rest.Config) (*roleParts, error) {
+func newRoles(o *ValidOptions, s *stored, client *rest.Config) (*roleParts, error) {
 	roles := s.builtins.Find(rbacv1.Resource("clusterroles"))
 	bindings := s.builtins.Find(rbacv1.Resource("clusterrolebindings"))
 	if roles == nil || bindings == nil {

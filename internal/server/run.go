@@ -53,17 +53,14 @@ type parts struct {
 }
 
 // composer makes the parts, which start nothing before run.
-type composer func(o *Options, storage *etcd.Connection, a *access) (*parts, error)
+type composer func(o *ValidOptions, storage *etcd.Connection, a *access) (*parts, error)
 
 // Run serves until ctx is done, then drains and returns nil. An error is one readable line for the person who started
 // the server; mistakes in the options are a line each.
-func Run(ctx context.Context, o *Options) error { return run(ctx, o, compose) }
+func Run(ctx context.Context, o *ValidOptions) error { return run(ctx, o, compose) }
 
 // run starts in phases and stops in reverse. A phase that fails leaves nothing behind.
-func run(ctx context.Context, o *Options, compose composer) error {
-	if err := o.Validate(); err != nil {
-		return err
-	}
+func run(ctx context.Context, o *ValidOptions, compose composer) error {
 	// Checks that write nothing come first.
 	manifests, err := o.manifests()
 	if err != nil {
@@ -125,7 +122,7 @@ func ignoreCancelled(ctx context.Context, err error) error {
 
 // server is one running server.
 type server struct {
-	options  *Options
+	options  *ValidOptions
 	listener net.Listener
 	dir      *datadir.Dir
 	storage  *etcd.Connection

@@ -58,7 +58,7 @@ func (r *readyLine) String() string {
 
 // fakeParts returns a composer of parts that serve fixed responses instead of custom resources.
 func fakeParts(resources http.Handler, synced chan struct{}) composer {
-	return func(_ *Options, storage *etcd.Connection, _ *access) (*parts, error) {
+	return func(_ *ValidOptions, storage *etcd.Connection, _ *access) (*parts, error) {
 		text := func(s string) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s) })
 		}
@@ -79,6 +79,15 @@ func fakeParts(resources http.Handler, synced chan struct{}) composer {
 			},
 		}, nil
 	}
+}
+
+// runWith validates the options, and runs a server.
+func runWith(ctx context.Context, o *Options, compose composer) error {
+	valid, err := o.Validate()
+	if err != nil {
+		return err
+	}
+	return run(ctx, valid, compose)
 }
 
 // testServer is a server that runs in this process.
@@ -108,7 +117,7 @@ func launch(t *testing.T, resources http.Handler, change func(*Options)) *testSe
 	s := &testServer{t: t, options: o, line: line, synced: make(chan struct{}), stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
-		s.err = run(ctx, o, fakeParts(resources, s.synced))
+		s.err = runWith(ctx, o, fakeParts(resources, s.synced))
 	}()
 	t.Cleanup(s.shutDown)
 	return s
@@ -297,7 +306,7 @@ func TestFilePermissions(t *testing.T) {
 
 // wrapped returns a composer that changes the parts of another one.
 func wrapped(compose composer, change func(*parts)) composer {
-	return func(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
+	return func(o *ValidOptions, storage *etcd.Connection, a *access) (*parts, error) {
 		p, err := compose(o, storage, a)
 		if err == nil {
 			change(p)

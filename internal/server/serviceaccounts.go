@@ -27,7 +27,7 @@ type accounts struct {
 type boundObjects struct{ serviceaccounts.Objects }
 
 // newAccounts returns the parts for tokens; nil if the server has no service accounts. keys are those of files.
-func newAccounts(o *Options, keys *serviceaccounts.Keys, dir *datadir.Dir) (*accounts, error) {
+func newAccounts(o *ValidOptions, keys *serviceaccounts.Keys, dir *datadir.Dir) (*accounts, error) {
 	if o.builtinTier() == builtin.None {
 		return nil, nil
 	}

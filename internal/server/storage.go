@@ -14,7 +14,7 @@ import (
 const inMemoryAskFor = 20 * time.Second
 
 // openDataDir opens the data directory, or a temporary one if there is none.
-func openDataDir(o *Options) (*datadir.Dir, error) {
+func openDataDir(o *ValidOptions) (*datadir.Dir, error) {
 	if o.DataDir == "" {
 		return datadir.OpenTemporary()
 	}
@@ -22,7 +22,7 @@ func openDataDir(o *Options) (*datadir.Dir, error) {
 }
 
 // startEtcd starts an etcd in this process.
-func startEtcd(ctx context.Context, o *Options, dir *datadir.Dir) (*etcd.Connection, error) {
+func startEtcd(ctx context.Context, o *ValidOptions, dir *datadir.Dir) (*etcd.Connection, error) {
 	if o.InMemory {
 		return etcd.StartInMemory(ctx, o.Etcd.Root())
 	}

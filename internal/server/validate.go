@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,11 +18,36 @@ import (
 	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/allocator"
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// Validate returns every mistake in o, one line each.
-func (o *Options) Validate() error {
-	var errs []error
+// ValidOptions are options without mistakes. Options.Validate makes them. They do not change.
+type ValidOptions struct {
+	Options
+	// definitions are the built-in resources that the server has.
+	definitions []*resource.Definition
+	// serviceRanges are the ranges of the addresses of Services.
+	serviceRanges []netip.Prefix
+}
+
+// Validate returns a copy of the options, with what follows from them. Its error has every mistake, one line each.
+func (o *Options) Validate() (*ValidOptions, error) {
+	errs := o.validate()
+	definitions, err := builtin.Enabled(builtin.Definitions(o.builtinTier()), o.Resources.RuntimeConfig)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("--runtime-config: %w", err))
+	}
+	ranges, err := allocator.ParseRanges(o.Resources.ServiceClusterIPRange)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %w", err))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return &ValidOptions{Options: *o, definitions: definitions, serviceRanges: ranges}, nil
+}
+
+func (o *Options) validate() (errs []error) {
 	if o.DataDir == "" && !o.InMemory && len(o.Etcd.Servers) == 0 {
 		errs = append(errs, errors.New("--data-dir must not be empty"))
 	}
@@ -53,12 +79,6 @@ func (o *Options) Validate() error {
 	if o.builtinTier() == builtin.None && slices.Contains(o.Authorization.Modes, authorization.ModeRBAC) {
 		errs = append(errs, errors.New("--authorization-mode RBAC needs --builtin-resources: without them there are no roles"))
 	}
-	if _, err := o.builtinDefinitions(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := allocator.ParseRanges(o.Resources.ServiceClusterIPRange); err != nil {
-		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %w", err))
-	}
 	if o.Resources.EventTTL < time.Second {
 		errs = append(errs, fmt.Errorf("--event-ttl must be at least 1s, not %s", o.Resources.EventTTL))
 	}
@@ -77,7 +97,7 @@ func (o *Options) Validate() error {
 	for _, err := range logsapi.Validate(o.Logs.LoggingConfiguration, nil, nil) {
 		errs = append(errs, fmt.Errorf("logging: %w", err))
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func (o *ServingOptions) validate() (errs []error) {
