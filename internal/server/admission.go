@@ -72,7 +72,7 @@ func (s *stored) resourceOf(kind schema.GroupVersionKind) (schema.GroupVersionRe
 		}
 	}
 	for record := range s.table.Group(kind.Group) {
-		if record.Names.Kind == kind.Kind && slices.Contains(slices.Collect(servedBy(record)), kind.GroupVersion()) {
+		if record.Names.Kind == kind.Kind && slices.Contains(slices.Collect(record.ServedVersions()), kind.GroupVersion()) {
 			return kind.GroupVersion().WithResource(record.Names.Plural), nil
 		}
 	}

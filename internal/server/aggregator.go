@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
 	"github.com/crd-server/crd-server/internal/apiservices"
@@ -28,8 +27,8 @@ func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.St
 	}
 	config := apiservices.Config{
 		CABundle: authority.CurrentCABundleContent,
-		Served:   func() []schema.GroupVersion { return servedVersions(table) },
-		Serves:   func(version schema.GroupVersion) bool { return servesVersion(table, version) },
+		Served:   table.ServedVersions,
+		Serves:   table.ServesVersion,
 		Current:  func(ctx context.Context) error { return catchUp(ctx, store, table) },
 	}
 	if err := o.Connect(&config); err != nil {
@@ -37,7 +36,7 @@ func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.St
 	}
 	registrar := apiservices.NewRegistrar(config)
 	authority.AddListener(listener(func() { registrar.Changed(config.Served()...) }))
-	onVersionsChange(table, registrar.Changed)
+	table.OnVersionsChange(registrar.Changed)
 	return func(ctx context.Context) error {
 		go authority.Run(ctx, 1) // ends with ctx
 		return registrar.Run(ctx)

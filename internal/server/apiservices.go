@@ -26,10 +26,10 @@ func newAPIServices(
 	controller := apiregistration.NewController(apiregistration.Config{
 		Store:   store,
 		BuiltIn: versions,
-		Served:  func() []schema.GroupVersion { return servedVersions(table) },
-		Serves:  func(version schema.GroupVersion) bool { return servesVersion(table, version) },
+		Served:  table.ServedVersions,
+		Serves:  table.ServesVersion,
 		Ready:   ready,
 	})
-	onVersionsChange(table, controller.Changed)
+	table.OnVersionsChange(controller.Changed)
 	return controller
 }
