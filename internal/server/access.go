@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/component-base/tracing"
 
@@ -115,6 +116,14 @@ func (a *access) complete(lifecycle context.Context, o *ValidOptions, clientCAs 
 		ID:          o.id(),
 	})
 	return err
+}
+
+// keyManagement returns the checks of key management services.
+func (a *access) keyManagement() []healthz.HealthChecker {
+	if a.encryption == nil {
+		return nil
+	}
+	return a.encryption.Checks()
 }
 
 // run follows changes of files and of host clusters until ctx is done.

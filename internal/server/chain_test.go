@@ -35,7 +35,7 @@ func BenchmarkChain(b *testing.B) {
 	nothing := http.NotFoundHandler()
 	router, _, err := newRouter(&routes{
 		api: nothing, groups: nothing, resources: answered, openAPIV2: nothing, openAPIV3: nothing,
-		health: newHealth(drain.Stopping(), false, nil), extensions: &Extensions{},
+		health: newHealth(healthConfig{stopping: drain.Stopping()}), extensions: &Extensions{},
 	})
 	if err != nil {
 		b.Fatal(err)

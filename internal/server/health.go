@@ -41,30 +41,32 @@ func (h *hook) Check(*http.Request) error {
 	return nil
 }
 
-// health is the state that /healthz, /livez and /readyz report. The names of the checks are kube-apiserver's.
-type health struct {
+// healthConfig says what is checked.
+type healthConfig struct {
 	// storage returns an error unless etcd answers and events arrive.
 	storage func(context.Context) error
-	// informer is done when the informer of CustomResourceDefinitions has synced.
-	informer *hook
-	hooks    []*hook
-	// loopback adds the check of the certificate that kube-apiserver shows to itself. This server needs none.
-	loopback bool
-	// installed is done when the CRDs of --crds are served; nil without the flag.
-	installed *hook
 	// encryption checks key management services; empty if there are none.
 	encryption []healthz.HealthChecker
+	hooks      []*hook
 	stopping   <-chan struct{}
+	// installs says that there are CRDs to install.
+	installs bool
+	// loopback adds the check of the certificate that kube-apiserver shows to itself. This server needs none.
+	loopback bool
 }
 
-func newHealth(stopping <-chan struct{}, installs bool, hooks []*hook) *health {
-	h := &health{
-		storage:  func(context.Context) error { return errors.New("not connected") },
-		informer: &hook{name: "informer-sync", stage: synced},
-		hooks:    hooks,
-		stopping: stopping,
-	}
-	if installs {
+// health is the state that /healthz, /livez and /readyz report. The names of the checks are kube-apiserver's.
+type health struct {
+	healthConfig
+	// informer is done when the informer of CustomResourceDefinitions has synced.
+	informer *hook
+	// installed is done when the CRDs of --crds are served; nil without them.
+	installed *hook
+}
+
+func newHealth(c healthConfig) *health {
+	h := &health{healthConfig: c, informer: &hook{name: "informer-sync", stage: synced}}
+	if c.installs {
 		h.installed = &hook{name: "crds-installed", stage: prepared}
 	}
 	return h

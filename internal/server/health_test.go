@@ -177,9 +177,10 @@ func TestDrain(t *testing.T) {
 // TestNamesOfChecks compares the checks of each path, for a server with all that adds some.
 func TestNamesOfChecks(t *testing.T) {
 	t.Parallel()
-	h := newHealth(nil, false, []*hook{{name: "poststarthook/a"}})
-	h.loopback = true
-	h.encryption = []healthz.HealthChecker{healthz.NamedCheck("kms-providers", nil)}
+	h := newHealth(healthConfig{
+		hooks: []*hook{{name: "poststarthook/a"}}, loopback: true,
+		encryption: []healthz.HealthChecker{healthz.NamedCheck("kms-providers", nil)},
+	})
 	for path, test := range map[string]struct {
 		checks []healthz.HealthChecker
 		want   string

@@ -156,12 +156,10 @@ func (s *server) assemble(working context.Context, compose composer, installs bo
 	if s.parts, err = compose(s.options, s.storage, s.access); err != nil {
 		return fmt.Errorf("set up the handler of custom resources: %w", err)
 	}
-	s.health = newHealth(s.drain.Stopping(), installs, s.parts.hooks)
-	s.health.storage = s.parts.ready
-	if s.access.encryption != nil {
-		s.health.encryption = s.access.encryption.Checks()
-	}
-	s.health.loopback = s.options.KubeAPIServer
+	s.health = newHealth(healthConfig{
+		storage: s.parts.ready, encryption: s.access.keyManagement(), hooks: s.parts.hooks, stopping: s.drain.Stopping(),
+		installs: installs, loopback: s.options.KubeAPIServer,
+	})
 	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
 	s.parts.component = s.options.componentName()
 	s.parts.extensions = &s.options.Extensions
