@@ -2,12 +2,12 @@ package server
 
 import (
 	"context"
-	"net/http"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/tracing"
 
 	"github.com/crd-server/crd-server/internal/access/admission"
@@ -15,107 +15,179 @@ import (
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/access/authorization/rbac"
-	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
+	tokens "github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/clustertrust"
 	"github.com/crd-server/crd-server/internal/encryption"
+	"github.com/crd-server/crd-server/internal/server/builtins"
+	"github.com/crd-server/crd-server/internal/server/certs"
+	"github.com/crd-server/crd-server/internal/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/users"
 )
 
-// access is what flags configure between clients and the storage: authentication, authorization, admission, audit,
-// encryption, tracing.
-type access struct {
+// configured has what is made of files only, before the server writes anything or listens.
+type configured struct {
 	authorizer *authorization.Authorizer
 	// roles are the stored roles and bindings; nil without built-in resources.
 	roles *rbac.Index
 	audit *audit.Audit
 	// keys are those of files that sign and verify tokens of service accounts.
-	keys *serviceaccounts.Keys
+	keys *tokens.Keys
 	// encryption is nil if nothing is encrypted.
 	encryption *encryption.Transformer
 	// tracer is nil if nothing is traced.
 	tracer tracing.TracerProvider
+}
 
-	// The fields below need the generated certificates and the server's own handler; complete sets them.
+// configureAccess reads the files. The work that it starts ends with lifecycle.
+func configureAccess(lifecycle context.Context, o *ValidOptions) (*configured, error) {
+	var roles *rbac.Index
+	if o.builtinTier() != builtin.None {
+		roles = rbac.NewIndex()
+	}
+	authorizer, err := authorization.New(authorization.Config{
+		Options: o.authorization(), First: o.Extensions.Authorizer, Roles: roles, ID: o.id(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys, err := tokens.ReadKeys(&o.ServiceAccounts)
+	if err != nil {
+		return nil, err
+	}
+	transformer, err := encryption.New(lifecycle, &o.Encryption, o.folders().Resource, o.id())
+	if err != nil {
+		return nil, err
+	}
+	tracer, err := newTracing(lifecycle, o.TracingFile, o.componentName())
+	if err != nil {
+		return nil, err
+	}
+	written, err := audit.New(&o.Audit)
+	if err != nil {
+		return nil, err
+	}
+	return &configured{
+		authorizer: authorizer, roles: roles, audit: written, keys: keys, encryption: transformer, tracer: tracer,
+	}, nil
+}
 
-	// accounts are nil if the server has no service accounts.
-	accounts *accounts
-	// removed refuses the certificates of users who were removed; nil if the server has no Secrets for their records.
-	removed *users.Removed
-
-	// own passes requests on to the server's handler when that exists.
-	own http.Handler
-
+// access decides whose requests are served and what they may do.
+type access struct {
+	*configured
 	authenticator *authentication.Authenticator
+	// issuer issues and verifies tokens of service accounts; nil without built-in resources.
+	issuer *tokens.Issuer
+	// removed refuses the certificates of users who were removed; nil without built-in resources.
+	removed *users.Removed
 	// admission is nil if all objects are admitted.
 	admission *admission.Admission
 	// services finds the addresses of webhooks that are services.
 	services webhook.ServiceResolver
-	// trust is the file with the authority by which clients recognise the server. trustFixed says that it never changes.
-	trust      string
-	trustFixed bool
-	// published says to other servers by whom this one recognises its clients.
-	published clustertrust.Info
+	trust    builtins.Trust
+	// tls asks clients for their certificates.
+	tls *certs.TLS
 }
 
-// newAccess makes what depends on files only, before the server writes anything or listens. The work that it starts
-// ends with lifecycle.
-func newAccess(lifecycle context.Context, o *ValidOptions) (a *access, err error) {
-	a = &access{}
+// newAccess makes the rest of access. client is for requests to this server. The work that it starts ends with
+// lifecycle.
+func (f foundation) newAccess(
+	lifecycle context.Context, id *certs.Identity, s *storage, client *rest.Config,
+) (*access, error) {
+	o := f.options
+	authorities, watchers, err := certs.ReadAuthorities(id)
+	if err != nil {
+		return nil, err
+	}
+	var issuer *tokens.Issuer
+	var removed *users.Removed
+	authenticating := authenticationConfig(o, dynamiccertificates.NewUnionCAContentProvider(authorities...))
 	if o.builtinTier() != builtin.None {
-		a.roles = rbac.NewIndex()
+		if issuer, err = f.newTokenIssuer(s, client); err != nil {
+			return nil, err
+		}
+		removed = users.NewRemoved()
+		authenticating.ServiceAccounts, authenticating.Removed = issuer, removed
 	}
-	deciding := authorization.Config{
-		Options: o.authorization(), First: o.Extensions.Authorizer, Roles: a.roles, ID: o.id(),
-	}
-	if a.authorizer, err = authorization.New(deciding); err != nil {
+	authenticator, err := authentication.New(lifecycle, authenticating)
+	if err != nil {
 		return nil, err
 	}
-	if a.keys, err = serviceaccounts.ReadKeys(&o.ServiceAccounts); err != nil {
+	services := o.Services.Resolver(o.hasHost() || o.builtinTier() == builtin.None)
+	admitted, err := admission.New(lifecycle, admission.Config{
+		Options:     &o.Admission,
+		Authorizer:  f.configured.authorizer,
+		Own:         client,
+		ServesRules: o.builtinTier() != builtin.None,
+		Services:    services,
+		Tracer:      tracerOf(f.configured.tracer),
+		ID:          o.id(),
+	})
+	if err != nil {
 		return nil, err
 	}
-	if a.encryption, err = encryption.New(lifecycle, &o.Encryption, o.folders().Resource, o.id()); err != nil {
+	if roles := f.configured.roles; roles != nil {
+		roles.Follow(s.store)
+	}
+	tls, err := certs.NewTLS(o.certificates(), id, certs.Authorities{
+		CAContentProvider: authenticator.ClientCAs, Watchers: watchers, Change: authenticator.Follows(),
+	})
+	if err != nil {
 		return nil, err
 	}
-	if a.tracer, err = newTracing(lifecycle, o.TracingFile, o.componentName()); err != nil {
-		return nil, err
-	}
-	a.audit, err = audit.New(&o.Audit)
-	return a, err
+	return &access{
+		configured: f.configured, authenticator: authenticator, issuer: issuer, removed: removed, admission: admitted,
+		services: services, tls: tls,
+		trust: builtins.Trust{
+			File: id.TrustFile, Fixed: id.IsFixed(id.TrustFile),
+			Published: f.publishedTrust(authenticator, authorities),
+		},
+	}, nil
 }
 
-// complete makes the rest.
-func (a *access) complete(lifecycle context.Context, o *ValidOptions, clientCAs dynamiccertificates.CAContentProvider, own http.Handler) (err error) {
-	a.own = own
-	authenticating := authentication.Config{
+// newTokenIssuer returns the issuer of tokens.
+func (f foundation) newTokenIssuer(s *storage, client *rest.Config) (*tokens.Issuer, error) {
+	keys := *f.configured.keys
+	if keys.Signing == nil {
+		generated, err := certs.ServiceAccountKey(f.dir)
+		if err != nil {
+			return nil, err
+		}
+		keys.Signing = generated
+	}
+	bound, err := serviceaccounts.NewObjects(s.store, s.builtins, client)
+	if err != nil {
+		return nil, err
+	}
+	return tokens.New(tokens.Config{
+		Options: f.options.ServiceAccounts, Keys: &keys, Audiences: f.options.Authentication.Audiences, Objects: bound,
+	})
+}
+
+// authenticationConfig returns the configuration of the authenticator, without what needs built-in resources.
+func authenticationConfig(o *ValidOptions, clientCAs dynamiccertificates.CAContentProvider) authentication.Config {
+	return authentication.Config{
 		Options:        &o.Authentication,
 		ClientCAs:      clientCAs,
 		First:          ownRequests,
 		Last:           o.Extensions.Authenticator,
 		AnonymousPaths: healthPaths,
 	}
-	if a.accounts != nil {
-		authenticating.ServiceAccounts = a.accounts.issuer
+}
+
+// publishedTrust returns what the server says to other servers of the cluster about the authorities of its clients. The
+// first of them is the generated one. It is left out if it ends with this process, and the stored objects do not.
+func (f foundation) publishedTrust(
+	a *authentication.Authenticator, authorities []dynamiccertificates.CAContentProvider,
+) clustertrust.Info {
+	if f.dir.IsTemporary() && len(f.options.Etcd.Servers) > 0 {
+		authorities = authorities[1:]
 	}
-	if o.builtinTier() != builtin.None {
-		a.removed = users.NewRemoved()
-		authenticating.Removed = a.removed
+	info := clustertrust.Info{FrontProxies: a.RequestHeaders}
+	if len(authorities) > 0 {
+		info.ClientCA = dynamiccertificates.NewUnionCAContentProvider(authorities...)
 	}
-	a.authenticator, err = authentication.New(lifecycle, authenticating)
-	if err != nil {
-		return err
-	}
-	a.services = o.Services.Resolver(o.hasHost() || o.builtinTier() == builtin.None)
-	a.admission, err = admission.New(lifecycle, admission.Config{
-		Options:     &o.Admission,
-		Authorizer:  a.authorizer,
-		Own:         inProcess{own}.clientConfig(),
-		ServesRules: o.builtinTier() != builtin.None,
-		Services:    a.services,
-		Tracer:      tracerOf(a.tracer),
-		ID:          o.id(),
-	})
-	return err
+	return info
 }
 
 // keyManagement returns the checks of key management services.

@@ -14,7 +14,7 @@ import (
 
 // newRegistrar returns a function that keeps the groups of the table registered with an aggregator until ctx is done;
 // nil without a host cluster. trust is the file with the server's authority, unless an option names another.
-func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.Store, table *crds.Table) (func(context.Context) error, error) {
+func newRegistrar(o *apiservices.Options, trust string, s *storage) (func(context.Context) error, error) {
 	if o.Kubeconfig == "" {
 		return nil, nil
 	}
@@ -27,16 +27,16 @@ func newRegistrar(o *apiservices.Options, trust string, store *dynamicstorage.St
 	}
 	config := apiservices.Config{
 		CABundle: authority.CurrentCABundleContent,
-		Served:   table.ServedVersions,
-		Serves:   table.ServesVersion,
-		Current:  func(ctx context.Context) error { return catchUp(ctx, store, table) },
+		Served:   s.table.ServedVersions,
+		Serves:   s.table.ServesVersion,
+		Current:  func(ctx context.Context) error { return catchUp(ctx, s.store, s.table) },
 	}
 	if err := o.Connect(&config); err != nil {
 		return nil, err
 	}
 	registrar := apiservices.NewRegistrar(config)
 	authority.AddListener(listener(func() { registrar.Changed(config.Served()...) }))
-	table.OnVersionsChange(registrar.Changed)
+	s.table.OnVersionsChange(registrar.Changed)
 	return func(ctx context.Context) error {
 		go authority.Run(ctx, 1) // ends with ctx
 		return registrar.Run(ctx)

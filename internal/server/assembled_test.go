@@ -14,7 +14,6 @@ import (
 
 	"github.com/crd-server/crd-server/internal/server/datadir"
 	"github.com/crd-server/crd-server/internal/server/etcd"
-	"github.com/crd-server/crd-server/internal/server/filters"
 )
 
 // assembled returns the handler of a whole server and the certificates of the administrator. The parts of the server
@@ -47,16 +46,19 @@ func assembled(t testing.TB, configure ...func(*Options)) (http.Handler, []*x509
 	if err != nil {
 		t.Fatal(err)
 	}
-	access, err := newAccess(ctx, valid)
+	files, err := configureAccess(ctx, valid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{options: valid, listener: listener, dir: dir, storage: stored, drain: filters.NewDrain(), access: access}
-	if err := s.assemble(ctx, compose, false); err != nil {
+	f := foundation{
+		options: valid, configured: files, listener: listener, dir: dir, etcd: stored, stopWorking: cancel,
+	}
+	s, err := f.assemble(ctx, compose, false)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var running sync.WaitGroup
-	running.Go(func() { _ = s.parts.run(ctx) }) // ends with ctx
+	running.Go(func() { _ = s.resources.controllers.run(ctx) }) // ends with ctx
 	running.Go(func() { s.access.admission.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	id, _, err := s.certify()

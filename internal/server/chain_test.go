@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/server/filters"
 )
@@ -19,27 +20,31 @@ func BenchmarkChain(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	access, err := newAccess(b.Context(), o)
+	files, err := configureAccess(b.Context(), o)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := access.complete(b.Context(), o, caProvider(b, authority), nil); err != nil {
+	authenticator, err := authentication.New(b.Context(), authenticationConfig(o, caProvider(b, authority)))
+	if err != nil {
 		b.Fatal(err)
 	}
 	synced := make(chan struct{})
 	close(synced)
 	drain := filters.NewDrain()
-	chain := newChain(o, access, &parts{synced: synced, serves: func(*request.RequestInfo) bool { return false }}, drain,
-		nil)
-	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	nothing := http.NotFoundHandler()
-	router, _, err := newRouter(&routes{
+	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	resources := &resourceServer{synced: synced, handlers: &resourceHandlers{
 		api: nothing, groups: nothing, resources: answered, openAPIV2: nothing, openAPIV3: nothing,
-		health: newHealth(healthConfig{stopping: drain.Stopping()}), extensions: &Extensions{},
+		serves: func(*request.RequestInfo) bool { return false },
+	}}
+	router, _, err := newRouter(&routes{
+		resourceHandlers: resources.handlers, health: newHealth(healthConfig{stopping: drain.Stopping()}),
+		extensions: &Extensions{},
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
+	chain := newChain(o, &access{configured: files, authenticator: authenticator}, resources, drain, nil)
 	handler := chain.Handler(router)
 	req := requestWith(admin.Cert)
 	req.URL.Path = "/apis/example.com/v1/namespaces/default/crontabs/one"

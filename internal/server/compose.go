@@ -7,252 +7,193 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
-	"github.com/crd-server/crd-server/internal/access/authorization/rbac"
 	"github.com/crd-server/crd-server/internal/access/reviews"
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/builtin"
-	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
-	"github.com/crd-server/crd-server/internal/builtin/resource"
-	"github.com/crd-server/crd-server/internal/clustertrust"
 	"github.com/crd-server/crd-server/internal/controllers"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
-	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery"
-	"github.com/crd-server/crd-server/internal/dynamicstorage"
-	"github.com/crd-server/crd-server/internal/quota"
-	"github.com/crd-server/crd-server/internal/server/etcd"
+	"github.com/crd-server/crd-server/internal/server/builtins"
 	"github.com/crd-server/crd-server/internal/server/filters"
 	"github.com/crd-server/crd-server/internal/server/metrics"
-	"github.com/crd-server/crd-server/internal/serviceaccounts"
-	"github.com/crd-server/crd-server/internal/users"
+	"github.com/crd-server/crd-server/internal/serverendpoints"
 )
 
-// newChain returns the filters around the handler. paths are the paths served besides resources.
-func newChain(o *ValidOptions, a *access, p *parts, drain *filters.Drain, paths []string) *filters.Chain {
-	config := &filters.Config{
-		CORSOrigins: o.Serving.CORSOrigins, HSTSDirectives: o.Serving.HSTSDirectives, GoawayChance: o.Serving.GoawayChance,
-		Timeout: o.Requests.Timeout, MaxInFlight: o.Requests.MaxInFlight, MaxMutatingInFlight: o.Requests.MaxMutatingInFlight,
-		Memory:        budget.NewGovernor(o.Requests.memory()),
-		ProbePaths:    healthPaths,
-		Authenticator: a.authenticator, Unauthorized: unauthorized(filters.Codecs),
-		Authorizer: a.authorizer, Audit: a.audit, Tracer: a.tracer,
-		Sizes:  p.sizes,
-		Labels: &filters.MetricLabels{Paths: paths, Serves: p.serves},
-		Synced: p.synced, Drain: drain,
-	}
-	if a.removed != nil {
-		config.Removals = a.removed
-	}
-	return filters.New(config)
+// components are made before the handlers and the controllers, which depend on them.
+type components struct {
+	options *ValidOptions
+	storage *storage
+	access  *access
+	// client is for requests to this server.
+	client *rest.Config
+	// port is where the server listens.
+	port int
 }
 
-// compose connects the parts that serve custom resources and built-in resources.
-func compose(o *ValidOptions, storage *etcd.Connection, a *access) (*parts, error) {
-	s, err := newStored(o, storage, a)
+// resourceServer serves custom resources and built-in resources.
+type resourceServer struct {
+	handlers    *resourceHandlers
+	controllers *resourceControllers
+	// hooks are the steps of the start that health checks report.
+	hooks []*hook
+	// ready returns an error unless etcd answers and events arrive.
+	ready func(ctx context.Context) error
+	// synced is closed when all CustomResourceDefinitions that were stored before the start are known.
+	synced <-chan struct{}
+	// loaded is closed when all roles and bindings that were stored before the start are known; nil without them.
+	loaded <-chan struct{}
+	// sizes estimates the size of a resource.
+	sizes filters.Sizes
+}
+
+// resourceHandlers serve what depends on resources.
+type resourceHandlers struct {
+	// api serves /api, core serves /api/v1, groups serves /apis, and resources serves everything below /apis and /api/v1.
+	api, core, groups, resources, openAPIV2, openAPIV3 http.Handler
+	// paths returns the paths of the groups and versions of custom resources, for the index at /.
+	paths func() []string
+	// gatherer gathers the metrics of the storage.
+	gatherer prometheus.Gatherer
+	// serves reports whether the resource of a request exists.
+	serves func(*request.RequestInfo) bool
+	// deleteInstances deletes the objects of a CRD that is being deleted.
+	deleteInstances controllers.DeleteInstances
+}
+
+// resourceControllers keep what is stored as it should be. All functions end with their contexts.
+type resourceControllers struct {
+	// run runs the storage, and the controllers that every replica runs. It fails if one of them does.
+	run func(ctx context.Context) error
+	// prepare writes the objects that every server has.
+	prepare func(ctx context.Context) error
+	// lead runs the controllers that only one replica runs; nil if there are none.
+	lead func(ctx context.Context) error
+	// identify keeps the Lease of this server; nil if it has none.
+	identify func(ctx context.Context) error
+	// register keeps the served groups registered with an aggregator; nil without an aggregator.
+	register func(ctx context.Context) error
+	// endpoints keeps the Service of the servers and its endpoints; nil without Services.
+	endpoints *serverendpoints.Controller
+}
+
+// composer makes the handlers and controllers, which start nothing before they run.
+type composer func(c *components) (*resourceServer, error)
+
+// compose makes the handlers, and then the controllers.
+func compose(c *components) (*resourceServer, error) {
+	kinds := builtinsConfig(c)
+	conditions := controllers.NewReconciler(controllers.Config{Store: c.storage.store, Table: c.storage.table})
+	published := newDiscovery(c)
+	writes, err := builtins.NewWrites(kinds)
 	if err != nil {
 		return nil, err
 	}
-	register, err := newRegistrar(&o.Aggregator, a.trust, s.store, s.table)
+	if c.access.admission != nil {
+		builtins.FollowRules(c.access.admission, kinds)
+	}
+	handlers, err := newHandlers(c, published, writes, conditions)
 	if err != nil {
 		return nil, err
 	}
-	own := inProcess{a.own}.clientConfig()
-	spaces, err := newNamespaces(a.own, s.store, s.table, s.builtins)
+	definitions := controllers.NewLifecycle(conditions, handlers.deleteInstances)
+	objects, err := builtins.NewSystemObjects(kinds)
 	if err != nil {
 		return nil, err
 	}
-	plugins, err := newPlugins(o, a, s, own)
+	acting, err := builtins.NewControllers(kinds, writes, objects)
 	if err != nil {
 		return nil, err
 	}
-	published := newDiscovery(o, s)
-	quotas, counter, err := newQuotas(&o.Admission, s, own)
+	running, err := newControllers(c, definitions, objects, acting)
 	if err != nil {
 		return nil, err
 	}
-	roles, err := newRoles(o, s, own)
-	if err != nil {
-		return nil, err
+	var loaded <-chan struct{}
+	if roles := c.access.roles; roles != nil {
+		loaded = roles.Loaded()
 	}
-	p := handlerParts{plugins: plugins, published: published, spaces: spaces, quotas: quotas, counter: counter, roles: roles}
-	handler, lifecycle, err := newHandler(o, a, s, p)
-	if err != nil {
-		return nil, err
-	}
-	if a.accounts != nil {
-		if a.accounts.bound.Objects, err = serviceaccounts.NewObjects(s.store, s.builtins, own); err != nil {
-			return nil, err
-		}
-	}
-	lead, err := newLeading(o, a, s, p)
-	if err != nil {
-		return nil, err
-	}
-	system := newSystemObjects(s)
-	services := newAPIServices(s.store, s.table, s.builtins, system.exist)
-	if err := system.addAll(o, a, services, roles); err != nil {
-		return nil, err
-	}
-	trust, err := newTrust(a, s)
-	if err != nil {
-		return nil, err
-	}
-	endpoints, err := newEndpoints(o, storage, a, s)
-	if err != nil {
-		return nil, err
-	}
-	identify, err := newIdentity(o, a, s)
-	if err != nil {
-		return nil, err
-	}
-	measured := metrics.Storage{Store: s.store, Client: storage.Client, Folders: s.folders}
-	return &parts{
-		routes: routes{
-			api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
-			openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(),
-			served: published.Paths, metrics: []prometheus.Gatherer{measured.Gatherer(handler.SchemaCache())},
-		},
-		run:       newRun(o, s, everywhere{lifecycle, services, a.removed, a.roles, trust}),
-		prepare:   inOrder(system.create, roles.ensure),
-		lead:      lead,
-		identify:  identify,
-		register:  register,
-		endpoints: endpoints,
-		hooks:     hooksOf(o, s),
-		ready:     s.store.Ready,
-		synced:    s.table.Synced(),
-		loaded:    followRoles(a.roles, s.store),
-		serves:    func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
-		sizes: func(group, plural string) (objects int, bytes int64) {
-			return s.store.Size(s.folders.Folder(schema.GroupResource{Group: group, Resource: plural}))
-		},
+	return &resourceServer{
+		handlers: handlers, controllers: running, hooks: hooksOf(c), loaded: loaded,
+		ready: c.storage.store.Ready, synced: c.storage.table.Synced(), sizes: c.storage.size,
 	}, nil
 }
 
-// stored are the parts that know what is stored, and of which resources: the store feeds the informer, the informer
-// feeds the table of served CRDs, and the table feeds everything else.
-type stored struct {
-	store    *dynamicstorage.Store
-	informer cache.SharedIndexInformer
-	table    *crds.Table
-	builtins *builtin.Set
-	folders  *etcd.Folders
+// builtinsConfig returns what the built-in resources depend on.
+func builtinsConfig(c *components) *builtins.Config {
+	o, s := c.options, c.storage
+	services := builtins.Services{
+		Ranges: o.serviceRanges, NodePorts: o.Resources.ServiceNodePortRange,
+		Address: o.Serving.advertised, Port: c.port, Endpoints: o.Serving.EndpointReconciler != reconcilerNone,
+	}
+	if len(o.Etcd.Servers) > 0 {
+		services.Leases = &serverendpoints.Leases{Client: s.etcd.Client, Prefix: o.Etcd.Root()}
+	}
+	return &builtins.Config{
+		Store: s.store, Table: s.table, Set: s.builtins, Cluster: o.builtinTier() == builtin.TierAll, Client: c.client,
+		Admission: &o.Admission, Authorizer: c.access.authorizer, Roles: c.access.roles, Issuer: c.access.issuer,
+		Services: services, Trust: c.access.trust, Runs: o.Resources.runsController,
+		GarbageCollection: o.garbageCollection(), Identifies: o.identifies(),
+	}
 }
 
-func newStored(o *ValidOptions, storage *etcd.Connection, a *access) (*stored, error) {
-	storing := dynamicstorage.Options{
-		Client: storage.Client, NewWatcher: storage.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader,
-		CheckViews: o.Etcd.CheckViews, Logger: o.Logger,
-	}
-	if o.InMemory {
-		storing.AskFor = inMemoryAskFor
-	}
-	if a.encryption != nil {
-		storing.Transform = a.encryption
-	}
-	store, err := dynamicstorage.New(storing)
-	if err != nil {
-		return nil, fmt.Errorf("storage: %w", err)
-	}
-	builtins, err := builtin.NewSet(o.definitions)
-	if err != nil {
-		return nil, err
-	}
-	informer := crds.NewInformer(store)
-	table := crds.NewTable(informer)
-	logDefinitions(table, o.Logger)
-	s := &stored{store: store, informer: informer, table: table, builtins: builtins, folders: o.folders()}
-	etcd.Measure(storage.Client, s.folders, func(group, plural string) bool {
-		_, served := table.Get(plural + "." + group)
-		return served || group == crds.GroupName && plural == crds.Plural
-	})
-	return s, nil
-}
-
-func newDiscovery(o *ValidOptions, s *stored) *discovery.Discovery {
-	return discovery.New(s.table, discovery.Options{
+func newDiscovery(c *components) *discovery.Discovery {
+	return discovery.New(c.storage.table, discovery.Options{
 		Delegate: http.HandlerFunc(notFound), Version: documentVersion,
-		Reviews: o.Authorization.Kubeconfig == "", // a host cluster that reviews access serves reviews itself
-		Core:    o.Aggregator.Kubeconfig == "",    // so does any host cluster core/v1
-		Builtin: s.builtins.Definitions,
+		Reviews: c.options.Authorization.Kubeconfig == "", // a host cluster that reviews access serves reviews itself
+		Core:    c.options.Aggregator.Kubeconfig == "",    // so does any host cluster core/v1
+		Builtin: c.storage.builtins.Definitions,
 	})
 }
 
-// resourceHandler serves resources.
-type resourceHandler interface {
-	http.Handler
-	Serves(info *request.RequestInfo) bool
-	SchemaCache() prometheus.Collector
-}
-
-// handlerParts are the parts that the handler and the controllers need besides what is stored. All but the first
-// are nil without the resources that they are for.
-type handlerParts struct {
-	plugins   resource.Plugins
-	published *discovery.Discovery
-	spaces    *namespaceParts
-	quotas    *quota.Admission
-	counter   *quota.Controller
-	roles     *roleParts
-}
-
-// newHandler returns the handler of resources, and the lifecycle of CRDs, which lets the handler delete the objects of a
-// deleted CRD.
-func newHandler(o *ValidOptions, a *access, s *stored, p handlerParts) (resourceHandler, *controllers.Lifecycle, error) {
+// newHandlers returns the handlers. conditions updates the conditions of a CRD that was written.
+func newHandlers(
+	c *components, published *discovery.Discovery, writes *builtins.Writes, conditions *controllers.Reconciler,
+) (*resourceHandlers, error) {
+	o, a, s := c.options, c.access, c.storage
 	converters, err := conversion.NewFactory(a.services,
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, tracerOf(a.tracer)))
 	if err != nil {
-		return nil, nil, fmt.Errorf("conversion: %w", err)
+		return nil, fmt.Errorf("conversion: %w", err)
 	}
-	actions, err := addPodActions(a.accounts.actions(), s, inProcess{a.own}.clientConfig())
-	if err != nil {
-		return nil, nil, err
-	}
-	reconciler := controllers.NewReconciler(controllers.Config{Store: s.store, Table: s.table})
 	config := crdhandler.Config{
-		Builtin:                 s.builtins,
-		Plugins:                 p.plugins,
-		Actions:                 actions,
-		Allocators:              newAllocators(o, s),
-		EventTTL:                o.Resources.EventTTL,
 		Store:                   s.store,
 		Table:                   s.table,
 		Converters:              converters,
+		Builtin:                 s.builtins,
+		Plugins:                 writes.Plugins,
+		Actions:                 writes.Actions,
+		Allocators:              writes.Allocators,
+		EventTTL:                o.Resources.EventTTL,
 		Delegate:                newReviews(a),
-		GroupDiscovery:          p.published.Group(),
-		VersionDiscovery:        p.published.Version(),
-		ReconcileDefinition:     reconciler.Reconcile,
+		GroupDiscovery:          published.Group(),
+		VersionDiscovery:        published.Version(),
+		ReconcileDefinition:     conditions.Reconcile,
 		Authorizer:              a.authorizer,
+		Namespaces:              writes.Namespaces,
+		Quotas:                  writes.Quotas,
+		Admission:               o.Extensions.admit(a.admission),
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.garbageCollection(),
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
 		WithoutWatchCache:       !o.Resources.WatchCache,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	}
-	if p.spaces != nil && o.Admission.HasNamespaceLifecycle(true) {
-		config.Namespaces = p.spaces.lifecycle
-	}
-	if p.quotas != nil && o.Admission.HasResourceQuota(true) {
-		config.Quotas = p.quotas
-	}
-	if a.admission != nil {
-		config.Admission = a.admission
-		followRules(a.admission, s)
-	}
-	config.Admission = o.Extensions.admit(config.Admission)
 	handler, err := crdhandler.New(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("handler: %w", err)
+		return nil, fmt.Errorf("handler: %w", err)
 	}
-	return handler, controllers.NewLifecycle(reconciler, handler.DeleteInstances), nil
+	measured := metrics.Storage{Store: s.store, Client: s.etcd.Client, Folders: s.folders}
+	return &resourceHandlers{
+		api: published.API(), core: published.CoreVersion(), groups: published.APIs(), resources: handler,
+		openAPIV2: published.OpenAPIV2(), openAPIV3: published.OpenAPIV3(), paths: published.Paths,
+		gatherer: measured.Gatherer(handler.SchemaCache()), deleteInstances: handler.DeleteInstances,
+		serves: func(info *request.RequestInfo) bool { return handler.Serves(info) || reviews.Serves(info) },
+	}, nil
 }
 
 // newReviews returns the handler of reviews, after which nothing is served.
@@ -263,81 +204,21 @@ func newReviews(a *access) http.Handler {
 	})
 }
 
-// newLeading returns a function that runs the controllers that only one replica runs, while this one leads; nil if
-// there are none.
-func newLeading(o *ValidOptions, a *access, s *stored, p handlerParts) (func(ctx context.Context) error, error) {
-	own := inProcess{a.own}.clientConfig()
-	var led []func(ctx context.Context)
-	if p.spaces != nil && o.Resources.runsController(namespaceController) {
-		led = append(led, p.spaces.controller.Run)
+// newChain returns the filters around the handler. paths are the paths served besides resources.
+func newChain(o *ValidOptions, a *access, r *resourceServer, drain *filters.Drain, paths []string) *filters.Chain {
+	config := &filters.Config{
+		CORSOrigins: o.Serving.CORSOrigins, HSTSDirectives: o.Serving.HSTSDirectives, GoawayChance: o.Serving.GoawayChance,
+		Timeout: o.Requests.Timeout, MaxInFlight: o.Requests.MaxInFlight, MaxMutatingInFlight: o.Requests.MaxMutatingInFlight,
+		Memory:        budget.NewGovernor(o.Requests.memory()),
+		ProbePaths:    healthPaths,
+		Authenticator: a.authenticator, Unauthorized: unauthorized(filters.Codecs),
+		Authorizer: a.authorizer, Audit: a.audit, Tracer: a.tracer,
+		Sizes:  r.sizes,
+		Labels: &filters.MetricLabels{Paths: paths, Serves: r.handlers.serves},
+		Synced: r.synced, Drain: drain,
 	}
-	if p.counter != nil && o.Resources.runsController(quotaController) {
-		led = append(led, p.counter.Run)
+	if a.removed != nil {
+		config.Removals = a.removed
 	}
-	if p.roles != nil && o.Resources.runsController(roleController) {
-		led = append(led, p.roles.controller.Run)
-	}
-	accounts := o.Resources.runsController(accountController) || o.Resources.runsController(rootController)
-	if a.accounts != nil && accounts {
-		controller, err := newAccountController(o, a, s)
-		if err != nil {
-			return nil, err
-		}
-		led = append(led, controller.Run)
-	}
-	if o.garbageCollection() && o.Resources.runsController(garbageCollector) && len(s.builtins.Definitions) > 0 {
-		collector, err := newCollector(s.store, s.table, s.builtins, own)
-		if err != nil {
-			return nil, err
-		}
-		led = append(led, collector.Run)
-	}
-	policies, err := newPolicyStatus(s, own)
-	if err != nil {
-		return nil, err
-	}
-	if policies != nil && o.Resources.runsController(policyController) {
-		led = append(led, policies.Run)
-	}
-	return newLead(o, own, led)
-}
-
-// everywhere are the controllers that every replica runs.
-type everywhere struct {
-	lifecycle *controllers.Lifecycle
-	services  *apiregistration.Controller
-	removed   *users.Removed // nil without Secrets
-	// roles are nil without built-in resources.
-	roles *rbac.Index
-	// trust is nil without ConfigMaps.
-	trust *clustertrust.Controller
-}
-
-// newRun returns a function that runs what every replica runs, until ctx is done or something fails.
-func newRun(o *ValidOptions, s *stored, c everywhere) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		group, ctx := errgroup.WithContext(ctx)
-		group.Go(func() error { return s.store.Run(ctx) })
-		group.Go(func() error { s.informer.RunWithContext(ctx); return nil })
-		group.Go(func() error { c.lifecycle.Run(ctx); return nil })
-		if secrets := s.folders.Folder(schema.GroupResource{Resource: "secrets"}); c.removed != nil {
-			group.Go(func() error { c.removed.Run(ctx, s.store, secrets); return nil })
-		}
-		if len(s.builtins.Definitions) > 0 {
-			group.Go(func() error { c.services.Run(ctx); return nil })
-		}
-		if c.roles != nil {
-			group.Go(func() error { c.roles.Run(ctx, s.store); return nil })
-		}
-		if c.trust != nil {
-			group.Go(func() error { c.trust.Run(ctx); return nil })
-		}
-		if interval := o.Etcd.CheckInterval; interval > 0 {
-			group.Go(func() error { s.store.CheckEvery(ctx, interval); return nil })
-		}
-		if interval := o.Etcd.CompactionInterval; interval > 0 {
-			group.Go(func() error { s.store.Compact(ctx, interval); return nil })
-		}
-		return group.Wait()
-	}
+	return filters.New(config)
 }

@@ -1,27 +1,24 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/crd-server/crd-server/internal/serviceaccounts"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crd-server/crd-server/internal/controllers"
+	"github.com/crd-server/crd-server/internal/leader"
+	"github.com/crd-server/crd-server/internal/server/builtins"
 )
 
-// The names of the controllers, as kube-controller-manager knows them.
-const (
-	garbageCollector    = "garbage-collector-controller"
-	namespaceController = "namespace-controller"
-	quotaController     = "resourcequota-controller"
-	rootController      = "root-ca-certificate-publisher-controller"
-	accountController   = "serviceaccount-controller"
-	roleController      = "clusterrole-aggregation-controller"
-	policyController    = "validatingadmissionpolicy-status-controller"
-)
-
+// controllerNames are the names of the controllers that can be selected.
 var controllerNames = []string{
-	roleController, garbageCollector, namespaceController, quotaController, rootController, accountController,
-	policyController,
+	builtins.RoleController, builtins.GarbageCollector, builtins.NamespaceController, builtins.QuotaController,
+	builtins.RootController, builtins.AccountController, builtins.PolicyController,
 }
 
 // runsController reports whether --controllers selects a controller. The first element that is about it decides, as in
@@ -48,10 +45,71 @@ func (o *ResourceOptions) validateControllers() (errs []error) {
 	return errs
 }
 
-// newAccountController returns the controller of the accounts and root certificates of namespaces.
-func newAccountController(o *ValidOptions, a *access, s *stored) (*serviceaccounts.Controller, error) {
-	return serviceaccounts.NewController(serviceaccounts.Config{
-		Store: s.store, Set: s.builtins, Client: inProcess{a.own}.clientConfig(), TrustFile: a.trust, Fixed: a.trustFixed,
-		Accounts: o.Resources.runsController(accountController), Roots: o.Resources.runsController(rootController),
-	})
+// newControllers returns the controllers. definitions is the life cycle of CRDs, objects are those that every server
+// has, and acting are the controllers of built-in resources.
+func newControllers(
+	c *components, definitions *controllers.Lifecycle, objects *builtins.SystemObjects, acting *builtins.Controllers,
+) (*resourceControllers, error) {
+	register, err := newRegistrar(&c.options.Aggregator, c.access.trust.File, c.storage)
+	if err != nil {
+		return nil, err
+	}
+	lead, err := newLead(c, acting.Leading)
+	if err != nil {
+		return nil, err
+	}
+	return &resourceControllers{
+		run: newRun(c, append(acting.Everywhere, definitions.Run)), prepare: objects.Create, lead: lead,
+		identify: acting.Identity, register: register, endpoints: acting.Endpoints,
+	}, nil
+}
+
+// newRun returns a function that runs the storage and some controllers, until ctx is done or something fails.
+func newRun(c *components, all []builtins.Run) func(ctx context.Context) error {
+	s, o := c.storage, c.options
+	if removed := c.access.removed; removed != nil {
+		secrets := s.folders.Folder(schema.GroupResource{Resource: "secrets"})
+		all = append(all, func(ctx context.Context) { removed.Run(ctx, s.store, secrets) })
+	}
+	if interval := o.Etcd.CheckInterval; interval > 0 {
+		all = append(all, func(ctx context.Context) { s.store.CheckEvery(ctx, interval) })
+	}
+	if interval := o.Etcd.CompactionInterval; interval > 0 {
+		all = append(all, func(ctx context.Context) { s.store.Compact(ctx, interval) })
+	}
+	all = append(all, s.informer.RunWithContext)
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return s.store.Run(ctx) })
+		for _, run := range all {
+			group.Go(func() error { run(ctx); return nil })
+		}
+		return group.Wait()
+	}
+}
+
+// leaderLease is held by the replica that runs the controllers that must not run twice.
+const leaderLease = "crd-server-controllers"
+
+// newLead returns a function that runs controllers while this replica leads, until ctx is done; nil without
+// controllers. With an etcd in this process there are no other replicas.
+func newLead(c *components, all []builtins.Run) (func(ctx context.Context) error, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	runAll := func(ctx context.Context) {
+		var running sync.WaitGroup
+		for _, run := range all {
+			running.Go(func() { run(ctx) })
+		}
+		running.Wait()
+	}
+	if len(c.options.Etcd.Servers) == 0 {
+		return func(ctx context.Context) error { runAll(ctx); return nil }, nil
+	}
+	lock, err := leader.NewLock(c.client, "kube-system", leaderLease)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return leader.Run(ctx, lock, runAll) }, nil
 }

@@ -1,6 +1,10 @@
 package server
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/crd-server/crd-server/internal/server/builtins"
+)
 
 // TestRunsController checks that the first element that is about a controller decides, and that others follow "*".
 func TestRunsController(t *testing.T) {
@@ -10,10 +14,10 @@ func TestRunsController(t *testing.T) {
 		aggregates, collects bool
 	}{
 		{"*", true, true},
-		{"*,-" + roleController, false, true},
-		{"-" + roleController + ",*", false, true},
-		{garbageCollector, false, true},
-		{roleController + ",-" + roleController, true, false},
+		{"*,-" + builtins.RoleController, false, true},
+		{"-" + builtins.RoleController + ",*", false, true},
+		{builtins.GarbageCollector, false, true},
+		{builtins.RoleController + ",-" + builtins.RoleController, true, false},
 	} {
 		o := NewOptions()
 		if err := o.Parse([]string{"--controllers=" + test.flag}); err != nil {
@@ -22,8 +26,8 @@ func TestRunsController(t *testing.T) {
 		if errs := o.Resources.validateControllers(); len(errs) > 0 {
 			t.Errorf("%s: %v", test.flag, errs)
 		}
-		if o.Resources.runsController(roleController) != test.aggregates ||
-			o.Resources.runsController(garbageCollector) != test.collects {
+		if o.Resources.runsController(builtins.RoleController) != test.aggregates ||
+			o.Resources.runsController(builtins.GarbageCollector) != test.collects {
 			t.Errorf("%s selects other controllers than kube-controller-manager", test.flag)
 		}
 	}

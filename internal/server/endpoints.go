@@ -9,12 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-
-	"github.com/crd-server/crd-server/internal/server/etcd"
-	"github.com/crd-server/crd-server/internal/serverendpoints"
 )
 
 // The values of --endpoint-reconciler-type, which are those of kube-apiserver.
@@ -47,32 +42,12 @@ func (o *ServingOptions) advertised() net.IP {
 	return address
 }
 
-// newEndpoints returns the controller of the Service default/kubernetes and its endpoints; nil without Services. The
-// port of the options must be that of the listener.
-func newEndpoints(o *ValidOptions, storage *etcd.Connection, a *access, s *stored) (*serverendpoints.Controller, error) {
-	if s.builtins.Find(corev1.Resource("services")) == nil {
-		return nil, nil
+// portOf returns the port of a listener; that of the options if it has none.
+func portOf(listener net.Listener, o *ServingOptions) int {
+	if address, ok := listener.Addr().(*net.TCPAddr); ok {
+		return address.Port
 	}
-	config := serverendpoints.Config{
-		Store: s.store, Client: inProcess{a.own}.clientConfig(),
-		Service: newClusterService(o), Port: o.Serving.SecurePort,
-	}
-	serves := s.builtins.Find(corev1.Resource("endpoints")) != nil &&
-		s.builtins.Find(discoveryv1.Resource("endpointslices")) != nil
-	if ip := o.Serving.advertised(); serves && ip != nil && o.Serving.EndpointReconciler != reconcilerNone {
-		config.Address = ip.String()
-	}
-	if len(o.Etcd.Servers) > 0 {
-		config.Leases = &serverendpoints.Leases{Client: storage.Client, Prefix: o.Etcd.Root()}
-	}
-	return serverendpoints.New(config)
-}
-
-// knowPort replaces port 0 of the options, and that of a listener that was passed.
-func (s *server) knowPort() {
-	if address, ok := s.listener.Addr().(*net.TCPAddr); ok {
-		s.options.Serving.SecurePort = address.Port
-	}
+	return o.SecurePort
 }
 
 // withdrawTimeout bounds the last requests of the endpoints. A server that is killed is forgotten with its lease.
@@ -84,7 +59,7 @@ func (s *server) announce(group *errgroup.Group, working context.Context) (stop 
 	ended := make(chan struct{})
 	group.Go(func() error {
 		defer close(ended)
-		s.parts.endpoints.Run(announcing)
+		s.resources.controllers.endpoints.Run(announcing)
 		return nil
 	})
 	return func() {
@@ -92,6 +67,6 @@ func (s *server) announce(group *errgroup.Group, working context.Context) (stop 
 		<-ended
 		ctx, cancel := context.WithTimeout(working, withdrawTimeout)
 		defer cancel()
-		s.parts.endpoints.Withdraw(ctx)
+		s.resources.controllers.endpoints.Withdraw(ctx)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	serveradmission "github.com/crd-server/crd-server/internal/access/admission"
 )
 
 // Extensions are parts of a program that embeds the server. All of them may be missing.
@@ -26,7 +28,10 @@ type Extensions struct {
 }
 
 // admit returns the plugins in front of those of the server, which may be nil; nil without any.
-func (e *Extensions) admit(own admission.Interface) admission.Interface {
+func (e *Extensions) admit(own *serveradmission.Admission) admission.Interface {
+	if len(e.Admission) == 0 && own == nil {
+		return nil
+	}
 	if len(e.Admission) == 0 {
 		return own
 	}

@@ -89,7 +89,7 @@ func TestStartFailures(t *testing.T) {
 			o.DataDir = filepath.Join(t.TempDir(), "data")
 			o.Serving.SecurePort = 0
 			test.change(o)
-			err := runWith(t.Context(), o, fakeParts(http.NotFoundHandler(), nil))
+			err := runWith(t.Context(), o, fakeResources(http.NotFoundHandler(), nil))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -108,7 +108,7 @@ func TestDataDirIsLocked(t *testing.T) {
 	s := start(t, http.HandlerFunc(notFound), nil)
 	o := NewOptions()
 	o.DataDir, o.Serving.SecurePort = s.options.DataDir, 0
-	err := runWith(t.Context(), o, fakeParts(http.NotFoundHandler(), nil))
+	err := runWith(t.Context(), o, fakeResources(http.NotFoundHandler(), nil))
 	if want := fmt.Sprintf("data dir %s is locked by another process (process ID %d)", o.DataDir, os.Getpid()); err == nil ||
 		err.Error() != want {
 		t.Errorf("got %v", err)
@@ -129,7 +129,7 @@ func TestDatabaseIsLocked(t *testing.T) {
 	defer db.Close()
 	o := NewOptions()
 	o.DataDir, o.Serving.SecurePort = dir, 0
-	err = runWith(t.Context(), o, fakeParts(http.NotFoundHandler(), nil))
+	err = runWith(t.Context(), o, fakeResources(http.NotFoundHandler(), nil))
 	if err == nil || !strings.HasSuffix(err.Error(), " is locked by another process") {
 		t.Errorf("got %v", err)
 	}
@@ -151,9 +151,9 @@ func TestFailingPartEndsTheServer(t *testing.T) {
 	o.Out = &readyLine{seen: make(chan struct{})}
 	synced := make(chan struct{})
 	close(synced)
-	composer := fakeParts(http.NotFoundHandler(), synced)
+	composer := fakeResources(http.NotFoundHandler(), synced)
 	fail := func(ctx context.Context) error { return failure }
-	err := runWith(t.Context(), o, wrapped(composer, func(p *parts) { p.run = fail }))
+	err := runWith(t.Context(), o, running(composer, fail))
 	if !errors.Is(err, failure) {
 		t.Errorf("got %v", err)
 	}

@@ -5,15 +5,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 var (
-	apiServices  = apiregistrationv1.Resource("apiservices")
-	configMaps   = corev1.Resource("configmaps")
-	leases       = coordinationv1.Resource("leases")
-	serviceCIDRs = networkingv1.Resource("servicecidrs")
+	apiServices     = apiregistrationv1.Resource("apiservices")
+	configMaps      = corev1.Resource("configmaps")
+	leases          = coordinationv1.Resource("leases")
+	priorityClasses = schedulingv1.Resource("priorityclasses")
+	serviceCIDRs    = networkingv1.Resource("servicecidrs")
 )
 
 // hookNames are the hooks of kube-apiserver after whose work something is done here too, in its order. needs is the
@@ -58,9 +60,9 @@ var hookNames = []struct {
 }
 
 // hooksOf returns the hooks of a server with some resources.
-func hooksOf(o *ValidOptions, s *stored) (hooks []*hook) {
+func hooksOf(c *components) (hooks []*hook) {
 	for _, h := range hookNames {
-		if (h.needs.Empty() || s.builtins.Find(h.needs) != nil) && (h.when == nil || h.when(&o.Options)) {
+		if (h.needs.Empty() || c.storage.builtins.Find(h.needs) != nil) && (h.when == nil || h.when(&c.options.Options)) {
 			hooks = append(hooks, &hook{name: h.name, stage: h.stage})
 		}
 	}

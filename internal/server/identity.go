@@ -1,10 +1,7 @@
 package server
 
 import (
-	"context"
-	"net"
 	"os"
-	"strconv"
 
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -32,20 +29,4 @@ func (o *Options) id() string {
 // identifies reports whether the server keeps the Lease of a kube-apiserver.
 func (o *Options) identifies() bool {
 	return o.KubeAPIServer && utilfeature.DefaultFeatureGate.Enabled(features.APIServerIdentity)
-}
-
-// newIdentity returns a function that keeps the Lease of a server that acts as kube-apiserver; nil for others.
-func newIdentity(o *ValidOptions, a *access, s *stored) (run func(ctx context.Context) error, err error) {
-	if !o.identifies() || s.builtins.Find(leases) == nil {
-		return nil, nil
-	}
-	address := ""
-	if ip := o.Serving.advertised(); ip != nil {
-		address = net.JoinHostPort(ip.String(), strconv.Itoa(o.Serving.SecurePort))
-	}
-	controller, err := identity.New(inProcess{a.own}.clientConfig(), address)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error { controller.Run(ctx); return nil }, nil
 }

@@ -20,7 +20,8 @@ func (p inProcess) clientConfig() *rest.Config {
 	return &rest.Config{Host: "https://in-process", Transport: p, QPS: -1, UserAgent: "crd-server"}
 }
 
-// ownHandler stands for the server's handler before that exists. Requests wait until the server knows all resources.
+// ownHandler is the handler that the server's own client talks to. It is made first, because nearly everything needs
+// the client. Requests wait until the server knows all resources, and then go to its handler.
 type ownHandler struct {
 	// lifecycle ends the wait if the server ends before.
 	lifecycle context.Context

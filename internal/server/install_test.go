@@ -191,7 +191,7 @@ func TestInstallAppliesNothingIfOneIsInvalid(t *testing.T) {
 	o.DataDir, o.Serving.SecurePort, o.CRDs = filepath.Join(t.TempDir(), "data"), 0, []string{file}
 	synced := make(chan struct{})
 	close(synced)
-	err := runWith(t.Context(), o, fakeParts(server, synced))
+	err := runWith(t.Context(), o, fakeResources(server, synced))
 	want := "--crds: " + file + `, document 2: CustomResourceDefinition.apiextensions.k8s.io "bad.example.com" is invalid`
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v", err)

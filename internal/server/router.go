@@ -26,10 +26,7 @@ import (
 
 // routes has the handlers of all paths.
 type routes struct {
-	// api serves /api, core serves /api/v1, groups serves /apis, and resources serves everything below /apis and /api/v1.
-	api, core, groups, resources, openAPIV2, openAPIV3 http.Handler
-	// served returns the paths of the groups and versions of custom resources, for the index at /.
-	served func() []string
+	*resourceHandlers
 	// documents has the handlers of the documents by which others verify tokens of service accounts, by their paths.
 	documents map[string]http.Handler
 	health    *health
@@ -52,7 +49,7 @@ func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 	mux := chi.NewRouter()
 	mux.Use(byDecodedPath)
 	mux.NotFound(notFound)
-	listed := &index{served: r.served}
+	listed := &index{served: r.resourceHandlers.paths}
 	handle := func(path string, h http.Handler) {
 		listed.paths = append(listed.paths, path)
 		mux.Handle(path, h)

@@ -10,50 +10,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/server/datadir"
 	"github.com/crd-server/crd-server/internal/server/etcd"
 	"github.com/crd-server/crd-server/internal/server/filters"
-	"github.com/crd-server/crd-server/internal/serverendpoints"
 )
-
-// parts serve custom resources; compose.go makes them.
-type parts struct {
-	routes
-	// run runs the parts until ctx is done or one of them fails.
-	run func(ctx context.Context) error
-	// prepare writes the objects that every server has.
-	prepare func(ctx context.Context) error
-	// lead runs the controllers that only one replica runs, until ctx is done; nil if there are none.
-	lead func(ctx context.Context) error
-	// identify keeps the Lease of this server, until ctx is done; nil if it has none.
-	identify func(ctx context.Context) error
-	// register keeps the served groups registered with an aggregator until ctx is done; nil without an aggregator.
-	register func(ctx context.Context) error
-	// endpoints keeps the Service of the server and its endpoints; nil without Services.
-	endpoints *serverendpoints.Controller
-	// hooks are the steps of the start that health checks report.
-	hooks []*hook
-	// ready returns an error unless etcd answers and events arrive.
-	ready func(ctx context.Context) error
-	// synced is closed when all CustomResourceDefinitions that were stored before the start are known.
-	synced <-chan struct{}
-	// loaded is closed when all roles and bindings that were stored before the start are known; nil without them.
-	loaded <-chan struct{}
-	// serves reports whether the resource of a request exists.
-	serves func(*request.RequestInfo) bool
-	// sizes estimates the size of a resource.
-	sizes filters.Sizes
-}
-
-// composer makes the parts, which start nothing before run.
-type composer func(o *ValidOptions, storage *etcd.Connection, a *access) (*parts, error)
 
 // Run serves until ctx is done, then drains and returns nil. An error is one readable line for the person who started
 // the server; mistakes in the options are a line each.
@@ -74,7 +41,7 @@ func run(ctx context.Context, o *ValidOptions, compose composer) error {
 	// Background work must go on while the server waits for requests in flight, so it does not end with ctx.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorking()
-	access, err := newAccess(working, o)
+	files, err := configureAccess(working, o)
 	if err != nil {
 		return err
 	}
@@ -83,29 +50,29 @@ func run(ctx context.Context, o *ValidOptions, compose composer) error {
 		return err
 	}
 	defer listener.Close() // only needed if the start fails: the HTTP server closes it otherwise
-	var storage *etcd.Connection
+	var connection *etcd.Connection
 	if len(o.Etcd.Servers) > 0 {
-		if storage, err = etcd.Connect(ctx, &o.Etcd); err != nil {
+		if connection, err = etcd.Connect(ctx, &o.Etcd); err != nil {
 			return ignoreCancelled(ctx, err)
 		}
-		defer storage.Close()
+		defer connection.Close()
 	}
 	dir, err := openDataDir(o)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if storage == nil {
-		if storage, err = startEtcd(ctx, o, dir); err != nil {
+	if connection == nil {
+		if connection, err = startEtcd(ctx, o, dir); err != nil {
 			return ignoreCancelled(ctx, err)
 		}
-		defer storage.Close()
+		defer connection.Close()
 	}
-	s := &server{
-		options: o, listener: listener, dir: dir, storage: storage, drain: filters.NewDrain(), access: access,
-		stopWorking: stopWorking,
+	f := foundation{
+		options: o, configured: files, listener: listener, dir: dir, etcd: connection, stopWorking: stopWorking,
 	}
-	if err := s.assemble(working, compose, len(manifests) > 0); err != nil {
+	s, err := f.assemble(working, compose, len(manifests) > 0)
+	if err != nil {
 		return ignoreCancelled(ctx, err)
 	}
 	return ignoreCancelled(ctx, s.serve(ctx, working, manifests))
@@ -120,95 +87,113 @@ func ignoreCancelled(ctx context.Context, err error) error {
 	return err
 }
 
-// server is one running server.
-type server struct {
-	options  *ValidOptions
-	listener net.Listener
-	dir      *datadir.Dir
-	storage  *etcd.Connection
-	drain    *filters.Drain
-	access   *access
-	chain    *filters.Chain
+// foundation has what a server is built on. The caller of assemble closes it.
+type foundation struct {
+	options    *ValidOptions
+	configured *configured
+	listener   net.Listener
+	dir        *datadir.Dir
+	etcd       *etcd.Connection
 	// stopWorking ends the background work.
 	stopWorking context.CancelFunc
+}
 
-	tls     *certs.TLS
-	parts   *parts
-	health  *health
-	handler http.Handler
+// server is one running server.
+type server struct {
+	foundation
+	drain     *filters.Drain
+	access    *access
+	resources *resourceServer
+	health    *health
+	chain     *filters.Chain
+	handler   http.Handler
 	// kubeconfig is that of the administrator.
 	kubeconfig []byte
-	// own passes requests on to handler, for parts that are made before it.
+	// own passes requests of this server on to handler.
 	own *ownHandler
 }
 
-// assemble makes the handler and does not serve yet. The work that it starts ends with working.
-func (s *server) assemble(working context.Context, compose composer, installs bool) error {
-	id, kubeconfig, err := s.certify()
+// assemble makes a server that does not serve yet: first the storage, then access, the handlers and the controllers.
+// The work that it starts ends with working.
+func (f foundation) assemble(working context.Context, compose composer, installs bool) (*server, error) {
+	o := f.options
+	id, kubeconfig, err := f.certify()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.kubeconfig = kubeconfig
-	if err := s.completeAccess(working, id); err != nil {
-		return err
+	storage, err := newStorage(o, f.etcd, f.configured.encryption)
+	if err != nil {
+		return nil, err
 	}
-	s.knowPort()
-	if s.parts, err = compose(s.options, s.storage, s.access); err != nil {
-		return fmt.Errorf("set up the handler of custom resources: %w", err)
+	own := newOwnHandler(working)
+	client := inProcess{own}.clientConfig()
+	access, err := f.newAccess(working, id, storage, client)
+	if err != nil {
+		return nil, err
 	}
-	s.health = newHealth(healthConfig{
-		storage: s.parts.ready, encryption: s.access.keyManagement(), hooks: s.parts.hooks, stopping: s.drain.Stopping(),
-		installs: installs, loopback: s.options.KubeAPIServer,
+	resources, err := compose(&components{
+		options: o, storage: storage, access: access, client: client, port: portOf(f.listener, &o.Serving),
 	})
-	s.parts.health, s.parts.profiling, s.parts.flags = s.health, s.options.Profiling, s.options.flags
-	s.parts.component = s.options.componentName()
-	s.parts.extensions = &s.options.Extensions
-	if s.storage.Metrics != nil {
-		s.parts.metrics = append(s.parts.metrics, s.storage.Metrics)
-	}
-	s.parts.documents = s.access.accounts.documents(working, strings.TrimPrefix(serverURL(s.listener), "https://"))
-	router, paths, err := newRouter(&s.parts.routes)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("set up the handler of custom resources: %w", err)
 	}
-	s.chain = newChain(s.options, s.access, s.parts, s.drain, paths)
-	s.handler = s.chain.Handler(router)
-	return nil
+	drain := filters.NewDrain()
+	health := newHealth(healthConfig{
+		storage: resources.ready, encryption: access.keyManagement(), hooks: resources.hooks, stopping: drain.Stopping(),
+		installs: installs, loopback: o.KubeAPIServer,
+	})
+	router, paths, err := newRouter(f.routes(working, access, resources.handlers, health))
+	if err != nil {
+		return nil, err
+	}
+	chain := newChain(o, access, resources, drain, paths)
+	return &server{
+		foundation: f, drain: drain, access: access, resources: resources, health: health, chain: chain,
+		handler: chain.Handler(router), kubeconfig: kubeconfig, own: own,
+	}, nil
 }
 
-// completeAccess completes s.access with the certificates, and makes the TLS configuration that asks clients for
-// theirs.
-func (s *server) completeAccess(working context.Context, id *certs.Identity) error {
-	authorities, watchers, err := certs.ReadAuthorities(id)
-	if err != nil {
-		return err
+// routes returns the handlers of all paths.
+func (f foundation) routes(working context.Context, a *access, handlers *resourceHandlers, h *health) *routes {
+	gatherers := []prometheus.Gatherer{handlers.gatherer}
+	if f.etcd.Metrics != nil {
+		gatherers = append(gatherers, f.etcd.Metrics)
 	}
-	if s.access.accounts, err = newAccounts(s.options, s.access.keys, s.dir); err != nil {
-		return err
+	return &routes{
+		resourceHandlers: handlers,
+		documents:        documents(working, a.issuer, strings.TrimPrefix(serverURL(f.listener), "https://")),
+		health:           h,
+		metrics:          gatherers,
+		component:        f.options.componentName(),
+		flags:            f.options.flags,
+		extensions:       &f.options.Extensions,
+		profiling:        f.options.Profiling,
 	}
-	s.own = newOwnHandler(working)
-	all := dynamiccertificates.NewUnionCAContentProvider(authorities...)
-	if err := s.access.complete(working, s.options, all, s.own); err != nil {
-		return err
+}
+
+// documents returns the handlers of the documents by which others verify tokens; none without an issuer. host is the
+// address of the server.
+func documents(ctx context.Context, issuer *serviceaccounts.Issuer, host string) map[string]http.Handler {
+	if issuer == nil {
+		return nil
 	}
-	s.publish(authorities)
-	s.access.trust, s.access.trustFixed = id.TrustFile, id.IsFixed(id.TrustFile)
-	s.tls, err = certs.NewTLS(s.options.certificates(), id, certs.Authorities{
-		CAContentProvider: s.access.authenticator.ClientCAs, Watchers: watchers, Change: s.access.authenticator.Follows(),
-	})
-	return err
+	published, err := issuer.Documents(host)
+	if err != nil { // as upstream: tokens do not depend on them
+		klog.FromContext(ctx).Info("The issuer of service accounts is not published", "err", err)
+	}
+	return published
 }
 
 // certify creates or renews the generated certificates, and writes the admin kubeconfig.
-func (s *server) certify() (id *certs.Identity, kubeconfig []byte, err error) {
-	if id, err = certs.NewIdentity(s.options.certificates(), s.dir, time.Now); err != nil {
+func (f foundation) certify() (id *certs.Identity, kubeconfig []byte, err error) {
+	if id, err = certs.NewIdentity(f.options.certificates(), f.dir, time.Now); err != nil {
 		return nil, nil, err
 	}
-	kubeconfig, err = certs.WriteKubeconfig(s.dir, id, serverURL(s.listener))
+	kubeconfig, err = certs.WriteKubeconfig(f.dir, id, serverURL(f.listener))
 	return id, kubeconfig, err
 }
 
-// recertify renews certificates that become due while the server runs. s.tls follows the files.
+// recertify renews certificates that become due while the server runs. access.tls follows the files.
 func (s *server) recertify(working context.Context) {
 	daily := time.NewTicker(24 * time.Hour)
 	defer daily.Stop()
@@ -230,15 +215,15 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	group, working := errgroup.WithContext(working)
 	requests, endRequests := context.WithCancel(working)
 	defer endRequests()
-	web := newHTTPServer(requests, &s.options.Serving, s.tls.Config, s.handler)
-	group.Go(func() error { return s.parts.run(working) })
-	group.Go(func() error { s.tls.Run(working); return nil })
+	web := newHTTPServer(requests, &s.options.Serving, s.access.tls.Config, s.handler)
+	group.Go(func() error { return s.resources.controllers.run(working) })
+	group.Go(func() error { s.access.tls.Run(working); return nil })
 	group.Go(func() error { s.access.run(working); return nil })
 	group.Go(func() error { return s.access.audit.Run(requests) })
 	group.Go(func() error { s.recertify(working); return nil })
 	group.Go(func() error { return s.watchStorage(working) })
 	group.Go(func() error {
-		err := web.Serve(tls.NewListener(plainHTTPListener{s.listener}, s.tls.Config))
+		err := web.Serve(tls.NewListener(plainHTTPListener{s.listener}, s.access.tls.Config))
 		if errors.Is(err, http.ErrServerClosed) {
 			return nil
 		}
@@ -247,14 +232,15 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	group.Go(func() error { s.chain.Run(working); return nil })
 	s.health.finish(started)
 
+	controllers := s.resources.controllers
 	err := s.becomeReady(ctx, working, manifests)
 	stopLeading, stopIdentifying, stopAnnouncing := func() {}, func() {}, func() {}
 	if err == nil {
-		stopLeading = inBackground(group, working, s.parts.lead) // the Leases need their namespace
-		stopIdentifying = inBackground(group, working, s.parts.identify)
+		stopLeading = inBackground(group, working, controllers.lead) // the Leases need their namespace
+		stopIdentifying = inBackground(group, working, controllers.identify)
 		stopAnnouncing = s.announce(group, working)
-		if s.parts.register != nil {
-			group.Go(func() error { return ignoreCancelled(working, s.parts.register(working)) })
+		if controllers.register != nil {
+			group.Go(func() error { return ignoreCancelled(working, controllers.register(working)) })
 		}
 		select {
 		case <-ctx.Done():
@@ -284,7 +270,7 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(working, cancel)()
-	for _, known := range []<-chan struct{}{s.parts.synced, s.parts.loaded} {
+	for _, known := range []<-chan struct{}{s.resources.synced, s.resources.loaded} {
 		if known == nil {
 			continue
 		}
@@ -301,17 +287,17 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 			return err
 		}
 	}
-	if err := s.parts.prepare(ctx); err != nil {
+	if err := s.resources.controllers.prepare(ctx); err != nil {
 		return err
 	}
 	if err := install(ctx, s.handler, manifests); err != nil {
 		return err
 	}
-	s.parts.endpoints.Announce(ctx)
+	s.resources.controllers.endpoints.Announce(ctx)
 	s.health.finish(prepared)
 	// /readyz must succeed from now on, so the watch on etcd has to be established.
 	if err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
-		return s.parts.ready(ctx) == nil, nil
+		return s.resources.ready(ctx) == nil, nil
 	}); err != nil {
 		return err
 	}

@@ -17,15 +17,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/server/certs"
-	"github.com/crd-server/crd-server/internal/server/etcd"
-	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 func TestMain(m *testing.M) {
@@ -56,25 +56,28 @@ func (r *readyLine) String() string {
 	return r.printed.String()
 }
 
-// fakeParts returns a composer of parts that serve fixed responses instead of custom resources.
-func fakeParts(resources http.Handler, synced chan struct{}) composer {
-	return func(_ *ValidOptions, storage *etcd.Connection, _ *access) (*parts, error) {
+// fakeResources returns a composer of a server of resources with fixed responses. resources serves all below /apis.
+func fakeResources(resources http.Handler, synced chan struct{}) composer {
+	return func(c *components) (*resourceServer, error) {
 		text := func(s string) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s) })
 		}
-		return &parts{
-			routes: routes{
+		return &resourceServer{
+			handlers: &resourceHandlers{
 				api: text("api"), core: text("core"), groups: text("groups"), resources: resources,
 				openAPIV2: text("openapi v2"), openAPIV3: text("openapi v3"),
-				served: func() []string { return []string{"/apis/example.com"} },
+				paths:    func() []string { return []string{"/apis/example.com"} },
+				gatherer: prometheus.NewRegistry(),
+				serves:   func(*request.RequestInfo) bool { return false },
 			},
-			run:     func(ctx context.Context) error { <-ctx.Done(); return nil },
-			prepare: func(context.Context) error { return nil },
-			synced:  synced,
-			serves:  func(*request.RequestInfo) bool { return false },
-			sizes:   func(string, string) (int, int64) { return 0, 0 },
+			controllers: &resourceControllers{
+				run:     func(ctx context.Context) error { <-ctx.Done(); return nil },
+				prepare: func(context.Context) error { return nil },
+			},
+			synced: synced,
+			sizes:  func(string, string) (int, int64) { return 0, 0 },
 			ready: func(ctx context.Context) error {
-				_, err := storage.Client.Get(ctx, "health")
+				_, err := c.storage.etcd.Client.Get(ctx, "health")
 				return err
 			},
 		}, nil
@@ -109,7 +112,7 @@ func launch(t *testing.T, resources http.Handler, change func(*Options)) *testSe
 	o.DataDir = filepath.Join(t.TempDir(), "data")
 	o.Serving.SecurePort = 0
 	o.Out = line
-	o.Resources.Builtin = builtin.None // the parts have no roles and no records of removed users, for which requests wait
+	o.Resources.Builtin = builtin.None // it has no roles and no records of removed users, for which requests wait
 	if change != nil {
 		change(o)
 	}
@@ -117,7 +120,7 @@ func launch(t *testing.T, resources http.Handler, change func(*Options)) *testSe
 	s := &testServer{t: t, options: o, line: line, synced: make(chan struct{}), stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
-		s.err = runWith(ctx, o, fakeParts(resources, s.synced))
+		s.err = runWith(ctx, o, fakeResources(resources, s.synced))
 	}()
 	t.Cleanup(s.shutDown)
 	return s
@@ -304,14 +307,14 @@ func TestFilePermissions(t *testing.T) {
 	}
 }
 
-// wrapped returns a composer that changes the parts of another one.
-func wrapped(compose composer, change func(*parts)) composer {
-	return func(o *ValidOptions, storage *etcd.Connection, a *access) (*parts, error) {
-		p, err := compose(o, storage, a)
+// running returns a composer that replaces what another one runs.
+func running(compose composer, run func(ctx context.Context) error) composer {
+	return func(c *components) (*resourceServer, error) {
+		r, err := compose(c)
 		if err == nil {
-			change(p)
+			r.controllers.run = run
 		}
-		return p, err
+		return r, err
 	}
 }
 

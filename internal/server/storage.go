@@ -5,6 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/encryption"
 	"github.com/crd-server/crd-server/internal/server/datadir"
 	"github.com/crd-server/crd-server/internal/server/etcd"
 )
@@ -29,9 +36,58 @@ func startEtcd(ctx context.Context, o *ValidOptions, dir *datadir.Dir) (*etcd.Co
 	return etcd.StartEmbedded(ctx, dir.Path("etcd"))
 }
 
+// storage has the stored objects and their resources: the store feeds the informer, the informer feeds the table of
+// served CRDs, and the table feeds everything else.
+type storage struct {
+	etcd     *etcd.Connection
+	store    *dynamicstorage.Store
+	informer cache.SharedIndexInformer
+	table    *crds.Table
+	builtins *builtin.Set
+	folders  *etcd.Folders
+}
+
+// newStorage returns the storage in an etcd. transformer encrypts values; it may be nil.
+func newStorage(o *ValidOptions, connection *etcd.Connection, transformer *encryption.Transformer) (*storage, error) {
+	storing := dynamicstorage.Options{
+		Client: connection.Client, NewWatcher: connection.NewWatcher, Prefix: o.Etcd.Root(), Header: crds.ReadHeader,
+		CheckViews: o.Etcd.CheckViews, Logger: o.Logger,
+	}
+	if o.InMemory {
+		storing.AskFor = inMemoryAskFor
+	}
+	if transformer != nil {
+		storing.Transform = transformer
+	}
+	store, err := dynamicstorage.New(storing)
+	if err != nil {
+		return nil, fmt.Errorf("storage: %w", err)
+	}
+	builtins, err := builtin.NewSet(o.definitions)
+	if err != nil {
+		return nil, err
+	}
+	informer := crds.NewInformer(store)
+	table := crds.NewTable(informer)
+	logDefinitions(table, o.Logger)
+	folders := o.folders()
+	etcd.Measure(connection.Client, folders, func(group, plural string) bool {
+		_, served := table.Get(plural + "." + group)
+		return served || group == crds.GroupName && plural == crds.Plural
+	})
+	return &storage{
+		etcd: connection, store: store, informer: informer, table: table, builtins: builtins, folders: folders,
+	}, nil
+}
+
+// size estimates the size of a resource. See filters.Sizes.
+func (s *storage) size(group, plural string) (objects int, bytes int64) {
+	return s.store.Size(s.folders.Folder(schema.GroupResource{Group: group, Resource: plural}))
+}
+
 // watchStorage fails when an etcd in this process does.
-func (s *server) watchStorage(working context.Context) error {
-	if err := s.storage.Wait(working); err != nil {
+func (f foundation) watchStorage(working context.Context) error {
+	if err := f.etcd.Wait(working); err != nil {
 		return fmt.Errorf("the embedded etcd failed: %w", err)
 	}
 	return nil

@@ -1,8 +1,6 @@
-package server
+package builtins
 
 import (
-	"net/netip"
-
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,8 +23,8 @@ const clusterName = "kubernetes"
 
 // newClusterService returns the Service default/kubernetes, by which clients in Pods find the server, as a client would
 // create it. Its address is the first of the ranges of Services.
-func newClusterService(options *ValidOptions) *corev1.Service {
-	address := allocator.FirstAddress(options.serviceRanges[0])
+func newClusterService(c *Services) *corev1.Service {
+	address := allocator.FirstAddress(c.Ranges[0])
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceDefault, Name: clusterName,
@@ -35,49 +33,36 @@ func newClusterService(options *ValidOptions) *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			ClusterIP: address.String(), IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack),
 			Ports: []corev1.ServicePort{{
-				Name: "https", Port: 443, TargetPort: intstr.FromInt32(int32(options.Serving.SecurePort)),
+				Name: "https", Port: 443, TargetPort: intstr.FromInt32(int32(c.Port)),
 			}},
 		},
 	}
 }
 
-// addClusterService adds the Service of the server and the ranges, if Services are served. No allocator completes what
-// is added here.
-func (o *systemObjects) addClusterService(options *ValidOptions) {
-	definition := o.builtins.Find(corev1.Resource("services"))
-	if definition == nil {
+// addClusterService adds the Service of the server, and the objects that show the ranges of Services and that it has an
+// address of them. No allocator completes what is added here.
+func (o *SystemObjects) addClusterService() {
+	services := corev1.Resource("services")
+	if o.Set.Find(services) == nil {
 		return
 	}
-	address := allocator.FirstAddress(options.serviceRanges[0])
-	service := newClusterService(options)
+	address := allocator.FirstAddress(o.Services.Ranges[0])
+	service := newClusterService(&o.Services)
 	service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
 	service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	if address.Is6() {
 		service.Spec.IPFamilies[0] = corev1.IPv6Protocol
 	}
-	o.objects = append(o.objects, bootstrap.Object{
-		Definition: definition, Fields: clusterServiceFields, Object: service,
+	o.add(services, bootstrap.Object{Object: service, Fields: clusterServiceFields})
+	o.add(networkingv1.Resource("ipaddresses"), bootstrap.Object{
+		Object: allocator.NewAddress(address, metav1.NamespaceDefault, clusterName),
 	})
-	o.addServiceRanges(options.serviceRanges, address)
-}
-
-// addServiceRanges adds the objects that show the ranges of Services, and that the Service of the server has an address
-// of them.
-func (o *systemObjects) addServiceRanges(ranges []netip.Prefix, address netip.Addr) {
-	if d := o.builtins.Find(networkingv1.Resource("ipaddresses")); d != nil {
-		taken := allocator.NewAddress(address, metav1.NamespaceDefault, clusterName)
-		o.objects = append(o.objects, bootstrap.Object{Definition: d, Object: taken})
-	}
-	d := o.builtins.Find(networkingv1.Resource("servicecidrs"))
-	if d == nil {
-		return
-	}
 	cidr := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: clusterName}}
-	for _, prefix := range ranges {
+	for _, prefix := range o.Services.Ranges {
 		cidr.Spec.CIDRs = append(cidr.Spec.CIDRs, prefix.String())
 	}
-	o.objects = append(o.objects, bootstrap.Object{
-		Definition: d, Object: cidr, Fields: `{"f:spec":{"f:cidrs":{}}}`,
+	o.add(networkingv1.Resource("servicecidrs"), bootstrap.Object{
+		Object: cidr, Fields: `{"f:spec":{"f:cidrs":{}}}`,
 		SetStatus: func(obj runtime.Object) {
 			obj.(*networkingv1.ServiceCIDR).Status.Conditions = []metav1.Condition{{
 				Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.Now(),

@@ -1,4 +1,4 @@
-package server
+package builtins
 
 import (
 	"context"
@@ -25,12 +25,12 @@ type accountFinder struct {
 }
 
 // findAccounts returns a function that finds service accounts; nil if there are none.
-func findAccounts(s *stored) pods.Accounts {
-	d := s.builtins.Find(corev1.Resource("serviceaccounts"))
+func findAccounts(c *Config) pods.Accounts {
+	d := c.Set.Find(corev1.Resource("serviceaccounts"))
 	if d == nil {
 		return nil
 	}
-	f := &accountFinder{entries: s.store.ResourceAt(d.StorageFolder()), codec: s.builtins.Codec(d)}
+	f := &accountFinder{entries: c.Store.ResourceAt(d.StorageFolder()), codec: c.Set.Codec(d)}
 	return f.find
 }
 

@@ -1,4 +1,4 @@
-package server
+package builtins
 
 import (
 	"fmt"
@@ -7,31 +7,30 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 	basecompatibility "k8s.io/component-base/compatibility"
 
-	"github.com/crd-server/crd-server/internal/access/admission"
 	"github.com/crd-server/crd-server/internal/builtin/podsecurity"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // newPodSecurity returns the plugins PodSecurity, if pods are served and it is enabled.
-func newPodSecurity(o *admission.Options, s *stored) ([]resource.Plugin, error) {
+func newPodSecurity(c *Config) ([]resource.Plugin, error) {
 	pods := corev1.Resource("pods")
-	if s.builtins.Find(pods) == nil || !o.Enabled(podsecurity.Name) {
+	if c.Set.Find(pods) == nil || !c.Admission.Enabled(podsecurity.Name) {
 		return nil, nil
 	}
-	configuration, err := o.PluginConfiguration(podsecurity.Name)
+	configuration, err := c.Admission.PluginConfiguration(podsecurity.Name)
 	if err != nil {
 		return nil, err
 	}
 	registry := compatibility.DefaultComponentGlobalsRegistry
 	plugins, err := podsecurity.New(podsecurity.Config{
-		Definitions:   s.builtins.Definitions,
+		Definitions:   c.Set.Definitions,
 		Configuration: configuration,
 		Version:       registry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent),
-		Namespaces:    namespaceGetter(s),
-		Pods:          namespaceLister[*corev1.Pod](s, pods),
+		Namespaces:    namespaceGetter(c),
+		Pods:          namespaceLister[*corev1.Pod](c, pods),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("--admission-control-config-file %s: %s: %w", o.ConfigFile, podsecurity.Name, err)
+		return nil, fmt.Errorf("--admission-control-config-file %s: %s: %w", c.Admission.ConfigFile, podsecurity.Name, err)
 	}
 	return plugins, nil
 }

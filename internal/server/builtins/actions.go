@@ -1,0 +1,44 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
+	"github.com/crd-server/crd-server/internal/builtin/pods"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/eviction"
+)
+
+// newActions returns the functions of subresources.
+func newActions(c *Config) (map[string]resource.ActionFunc, error) {
+	actions := map[string]resource.ActionFunc{}
+	if c.Issuer != nil {
+		actions["serviceaccounts/token"] = issueBy(c.Issuer)
+	}
+	if c.Set.Find(corev1.Resource("pods")) != nil {
+		evictor, err := eviction.New(c.Client)
+		if err != nil {
+			return nil, err
+		}
+		actions["pods/binding"], actions["pods/eviction"] = pods.Bind, evictor.Evict
+	}
+	return actions, nil
+}
+
+// issueBy returns the function that issues tokens of service accounts.
+func issueBy(issuer *serviceaccounts.Issuer) resource.ActionFunc {
+	return func(ctx context.Context, r resource.ActionRequest) (runtime.Object, error) {
+		request, ok := r.Body.(*authenticationv1.TokenRequest)
+		if !ok {
+			return nil, fmt.Errorf("the body is a %T", r.Body)
+		}
+		return issuer.Issue(ctx, serviceaccounts.Request{
+			Namespace: r.Namespace, Name: r.Name, TokenRequest: request, Admit: r.Admit,
+		})
+	}
+}

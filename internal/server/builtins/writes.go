@@ -1,0 +1,62 @@
+package builtins
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crd-server/crd-server/internal/allocator"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler"
+	"github.com/crd-server/crd-server/internal/namespaces"
+	"github.com/crd-server/crd-server/internal/quota"
+)
+
+// Writes has what the handler asks about writes besides the definitions of the resources.
+type Writes struct {
+	Plugins resource.Plugins
+	// Actions do the actions of subresources, by "resource/subresource".
+	Actions    map[string]resource.ActionFunc
+	Allocators map[schema.GroupResource]resource.Allocator
+	// Namespaces is nil if objects may be created in every namespace.
+	Namespaces crdhandler.NamespaceLifecycle
+	// Quotas is nil if nothing limits what the objects of a namespace use.
+	Quotas crdhandler.ResourceQuotas
+
+	// usage keeps the status of quotas; nil without quotas.
+	usage *quota.Controller
+}
+
+// NewWrites returns what the handler asks about writes.
+func NewWrites(c *Config) (*Writes, error) {
+	plugins, err := newPlugins(c)
+	if err != nil {
+		return nil, err
+	}
+	actions, err := newActions(c)
+	if err != nil {
+		return nil, err
+	}
+	limited, err := c.Admission.QuotaConfiguration()
+	if err != nil {
+		return nil, err
+	}
+	quotas, usage, err := quota.New(quota.Config{
+		Store: c.Store, Table: c.Table, Set: c.Set, Client: c.Client, Limited: limited,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := &Writes{
+		Plugins: plugins, Actions: actions, usage: usage,
+		Allocators: allocator.New(allocator.Config{
+			Store: c.Store, Set: c.Set, Ranges: c.Services.Ranges, NodePorts: c.Services.NodePorts,
+		}),
+	}
+	if d := c.Set.Find(corev1.Resource("namespaces")); d != nil && c.Admission.HasNamespaceLifecycle(true) {
+		w.Namespaces = namespaces.NewLifecycle(c.Store.ResourceAt(d.StorageFolder()))
+	}
+	if quotas != nil && c.Admission.HasResourceQuota(true) {
+		w.Quotas = quotas
+	}
+	return w, nil
+}
