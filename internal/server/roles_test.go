@@ -69,6 +69,19 @@ func TestRolesDecide(t *testing.T) {
 	}
 }
 
+// TestEscalationWithoutClusterRoleBindings checks that users cannot give what they do not have, if --runtime-config
+// leaves out a resource of the group.
+func TestEscalationWithoutClusterRoleBindings(t *testing.T) {
+	t.Parallel()
+	s := startWhole(t, "--runtime-config=rbac.authorization.k8s.io/v1/clusterrolebindings=false")
+	root, jane := s.root(), s.person("jane")
+	root.must(404, "GET", bindingsPath, "")
+	root.must(201, "POST", rolesInDefault, `{"metadata":{"name":"author"},"rules":[`+
+		`{"verbs":["create"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"]}]}`)
+	root.must(201, "POST", bindingsInDefault, bindingJSON("jane", "Role", "author", "User", "jane"))
+	jane.must(403, "POST", rolesInDefault, roleJSON("reader", "get", "secrets"))
+}
+
 // TestDefaultRolesCanBeTakenAway checks that an administrator can keep users from discovery, and that the
 // administrators and health checks stay.
 func TestDefaultRolesCanBeTakenAway(t *testing.T) {
