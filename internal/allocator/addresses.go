@@ -2,8 +2,6 @@ package allocator
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,19 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
-)
-
-// addresses takes and releases addresses, which are the names of IPAddresses.
-type addresses struct {
-	entries *dynamicstorage.Resource
-	codec   *builtin.Codec
-}
-
-var (
-	errTaken   = errors.New("provided IP is already allocated")
-	errForeign = errors.New("the provided network does not match the current range")
-	errFull    = errors.New("range is full")
 )
 
 // controllerName is the label of IPAddresses that belong to Services.
@@ -38,65 +25,61 @@ func NewAddress(address netip.Addr, namespace, service string) *networkingv1.IPA
 			networkingv1.LabelManagedBy:       controllerName,
 		}},
 		Spec: networkingv1.IPAddressSpec{
-			ParentRef: &networkingv1.ParentReference{Resource: "services", Namespace: namespace, Name: service},
+			ParentRef: &owner{Resource: servicesResource.Resource, Namespace: namespace, Name: service},
 		},
 	}
 }
 
-// take takes an address for a Service. The error is errTaken if another one has it.
-func (a *addresses) take(ctx context.Context, address netip.Addr, service *corev1.Service) error {
-	object := NewAddress(address, service.Namespace, service.Name)
-	object.UID = uuid.NewUUID()
-	object.CreationTimestamp = metav1.Now()
-	value, _, err := a.codec.Encode(ctx, object)
-	if err != nil {
-		return err
+// newAddresses returns the claims on cluster IPs, which are IPAddresses.
+func newAddresses(entries *dynamicstorage.Resource, codec *builtin.Codec, services *services) *claims {
+	return &claims{
+		entries: entries, services: services, namesOf: addressesOf,
+		encode: func(ctx context.Context, name string, o owner) ([]byte, error) {
+			address, err := netip.ParseAddr(name)
+			if err != nil {
+				return nil, err
+			}
+			object := NewAddress(address, o.Namespace, o.Name)
+			object.UID, object.CreationTimestamp = uuid.NewUUID(), metav1.Now()
+			value, _, err := codec.Encode(ctx, object)
+			return value, err
+		},
+		decode: func(entry *dynamicstorage.Entry) (owner, error) {
+			obj, err := codec.Object(entry)
+			if err != nil {
+				return owner{}, err
+			}
+			address := obj.(*networkingv1.IPAddress)
+			if address.Labels[networkingv1.LabelManagedBy] != controllerName {
+				return owner{}, nil
+			}
+			return serviceOf(address.Spec.ParentRef), nil
+		},
 	}
-	create := func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		if current != nil {
-			return dynamicstorage.Change{}, errTaken
-		}
-		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, nil
-	}
-	_, err = a.entries.Update(ctx, object.Name, create, dynamicstorage.UpdateOptions{Absent: true})
-	return err
 }
 
-// takeNext takes a free address of a range.
-func (a *addresses) takeNext(ctx context.Context, r *ipRange, service *corev1.Service) (netip.Addr, error) {
-	for address := range r.candidates() {
-		at := dynamicstorage.ReadAt{Mode: dynamicstorage.Any}
-		if _, _, err := a.entries.Get(ctx, address.String(), at); err == nil {
-			continue
-		} else if !errors.Is(err, dynamicstorage.ErrNotFound) {
-			return netip.Addr{}, err
-		}
-		if err := a.take(ctx, address, service); !errors.Is(err, errTaken) {
-			return address, err
-		}
+// serviceOf returns the reference if it is to a Service, and an empty one otherwise.
+func serviceOf(parent *owner) owner {
+	if parent == nil || parent.Namespace == "" || parent.Name == "" ||
+		*parent != (owner{Resource: servicesResource.Resource, Namespace: parent.Namespace, Name: parent.Name}) {
+		return owner{}
 	}
-	return netip.Addr{}, errFull
+	return *parent
 }
 
-// release gives an address back, if it is that of the Service.
-func (a *addresses) release(ctx context.Context, address string, service *corev1.Service) error {
-	own := networkingv1.ParentReference{Resource: "services", Namespace: service.Namespace, Name: service.Name}
-	remove := func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		keep := dynamicstorage.Change{Op: dynamicstorage.Keep}
-		if current == nil {
-			return keep, nil
-		}
-		obj, err := a.codec.Object(current)
-		if err != nil {
-			return keep, err
-		}
-		if parent := obj.(*networkingv1.IPAddress).Spec.ParentRef; parent == nil || *parent != own {
-			return keep, nil
-		}
-		return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
+// addressesOf returns the addresses that a Service has, as IPAddresses are named.
+func addressesOf(service *corev1.Service) (names []string) {
+	if !network.NeedsClusterIP(service) {
+		return nil
 	}
-	if _, err := a.entries.Update(ctx, address, remove, dynamicstorage.UpdateOptions{}); err != nil {
-		return fmt.Errorf("release IP address %s: %w", address, err)
+	ips := service.Spec.ClusterIPs
+	if len(ips) == 0 { // stored by a server that knew one address only
+		ips = []string{service.Spec.ClusterIP}
 	}
-	return nil
+	for _, ip := range ips {
+		if address, err := netip.ParseAddr(ip); err == nil { // else it is None, or empty
+			names = append(names, address.String())
+		}
+	}
+	return names
 }

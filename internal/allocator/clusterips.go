@@ -2,12 +2,10 @@ package allocator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -53,20 +51,15 @@ func (r *request) keepIPs() {
 // setIPs takes the addresses of a Service.
 func (r *request) setIPs(ctx context.Context) error {
 	after, before := &r.service.Spec, &r.old.Spec
-	needs, needed := network.NeedsClusterIP(r.service), network.NeedsClusterIP(r.old)
 	switch {
 	case r.keepsPreferred():
 		return nil
-	case !r.updates, !needed && needs:
+	case !r.updates, !network.NeedsClusterIP(r.old) && network.NeedsClusterIP(r.service):
 		return r.takeIPs(ctx, 0)
 	case network.IsHeadless(r.old):
 		return nil
-	case needed && !needs:
-		r.releases = before.ClusterIPs
 	case len(before.IPFamilies) == 1 && len(after.IPFamilies) == 2:
 		return r.takeIPs(ctx, 1)
-	case len(before.IPFamilies) == 2 && len(after.IPFamilies) == 1:
-		r.releases = before.ClusterIPs[1:]
 	}
 	return nil
 }
@@ -92,25 +85,21 @@ func (r *request) takeIPs(ctx context.Context, from int) error {
 func (r *request) takeIP(ctx context.Context, n int) error {
 	spec := &r.service.Spec
 	ips, wanted := r.ranges[spec.IPFamilies[n]], spec.ClusterIPs[n]
-	refuse := func(message string) error {
-		return r.invalid(field.ErrorList{field.Invalid(clusterIPsPath, spec.ClusterIPs, message)})
-	}
 	if wanted != "" {
-		if err := r.namedIP(ctx, ips, wanted); err != nil {
-			return refuse(fmt.Sprintf("failed to allocate IP %v: %v", wanted, err))
+		err := r.namedIP(ctx, ips, wanted)
+		if isRefusal(err) {
+			message := fmt.Sprintf("failed to allocate IP %v: %v", wanted, err)
+			return r.invalid(field.ErrorList{field.Invalid(clusterIPsPath, spec.ClusterIPs, message)})
 		}
-		return nil
+		return err
 	}
 	address, err := r.nextIP(ctx, ips)
-	switch {
-	case errors.Is(err, errFull):
+	if isRefusal(err) {
 		err = fmt.Errorf("failed to allocate a serviceIP for Service %q: %w", r.service.Name, err)
 		return apierrors.NewInternalError(err)
-	case err != nil:
-		return refuse(fmt.Sprintf("failed to allocate IP: %v", err))
 	}
 	spec.ClusterIPs[n] = address.String()
-	return nil
+	return err
 }
 
 // nextIP takes a free address. In a dry run it returns the address of the network, as kube-apiserver does.
@@ -118,36 +107,17 @@ func (r *request) nextIP(ctx context.Context, ips *ipRange) (netip.Addr, error) 
 	if r.dryRun {
 		return ips.prefix.Masked().Addr(), nil
 	}
-	address, err := r.addresses.takeNext(ctx, ips, r.service)
-	if err == nil {
-		r.taken = append(r.taken, address.String())
-	}
-	return address, err
+	return takeNext(ctx, r, r.addresses, ips.candidates())
 }
 
 // namedIP takes the address that a Service names.
 func (r *request) namedIP(ctx context.Context, ips *ipRange, wanted string) error {
 	address, err := netip.ParseAddr(wanted)
-	if err != nil {
-		return err
-	}
-	if address.Less(ips.first) || ips.last.Less(address) {
+	if err != nil || address.Less(ips.first) || ips.last.Less(address) {
 		return errForeign
 	}
 	if r.dryRun {
 		return nil
 	}
-	if err := r.addresses.take(ctx, address, r.service); err != nil {
-		return err
-	}
-	r.taken = append(r.taken, wanted)
-	return nil
-}
-
-// addressesOf returns the addresses that a Service has taken.
-func addressesOf(service *corev1.Service) []string {
-	if !network.NeedsClusterIP(service) || network.IsHeadless(service) {
-		return nil
-	}
-	return service.Spec.ClusterIPs
+	return r.take(ctx, item{r.addresses, address.String()})
 }

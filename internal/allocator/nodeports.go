@@ -2,96 +2,72 @@ package allocator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"strconv"
 
-	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// nodePorts knows which node ports are free: those that neither a stored Service nor an unfinished write has.
-type nodePorts struct {
-	ports    utilnet.PortRange
-	services *dynamicstorage.Resource
-	codec    *builtin.Codec
+// nodePort is a node port.
+type nodePort int32
 
-	// lock guards pending. It is a semaphore because holders read the storage, and waiters may give up.
-	lock *semaphore.Weighted
-	// pending are the ports of unfinished writes, whose Services are not stored yet.
-	pending sets.Set[int32]
-}
+func (p nodePort) String() string { return strconv.Itoa(int(p)) }
 
 // DefaultNodePorts is the range of node ports in kube-apiserver.
 var DefaultNodePorts = utilnet.PortRange{Base: 30000, Size: 2768}
 
-var errPortTaken = errors.New("provided port is already allocated")
+// portsFolder has the claims on node ports. kube-apiserver keeps an object of this name, which has a bit for each port.
+// An entry for each port says whose it is, and writes of different ports do not wait for each other.
+const portsFolder = "ranges/servicenodeports"
 
-// take calls choose, which takes some of the free ports or none, and returns the ports that it took.
-func (p *nodePorts) take(ctx context.Context, choose func(free *freePorts) error) (taken sets.Set[int32], err error) {
-	if err := p.lock.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	defer p.lock.Release(1)
-	used, err := p.used(ctx)
-	if err != nil {
-		return nil, err
-	}
-	free := &freePorts{ports: p.ports, used: used.Union(p.pending), taken: sets.New[int32]()}
-	if err := choose(free); err != nil {
-		return nil, err
-	}
-	return free.taken, nil
+// portClaim is the stored claim on a node port.
+type portClaim struct {
+	Metadata metav1.ObjectMeta          `json:"metadata"`
+	Spec     networkingv1.IPAddressSpec `json:"spec"`
 }
 
-// used returns the node ports of all stored Services.
-func (p *nodePorts) used(ctx context.Context) (sets.Set[int32], error) {
-	snapshot, err := p.services.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if err != nil {
-		return nil, err
+// newPorts returns the claims on node ports.
+func newPorts(entries *dynamicstorage.Resource, services *services) *claims {
+	return &claims{
+		entries: entries, services: services, namesOf: portsOf,
+		encode: func(_ context.Context, name string, o owner) ([]byte, error) {
+			return json.Marshal(portClaim{
+				Metadata: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IPAddressSpec{ParentRef: &o},
+			})
+		},
+		decode: func(entry *dynamicstorage.Entry) (owner, error) {
+			if entry.Err != nil {
+				return owner{}, entry.Err
+			}
+			var stored portClaim
+			err := json.Unmarshal(entry.Value, &stored)
+			return serviceOf(stored.Spec.ParentRef), err
+		},
 	}
-	used := sets.New[int32]()
-	for entry, err := range snapshot.Ascend(ctx, "", "") {
-		if err != nil {
-			return nil, err
-		}
-		obj, err := p.codec.Object(entry)
-		if err != nil {
-			return nil, fmt.Errorf("service %s: %w", entry.Key, err)
-		}
-		service := obj.(*corev1.Service)
-		used = used.Union(network.NodePorts(service))
-		if port := service.Spec.HealthCheckNodePort; port != 0 {
-			used.Insert(port)
-		}
-	}
-	return used, nil
 }
 
-// freePorts are the ports that one write may take.
-type freePorts struct {
-	ports       utilnet.PortRange
-	used, taken sets.Set[int32]
-}
-
-// named takes the port that a Service names.
-func (f *freePorts) named(port int32) error {
-	switch {
-	case !f.ports.Contains(int(port)):
-		return fmt.Errorf("provided port is not in the valid range. The range of valid ports is %s", f.ports.String())
-	case f.used.Has(port) || f.taken.Has(port):
-		return errPortTaken
+// portsOf returns the node ports that a Service has.
+func portsOf(service *corev1.Service) (names []string) {
+	ports := network.NodePorts(service)
+	if health := service.Spec.HealthCheckNodePort; health != 0 {
+		ports.Insert(health)
 	}
-	f.taken.Insert(port)
-	return nil
+	for number := range ports {
+		names = append(names, nodePort(number).String())
+	}
+	return names
 }
 
 // Bounds of the number of ports at the beginning of the range that Services are not given unless they name one.
@@ -100,27 +76,46 @@ const (
 	maxReservedPorts = 128
 )
 
-// next takes a free port: one that is not at the beginning of the range, while there are any.
-func (f *freePorts) next() (int32, error) {
+// portCandidates returns the ports to try for a Service that names none: those at the beginning of the range are last.
+// Both parts begin at a random port.
+func portCandidates(ports utilnet.PortRange) iter.Seq[nodePort] {
 	reserved := 0
-	if f.ports.Size > minReservedPorts {
-		reserved = min(max(f.ports.Size/32, minReservedPorts), maxReservedPorts)
+	if ports.Size > minReservedPorts {
+		reserved = min(max(ports.Size/32, minReservedPorts), maxReservedPorts)
 	}
-	for _, part := range []utilnet.PortRange{
-		{Base: f.ports.Base + reserved, Size: f.ports.Size - reserved}, {Base: f.ports.Base, Size: reserved},
-	} {
-		if part.Size <= 0 {
-			continue
-		}
-		start := rand.IntN(part.Size)
-		for n := range part.Size {
-			port := int32(part.Base + (start+n)%part.Size)
-			if f.named(port) == nil {
-				return port, nil
+	return func(yield func(nodePort) bool) {
+		for _, part := range []utilnet.PortRange{
+			{Base: ports.Base + reserved, Size: ports.Size - reserved}, {Base: ports.Base, Size: reserved},
+		} {
+			if part.Size <= 0 {
+				continue
+			}
+			start := rand.IntN(part.Size)
+			for n := range part.Size {
+				if !yield(nodePort(part.Base + (start+n)%part.Size)) {
+					return
+				}
 			}
 		}
 	}
-	return 0, errFull
+}
+
+// namedPort takes the port that a Service names.
+func (r *request) namedPort(ctx context.Context, number int32) error {
+	if !r.portRange.Contains(int(number)) {
+		return refusal("provided port is not in the valid range. The range of valid ports is " + r.portRange.String())
+	}
+	err := r.take(ctx, item{r.ports, nodePort(number).String()})
+	if errors.Is(err, errTaken) {
+		return refusal("provided port is already allocated")
+	}
+	return err
+}
+
+// nextPort takes a free port.
+func (r *request) nextPort(ctx context.Context) (int32, error) {
+	number, err := takeNext(ctx, r, r.ports, portCandidates(r.portRange))
+	return int32(number), err
 }
 
 // setPorts takes the node ports that a Service does not have yet.
@@ -134,22 +129,12 @@ func (r *request) setPorts(ctx context.Context) error {
 	if !needsHealth && !r.lacksPorts() {
 		return nil
 	}
-	taken, err := r.nodePorts.take(ctx, func(free *freePorts) error {
-		if err := r.choosePorts(free); err != nil {
-			return err
-		}
-		if needsHealth {
-			if err := r.chooseHealthPort(free); err != nil {
-				return apierrors.NewInternalError(err)
-			}
-		}
-		if !r.dryRun {
-			r.nodePorts.pending = r.nodePorts.pending.Union(free.taken)
-		}
-		return nil
-	})
-	if !r.dryRun {
-		r.ports = taken
+	if err := r.choosePorts(ctx); err != nil || !needsHealth {
+		return err
+	}
+	err := r.chooseHealthPort(ctx)
+	if isRefusal(err) {
+		return apierrors.NewInternalError(err)
 	}
 	return err
 }
@@ -167,7 +152,7 @@ func (r *request) lacksPorts() bool {
 
 // choosePorts sets the node ports of the ports of a Service. Ports of the same number, which differ by their protocols,
 // share one when the Service is created.
-func (r *request) choosePorts(free *freePorts) error {
+func (r *request) choosePorts(ctx context.Context) error {
 	had, ports := network.NodePorts(r.old), r.service.Spec.Ports
 	chosen, given := map[int32]int32{}, map[int32]int32{} // by the number of the port
 	if !r.updates {
@@ -187,20 +172,27 @@ func (r *request) choosePorts(free *freePorts) error {
 		}
 		switch {
 		case port.NodePort == 0:
-			next, err := free.next()
+			next, err := r.nextPort(ctx)
+			if isRefusal(err) {
+				err = apierrors.NewInternalError(fmt.Errorf("failed to allocate a nodePort: %w", err))
+			}
 			if err != nil {
-				return apierrors.NewInternalError(fmt.Errorf("failed to allocate a nodePort: %w", err))
+				return err
 			}
 			port.NodePort = next
 			if !r.updates {
 				chosen[port.Port] = next
 			}
 		case had.Has(port.NodePort):
-		case free.taken.Has(port.NodePort) && (r.updates || given[port.Port] == port.NodePort):
+		case r.hasTaken(port.NodePort) && (r.updates || given[port.Port] == port.NodePort):
 		default:
-			if err := free.named(port.NodePort); err != nil {
+			err := r.namedPort(ctx, port.NodePort)
+			if isRefusal(err) {
 				path := field.NewPath("spec", "ports").Index(n).Child("nodePort")
-				return r.invalid(field.ErrorList{field.Invalid(path, port.NodePort, err.Error())})
+				err = r.invalid(field.ErrorList{field.Invalid(path, port.NodePort, err.Error())})
+			}
+			if err != nil {
+				return err
 			}
 		}
 		given[port.Port] = port.NodePort
@@ -208,15 +200,15 @@ func (r *request) choosePorts(free *freePorts) error {
 	return nil
 }
 
-func (r *request) chooseHealthPort(free *freePorts) (err error) {
+func (r *request) chooseHealthPort(ctx context.Context) (err error) {
 	spec := &r.service.Spec
 	if spec.HealthCheckNodePort != 0 {
-		if err = free.named(spec.HealthCheckNodePort); err != nil {
+		if err = r.namedPort(ctx, spec.HealthCheckNodePort); err != nil {
 			return fmt.Errorf("failed to allocate requested HealthCheck NodePort %v: %w", spec.HealthCheckNodePort, err)
 		}
 		return nil
 	}
-	if spec.HealthCheckNodePort, err = free.next(); err != nil {
+	if spec.HealthCheckNodePort, err = r.nextPort(ctx); err != nil {
 		return fmt.Errorf("failed to allocate a HealthCheck NodePort 0: %w", err)
 	}
 	return nil
@@ -239,13 +231,4 @@ func (r *request) keepPorts() {
 	if network.NeedsHealthCheck(r.old) && network.NeedsHealthCheck(r.service) && r.service.Spec.HealthCheckNodePort == 0 {
 		r.service.Spec.HealthCheckNodePort = r.old.Spec.HealthCheckNodePort
 	}
-}
-
-// forget removes the ports of a write from pending: their Service is stored, or never will be.
-func (p *nodePorts) forget(ctx context.Context, taken sets.Set[int32]) {
-	if len(taken) == 0 || p.lock.Acquire(ctx, 1) != nil {
-		return
-	}
-	defer p.lock.Release(1)
-	p.pending = p.pending.Difference(taken)
 }

@@ -84,20 +84,17 @@ func size(first, last netip.Addr) (count int) {
 	return count
 }
 
-// TestFreePorts takes all ports of a range.
-func TestFreePorts(t *testing.T) {
+// TestPortCandidates checks that the candidates are all ports of a range, those at its beginning last.
+func TestPortCandidates(t *testing.T) {
 	t.Parallel()
-	f := &freePorts{ports: net.PortRange{Base: 100, Size: 40}, used: sets.New[int32](110, 130), taken: sets.New[int32]()}
-	if f.named(110) == nil || f.named(99) == nil || f.named(140) == nil || f.named(139) != nil || f.named(139) == nil {
-		t.Error("a port that is taken or outside was taken, or a free one was not")
-	}
-	for n := range 37 {
-		port, err := f.next()
-		if inReserved := port < 116; err != nil || f.used.Has(port) || inReserved != (n >= 22) {
-			t.Fatalf("port %d after %d others: %v", port, n, err)
+	seen := sets.New[nodePort]()
+	for port := range portCandidates(net.PortRange{Base: 100, Size: 40}) {
+		if inReserved := port < 116; port < 100 || port > 139 || seen.Has(port) || inReserved != (seen.Len() >= 24) {
+			t.Fatalf("port %d after %d others", port, seen.Len())
 		}
+		seen.Insert(port)
 	}
-	if _, err := f.next(); err != errFull {
-		t.Errorf("error %v when all are taken", err)
+	if seen.Len() != 40 {
+		t.Errorf("%d candidates", seen.Len())
 	}
 }

@@ -2,9 +2,12 @@ package allocator
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"iter"
 	"net/netip"
+	"time"
 
-	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,7 +15,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/klog/v2"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -29,7 +32,7 @@ type Config struct {
 	NodePorts utilnet.PortRange
 }
 
-// The resources of the allocator.
+// The resources that the allocator needs.
 var (
 	servicesResource    = corev1.Resource("services")
 	ipAddressesResource = schema.GroupResource{Group: "networking.k8s.io", Resource: "ipaddresses"}
@@ -39,25 +42,39 @@ var (
 type Services struct {
 	ranges    map[corev1.IPFamily]*ipRange
 	primary   corev1.IPFamily
-	addresses *addresses
-	nodePorts *nodePorts
+	portRange utilnet.PortRange
+
+	services         *services
+	addresses, ports *claims
+	// doubts has the claims that may not agree with their Services.
+	doubts workqueue.TypedRateLimitingInterface[claim]
+	// grace is the time after which a claim without its Service is in doubt. Until then, a write of the Service may be
+	// under way.
+	grace time.Duration
+	// reconciled is closed when the claims agree with the Services that were stored before the start.
+	reconciled chan struct{}
 }
 
 var _ resource.Allocator = &Services{}
 
-// New returns the allocators of the resources that have one: none if Services and IPAddresses are not served.
-func New(c Config) map[schema.GroupResource]resource.Allocator {
-	services, ips := c.Set.Find(servicesResource), c.Set.Find(ipAddressesResource)
-	if services == nil || ips == nil {
+// New returns the allocator of Services; nil if Services and IPAddresses are not served. It allocates while Run runs.
+func New(c Config) *Services {
+	definition, ips := c.Set.Find(servicesResource), c.Set.Find(ipAddressesResource)
+	if definition == nil || ips == nil {
 		return nil
 	}
+	stored := &services{
+		entries: c.Store.ResourceAt(definition.StorageFolder()), decode: c.Set.Codec(definition).Object,
+	}
 	s := &Services{
-		ranges:    map[corev1.IPFamily]*ipRange{},
-		addresses: &addresses{entries: c.Store.ResourceAt(ips.StorageFolder()), codec: c.Set.Codec(ips)},
-		nodePorts: &nodePorts{
-			ports: c.NodePorts, services: c.Store.ResourceAt(services.StorageFolder()), codec: c.Set.Codec(services),
-			lock: semaphore.NewWeighted(1), pending: sets.New[int32](),
-		},
+		ranges: map[corev1.IPFamily]*ipRange{}, portRange: c.NodePorts, services: stored,
+		addresses: newAddresses(c.Store.ResourceAt(ips.StorageFolder()), c.Set.Codec(ips), stored),
+		ports:     newPorts(c.Store.ResourceAt(portsFolder), stored),
+		doubts: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[claim](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[claim]{Name: "service_claims"},
+		),
+		grace: time.Minute, reconciled: make(chan struct{}),
 	}
 	for n, prefix := range c.Ranges {
 		r := newRange(prefix)
@@ -66,6 +83,14 @@ func New(c Config) map[schema.GroupResource]resource.Allocator {
 			s.primary = r.family()
 		}
 	}
+	return s
+}
+
+// ByResource returns the allocators of the resources that have one.
+func (s *Services) ByResource() map[schema.GroupResource]resource.Allocator {
+	if s == nil {
+		return nil
+	}
 	return map[schema.GroupResource]resource.Allocator{servicesResource: s}
 }
 
@@ -73,30 +98,35 @@ func New(c Config) map[schema.GroupResource]resource.Allocator {
 func (s *Services) Allocate(
 	ctx context.Context, obj, old runtime.Object, dryRun bool,
 ) (resource.Allocation, error) {
-	r := &request{Services: s, service: obj.(*corev1.Service), old: &corev1.Service{}, dryRun: dryRun}
+	if err := s.Ready(ctx); err != nil {
+		return nil, err
+	}
+	r := &request{
+		Services: s, service: obj.(*corev1.Service), old: &corev1.Service{}, dryRun: dryRun, taken: sets.New[claim](),
+	}
 	if old != nil {
 		r.old, r.updates = old.(*corev1.Service), true
 	}
 	if err := r.run(ctx); err != nil {
-		r.Revert(context.WithoutCancel(ctx))
+		r.End(context.WithoutCancel(ctx), false)
 		return nil, err
 	}
 	return r, nil
 }
 
-// Release implements resource.Allocator. Node ports need no release: a Service that is gone has none.
+// Release implements resource.Allocator.
 func (s *Services) Release(ctx context.Context, obj runtime.Object) {
-	service := obj.(*corev1.Service)
-	s.release(ctx, addressesOf(service), service)
+	s.settle(ctx, s.claimsOf(obj.(*corev1.Service)))
 }
 
-// release gives addresses of a Service back. An address that stays taken harms nobody, so errors are only logged.
-func (s *Services) release(ctx context.Context, ips []string, service *corev1.Service) {
-	for _, ip := range ips {
-		if err := s.addresses.release(ctx, ip, service); err != nil {
-			klog.FromContext(ctx).Error(err, "Failed to release the cluster IP", "service", klog.KObj(service))
+// claimsOf returns the claims that a Service needs.
+func (s *Services) claimsOf(service *corev1.Service) (all []claim) {
+	for _, c := range []*claims{s.addresses, s.ports} {
+		for _, name := range c.namesOf(service) {
+			all = append(all, claim{item{c, name}, ownerOf(service)})
 		}
 	}
+	return all
 }
 
 // request completes one Service.
@@ -107,10 +137,9 @@ type request struct {
 	old             *corev1.Service
 	updates, dryRun bool
 
-	// taken are the addresses, and ports the node ports, that the Service has got. releases are addresses that it gives
-	// up when it is stored.
-	taken, releases []string
-	ports           sets.Set[int32]
+	// taken are the claims that the request has created, and one that it may have created. A dry run only notes them.
+	taken      sets.Set[claim]
+	conditions []dynamicstorage.Condition
 }
 
 func (r *request) run(ctx context.Context) error {
@@ -128,18 +157,75 @@ func (r *request) run(ctx context.Context) error {
 	return r.setPorts(ctx)
 }
 
-// Commit implements resource.Allocation.
-func (r *request) Commit(ctx context.Context) {
-	r.nodePorts.forget(ctx, r.ports)
-	if !r.dryRun {
-		r.release(ctx, r.releases, r.old)
+// maxConditions bounds the conditions of a write: etcd compares at most 128 keys in a transaction.
+const maxConditions = 100
+
+// take takes an item for the Service.
+func (r *request) take(ctx context.Context, i item) error {
+	c := claim{i, ownerOf(r.service)}
+	if r.dryRun {
+		taken, err := i.isTaken(ctx, dynamicstorage.Consistent)
+		if taken || r.taken.Has(c) {
+			return errTaken
+		}
+		r.taken.Insert(c)
+		return err
 	}
+	condition, err := c.take(ctx)
+	switch {
+	case errors.Is(err, errTaken):
+		return err
+	case err != nil: // etcd may create the claim later
+		r.doubts.AddAfter(c, r.grace)
+	case len(r.conditions) < maxConditions:
+		r.conditions = append(r.conditions, condition)
+	}
+	r.taken.Insert(c)
+	return err
 }
 
-// Revert implements resource.Allocation.
-func (r *request) Revert(ctx context.Context) {
-	r.nodePorts.forget(ctx, r.ports)
-	r.release(ctx, r.taken, r.service)
+// hasTaken reports whether the request has taken a node port.
+func (r *request) hasTaken(port int32) bool {
+	return r.taken.Has(claim{item{r.ports, nodePort(port).String()}, ownerOf(r.service)})
+}
+
+// takeNext takes the first candidate that is free. The cache may show as taken what was just given back, so it is
+// brought up to date before the range counts as full.
+func takeNext[T fmt.Stringer](ctx context.Context, r *request, c *claims, candidates iter.Seq[T]) (T, error) {
+	for _, mode := range []dynamicstorage.ReadMode{dynamicstorage.Any, dynamicstorage.Consistent} {
+		for candidate := range candidates {
+			i := item{c, candidate.String()}
+			taken, err := i.isTaken(ctx, mode)
+			if err != nil {
+				return candidate, err
+			}
+			mode = dynamicstorage.Any
+			if taken {
+				continue
+			}
+			if err := r.take(ctx, i); !errors.Is(err, errTaken) {
+				return candidate, err
+			}
+		}
+	}
+	var none T
+	return none, errFull
+}
+
+// Conditions implements resource.Allocation: the claims exist.
+func (r *request) Conditions() []dynamicstorage.Condition { return r.conditions }
+
+// End implements resource.Allocation. The stored Service decides about the claims that were taken or given up.
+func (r *request) End(ctx context.Context, stored bool) {
+	if r.dryRun {
+		return
+	}
+	needed := sets.New(r.claimsOf(r.service)...)
+	doubtful := sets.New(r.claimsOf(r.old)...).Difference(needed)
+	if stored {
+		r.taken = r.taken.Difference(needed)
+	}
+	r.settle(ctx, r.taken.Union(doubtful).UnsortedList())
 }
 
 func (r *request) invalid(errs field.ErrorList) error {

@@ -6,38 +6,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 )
 
-// allocation is what a write has allocated for its object; nothing for nearly all resources.
-type allocation struct{ resource.Allocation }
-
 // allocate lets the allocator of the resource complete an object. Writes of subresources allocate nothing.
-func (s *requestScope) allocate(ctx context.Context, obj, old runtime.Object, dryRun bool) (allocation, error) {
+func (s *requestScope) allocate(ctx context.Context, obj, old runtime.Object, dryRun bool) (resource.Allocated, error) {
 	if s.allocator == nil || s.subresource != "" {
-		return allocation{}, nil
+		return resource.Allocated{}, nil
 	}
 	a, err := s.allocator.Allocate(ctx, obj, old, dryRun)
-	return allocation{a}, err
+	return resource.Allocated{Allocation: a}, s.storageError(err, objectmeta.Accessor(obj).GetName())
 }
 
-// end ends an allocation. stored says that the object was stored. It may be called again, and then does nothing. a may
-// be nil.
-func (a *allocation) end(ctx context.Context, stored bool) {
-	if a == nil || a.Allocation == nil {
-		return
-	}
-	ctx = context.WithoutCancel(ctx) // the request may be over, but the allocator must know
-	if stored {
-		a.Commit(ctx)
-	} else {
-		a.Revert(ctx)
-	}
-	a.Allocation = nil
-}
-
-// release gives back what a removed object had allocated.
+// release gives back what an object had allocated, if it was removed. obj may be nil.
 func (s *requestScope) release(ctx context.Context, obj runtime.Object) {
-	if s.allocator != nil {
+	if s.allocator != nil && obj != nil {
 		s.allocator.Release(context.WithoutCancel(ctx), obj)
 	}
 }

@@ -3,6 +3,7 @@ package crdhandler
 import (
 	"context"
 	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/storage/names"
 
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -35,7 +37,7 @@ type creation struct {
 	decisions  int
 
 	// allocation is what validate has allocated for the object.
-	allocation allocation
+	allocation resource.Allocated
 }
 
 // maxNamespaceDecisions bounds how often a creation is tried whose namespace changes all the time.
@@ -82,7 +84,7 @@ func (c *creation) validate(ctx context.Context, obj runtime.Object) (err error)
 	}
 	defer func() {
 		if err != nil {
-			c.allocation.end(ctx, false)
+			c.allocation.End(ctx, false)
 		}
 	}()
 	if err := c.scope.beforeCreate(ctx, c.admission.namespace, obj); err != nil {
@@ -138,7 +140,7 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (res resu
 	if err := c.validate(ctx, obj); err != nil {
 		return result{}, err
 	}
-	defer func() { c.allocation.end(ctx, err == nil) }()
+	defer func() { c.allocation.End(ctx, err == nil) }()
 	name := objectmeta.Accessor(obj).GetName()
 	key, err := stored.Key(s.namespaced, c.admission.namespace, name)
 	if err != nil {
@@ -149,8 +151,9 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (res resu
 		return result{}, s.writeError(err, name)
 	}
 	var entry *dynamicstorage.Entry
+	held := c.allocation.Conditions()
 	for {
-		change.If = c.conditions
+		change.If = slices.Concat(held, c.conditions)
 		entry, err = s.storage.resource.Update(ctx, key, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 			if current != nil {
 				return dynamicstorage.Change{}, c.alreadyExists(obj, current)

@@ -40,6 +40,8 @@ func (s *requestScope) storageError(err error, name string) error {
 	case errors.Is(err, dynamicstorage.ErrClosed):
 		// The CRD was deleted while the request was under way.
 		return apierrors.NewNotFound(resource, name)
+	case errors.Is(err, dynamicstorage.ErrCondition) && s.allocator != nil:
+		return apierrors.NewConflict(resource, name, errors.New("what was allocated was taken back; please try again"))
 	case errors.Is(err, dynamicstorage.ErrCondition):
 		// The CRD was deleted before anything was written. The answer is the one for a resource that is not served.
 		return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/budget"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -49,7 +50,7 @@ type proposal struct {
 	// leaves, such as empty labels, and lack defaults.
 	merged bool
 	// allocation is what obj shares with other objects. It ends with the attempt.
-	allocation *allocation
+	allocation *resource.Allocated
 	// committed, if set, is called when obj has been stored.
 	committed func()
 }
@@ -65,11 +66,11 @@ type updateResult struct {
 // run carries out the update, and waits until it is in effect.
 func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
 	res, err := u.commit(ctx)
+	if res.removed && !u.dryRun { // also if err leaves that in doubt
+		u.scope.release(ctx, res.obj)
+	}
 	if err != nil {
 		return updateResult{}, u.scope.writeError(err, stored.Name(u.key))
-	}
-	if res.removed && !u.dryRun {
-		u.scope.release(ctx, res.obj)
 	}
 	if !u.dryRun {
 		u.scope.waitInEffect(ctx, stored.Name(u.key))
@@ -101,7 +102,7 @@ func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
 		} else if outdated := tx.Confirm(ctx); outdated != nil {
 			err = outdated
 		}
-		p.allocation.end(ctx, err == nil)
+		p.allocation.End(ctx, err == nil)
 		if errors.Is(err, dynamicstorage.ErrConflict) || p.creation.outdated(err) {
 			continue
 		}
@@ -180,7 +181,7 @@ func (u *guardedUpdate) computeIn(ctx context.Context, current *dynamicstorage.E
 		change, err = u.scope.storage.encode(ctx, p, current, f)
 	}
 	if err != nil {
-		p.allocation.end(ctx, false)
+		p.allocation.End(ctx, false)
 		return proposal{}, change, &unconvertedError{err}
 	}
 	return p, change, nil

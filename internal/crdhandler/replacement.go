@@ -129,7 +129,7 @@ func (r *replacement) update(ctx context.Context, existing runtime.Object) (_ pr
 	}
 	defer func() {
 		if err != nil {
-			held.end(ctx, false)
+			held.End(ctx, false)
 		}
 	}()
 	if err := s.beforeUpdate(ctx, a.namespace, obj, existing); err != nil {

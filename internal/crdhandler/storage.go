@@ -2,6 +2,7 @@ package crdhandler
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -102,9 +103,11 @@ func (s *storage) encode(ctx context.Context, p proposal, current *dynamicstorag
 			return dynamicstorage.Change{}, err
 		}
 	}
-	change := dynamicstorage.Change{Op: dynamicstorage.Put, Value: value, Expires: s.expires}
+	change := dynamicstorage.Change{
+		Op: dynamicstorage.Put, Value: value, Expires: s.expires, If: p.allocation.Conditions(),
+	}
 	if p.creation != nil {
-		change.If = p.creation.conditions
+		change.If = slices.Concat(change.If, p.creation.conditions)
 	}
 	if view != nil {
 		change.Attach = func(e *dynamicstorage.Entry) { s.viewer.Attach(e, view) }

@@ -109,7 +109,7 @@ func compose(c *components) (*resourceServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	running, err := newControllers(c, definitions, objects, acting)
+	running, err := newControllers(c, definitions, acting)
 	if err != nil {
 		return nil, err
 	}

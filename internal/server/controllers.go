@@ -45,10 +45,10 @@ func (o *ResourceOptions) validateControllers() (errs []error) {
 	return errs
 }
 
-// newControllers returns the controllers. definitions is the life cycle of CRDs, objects are those that every server
-// has, and acting are the controllers of built-in resources.
+// newControllers returns the controllers. definitions is the life cycle of CRDs, and acting are the controllers of
+// built-in resources.
 func newControllers(
-	c *components, definitions *controllers.Lifecycle, objects *builtins.SystemObjects, acting *builtins.Controllers,
+	c *components, definitions *controllers.Lifecycle, acting *builtins.Controllers,
 ) (*resourceControllers, error) {
 	register, err := newRegistrar(&c.options.Aggregator, c.access.trust.File, c.storage)
 	if err != nil {
@@ -59,7 +59,7 @@ func newControllers(
 		return nil, err
 	}
 	return &resourceControllers{
-		run: newRun(c, append(acting.Everywhere, definitions.Run)), prepare: objects.Create, lead: lead,
+		run: newRun(c, append(acting.Everywhere, definitions.Run)), prepare: acting.Prepare, lead: lead,
 		identify: acting.Identity, register: register, endpoints: acting.Endpoints,
 	}, nil
 }

@@ -42,7 +42,6 @@ var hookNames = []struct {
 	{name: "poststarthook/start-kube-apiserver-identity-lease-garbage-collector", stage: prepared, needs: leases,
 		when: (*Options).identifies},
 	{name: "poststarthook/storage-readiness", stage: prepared},
-	// Nothing needs repair: addresses are allocated with the objects. Kubernetes' e2e tests look for the name.
 	{name: "poststarthook/start-service-ip-repair-controllers", stage: prepared, needs: corev1.Resource("services")},
 	{name: "poststarthook/rbac/bootstrap-roles", stage: prepared, needs: rbacv1.Resource("clusterroles")},
 	{name: "poststarthook/scheduling/bootstrap-system-priority-classes", stage: prepared, needs: priorityClasses},

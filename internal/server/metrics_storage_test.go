@@ -19,6 +19,12 @@ const measuredCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomRe
 // launchWhole starts a server with all its parts and waits until it is ready.
 func launchWhole(t *testing.T, change func(*Options)) *testServer {
 	t.Helper()
+	return launchComposed(t, compose, change)
+}
+
+// launchComposed is launchWhole with another composer.
+func launchComposed(t *testing.T, compose composer, change func(*Options)) *testServer {
+	t.Helper()
 	line := &readyLine{seen: make(chan struct{})}
 	o := NewOptions()
 	o.DataDir, o.Serving.SecurePort, o.Out = filepath.Join(t.TempDir(), "data"), 0, line

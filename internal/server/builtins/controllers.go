@@ -37,6 +37,8 @@ type Run = func(ctx context.Context)
 
 // Controllers act on built-in resources. They do nothing before they run.
 type Controllers struct {
+	// Prepare writes the objects that every server has, and waits until Services can get addresses.
+	Prepare func(ctx context.Context) error
 	// Everywhere run on every replica, and Leading on the one that leads.
 	Everywhere, Leading []Run
 	// Endpoints keeps the Service of the servers and its endpoints; nil without Services.
@@ -47,7 +49,7 @@ type Controllers struct {
 
 // NewControllers returns the controllers of the resources that are served, as far as they are selected.
 func NewControllers(c *Config, writes *Writes, objects *SystemObjects) (*Controllers, error) {
-	everywhere, err := newEverywhere(c, objects)
+	everywhere, err := newEverywhere(c, writes, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +65,22 @@ func NewControllers(c *Config, writes *Writes, objects *SystemObjects) (*Control
 	if err != nil {
 		return nil, err
 	}
-	return &Controllers{Everywhere: everywhere, Leading: leading, Endpoints: endpoints, Identity: identify}, nil
+	prepare := func(ctx context.Context) error {
+		if err := objects.Create(ctx); err != nil {
+			return err
+		}
+		return writes.addresses.Ready(ctx)
+	}
+	return &Controllers{
+		Prepare: prepare, Everywhere: everywhere, Leading: leading, Endpoints: endpoints, Identity: identify,
+	}, nil
 }
 
 // newEverywhere returns the controllers that every replica runs.
-func newEverywhere(c *Config, objects *SystemObjects) (all []Run, err error) {
+func newEverywhere(c *Config, writes *Writes, objects *SystemObjects) (all []Run, err error) {
+	if writes.addresses != nil {
+		all = append(all, writes.addresses.Run)
+	}
 	if len(c.Set.Definitions) > 0 {
 		all = append(all, objects.apiServices.Run)
 	}

@@ -24,6 +24,8 @@ type Writes struct {
 
 	// usage keeps the status of quotas; nil without quotas.
 	usage *quota.Controller
+	// addresses is the allocator of Services; nil without Services.
+	addresses *allocator.Services
 }
 
 // NewWrites returns what the handler asks about writes.
@@ -46,11 +48,11 @@ func NewWrites(c *Config) (*Writes, error) {
 	if err != nil {
 		return nil, err
 	}
+	addresses := allocator.New(allocator.Config{
+		Store: c.Store, Set: c.Set, Ranges: c.Services.Ranges, NodePorts: c.Services.NodePorts,
+	})
 	w := &Writes{
-		Plugins: plugins, Actions: actions, usage: usage,
-		Allocators: allocator.New(allocator.Config{
-			Store: c.Store, Set: c.Set, Ranges: c.Services.Ranges, NodePorts: c.Services.NodePorts,
-		}),
+		Plugins: plugins, Actions: actions, Allocators: addresses.ByResource(), usage: usage, addresses: addresses,
 	}
 	if d := c.Set.Find(corev1.Resource("namespaces")); d != nil && c.Admission.HasNamespaceLifecycle(true) {
 		w.Namespaces = namespaces.NewLifecycle(c.Store.ResourceAt(d.StorageFolder()))
