@@ -180,17 +180,10 @@ func (s *services) each(ctx context.Context, f func(*corev1.Service)) error {
 
 // eachEntry calls f for every entry. Its errors are logged: an entry that cannot be read affects no other one.
 func eachEntry(ctx context.Context, r *dynamicstorage.Resource, f func(*dynamicstorage.Entry) error) error {
-	snapshot, err := r.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if err != nil {
-		return err
-	}
-	for entry, err := range snapshot.Ascend(ctx, "", "") {
-		if err != nil {
-			return err
-		}
+	_, err := r.Each(ctx, func(entry *dynamicstorage.Entry) {
 		if err := f(entry); err != nil {
 			klog.FromContext(ctx).Error(err, "Skipping an object that cannot be read", "resource", r.Folder(), "key", entry.Key)
 		}
-	}
-	return nil
+	})
+	return err
 }

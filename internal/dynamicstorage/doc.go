@@ -15,7 +15,8 @@
 //   - load.go fills the cache at the first read, and drops it after etcd has compacted events that the feed had not
 //     received, or was restored. replay.go reads events from etcd that are older than the ring.
 //
-// A caller that needs every event, of all resources or of some, observes the feed (observe.go).
+// A controller follows a resource in memory (follow.go): it gets the entries, and then every event. A caller that needs
+// every event of all resources, or of some without their memory, observes the feed (observe.go).
 //
 // Reads (read.go) wait until the cache is new enough (revision.go). They return the present state, or a snapshot.go
 // of an older one from memory or etcd. select.go reads the objects with a label or field through an index.go, which

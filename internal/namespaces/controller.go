@@ -11,11 +11,9 @@ import (
 	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -30,8 +28,6 @@ const (
 	// remainingRetry is how long objects may remain before the controller tries again and renews the conditions, as
 	// upstream. It tries again at once when the last object is gone.
 	remainingRetry = 8 * time.Second
-	// watchRetry is the delay after a failure of the watch on namespaces.
-	watchRetry = time.Second
 )
 
 // Config configures a Controller.
@@ -75,7 +71,9 @@ func (c *Controller) Run(ctx context.Context) {
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "namespace"},
 	)}
 	var running sync.WaitGroup
-	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
+	running.Go(func() {
+		c.namespaces.Follow(ctx, dynamicstorage.Follower{Begin: r.queueSystem, Changed: r.changed})
+	})
 	running.Go(func() { workers.Run(r.queue, concurrency, func(name string) { r.process(ctx, name) }) })
 	<-ctx.Done()
 	r.queue.ShutDown()
@@ -93,47 +91,13 @@ type run struct {
 	waits sync.Map
 }
 
-// follow queues the namespaces that are being deleted, and the system namespaces that are deleted, until its watch
-// ends.
-func (r *run) follow(ctx context.Context) {
-	if err := r.watch(ctx); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "The namespace controller lost its watch and starts again")
-	}
-}
-
-func (r *run) watch(ctx context.Context) error {
+func (r *run) queueSystem() {
 	for _, name := range systemNamespaces {
 		r.queue.Add(name)
 	}
-	snapshot, err := r.namespaces.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if err != nil {
-		return fmt.Errorf("list namespaces: %w", err)
-	}
-	for entry, err := range snapshot.Ascend(ctx, "", "") {
-		if err != nil {
-			return fmt.Errorf("list namespaces: %w", err)
-		}
-		if entry.Header.Deleting {
-			r.queue.Add(entry.Key)
-		}
-	}
-	watcher, err := r.namespaces.Watch(ctx, snapshot.Revision)
-	if err != nil {
-		return fmt.Errorf("watch namespaces: %w", err)
-	}
-	defer watcher.Close()
-	for {
-		events, err := watcher.Next(ctx)
-		if err != nil {
-			return fmt.Errorf("watch namespaces: %w", err)
-		}
-		for n := range events {
-			r.changed(&events[n])
-		}
-	}
 }
 
-// changed queues a namespace when its deletion begins. Later changes are mostly those of the controller.
+// changed queues a namespace when its deletion begins, and a system namespace when it is deleted. Later changes are mostly those of the controller.
 func (r *run) changed(event *dynamicstorage.Event) {
 	switch entry, prev := event.Entry, event.Prev; {
 	case entry == nil:

@@ -7,12 +7,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	policy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	apply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
@@ -22,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -30,9 +27,6 @@ import (
 
 // fieldManager owns the status. The name is that of upstream's controller.
 const fieldManager = "validatingadmissionpolicy-status"
-
-// watchRetry is the delay after a watch was lost.
-const watchRetry = time.Second
 
 // Controller keeps the status of policies. One replica runs it at a time, but several do no harm.
 type Controller struct {
@@ -71,43 +65,13 @@ func (c *Controller) Run(ctx context.Context) {
 	working.Go(func() {
 		workers.Run(queue, 1, func(name string) { c.process(ctx, queue, name) })
 	})
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := c.follow(ctx, queue.Add); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Watching policies failed, will retry")
+	c.stored.Follow(ctx, dynamicstorage.Follower{Changed: func(event *dynamicstorage.Event) {
+		if event.Entry != nil {
+			queue.Add(event.Entry.Key)
 		}
-	}, watchRetry)
+	}})
 	queue.ShutDown()
 	working.Wait()
-}
-
-// follow calls changed with the name of each policy that exists or changes, until its watch ends.
-func (c *Controller) follow(ctx context.Context, changed func(name string)) error {
-	snapshot, err := c.stored.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if err != nil {
-		return fmt.Errorf("list: %w", err)
-	}
-	for entry, err := range snapshot.Ascend(ctx, "", "") {
-		if err != nil {
-			return fmt.Errorf("list: %w", err)
-		}
-		changed(entry.Key)
-	}
-	watcher, err := c.stored.Watch(ctx, snapshot.Revision)
-	if err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
-	defer watcher.Close()
-	for {
-		events, err := watcher.Next(ctx)
-		if err != nil {
-			return fmt.Errorf("watch: %w", err)
-		}
-		for n := range events {
-			if events[n].Entry != nil {
-				changed(events[n].Entry.Key)
-			}
-		}
-	}
 }
 
 // process reconciles a policy from the queue, and decides whether it comes back.

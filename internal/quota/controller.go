@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -36,8 +35,6 @@ const (
 	settle = 5 * time.Second
 	// resync is how often all objects are counted again, as upstream: Pods that nobody stops are not charged for ever.
 	resync = 5 * time.Minute
-	// watchRetry is the delay after a failure of a watch.
-	watchRetry = time.Second
 )
 
 // Config configures the quotas.
@@ -97,7 +94,7 @@ func (c *Controller) kindServed() {
 func (c *Controller) Run(ctx context.Context) {
 	r := c.newRun()
 	var running sync.WaitGroup
-	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
+	running.Go(func() { c.quotas.entries.Follow(ctx, dynamicstorage.Follower{Changed: r.quotaChanged}) })
 	running.Go(func() { workers.Run(r.queue, concurrency, func(key string) { r.process(ctx, key) }) })
 	again := time.NewTicker(resync)
 	defer again.Stop()
@@ -153,51 +150,13 @@ func (r *run) countAll() {
 	}
 }
 
-// follow queues the quotas that change, until its watch ends.
-func (r *run) follow(ctx context.Context) {
-	if err := r.watch(ctx); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "The quota controller lost its watch and starts again")
+// quotaChanged follows the quotas.
+func (r *run) quotaChanged(event *dynamicstorage.Event) {
+	if event.Entry == nil {
+		r.forget(event.Prev.Key)
+		return
 	}
-}
-
-func (r *run) watch(ctx context.Context) error {
-	snapshot, err := r.quotas.entries.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if err != nil {
-		return fmt.Errorf("list quotas: %w", err)
-	}
-	for entry, err := range snapshot.Ascend(ctx, "", "") {
-		if err != nil {
-			return fmt.Errorf("list quotas: %w", err)
-		}
-		r.changed(entry)
-	}
-	return eachEvent(ctx, r.quotas.entries, snapshot.Revision, func(event *dynamicstorage.Event) {
-		if event.Entry == nil {
-			r.forget(event.Prev.Key)
-			return
-		}
-		r.changed(event.Entry)
-	})
-}
-
-// eachEvent calls f with the events of a resource after a revision, until ctx is done or the watch fails.
-func eachEvent(
-	ctx context.Context, objects *dynamicstorage.Resource, after int64, f func(*dynamicstorage.Event),
-) error {
-	watcher, err := objects.Watch(ctx, after)
-	if err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
-	defer watcher.Close()
-	for {
-		events, err := watcher.Next(ctx)
-		if err != nil {
-			return fmt.Errorf("watch: %w", err)
-		}
-		for n := range events {
-			f(&events[n])
-		}
-	}
+	r.changed(event.Entry)
 }
 
 // changed queues a quota whose status is not that of its spec. After other changes, which are mostly reservations, the
@@ -260,8 +219,10 @@ func (r *run) observe(ctx context.Context, folder string) error {
 		return nil
 	}
 	r.observing.Go(func() {
-		err := eachEvent(ctx, objects, snapshot.Revision, func(event *dynamicstorage.Event) {
-			r.objectChanged(folder, event)
+		err := objects.Events(ctx, snapshot.Revision, func(events []dynamicstorage.Event) {
+			for n := range events {
+				r.objectChanged(folder, &events[n])
+			}
 		})
 		r.mu.Lock()
 		delete(r.observed, folder)

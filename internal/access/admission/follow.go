@@ -2,19 +2,11 @@ package admission
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
-
-// followRetry is the delay after a watch was lost.
-const followRetry = time.Second
 
 // Follow names a stored resource whose objects are rules: webhooks, or bindings of policies. It must be called before
 // Run.
@@ -51,38 +43,22 @@ func (f *followed) wait(ctx context.Context) error {
 
 // run counts until ctx is done. It calls found when there are objects.
 func (f *followed) run(ctx context.Context, found func()) {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := f.follow(ctx, found); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Watching admission rules failed, will retry")
-		}
-	}, followRetry)
-}
-
-// follow counts until its watch ends.
-func (f *followed) follow(ctx context.Context, found func()) error {
-	snapshot, err := f.resource.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if err != nil {
-		return fmt.Errorf("list: %w", err)
-	}
-	watcher, err := f.resource.Watch(ctx, snapshot.Revision)
-	if err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
-	defer watcher.Close()
-	for {
-		count, err := snapshot.Count(ctx, "", "")
-		if err != nil {
-			return fmt.Errorf("count: %w", err)
-		}
-		if f.count.Store(count); count > 0 {
-			found()
-		}
-		f.countedOnce()
-		if _, err := watcher.Next(ctx); err != nil {
-			return fmt.Errorf("watch: %w", err)
-		}
-		if snapshot, err = f.resource.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Any}); err != nil {
-			return fmt.Errorf("list: %w", err)
-		}
-	}
+	count := int64(0)
+	f.resource.Follow(ctx, dynamicstorage.Follower{
+		Begin: func() { count = 0 },
+		Changed: func(event *dynamicstorage.Event) {
+			switch {
+			case event.Entry == nil:
+				count--
+			case event.Prev == nil:
+				count++
+			}
+		},
+		Current: func() {
+			if f.count.Store(count); count > 0 {
+				found()
+			}
+			f.countedOnce()
+		},
+	})
 }

@@ -11,12 +11,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/wait"
 	applyrbacv1 "k8s.io/client-go/applyconfigurations/rbac/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -30,8 +28,6 @@ const (
 	// firstRetry and lastRetry bound the exponential delay after failures.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = time.Minute
-	// watchRetry is the delay after a failure of the watch on roles.
-	watchRetry = time.Second
 )
 
 // Config configures a Controller.
@@ -72,7 +68,11 @@ func (c *Controller) Run(ctx context.Context) {
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "clusterrole_aggregation"},
 	)}
 	var running sync.WaitGroup
-	running.Go(func() { wait.UntilWithContext(ctx, r.follow, watchRetry) })
+	running.Go(func() {
+		c.stored.Follow(ctx, dynamicstorage.Follower{
+			Begin: func() { clear(r.aggregated) }, Changed: r.changed, Current: r.queueAll,
+		})
+	})
 	running.Go(func() { workers.Run(r.queue, 1, func(name string) { r.process(ctx, name) }) })
 	<-ctx.Done()
 	r.queue.ShutDown()
@@ -84,59 +84,24 @@ type run struct {
 	*Controller
 	queue workqueue.TypedRateLimitingInterface[string] // names of aggregated roles
 
-	// aggregated has the names of the roles with an aggregationRule. Only follow uses it.
+	// aggregated has the names of the roles with an aggregationRule. Only its follower uses it.
 	aggregated map[string]struct{}
 }
 
-// follow queues all aggregated roles when any role changes, as upstream: they are few. It returns when its watch ends.
-func (r *run) follow(ctx context.Context) {
-	if err := r.watch(ctx); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "The aggregation of ClusterRoles lost its watch and starts again")
+// changed finds out whether a role is aggregated. A value that cannot be read is not.
+func (r *run) changed(event *dynamicstorage.Event) {
+	entry := event.Entry
+	if entry == nil {
+		delete(r.aggregated, event.Prev.Key)
+		return
 	}
-}
-
-func (r *run) watch(ctx context.Context) error {
-	snapshot, err := r.stored.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if err != nil {
-		return fmt.Errorf("list ClusterRoles: %w", err)
-	}
-	clear(r.aggregated)
-	for entry, err := range snapshot.Ascend(ctx, "", "") {
-		if err != nil {
-			return fmt.Errorf("list ClusterRoles: %w", err)
-		}
-		r.see(entry)
-	}
-	r.queueAll()
-	watcher, err := r.stored.Watch(ctx, snapshot.Revision)
-	if err != nil {
-		return fmt.Errorf("watch ClusterRoles: %w", err)
-	}
-	defer watcher.Close()
-	for {
-		events, err := watcher.Next(ctx)
-		if err != nil {
-			return fmt.Errorf("watch ClusterRoles: %w", err)
-		}
-		for n := range events {
-			if events[n].Entry == nil {
-				delete(r.aggregated, events[n].Prev.Key)
-			} else {
-				r.see(events[n].Entry)
-			}
-		}
-		r.queueAll()
-	}
-}
-
-// see finds out whether a role is aggregated. A value that cannot be read is not.
-func (r *run) see(entry *dynamicstorage.Entry) {
 	delete(r.aggregated, entry.Key)
 	if role, err := r.decode(entry); err == nil && role.AggregationRule != nil {
 		r.aggregated[entry.Key] = struct{}{}
 	}
 }
 
+// queueAll queues all aggregated roles when any role changes, as upstream: they are few.
 func (r *run) queueAll() {
 	for name := range r.aggregated {
 		r.queue.Add(name)
