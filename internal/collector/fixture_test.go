@@ -22,7 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
-	"github.com/crd-server/crd-server/internal/controllers"
+	crdlifecycle "github.com/crd-server/crd-server/internal/controllers/crds"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -74,7 +74,7 @@ func startServer(t testing.TB) *server {
 		t.Fatal(err)
 	}
 	published := discovery.New(s.table, discovery.Options{Delegate: http.NotFoundHandler()})
-	reconciler := controllers.NewReconciler(controllers.Config{Store: s.store, Table: s.table})
+	reconciler := crdlifecycle.NewReconciler(crdlifecycle.Config{Store: s.store, Table: s.table})
 	handler, err := crdhandler.New(crdhandler.Config{
 		Store: s.store, Table: s.table, Converters: converters, Delegate: http.NotFoundHandler(),
 		GroupDiscovery: published.Group(), VersionDiscovery: published.Version(),
@@ -85,7 +85,7 @@ func startServer(t testing.TB) *server {
 		t.Fatal(err)
 	}
 	s.handler = withRequestInfo(handler)
-	lifecycle := controllers.NewLifecycle(reconciler, handler.DeleteInstances)
+	lifecycle := crdlifecycle.NewLifecycle(reconciler, handler.DeleteInstances)
 	etcdtest.Run(t, s.store.Run)
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	etcdtest.Run(t, func(ctx context.Context) error { lifecycle.Run(ctx); return nil })

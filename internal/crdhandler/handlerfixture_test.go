@@ -17,7 +17,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
-	"github.com/crd-server/crd-server/internal/controllers"
+	crdlifecycle "github.com/crd-server/crd-server/internal/controllers/crds"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery"
@@ -47,7 +47,7 @@ func newHandler(
 		t.Fatal(err)
 	}
 	published := discovery.New(table, discovery.Options{Delegate: next})
-	reconciler := controllers.NewReconciler(controllers.Config{Store: store, Table: table})
+	reconciler := crdlifecycle.NewReconciler(crdlifecycle.Config{Store: store, Table: table})
 	handler, err := New(Config{
 		Store: store, Table: table, Converters: converters, Delegate: next, Builtin: builtins,
 		GroupDiscovery: published.Group(), VersionDiscovery: published.Version(),
@@ -57,7 +57,7 @@ func newHandler(
 	if err != nil {
 		t.Fatal(err)
 	}
-	lifecycle := controllers.NewLifecycle(reconciler, handler.DeleteInstances)
+	lifecycle := crdlifecycle.NewLifecycle(reconciler, handler.DeleteInstances)
 	etcdtest.Run(t, store.Run)
 	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
 	etcdtest.Run(t, func(ctx context.Context) error { lifecycle.Run(ctx); return nil })

@@ -14,7 +14,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/reviews"
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/builtin"
-	"github.com/crd-server/crd-server/internal/controllers"
+	crdlifecycle "github.com/crd-server/crd-server/internal/controllers/crds"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
 	"github.com/crd-server/crd-server/internal/discovery"
@@ -62,7 +62,7 @@ type resourceHandlers struct {
 	// serves reports whether the resource of a request exists.
 	serves func(*request.RequestInfo) bool
 	// deleteInstances deletes the objects of a CRD that is being deleted.
-	deleteInstances controllers.DeleteInstances
+	deleteInstances crdlifecycle.DeleteInstances
 }
 
 // resourceControllers keep what is stored as it should be. All functions end with their contexts.
@@ -87,7 +87,7 @@ type composer func(c *components) (*resourceServer, error)
 // compose makes the handlers, and then the controllers.
 func compose(c *components) (*resourceServer, error) {
 	kinds := builtinsConfig(c)
-	conditions := controllers.NewReconciler(controllers.Config{Store: c.storage.store, Table: c.storage.table})
+	conditions := crdlifecycle.NewReconciler(crdlifecycle.Config{Store: c.storage.store, Table: c.storage.table})
 	published := newDiscovery(c)
 	writes, err := builtins.NewWrites(kinds)
 	if err != nil {
@@ -100,7 +100,7 @@ func compose(c *components) (*resourceServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	definitions := controllers.NewLifecycle(conditions, handlers.deleteInstances)
+	definitions := crdlifecycle.NewLifecycle(conditions, handlers.deleteInstances)
 	objects, err := builtins.NewSystemObjects(kinds)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func newDiscovery(c *components) *discovery.Discovery {
 
 // newHandlers returns the handlers. conditions updates the conditions of a CRD that was written.
 func newHandlers(
-	c *components, published *discovery.Discovery, writes *builtins.Writes, conditions *controllers.Reconciler,
+	c *components, published *discovery.Discovery, writes *builtins.Writes, conditions *crdlifecycle.Reconciler,
 ) (*resourceHandlers, error) {
 	o, a, s := c.options, c.access, c.storage
 	converters, err := conversion.NewFactory(a.services,

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crd-server/crd-server/internal/controllers"
+	crdlifecycle "github.com/crd-server/crd-server/internal/controllers/crds"
 	"github.com/crd-server/crd-server/internal/leader"
 	"github.com/crd-server/crd-server/internal/server/builtins"
 )
@@ -48,7 +48,7 @@ func (o *ResourceOptions) validateControllers() (errs []error) {
 // newControllers returns the controllers. definitions is the life cycle of CRDs, and acting are the controllers of
 // built-in resources.
 func newControllers(
-	c *components, definitions *controllers.Lifecycle, acting *builtins.Controllers,
+	c *components, definitions *crdlifecycle.Lifecycle, acting *builtins.Controllers,
 ) (*resourceControllers, error) {
 	register, err := newRegistrar(&c.options.Aggregator, c.access.trust.File, c.storage)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package controllers runs the life cycle of CustomResourceDefinitions: it grants names, computes the conditions
+// Package crds runs the life cycle of CustomResourceDefinitions: it grants names, computes the conditions
 // Established, NamesAccepted, NonStructuralSchema and Terminating, and deletes the custom resources of a deleted CRD.
 //
 // Begin at [Lifecycle] in lifecycle.go, which owns the queues and workers. reconcile.go reconciles one CRD: status.go
@@ -8,4 +8,4 @@
 //
 // CRDs are reconciled concurrently, and any number of replicas may do so on one etcd. Replicas compute the same result
 // from the same state; a write that is based on an older state fails and is repeated.
-package controllers
+package crds

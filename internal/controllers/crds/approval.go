@@ -1,4 +1,4 @@
-package controllers
+package crds
 
 import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
