@@ -6,8 +6,8 @@ import (
 
 	"github.com/crd-server/crd-server/internal/allocator"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/controllers/namespaces"
 	"github.com/crd-server/crd-server/internal/crdhandler"
-	"github.com/crd-server/crd-server/internal/namespaces"
 	"github.com/crd-server/crd-server/internal/quota"
 )
 
