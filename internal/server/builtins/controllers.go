@@ -12,7 +12,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
 	"github.com/crd-server/crd-server/internal/clustertrust"
-	"github.com/crd-server/crd-server/internal/collector"
+	"github.com/crd-server/crd-server/internal/controllers/collector"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/identity"
