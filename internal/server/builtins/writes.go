@@ -7,8 +7,8 @@ import (
 	"github.com/crd-server/crd-server/internal/allocator"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
+	"github.com/crd-server/crd-server/internal/controllers/quota"
 	"github.com/crd-server/crd-server/internal/crdhandler"
-	"github.com/crd-server/crd-server/internal/quota"
 )
 
 // Writes has what the handler asks about writes besides the definitions of the resources.

@@ -15,8 +15,8 @@ import (
 	resourcequotaapi "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 
+	"github.com/crd-server/crd-server/internal/controllers/quota/evaluators"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
-	"github.com/crd-server/crd-server/internal/quota/evaluators"
 )
 
 // locks is the number of locks that the namespaces share.

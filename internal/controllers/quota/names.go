@@ -12,8 +12,8 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/controllers/quota/evaluators"
 	"github.com/crd-server/crd-server/internal/crds"
-	"github.com/crd-server/crd-server/internal/quota/evaluators"
 )
 
 // plural is the name of the resource of quotas.

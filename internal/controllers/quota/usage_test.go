@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/crd-server/crd-server/internal/controllers/quota/evaluators"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
-	"github.com/crd-server/crd-server/internal/quota/evaluators"
 )
 
 // TestUsage checks which usage follows from a count of objects and from what happens to them, and what of it is left to
