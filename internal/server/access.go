@@ -18,10 +18,10 @@ import (
 	tokens "github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/clustertrust"
+	"github.com/crd-server/crd-server/internal/controllers/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/encryption"
 	"github.com/crd-server/crd-server/internal/server/builtins"
 	"github.com/crd-server/crd-server/internal/server/certs"
-	"github.com/crd-server/crd-server/internal/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/users"
 )
 

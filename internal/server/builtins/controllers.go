@@ -14,11 +14,11 @@ import (
 	"github.com/crd-server/crd-server/internal/clustertrust"
 	"github.com/crd-server/crd-server/internal/controllers/collector"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
+	"github.com/crd-server/crd-server/internal/controllers/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/identity"
 	"github.com/crd-server/crd-server/internal/policystatus"
 	"github.com/crd-server/crd-server/internal/serverendpoints"
-	"github.com/crd-server/crd-server/internal/serviceaccounts"
 )
 
 // The names of the controllers that can be selected, as kube-controller-manager knows them.

@@ -24,9 +24,9 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/scheduling"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
+	"github.com/crd-server/crd-server/internal/controllers/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/server/datadir"
-	"github.com/crd-server/crd-server/internal/serviceaccounts"
 )
 
 var (
