@@ -14,10 +14,10 @@ import (
 	"github.com/crd-server/crd-server/internal/clustertrust"
 	"github.com/crd-server/crd-server/internal/controllers/collector"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
+	"github.com/crd-server/crd-server/internal/controllers/policystatus"
 	"github.com/crd-server/crd-server/internal/controllers/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/identity"
-	"github.com/crd-server/crd-server/internal/policystatus"
 	"github.com/crd-server/crd-server/internal/serverendpoints"
 )
 
