@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
-	"github.com/crd-server/crd-server/internal/apiservices"
+	"github.com/crd-server/crd-server/internal/controllers/apiservices"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/server/datadir"
