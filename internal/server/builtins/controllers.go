@@ -10,11 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
 	"github.com/crd-server/crd-server/internal/clustertrust"
 	"github.com/crd-server/crd-server/internal/controllers/collector"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
 	"github.com/crd-server/crd-server/internal/controllers/policystatus"
+	"github.com/crd-server/crd-server/internal/controllers/roleaggregation"
 	"github.com/crd-server/crd-server/internal/controllers/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/identity"
@@ -142,7 +142,7 @@ func newAggregation(c *Config) (Run, error) {
 	if roles == nil || !c.Runs(RoleController) {
 		return nil, nil
 	}
-	return runOf(aggregation.New(aggregation.Config{
+	return runOf(roleaggregation.New(roleaggregation.Config{
 		Store: c.Store, Set: c.Set, ClusterRoles: roles, Client: c.Client,
 	}))
 }

@@ -1,4 +1,4 @@
-package aggregation
+package roleaggregation
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -143,8 +144,8 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	rules, err := Rules(role, candidates)
-	if err != nil || slices.EqualFunc(rules, role.Rules, SameRule) {
+	rules, err := aggregation.Rules(role, candidates)
+	if err != nil || slices.EqualFunc(rules, role.Rules, aggregation.SameRule) {
 		return err
 	}
 	_, err = c.roles.Apply(ctx, configuration(name, rules), metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
@@ -159,23 +160,16 @@ func (c *Controller) candidates(ctx context.Context, rule *rbacv1.AggregationRul
 			return nil, err
 		}
 	}
-	snapshot, err := c.stored.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if err != nil {
-		return nil, fmt.Errorf("list ClusterRoles: %w", err)
-	}
-	for entry, err := range snapshot.Ascend(ctx, "", "") {
-		if err != nil {
-			return nil, fmt.Errorf("list ClusterRoles: %w", err)
-		}
+	_, err = c.stored.Each(ctx, func(entry *dynamicstorage.Entry) {
 		matches := func(s labels.Selector) bool { return s.Matches(entry.Header.Labels) }
 		if !slices.ContainsFunc(selectors, matches) {
-			continue
+			return
 		}
 		if role, err := c.decode(entry); err == nil { // a role that cannot be read gives no rights
 			roles = append(roles, role)
 		}
-	}
-	return roles, nil
+	})
+	return roles, err
 }
 
 // configuration returns the configuration to apply.
