@@ -27,7 +27,7 @@ import (
 	"github.com/crd-server/crd-server/internal/encryption"
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/server/etcd"
-	"github.com/crd-server/crd-server/internal/services"
+	"github.com/crd-server/crd-server/internal/webhookservices"
 )
 
 // Options configures a server. NewOptions returns the defaults, which work without any flag.
@@ -46,7 +46,7 @@ type Options struct {
 	Authentication authentication.Options
 	Authorization  authorization.Options
 	Admission      admission.Options
-	Services       services.Options
+	Services       webhookservices.Options
 	// ServiceAccounts configures tokens of service accounts.
 	ServiceAccounts serviceaccounts.Options
 	Audit           audit.Options

@@ -1,4 +1,4 @@
-package services
+package webhookservices
 
 import (
 	"fmt"
