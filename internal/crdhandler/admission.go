@@ -118,8 +118,8 @@ func (a *admitter) mutate(ctx context.Context, e admissionEvent) error {
 		return nil
 	}
 	s := a.scope
-	if s.storage.admitted != nil {
-		s.storage.admitted.Store(true)
+	if s.storage.Admitted != nil {
+		s.storage.Admitted.Store(true)
 	}
 	attributes := admission.NewAttributesRecord(e.obj, e.old, s.kind, a.namespace, a.name, s.resource, s.subresource,
 		e.operation, e.options, a.dryRun, a.user)

@@ -56,7 +56,7 @@ func (s *requestScope) storedSize(req *http.Request) int {
 	if err != nil {
 		return 0 // the verb refuses the request
 	}
-	return s.storage.resource.CachedSize(key)
+	return s.storage.Resource.CachedSize(key)
 }
 
 // mayExpand reports whether a body may have more nodes than bytes: YAML with aliases.

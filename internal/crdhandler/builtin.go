@@ -19,6 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
 	"github.com/crd-server/crd-server/internal/wire"
@@ -82,10 +83,12 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		serializer: config.Builtin.Codecs,
 		patchTypes: typedPatchTypes(),
 		objects:    builtinInterfaces(config.Builtin, d),
-		storage: &storage{
-			resource: config.Store.ResourceAt(d.StorageFolder()),
-			viewer:   dynamicstorage.NewViewer(codec.Views),
-			codec:    codec,
+		lists:      &compressedLists{},
+		storage: &stored.Objects{
+			Resource: config.Store.ResourceAt(d.StorageFolder()),
+			Viewer:   dynamicstorage.NewViewer(codec.Views),
+			Codec:    codec,
+			Of:       d.GroupVersionResource().GroupResource(),
 		},
 		strategy: strategyOf(d.Strategy),
 		guard:    d.Guard,
@@ -104,9 +107,9 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		events:         d.Expires,
 		returnsDeleted: d.ReturnsDeleted,
 	}
-	if viewer := codec.ProtobufViewer(main.storage.viewer); viewer != nil {
+	if viewer := codec.ProtobufViewer(main.storage.Viewer); viewer != nil {
 		kind := runtime.TypeMeta{APIVersion: d.GroupVersion.String(), Kind: d.Kind}
-		main.storage.protobuf = &protobufForm{viewer: viewer, kind: kind}
+		main.storage.Protobuf = &stored.Protobuf{Viewer: viewer, Kind: kind}
 	}
 	if d.BeginDeletion != nil {
 		main.finalize = func(obj runtime.Object) bool { return beginDeletion(d, obj) }
@@ -115,7 +118,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 		main.storageKind = d.Storage.GroupVersion.WithKind(d.Storage.Kind).GroupKind()
 	}
 	if d.Expires {
-		main.storage.expires = config.EventTTL
+		main.storage.Expires = config.EventTTL
 	}
 	main.setBuiltinFields(d, d.Resets)
 	endpoints := &builtinEndpoints{definition: d, main: main, subresources: map[string]*requestScope{}}

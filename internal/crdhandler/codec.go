@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/objectjson"
 	"github.com/crd-server/crd-server/internal/validation"
@@ -30,12 +31,12 @@ type customResourceCodec struct {
 	cbor bool
 }
 
-var _ objectCodec = &customResourceCodec{}
+var _ stored.Codec = &customResourceCodec{}
 
 // cborPrefix is the self-described CBOR tag that stored values begin with (RFC 8949, 3.4.6).
 var cborPrefix = []byte{0xd9, 0xd9, 0xf7}
 
-// Decode implements objectCodec.
+// Decode implements stored.Codec.
 func (c *customResourceCodec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
 	if view.Err != nil {
 		return nil, view.Err
@@ -48,7 +49,7 @@ func (c *customResourceCodec) Decode(view *dynamicstorage.View, revision int64) 
 	return obj, nil
 }
 
-// Encode implements objectCodec. It converts the object to the storage version.
+// Encode implements stored.Codec. It converts the object to the storage version.
 func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	u := obj.(*unstructured.Unstructured)
 	known := !c.admitted.Load() && c.gv == c.storage
@@ -109,7 +110,7 @@ func hasNegativeZero(value []byte) bool {
 	}
 }
 
-// HasVersion implements objectCodec. Stored values begin with their version, unless the CRD declares a field that sorts
+// HasVersion implements stored.Codec. Stored values begin with their version, unless the CRD declares a field that sorts
 // before apiVersion.
 func (c *customResourceCodec) HasVersion(entry *dynamicstorage.Entry) bool {
 	rest, ok := bytes.CutPrefix(entry.Value, []byte(`{"apiVersion":"`))
@@ -118,7 +119,7 @@ func (c *customResourceCodec) HasVersion(entry *dynamicstorage.Entry) bool {
 	return ok && ok2 && ok3 && string(group) == c.gv.Group && string(version) == c.gv.Version
 }
 
-// KeepsLabels implements objectCodec: only a conversion webhook can change labels.
+// KeepsLabels implements stored.Codec: only a conversion webhook can change labels.
 func (c *customResourceCodec) KeepsLabels() bool {
 	compiled, err := c.info.compiled()
 	return err == nil && compiled.Converter.KeepsMetadata()
@@ -229,7 +230,7 @@ func coerceStored(obj *unstructured.Unstructured, schemas *validation.Set) error
 	return schemas.Default(obj.Object, validation.MaxStoredDefaults)
 }
 
-// AsStored implements objectCodec. It converts an object as Encode and views do, without the bytes.
+// AsStored implements stored.Codec. It converts an object as Encode and views do, without the bytes.
 func (c *customResourceCodec) AsStored(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 	compiled, err := c.info.compiled()
 	if err != nil {

@@ -151,12 +151,12 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (res resu
 	var entry *dynamicstorage.Entry
 	for {
 		change.If = c.conditions
-		entry, err = s.storage.resource.Update(ctx, key, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+		entry, err = s.storage.Resource.Update(ctx, key, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 			if current != nil {
 				return dynamicstorage.Change{}, c.alreadyExists(obj, current)
 			}
 			return change, nil
-		}, dynamicstorage.UpdateOptions{Absent: true, If: s.storage.conditions})
+		}, dynamicstorage.UpdateOptions{Absent: true, If: s.storage.Conditions})
 		if !c.outdated(err) {
 			break
 		}
@@ -168,7 +168,7 @@ func (c *creation) insertOnce(ctx context.Context, obj runtime.Object) (res resu
 		return result{}, s.writeError(err, name)
 	}
 	if c.admission.dryRun {
-		obj, err = s.storage.dryRun(ctx, obj)
+		obj, err = asRead(ctx, s.storage, obj)
 		return result{obj: obj}, err
 	}
 	s.waitInEffect(ctx, name)
@@ -184,7 +184,7 @@ func (c *creation) change(ctx context.Context, obj runtime.Object) (dynamicstora
 	if revision, err := resourceVersionOf(obj); err == nil && revision != 0 {
 		return dynamicstorage.Change{}, errResourceVersionSet
 	}
-	return c.scope.storage.encode(ctx, proposal{obj: obj}, nil, c.scope.storage.servedForm())
+	return servedForm(c.scope.storage).change(ctx, proposal{obj: obj}, nil)
 }
 
 // alreadyExists is the answer to a name that is taken. It says whether the name is going to be free.

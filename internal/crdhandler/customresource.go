@@ -10,6 +10,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/scales"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -27,13 +28,14 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
 		cbor:    wire.CBOREnabled(),
 	}
-	storage := &storage{
-		resource: info.resource,
-		viewer:   dynamicstorage.NewViewer(codec.views),
-		codec:    codec,
-		admitted: &codec.admitted,
+	storage := &stored.Objects{
+		Resource: info.resource,
+		Of:       gv.WithResource(names.Plural).GroupResource(),
+		Viewer:   dynamicstorage.NewViewer(codec.views),
+		Codec:    codec,
+		Admitted: &codec.admitted,
 		// A write must not leave an object behind if its CRD is deleted meanwhile.
-		conditions: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
+		Conditions: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
 	}
 	main := &requestScope{
 		config:     config,
@@ -46,6 +48,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		patchTypes: withApplyCBOR(types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType),
 		objects:    customResourceInterfaces(info, kind),
 		storage:    storage,
+		lists:      &compressedLists{},
 		strategy:   &customResourceStrategy{info: info, version: v.Name},
 		columns:    func() (printing.TableConvertor, error) { return info.columns(v.Name) },
 		replaced:   info.replaced,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/definitions"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -28,10 +29,12 @@ func newDefinitionEndpoints(config *Config) *builtinEndpoints {
 		serializer: crds.Codecs,
 		patchTypes: typedPatchTypes(),
 		objects:    schemeInterfaces(crds.Scheme),
-		storage: &storage{
-			resource: config.Store.Resource(crds.GroupName, crds.Plural),
-			viewer:   dynamicstorage.NewViewer(codec.Views),
-			codec:    codec,
+		lists:      &compressedLists{},
+		storage: &stored.Objects{
+			Resource: config.Store.Resource(crds.GroupName, crds.Plural),
+			Viewer:   dynamicstorage.NewViewer(codec.Views),
+			Codec:    codec,
+			Of:       definition.GroupVersionResource().GroupResource(),
 		},
 		strategy: rules,
 		columns:  func() (printing.TableConvertor, error) { return definitiontable.New(), nil },

@@ -61,7 +61,7 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 			return views, err
 		}
 		shown = printing.IsMetadataOnly(media)
-		return s.storage.storedViews(entries), nil
+		return s.storage.ViewsAsStored(entries), nil
 	})
 	if err != nil {
 		return media, nil, err

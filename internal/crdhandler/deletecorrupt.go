@@ -39,11 +39,11 @@ func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *
 	if err != nil {
 		return result{}, err
 	}
-	_, err = s.storage.resource.Update(ctx, key, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	_, err = s.storage.Resource.Update(ctx, key, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if current == nil {
 			return dynamicstorage.Change{}, dynamicstorage.ErrNotFound
 		}
-		if _, err := s.storage.object(ctx, current); err == nil {
+		if _, err := s.storage.Object(ctx, current); err == nil {
 			return dynamicstorage.Change{}, errReadable
 		}
 		if a.dryRun {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -20,7 +21,7 @@ import (
 // out, and are not told to repeat either.
 func TestErrorsWithoutEtcd(t *testing.T) {
 	t.Parallel()
-	s := &requestScope{resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}}
+	s := &stored.Objects{Of: schema.GroupResource{Group: "example.com", Resource: "things"}}
 	refused := fmt.Errorf("reading: %w: no answer", dynamicstorage.ErrUnavailable)
 	doubtful := fmt.Errorf("%w: %w", refused, dynamicstorage.ErrUnconfirmed)
 	for name, test := range map[string]struct {
@@ -28,9 +29,9 @@ func TestErrorsWithoutEtcd(t *testing.T) {
 		code   int32
 		reason metav1.StatusReason
 	}{
-		"list":            {s.readError(refused), http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable},
-		"object":          {s.storageError(refused, "x"), http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable},
-		"write under way": {s.storageError(doubtful, "x"), http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
+		"list":            {s.ListError(refused), http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable},
+		"object":          {s.APIError(refused, "x"), http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable},
+		"write under way": {s.APIError(doubtful, "x"), http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
 	} {
 		status := apierrors.APIStatus(nil)
 		if !errors.As(test.err, &status) {

@@ -40,9 +40,9 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		s.err(err, w, req)
 		return
 	}
-	entry, _, err := s.storage.resource.Get(req.Context(), key, at)
+	entry, _, err := s.storage.Resource.Get(req.Context(), key, at)
 	if err != nil {
-		s.err(s.storageError(err, name), w, req)
+		s.err(s.storage.APIError(err, name), w, req)
 		return
 	}
 	if !s.copies(req.Context(), mediaType) || mediaType.Pretty {

@@ -81,7 +81,7 @@ func (u *guardedUpdate) run(ctx context.Context) (updateResult, error) {
 // write was faster.
 func (u *guardedUpdate) commit(ctx context.Context) (updateResult, error) {
 	storage := u.scope.storage
-	tx, err := storage.resource.BeginUpdate(u.key, dynamicstorage.UpdateOptions{If: storage.conditions})
+	tx, err := storage.Resource.BeginUpdate(u.key, dynamicstorage.UpdateOptions{If: storage.Conditions})
 	if err != nil {
 		return updateResult{}, err
 	}
@@ -146,13 +146,13 @@ func (u *guardedUpdate) attempt(ctx context.Context, current *dynamicstorage.Ent
 // stored in, if the update allows that.
 func (u *guardedUpdate) compute(ctx context.Context, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
 	s := u.scope.storage
-	p, change, err := u.computeIn(ctx, current, s.servedForm())
+	p, change, err := u.computeIn(ctx, current, servedForm(s))
 	var unconverted *unconvertedError
 	if !errors.As(err, &unconverted) {
 		return p, change, err
 	}
 	if u.orStored && ctx.Err() == nil {
-		stored, storedChange, storedErr := u.computeIn(ctx, current, s.storedForm())
+		stored, storedChange, storedErr := u.computeIn(ctx, current, storedForm(s))
 		if !errors.As(storedErr, &unconverted) {
 			return stored, storedChange, storedErr
 		}
@@ -162,11 +162,9 @@ func (u *guardedUpdate) compute(ctx context.Context, current *dynamicstorage.Ent
 
 // computeIn decodes the current entry in a form, asks for the proposal, and encodes that.
 func (u *guardedUpdate) computeIn(ctx context.Context, current *dynamicstorage.Entry, f form) (p proposal, change dynamicstorage.Change, err error) {
-	var existing runtime.Object
-	if current != nil {
-		if existing, err = f.decodeCurrent(ctx, current); err != nil {
-			return proposal{}, change, err
-		}
+	existing, err := f.object(ctx, current)
+	if err != nil {
+		return proposal{}, change, err
 	}
 	if p, err = u.change.propose(ctx, existing); err != nil {
 		return proposal{}, change, err
@@ -175,9 +173,9 @@ func (u *guardedUpdate) computeIn(ctx context.Context, current *dynamicstorage.E
 	case p.remove:
 		return p, dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
 	case u.dryRun:
-		p.obj, err = u.scope.storage.dryRun(ctx, p.obj)
+		p.obj, err = asRead(ctx, f.objects, p.obj)
 	default:
-		change, err = u.scope.storage.encode(ctx, p, current, f)
+		change, err = f.change(ctx, p, current)
 	}
 	if err != nil {
 		p.allocation.end(ctx, false)

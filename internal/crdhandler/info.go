@@ -12,6 +12,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -122,7 +123,7 @@ type crdInfo struct {
 type servedVersion struct {
 	// served is false for a storage version that clients cannot request.
 	served  bool
-	storage *storage
+	storage *stored.Objects
 	main    *requestScope
 	// status and scale are nil where the version does not declare the subresource.
 	status, scale *requestScope
@@ -199,7 +200,7 @@ func (i *crdInfo) retire() {
 		i.replace()
 		i.schemas.Retire()
 		for _, v := range i.versions {
-			v.storage.viewer.Close()
+			v.storage.Viewer.Close()
 		}
 	})
 }

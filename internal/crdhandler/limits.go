@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
@@ -55,5 +56,5 @@ func badDocument(err error) error {
 // isAnswer reports whether the error of a decoder is an answer, which does not become a part of another one.
 func isAnswer(err error) bool {
 	_, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok || errors.Is(err, errTooLarge)
+	return ok || errors.Is(err, stored.ErrTooLarge)
 }

@@ -64,7 +64,7 @@ func (s *requestScope) listOptions(req *http.Request) (*metainternal.ListOptions
 // selection returns the objects that a request selects.
 func (s *requestScope) selection(namespace string, opts *metainternal.ListOptions) selection.Selection {
 	request := selection.Request{Namespaced: s.namespaced, Namespace: namespace, Options: opts}
-	return selection.New(request, selection.Index{Viewer: s.storage.viewer, StoredLabels: s.storage.codec.KeepsLabels})
+	return selection.New(request, selection.Index{Viewer: s.storage.Viewer, StoredLabels: s.storage.Codec.KeepsLabels})
 }
 
 // readPage reads the page that a list asks for. views makes what the page shows of the objects.
@@ -73,12 +73,15 @@ func (s *requestScope) readPage(ctx context.Context, namespace string, opts *met
 	if err != nil {
 		return nil, err
 	}
-	page, err := query.Read(ctx, s.storage.resource, views)
+	page, err := query.Read(ctx, s.storage.Resource, views)
 	if err != nil {
-		return nil, s.readError(err)
+		return nil, s.storage.ListError(err)
 	}
 	return page, nil
 }
+
+// compressedLists are compressed parts of the lists of a version.
+type compressedLists struct{ json, protobuf listing.Chunks }
 
 // respondList answers with a page. JSON, and protobuf of built-in objects, is written item by item from the views.
 func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, mediaType negotiation.MediaTypeOptions, page *listing.Page) {
@@ -90,9 +93,9 @@ func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, med
 			ItemKind:   s.kind.Kind,
 			Pretty:     mediaType.Pretty,
 		}
-		chunks := &s.storage.chunks
+		chunks := &s.lists.json
 		if protobuf := s.protobufFor(req.Context(), mediaType); protobuf != nil {
-			list.Protobuf, chunks = true, &protobuf.chunks
+			list.Protobuf, chunks = true, &s.lists.protobuf
 		}
 		if err := page.Write(w, req, list, chunks); err != nil {
 			klog.FromContext(req.Context()).V(4).Info("Client went away during a list", "err", err)
@@ -106,7 +109,7 @@ func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, med
 	}
 	obj, err := printer.Page(req.Context(), page, s.listObject)
 	if err != nil {
-		s.err(s.storageError(err, ""), w, req)
+		s.err(s.storage.APIError(err, ""), w, req)
 		return
 	}
 	s.writeObject(w, req, http.StatusOK, mediaType, obj)
@@ -117,7 +120,7 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 	items := make([]runtime.Object, len(page.Entries))
 	for n, entry := range page.Entries {
 		var err error
-		if items[n], err = s.storage.codec.Decode(page.Views[n], entry.Revision); err != nil {
+		if items[n], err = s.storage.Codec.Decode(page.Views[n], entry.Revision); err != nil {
 			return nil, &stored.CorruptError{Key: entry.Key, Err: err}
 		}
 		if s.typed {

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
-
-	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 )
 
 // gadgetPart is one of the eight parts of a gadget of 2.3 KB, gadgetManaged its entry in managed fields.
@@ -49,7 +47,7 @@ func BenchmarkLists(b *testing.B) {
 	for n := range objects {
 		put(n)
 	}
-	forget := func(int) { r.scope.storage.chunks = listing.Chunks{} }
+	forget := func(int) { r.scope.lists = &compressedLists{} }
 	const meta = ";v=v1;g=meta.k8s.io"
 	for _, bc := range []struct {
 		name, query, encoding, accept string

@@ -47,7 +47,7 @@ func (p *patchRequest) newNoOpCheck() *noOpCheck {
 // attempt is guardedUpdate.compute without the work for applies that are known to change nothing. An apply that warns
 // is computed each time, so that the client gets the warnings.
 func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
-	viewer := u.scope.storage.viewer
+	viewer := u.scope.storage.Viewer
 	digest := n.digestAt(current.Revision)
 	if viewer.IsNoOp(current, digest) {
 		return proposal{}, dynamicstorage.Change{Op: dynamicstorage.Keep}, nil

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
@@ -91,10 +92,12 @@ func testScope(store *dynamicstorage.Store, replaced context.Context) *requestSc
 		serializer:          serializer,
 		standardSerializers: standard,
 		objects:             objects,
-		storage: &storage{
-			resource: store.Resource(gadgets.Group, gadgets.Resource),
-			viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
-			codec:    plainCodec{},
+		lists:               &compressedLists{},
+		storage: &stored.Objects{
+			Resource: store.Resource(gadgets.Group, gadgets.Resource),
+			Of:       gadgets.GroupResource(),
+			Viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
+			Codec:    plainCodec{},
 		},
 		columns:  func() (printing.TableConvertor, error) { return tableconvertor.New(nil) },
 		replaced: replaced,

@@ -66,8 +66,8 @@ func (r *replacement) run(ctx context.Context, noOp *noOpCheck) (updateResult, e
 func (r *replacement) writtenScale(ctx context.Context, written result) (result, error) {
 	obj, err := written.obj, error(nil)
 	if written.entry != nil {
-		if obj, err = r.scope.storage.object(ctx, written.entry); err != nil {
-			return result{}, r.scope.storageError(err, r.admission.name)
+		if obj, err = r.scope.storage.Object(ctx, written.entry); err != nil {
+			return result{}, r.scope.storage.APIError(err, r.admission.name)
 		}
 	}
 	scale, err := r.scope.scale.shown(obj)

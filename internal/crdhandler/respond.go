@@ -49,9 +49,9 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 // printed returns the object to encode. If the client wants no more than metadata, nothing else is decoded.
 func (s *requestScope) printed(ctx context.Context, printer printing.Printer, res result) (runtime.Object, error) {
 	if target := printer.Target(); res.entry != nil && s.scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
-		view, err := s.view(ctx, res.entry)
+		view, err := s.storage.View(ctx, res.entry)
 		if err != nil {
-			return nil, s.storageError(err, stored.Name(res.entry.Key))
+			return nil, s.storage.APIError(err, stored.Name(res.entry.Key))
 		}
 		return printer.Metadata(view, res.entry.Revision)
 	}
@@ -66,11 +66,11 @@ func (s *requestScope) printed(ctx context.Context, printer printing.Printer, re
 func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, entry *dynamicstorage.Entry) {
 	view, err := s.viewFor(req.Context(), mediaType)(req.Context(), entry)
 	if err != nil {
-		s.err(s.storageError(err, stored.Name(entry.Key)), w, req)
+		s.err(s.storage.APIError(err, stored.Name(entry.Key)), w, req)
 		return
 	}
 	object := stored.Object(view, entry.Revision)
-	object.Protobuf = s.protobufFor(req.Context(), mediaType).typeMeta()
+	object.Protobuf = s.protobufFor(req.Context(), mediaType).TypeMeta()
 	if err := object.Respond(w, req, code, mediaType.Pretty); err != nil {
 		klog.FromContext(req.Context()).V(4).Info("Client went away during a response", "err", err)
 	}
@@ -81,8 +81,8 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 	obj := res.obj
 	if res.entry != nil {
 		var err error
-		if obj, err = s.storage.object(ctx, res.entry); err != nil {
-			return nil, s.storageError(err, stored.Name(res.entry.Key))
+		if obj, err = s.storage.Object(ctx, res.entry); err != nil {
+			return nil, s.storage.APIError(err, stored.Name(res.entry.Key))
 		}
 	}
 	// The result of a write is a Scale already.
@@ -124,7 +124,7 @@ func (s *requestScope) printing() *printing.Endpoint {
 func (s *requestScope) fromBytes(mediaType negotiation.MediaTypeOptions) bool {
 	accepted := mediaType.Accepted.MediaType
 	return mediaType.Convert == nil && s.scale == nil &&
-		(accepted == runtime.ContentTypeJSON || accepted == runtime.ContentTypeProtobuf && s.storage.protobuf != nil)
+		(accepted == runtime.ContentTypeJSON || accepted == runtime.ContentTypeProtobuf && s.storage.Protobuf != nil)
 }
 
 // copies reports whether a response is copied from the bytes of views, so that it takes no memory of its own.

@@ -14,6 +14,7 @@ import (
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
@@ -42,7 +43,9 @@ type requestScope struct {
 	patchTypes []string
 	objects    objectInterfaces
 
-	storage *storage
+	storage *stored.Objects
+	// lists are compressed parts of this version's lists.
+	lists *compressedLists
 	// strategy has the rules for writes. The strategies of apiextensions-apiserver for CRDs implement it.
 	strategy resource.Strategy
 	// guard, if set, decides whether the user may write the object. See resource.Definition.

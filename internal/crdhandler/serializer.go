@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/versioning"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/validation"
 	"github.com/crd-server/crd-server/internal/wire"
@@ -113,7 +114,7 @@ type strictDecoder interface {
 }
 
 // coercingDecoder coerces the objects that its delegate decodes by the schema: metadata, pruning, nulls, embedded
-// objects. Then it applies the defaults. The error is errTooLarge if these are too large.
+// objects. Then it applies the defaults. The error is stored.ErrTooLarge if these are too large.
 type coercingDecoder struct {
 	delegate runtime.Decoder
 	info     *crdInfo
@@ -213,14 +214,14 @@ func (d unstructuredDefaulter) Default(obj runtime.Object) {
 	_ = d.complete(u)
 }
 
-// complete applies the defaults. The error is errTooLarge if they are too large; obj has only some of them then.
+// complete applies the defaults. The error is stored.ErrTooLarge if they are too large; obj has only some of them then.
 func (d unstructuredDefaulter) complete(obj *unstructured.Unstructured) error {
 	compiled, err := d.info.compiled()
 	if err != nil {
 		return err
 	}
 	if err := compiled.Set.Default(obj.Object, validation.MaxDefaults); errors.Is(err, validation.ErrTooLarge) {
-		return errTooLarge
+		return stored.ErrTooLarge
 	} else if err != nil {
 		return err
 	}

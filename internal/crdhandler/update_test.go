@@ -248,7 +248,7 @@ func TestUpdateReleasesQueueBeforeWaiting(t *testing.T) {
 	var failed atomic.Pointer[error]
 	f := newWrites(t, func(f *writes) {
 		f.scope.inEffect = func(ctx context.Context, name string) error {
-			_, err := f.scope.storage.resource.Update(ctx, "ns/"+name,
+			_, err := f.scope.storage.Resource.Update(ctx, "ns/"+name,
 				func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 					return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 				}, dynamicstorage.UpdateOptions{})

@@ -10,11 +10,6 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// view returns the view of an entry in the endpoint's version.
-func (s *requestScope) view(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
-	return stored.ViewFrom(s.storage.viewer)(ctx, entry)
-}
-
 // viewFor returns the function that makes a view for a response in a media type, viewsFor the one for many views: a
 // conversion webhook gets these in one request (T15).
 func (s *requestScope) viewFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) stored.ViewFunc {
@@ -28,15 +23,15 @@ func (s *requestScope) viewsFor(ctx context.Context, mediaType negotiation.Media
 // viewerFor returns the viewer of the bytes that a response is copied from, or decoded.
 func (s *requestScope) viewerFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) *dynamicstorage.Viewer {
 	if protobuf := s.protobufFor(ctx, mediaType); protobuf != nil {
-		return protobuf.viewer
+		return protobuf.Viewer
 	}
-	return s.storage.viewer
+	return s.storage.Viewer
 }
 
 // protobufFor returns the protobuf that a response is copied from; nil for every other response.
-func (s *requestScope) protobufFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) *protobufForm {
+func (s *requestScope) protobufFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) *stored.Protobuf {
 	if mediaType.Accepted.MediaType == runtime.ContentTypeProtobuf && s.copies(ctx, mediaType) {
-		return s.storage.protobuf
+		return s.storage.Protobuf
 	}
 	return nil
 }

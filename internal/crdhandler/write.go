@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -31,9 +32,6 @@ import (
 
 // writeTimeout bounds every write but deletecollection (W12).
 const writeTimeout = 34 * time.Second
-
-// errTooLarge has the text of etcd's error, which clients know.
-var errTooLarge = errors.New("etcdserver: request is too large")
 
 // writeContext returns the context of a write: it has a time limit, and the namespace that the strategies of
 // CustomResourceDefinitions look for.
@@ -64,7 +62,7 @@ func finished(ctx context.Context, err error) error {
 	case err != nil && ctx.Err() != nil:
 		return apierrors.NewTimeoutError(fmt.Sprintf("request did not complete within requested timeout - %s", ctx.Err()), 0)
 	case errors.Is(err, dynamicstorage.ErrTooLarge):
-		return errTooLarge
+		return stored.ErrTooLarge
 	}
 	return err
 }
@@ -74,7 +72,7 @@ func (s *requestScope) writeError(err error, name string) error {
 	if errors.Is(err, dynamicstorage.ErrTooLarge) {
 		return err
 	}
-	return s.storageError(err, name)
+	return s.storage.APIError(err, name)
 }
 
 // waitInEffect waits until the write of an object is in effect. The write is done: a failure here cannot undo it.
@@ -90,7 +88,7 @@ func (s *requestScope) waitInEffect(ctx context.Context, name string) {
 // preconditionFailed is upstream's answer to a write that was meant for another object. In a dry run upstream names the
 // key without the prefix.
 func (a *admitter) preconditionFailed(text string) error {
-	key := path.Join("/", a.scope.storage.resource.Folder(), a.scope.scopedNamespace(a.namespace), a.name)
+	key := path.Join("/", a.scope.storage.Resource.Folder(), a.scope.scopedNamespace(a.namespace), a.name)
 	if !a.dryRun {
 		key = "/registry" + key
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -20,7 +21,7 @@ type countingCodec struct {
 	count *int
 }
 
-// Encode implements objectCodec.
+// Encode implements stored.Codec.
 func (c countingCodec) Encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	*c.count++
 	return c.plainCodec.Encode(ctx, obj)
@@ -34,7 +35,7 @@ func TestWriteStopsAfterClientDisconnects(t *testing.T) {
 	encoded := 0
 	f := newWrites(t, func(f *writes) {
 		f.scope.strategy = strategy
-		f.scope.storage.codec = countingCodec{count: &encoded}
+		f.scope.storage.Codec = countingCodec{count: &encoded}
 	})
 	a := f.created("a", "")
 	const apply = "application/apply-patch+yaml"
@@ -88,7 +89,7 @@ func TestFinished(t *testing.T) {
 	if err := finished(t.Context(), failure); err != failure {
 		t.Errorf("any other failure: got %v", err)
 	}
-	if err := finished(t.Context(), fmt.Errorf("writing: %w", dynamicstorage.ErrTooLarge)); err != errTooLarge {
+	if err := finished(t.Context(), fmt.Errorf("writing: %w", dynamicstorage.ErrTooLarge)); err != stored.ErrTooLarge {
 		t.Errorf("too large: got %v", err)
 	}
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -116,9 +117,10 @@ func widgetScope(config *Config) *requestScope {
 		patchTypes: []string{string(types.JSONPatchType), string(types.MergePatchType),
 			string(types.ApplyYAMLPatchType)},
 		objects: objects, strategy: &widgetStrategy{},
-		storage: &storage{
-			resource: config.Store.Resource(widgets.Group, widgets.Resource), codec: codec,
-			viewer: dynamicstorage.NewViewer(codec.views),
+		lists: &compressedLists{},
+		storage: &stored.Objects{
+			Resource: config.Store.Resource(widgets.Group, widgets.Resource), Of: widgets.GroupResource(), Codec: codec,
+			Viewer: dynamicstorage.NewViewer(codec.views),
 		},
 		replaced: context.Background(),
 	}

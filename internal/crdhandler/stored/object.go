@@ -1,7 +1,8 @@
-// Package stored says what the handlers know of a stored object: its key, the bytes that a version serves of it, and
-// the error of one that cannot be read.
+// Package stored describes stored objects to the handlers: their keys, the bytes that a version serves of them, and the
+// errors of reading and writing them.
 //
-// Begin at object.go; corrupt.go has the errors.
+// Begin at objects.go: Objects are the objects of a resource in one version. object.go has keys and views, errors.go the
+// errors of the storage, corrupt.go those of objects that cannot be read.
 package stored
 
 import (
@@ -22,15 +23,21 @@ type ViewFunc func(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicst
 // ViewFrom returns the function that reads views of a viewer.
 func ViewFrom(viewer *dynamicstorage.Viewer) ViewFunc {
 	return func(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
-		view, err := viewer.View(ctx, entry)
-		if err != nil {
-			return nil, err
-		}
-		if corrupt := Unreadable(entry, view); corrupt != nil {
-			return nil, corrupt
-		}
-		return view, nil
+		return view(ctx, viewer, entry)
 	}
+}
+
+func view(
+	ctx context.Context, viewer *dynamicstorage.Viewer, entry *dynamicstorage.Entry,
+) (*dynamicstorage.View, error) {
+	view, err := viewer.View(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	if corrupt := Unreadable(entry, view); corrupt != nil {
+		return nil, corrupt
+	}
+	return view, nil
 }
 
 // ViewsFunc returns the views of entries, in their order. The view of an entry that cannot be read has its Err set.
