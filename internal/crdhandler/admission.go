@@ -235,10 +235,10 @@ func (a *admitter) validateUpdate(ctx context.Context, obj, old, options runtime
 	}
 	if scale := a.scope.scale; scale != nil {
 		var err error
-		if obj, err = scale.shown(obj); err != nil {
+		if obj, err = scale.Shown(obj); err != nil {
 			return err
 		}
-		if old, err = scale.shown(old); err != nil {
+		if old, err = scale.Shown(old); err != nil {
 			return err
 		}
 	}

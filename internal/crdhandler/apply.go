@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/objectjson"
 	"github.com/crd-server/crd-server/internal/validation"
@@ -76,14 +77,14 @@ func (p *patchRequest) configuration() (applied *unstructured.Unstructured, plai
 func (p *patchRequest) complete(live, obj runtime.Object) error {
 	merged, isUnstructured := obj.(*unstructured.Unstructured)
 	before, isUnstructured2 := live.(*unstructured.Unstructured)
-	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)
+	defaulter, isOurs := p.scope.objects.defaulter.(customresources.Defaulter)
 	if !isUnstructured || !isUnstructured2 || !isOurs || validation.SameExceptManagedFields(merged.Object, before.Object) {
 		return nil
 	}
 	if err := objectmeta.CheckUnstructuredEntries(merged.Object); err != nil {
 		return err
 	}
-	return defaulter.complete(merged)
+	return defaulter.Complete(merged)
 }
 
 // checkDuplicates looks for duplicate fields in an applied configuration.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/scales"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -192,6 +194,16 @@ func builtinInterfaces(set *builtin.Set, d *resource.Definition) objectInterface
 	interfaces := schemeInterfaces(set.Scheme)
 	interfaces.convertor, interfaces.equivalents = set.Convertor(d), set.Equivalents
 	return interfaces
+}
+
+// typedScaleScope makes s the endpoint of Scales of the objects of d.
+func (s *requestScope) typedScaleScope(d *resource.Definition, sub *resource.Subresource) {
+	scale := &autoscalingv1.Scale{}
+	s.scale = scales.Builtin{Fields: sub.Scale, Version: d.GroupVersion}
+	s.kind, s.hub = autoscalingv1.SchemeGroupVersion.WithKind("Scale"), autoscalingv1.SchemeGroupVersion
+	s.strategy, s.guard = strategyOf(d.Strategy), nil
+	s.columns = func() (printing.TableConvertor, error) { return scales.Table() }
+	s.setBuiltinFields(&resource.Definition{GroupVersion: s.hub, Kind: s.kind.Kind, Object: scale}, nil)
 }
 
 // setBuiltinFields sets the field manager, which is built on first use. resets are the fields that a write of the

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/scales"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
@@ -22,18 +23,18 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 	group, names := record.Group, record.AcceptedNames
 	gv := schema.GroupVersion{Group: group, Version: v.Name}
 	kind := gv.WithKind(names.Kind)
-	codec := &customResourceCodec{
-		info:    info,
-		gv:      gv,
-		storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
-		cbor:    wire.CBOREnabled(),
+	codec := &customresources.Codec{
+		Schemas: info.schemas,
+		Version: gv,
+		Storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
+		CBOR:    wire.CBOREnabled(),
 	}
 	storage := &stored.Objects{
 		Resource: info.resource,
 		Of:       gv.WithResource(names.Plural).GroupResource(),
-		Viewer:   dynamicstorage.NewViewer(codec.views),
+		Viewer:   dynamicstorage.NewViewer(codec.Views),
 		Codec:    codec,
-		Admitted: &codec.admitted,
+		Admitted: &codec.Admitted,
 		// A write must not leave an object behind if its CRD is deleted meanwhile.
 		Conditions: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
 	}
@@ -49,13 +50,13 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		objects:    customResourceInterfaces(info, kind),
 		storage:    storage,
 		lists:      &compressedLists{},
-		strategy:   &customResourceStrategy{info: info, version: v.Name},
-		columns:    func() (printing.TableConvertor, error) { return info.columns(v.Name) },
+		strategy:   &customresources.Strategy{Schemas: info.schemas, Version: v.Name},
+		columns:    func() (printing.TableConvertor, error) { return info.schemas.Columns(v.Name) },
 		replaced:   info.replaced,
 	}
-	main.serializer, main.standardSerializers = newCustomResourceSerializer(info, main.objects.convertor)
+	main.serializer, main.standardSerializers = customresources.NewSerializer(info.schemas, main.objects.convertor)
 	main.fieldManager = main.lazyFieldManager(info, func() (managedfields.ResetFields, error) {
-		version, err := info.version(v.Name)
+		version, err := info.schemas.Version(v.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +76,9 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope {
 	status := *s
 	status.subresource = "status"
-	status.strategy = &statusStrategy{customResourceStrategy{info: info, version: version}}
+	status.strategy = &customresources.StatusStrategy{
+		Strategy: customresources.Strategy{Schemas: info.schemas, Version: version},
+	}
 	status.fieldManager = status.lazyFieldManager(info, info.statusResetFields)
 	return &status
 }
@@ -86,7 +89,7 @@ func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale.subresource = "scale"
 	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	scale.serializer = scales.Serializer() // protobuf is accepted, but as upstream not returned
-	scale.scale = &customResourceScale{info: info, version: version, hub: s.hub}
+	scale.scale = &scales.CustomResource{Schemas: info.schemas, Version: version, Hub: s.hub}
 	scale.columns = sync.OnceValues(scales.Table)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return nil, nil })
 	return &scale
@@ -102,7 +105,7 @@ func (s *requestScope) lazyFieldManager(
 		if config.ResetFields, err = reset(); err != nil {
 			return nil, err
 		}
-		config.Types = compiledTypes{info}
+		config.Types = customresources.Types{Schemas: info.schemas}
 		return managedfields.New(config)
 	})
 }
@@ -118,10 +121,10 @@ func (s *requestScope) fieldManagerConfig() managedfields.Config {
 // customResourceInterfaces are the object interfaces of a version; the defaulter and convertor compile on first use.
 func customResourceInterfaces(info *crdInfo, kind schema.GroupVersionKind) objectInterfaces {
 	return objectInterfaces{
-		creater:     unstructuredCreater{},
-		typer:       unstructuredTyper{parameters()},
-		defaulter:   unstructuredDefaulter{info: info, groupKind: kind.GroupKind(), delegate: parameters()},
-		convertor:   lazyConvertor{info},
+		creater:     customresources.Creater{},
+		typer:       customresources.NewTyper(),
+		defaulter:   customresources.NewDefaulter(info.schemas, kind.GroupKind()),
+		convertor:   customresources.Convertor{Schemas: info.schemas},
 		equivalents: info.equivalents,
 	}
 }
@@ -141,43 +144,4 @@ func equivalentResources(record *crds.Record) runtime.EquivalentResourceMapper {
 		}
 	}
 	return registry
-}
-
-// lazyConvertor converts between the versions of a CRD.
-type lazyConvertor struct{ info *crdInfo }
-
-func (c lazyConvertor) convertor() (runtime.ObjectConvertor, error) {
-	compiled, err := c.info.compiled()
-	if err != nil {
-		return nil, err
-	}
-	return compiled.Converter.ObjectConvertor(), nil
-}
-
-func (c lazyConvertor) Convert(in, out, context any) error {
-	convertor, err := c.convertor()
-	if err != nil {
-		return err
-	}
-	return convertor.Convert(in, out, context)
-}
-
-func (c lazyConvertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
-	convertor, err := c.convertor()
-	if err != nil {
-		return nil, err
-	}
-	return convertor.ConvertToVersion(in, target)
-}
-
-// ConvertFieldLabel accepts the labels that a field selector may name. metadata.name needs no schema.
-func (c lazyConvertor) ConvertFieldLabel(gvk schema.GroupVersionKind, label, value string) (string, string, error) {
-	if label == "metadata.name" {
-		return label, value, nil
-	}
-	convertor, err := c.convertor()
-	if err != nil {
-		return "", "", err
-	}
-	return convertor.ConvertFieldLabel(gvk, label, value)
 }

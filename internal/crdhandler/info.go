@@ -10,13 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
-	"github.com/crd-server/crd-server/internal/validation"
 )
 
 // infos holds the crdInfo of every CRD that was requested, by UID.
@@ -162,36 +160,14 @@ func (i *crdInfo) serves(record *crds.Record) bool {
 	return (i.specHash == record.SpecHash || i.revision >= record.Revision) && !i.resource.Retired()
 }
 
-// compiled returns the compiled schemas of the CRD. It compiles them again if the cache has evicted them. The caller
-// may use the result for the rest of its request.
-func (i *crdInfo) compiled() (*schemas.Compiled, error) { return i.schemas.Get() }
-
-// version returns the compiled schema of a version.
-func (i *crdInfo) version(name string) (*validation.Version, error) {
-	compiled, err := i.compiled()
-	if err != nil {
-		return nil, err
-	}
-	return compiled.Version(name)
-}
-
 // computeStatusResetFields returns the fields that a write of the status does not own, in all versions that have the
 // subresource: managed fields of any of them may be found in an object.
 func (i *crdInfo) computeStatusResetFields() (managedfields.ResetFields, error) {
-	compiled, err := i.compiled()
+	compiled, err := i.schemas.Get()
 	if err != nil {
 		return nil, err
 	}
 	return compiled.Set.StatusResetFields(), nil
-}
-
-// columns returns the convertor for the columns of a version.
-func (i *crdInfo) columns(version string) (printing.TableConvertor, error) {
-	compiled, err := i.compiled()
-	if err != nil {
-		return nil, err
-	}
-	return compiled.Columns(version)
 }
 
 // retire ends the watches of the CRD, and releases its views and compiled schemas.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
@@ -37,7 +38,7 @@ type decodedJSON struct {
 	strict  bool
 }
 
-var _ strictDecoder = decodedJSON{}
+var _ customresources.StrictDecoder = decodedJSON{}
 
 func (d decodedJSON) IsStrict() bool { return d.strict }
 

@@ -25,6 +25,7 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -78,10 +79,10 @@ func newReadingOn(t testing.TB, e *etcdtest.Etcd) *reading {
 func testScope(store *dynamicstorage.Store, replaced context.Context) *requestScope {
 	kind := schema.GroupVersionKind{Group: gadgets.Group, Version: gadgets.Version, Kind: "Gadget"}
 	objects := objectInterfaces{
-		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme,
+		creater: customresources.Creater{}, typer: customresources.Typer{Delegate: crds.Scheme}, defaulter: crds.Scheme,
 		convertor: gadgetConvertor{},
 	}
-	serializer, standard := newCustomResourceSerializer(nil, objects.convertor)
+	serializer, standard := customresources.NewSerializer(nil, objects.convertor)
 	return &requestScope{
 		config:              &Config{Store: store, MinRequestTimeout: time.Minute},
 		resource:            gadgets,

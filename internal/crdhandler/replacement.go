@@ -70,7 +70,7 @@ func (r *replacement) writtenScale(ctx context.Context, written result) (result,
 			return result{}, r.scope.storage.APIError(err, r.admission.name)
 		}
 	}
-	scale, err := r.scope.scale.shown(obj)
+	scale, err := r.scope.scale.Shown(obj)
 	if err != nil {
 		return result{}, apierrors.NewBadRequest(err.Error())
 	}
@@ -160,7 +160,7 @@ func (r *replacement) buildFrom(ctx context.Context, existing runtime.Object) (r
 	if r.scope.scale == nil {
 		return r.buildAdmitted(ctx, existing)
 	}
-	before, merge, err := r.scope.scale.edit(existing)
+	before, merge, err := r.scope.scale.Edit(existing)
 	if err != nil {
 		return nil, err
 	}

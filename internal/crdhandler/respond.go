@@ -87,7 +87,7 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 	}
 	// The result of a write is a Scale already.
 	if _, made := obj.(*autoscalingv1.Scale); s.scale != nil && !made {
-		return s.scale.read(obj)
+		return s.scale.Of(obj)
 	}
 	return obj, nil
 }

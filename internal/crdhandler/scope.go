@@ -14,6 +14,7 @@ import (
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/scales"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
@@ -65,7 +66,7 @@ type requestScope struct {
 	// events says that the objects are events. kube-apiserver does not cache them, and they have no dependents.
 	events bool
 	// scale is set at the scale endpoint: it makes Scales of the stored objects.
-	scale scaleConversion
+	scale scales.Conversion
 
 	// action is set at the endpoint of an action.
 	action *endpointAction

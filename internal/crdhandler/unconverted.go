@@ -6,13 +6,10 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
-	"github.com/crd-server/crd-server/internal/dynamicstorage"
-	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // Objects can be deleted while their conversion webhook is down, if the client needs nothing of another version. When
@@ -37,40 +34,4 @@ func (s *requestScope) deletedAs(ctx context.Context, res result) result {
 		return result{obj: &metav1.Status{Status: metav1.StatusSuccess}}
 	}
 	return res
-}
-
-// IsStorageVersion implements stored.Codec.
-func (c *customResourceCodec) IsStorageVersion() bool { return c.gv == c.storage }
-
-// StoredView implements stored.Codec.
-func (c *customResourceCodec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
-	compiled, err := c.info.compiled()
-	if err != nil {
-		return nil, err
-	}
-	obj, err := decodeStored(entry, compiled.Set)
-	if err != nil {
-		return nil, err
-	}
-	value, at, err := objectjson.MarshalObject(obj.Object)
-	if err != nil {
-		return nil, err
-	}
-	return c.view(obj, value, at)
-}
-
-// EncodeStored is Encode for an object in the version it was stored in. An object that cannot be converted to the
-// storage version keeps its version.
-func (c *customResourceCodec) EncodeStored(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
-	value, view, err := c.Encode(ctx, obj)
-	if err == nil || ctx.Err() != nil {
-		return value, view, err
-	}
-	u := obj.(*unstructured.Unstructured)
-	if c.cbor {
-		value, err = encodeCBOR(u)
-	} else {
-		value, _, err = objectjson.MarshalObject(u.Object)
-	}
-	return value, nil, err
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -106,7 +107,7 @@ func widgetScope(config *Config) *requestScope {
 	kind := widgets.GroupVersion().WithKind("Widget")
 	codec := plainCodec{}
 	objects := objectInterfaces{
-		creater: unstructuredCreater{}, typer: unstructuredTyper{}, defaulter: runtime.NewScheme(),
+		creater: customresources.Creater{}, typer: customresources.Typer{}, defaulter: runtime.NewScheme(),
 		convertor:   widgetConvertor{},
 		equivalents: runtime.NewEquivalentResourceRegistry(),
 	}
@@ -208,8 +209,8 @@ type widgetSerializer struct{}
 
 func (widgetSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	serializer := func(options jsonserializer.SerializerOptions) runtime.Serializer {
-		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, unstructuredCreater{},
-			unstructuredTyper{}, options)
+		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, customresources.Creater{},
+			customresources.Typer{}, options)
 	}
 	return []runtime.SerializerInfo{{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,

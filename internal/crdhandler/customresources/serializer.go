@@ -1,12 +1,10 @@
-package crdhandler
+package customresources
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,30 +14,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/versioning"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
-	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/validation"
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// customResourceSerializer is the negotiated serializer of custom resources. It coerces and defaults request bodies
-// by the schema (T1). Protobuf is one of its media types because answers may consist of meta types.
-type customResourceSerializer struct {
-	info       *crdInfo
+// Serializer is the negotiated serializer of custom resources. It coerces and defaults request bodies by the schema
+// (T1). Protobuf is one of its media types because answers may consist of meta types.
+type Serializer struct {
+	schemas    *schemas.Cached
 	convertor  runtime.ObjectConvertor
 	mediaTypes []runtime.SerializerInfo
 }
 
-var _ runtime.NegotiatedSerializer = &customResourceSerializer{}
+var _ runtime.NegotiatedSerializer = &Serializer{}
 
-// newCustomResourceSerializer returns the serializer of a version, and the media types that can encode its objects:
-// all but protobuf (P1).
-func newCustomResourceSerializer(info *crdInfo, convertor runtime.ObjectConvertor) (_ *customResourceSerializer, standard []runtime.SerializerInfo) {
+// NewSerializer returns the serializer of a version, and the media types that can encode its objects: all but protobuf
+// (P1).
+func NewSerializer(
+	cached *schemas.Cached, convertor runtime.ObjectConvertor,
+) (_ *Serializer, standard []runtime.SerializerInfo) {
 	types := plainMediaTypes
 	if wire.CBOREnabled() {
 		types = cborMediaTypes
 	}
-	return &customResourceSerializer{info: info, convertor: convertor, mediaTypes: types().all}, types().standard
+	return &Serializer{schemas: cached, convertor: convertor, mediaTypes: types().all}, types().standard
 }
 
 // mediaTypes are shared by all custom resources, and never modified.
@@ -49,12 +49,12 @@ type mediaTypes struct{ all, standard []runtime.SerializerInfo }
 var (
 	plainMediaTypes = sync.OnceValue(func() mediaTypes { return newMediaTypes() })
 	cborMediaTypes  = sync.OnceValue(func() mediaTypes {
-		return newMediaTypes(cbor.NewSerializerInfo(unstructuredCreater{}, unstructuredTyper{parameters()}))
+		return newMediaTypes(cbor.NewSerializerInfo(Creater{}, Typer{parameters()}))
 	})
 )
 
 func newMediaTypes(more ...runtime.SerializerInfo) mediaTypes {
-	creater, typer := unstructuredCreater{}, unstructuredTyper{parameters()}
+	creater, typer := Creater{}, Typer{parameters()}
 	jsonSerializer := func(options json.SerializerOptions) *json.Serializer {
 		return json.NewSerializerWithOptions(json.DefaultMetaFactory, creater, typer, options)
 	}
@@ -92,23 +92,26 @@ func newMediaTypes(more ...runtime.SerializerInfo) mediaTypes {
 	return mediaTypes{all: all, standard: slices.DeleteFunc(slices.Clone(all), isProtobuf)}
 }
 
-func (s *customResourceSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (s *Serializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	return s.mediaTypes
 }
 
-func (s *customResourceSerializer) EncoderForVersion(encoder runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
+// EncoderForVersion implements runtime.NegotiatedSerializer.
+func (s *Serializer) EncoderForVersion(encoder runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
 	return versioning.NewCodec(encoder, nil, s.convertor, crds.Scheme, crds.Scheme, crds.Scheme, gv, nil, "customResources")
 }
 
-func (s *customResourceSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
-	strict, _ := decoder.(strictDecoder)
-	coercing := coercingDecoder{delegate: decoder, info: s.info, unknownFields: strict != nil && strict.IsStrict()}
+// DecoderToVersion implements runtime.NegotiatedSerializer.
+func (s *Serializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
+	strict, _ := decoder.(StrictDecoder)
+	coercing := coercingDecoder{delegate: decoder, schemas: s.schemas, unknownFields: strict != nil && strict.IsStrict()}
 	return versioning.NewCodec(nil, coercing, runtime.UnsafeObjectConvertor(crds.Scheme), crds.Scheme, crds.Scheme, crds.Scheme, nil, gv,
 		"customResources")
 }
 
-// strictDecoder finds unknown and duplicate fields, and returns them as a strict decoding error beside the object.
-type strictDecoder interface {
+// StrictDecoder finds unknown and duplicate fields, and returns them as a strict decoding error beside the object.
+type StrictDecoder interface {
 	runtime.Decoder
 	IsStrict() bool
 }
@@ -117,7 +120,7 @@ type strictDecoder interface {
 // objects. Then it applies the defaults. The error is stored.ErrTooLarge if these are too large.
 type coercingDecoder struct {
 	delegate runtime.Decoder
-	info     *crdInfo
+	schemas  *schemas.Cached
 	// unknownFields reports pruned fields as a strict decoding error (W11).
 	unknownFields bool
 }
@@ -136,7 +139,7 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		if err := objectmeta.CheckUnstructuredEntries(u.Object); err != nil {
 			return nil, gvk, err
 		}
-		compiled, err := d.info.compiled()
+		compiled, err := d.schemas.Get()
 		if err != nil {
 			return nil, gvk, err
 		}
@@ -144,7 +147,7 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		if err != nil {
 			return nil, gvk, err
 		}
-		if err := (unstructuredDefaulter{info: d.info}).complete(u); err != nil {
+		if err := (Defaulter{schemas: d.schemas}).Complete(u); err != nil {
 			return nil, gvk, err
 		}
 		for _, path := range unknown {
@@ -155,75 +158,4 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		return obj, gvk, runtime.NewStrictDecodingError(strictErrs)
 	}
 	return obj, gvk, nil
-}
-
-// parameters returns the scheme of the options of requests. It is shared by all resources, and never modified.
-var parameters = sync.OnceValue(func() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	scheme.AddUnversionedTypes(metav1.SchemeGroupVersion, &metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
-	return scheme
-})
-
-// unstructuredCreater makes empty objects of any kind.
-type unstructuredCreater struct{}
-
-func (unstructuredCreater) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(kind)
-	return obj, nil
-}
-
-// unstructuredTyper returns the kind that an unstructured object names. It asks its delegate for the kind of others
-// (options).
-type unstructuredTyper struct{ delegate runtime.ObjectTyper }
-
-func (t unstructuredTyper) ObjectKinds(obj runtime.Object) ([]schema.GroupVersionKind, bool, error) {
-	if _, ok := obj.(runtime.Unstructured); !ok && t.delegate != nil {
-		return t.delegate.ObjectKinds(obj)
-	}
-	gvk := obj.GetObjectKind().GroupVersionKind()
-	if gvk.Kind == "" {
-		return nil, false, runtime.NewMissingKindErr("object has no kind field ")
-	}
-	if gvk.Version == "" {
-		return nil, false, runtime.NewMissingVersionErr("object has no apiVersion field")
-	}
-	return []schema.GroupVersionKind{gvk}, false, nil
-}
-
-func (t unstructuredTyper) Recognizes(gvk schema.GroupVersionKind) bool {
-	return t.delegate != nil && t.delegate.Recognizes(gvk)
-}
-
-// unstructuredDefaulter applies the defaults of the schema to custom resources of its kind. It passes others to its
-// delegate.
-type unstructuredDefaulter struct {
-	info      *crdInfo
-	groupKind schema.GroupKind
-	delegate  runtime.ObjectDefaulter
-}
-
-func (d unstructuredDefaulter) Default(obj runtime.Object) {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok || u.GroupVersionKind().GroupKind() != d.groupKind {
-		d.delegate.Default(obj)
-		return
-	}
-	// The decoding before and the validation after report a schema that does not compile; complete reports defaults
-	// that are too large.
-	_ = d.complete(u)
-}
-
-// complete applies the defaults. The error is stored.ErrTooLarge if they are too large; obj has only some of them then.
-func (d unstructuredDefaulter) complete(obj *unstructured.Unstructured) error {
-	compiled, err := d.info.compiled()
-	if err != nil {
-		return err
-	}
-	if err := compiled.Set.Default(obj.Object, validation.MaxDefaults); errors.Is(err, validation.ErrTooLarge) {
-		return stored.ErrTooLarge
-	} else if err != nil {
-		return err
-	}
-	return nil
 }
