@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 )
 
 // endpointAction is the action of an endpoint, and the function that does it.
@@ -24,7 +25,7 @@ type endpointAction struct {
 func (s *requestScope) actionScope(main *requestScope, d *resource.Definition, sub *resource.Subresource) {
 	action := sub.Action
 	s.action = &endpointAction{Action: action, do: s.config.Actions[d.Plural+"/"+sub.Name], objects: main}
-	s.kind, s.hub = action.GroupVersionKind(), action.GroupVersion
+	s.Kind, s.hub = action.GroupVersionKind(), action.GroupVersion
 	s.columns = nil
 	s.setBuiltinFields(&resource.Definition{GroupVersion: action.GroupVersion, Kind: action.Kind, Object: action.Object}, nil)
 }
@@ -55,16 +56,16 @@ func (c *createRequest) act(ctx context.Context) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.admit(ctx, body); err != nil {
+	if err := c.Admit(ctx, body); err != nil {
 		return nil, err
 	}
 	target := &actionObject{
-		scope: c.scope.action.objects, namespace: c.admission.namespace, name: c.admission.name,
+		scope: c.scope.action.objects, namespace: c.Admission.Namespace, name: c.Admission.Name,
 	}
 	return c.scope.action.do(ctx, resource.ActionRequest{
-		Namespace: c.admission.namespace, Name: c.admission.name, Body: body, Options: c.options, Object: target,
+		Namespace: c.Admission.Namespace, Name: c.Admission.Name, Body: body, Options: c.Options, Object: target,
 		Admit: func(ctx context.Context, body runtime.Object) error {
-			return c.admission.validate(ctx, admissionEvent{operation: admission.Create, obj: body, options: c.options})
+			return c.Admission.Validate(ctx, write.Event{Operation: admission.Create, Obj: body, Options: c.Options})
 		},
 	})
 }

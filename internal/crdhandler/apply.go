@@ -22,7 +22,7 @@ import (
 // live object it makes a new one.
 func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	if !objectmeta.Exists(live) {
-		empty, err := p.scope.objects.creater.New(p.scope.kind)
+		empty, err := p.scope.Interfaces.Creater.New(p.scope.Kind)
 		if err != nil {
 			return nil, fmt.Errorf("failed to create new object: %w", err)
 		}
@@ -77,7 +77,7 @@ func (p *patchRequest) configuration() (applied *unstructured.Unstructured, plai
 func (p *patchRequest) complete(live, obj runtime.Object) error {
 	merged, isUnstructured := obj.(*unstructured.Unstructured)
 	before, isUnstructured2 := live.(*unstructured.Unstructured)
-	defaulter, isOurs := p.scope.objects.defaulter.(customresources.Defaulter)
+	defaulter, isOurs := p.scope.Interfaces.Defaulter.(customresources.Defaulter)
 	if !isUnstructured || !isUnstructured2 || !isOurs || validation.SameExceptManagedFields(merged.Object, before.Object) {
 		return nil
 	}

@@ -52,11 +52,11 @@ func (s *requestScope) storedSize(req *http.Request) int {
 	if !ok || info.Name == "" {
 		return 0
 	}
-	key, err := stored.Key(s.namespaced, info.Namespace, info.Name)
+	key, err := stored.Key(s.Namespaced, info.Namespace, info.Name)
 	if err != nil {
 		return 0 // the verb refuses the request
 	}
-	return s.storage.Resource.CachedSize(key)
+	return s.Objects.Resource.CachedSize(key)
 }
 
 // mayExpand reports whether a body may have more nodes than bytes: YAML with aliases.
@@ -117,33 +117,33 @@ func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Obj
 	if err := checkBody(p.data, p.serializer.MediaType); err != nil {
 		return nil, err
 	}
-	kind := s.kind
+	kind := s.Kind
 	decoder := s.serializer.DecoderToVersion(p.validation.serializer(p.serializer), s.hub)
 	obj, gvk, err := decoder.Decode(p.data, &kind, into)
 	if err != nil {
 		strict, isStrict := runtime.AsStrictDecodingError(err)
 		if !isStrict || obj == nil || p.validation != metav1.FieldValidationWarn {
-			return nil, decodeError(s.kind.Kind, err, gvk, p.data)
+			return nil, decodeError(s.Kind.Kind, err, gvk, p.data)
 		}
 		warnStrict(ctx, strict.Errors())
 	}
 	if err := checkObject(obj, p.serializer.MediaType); err != nil {
 		return nil, err
 	}
-	if gv := gvk.GroupVersion(); gv != s.kind.GroupVersion() {
+	if gv := gvk.GroupVersion(); gv != s.Kind.GroupVersion() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf(
-			"the API version in the data (%s) does not match the expected API version (%s)", gv, s.kind.GroupVersion()))
+			"the API version in the data (%s) does not match the expected API version (%s)", gv, s.Kind.GroupVersion()))
 	}
-	audit.LogRequestObject(ctx, obj, gvk.GroupVersion(), s.resource, s.subresource, s.serializer)
+	audit.LogRequestObject(ctx, obj, gvk.GroupVersion(), s.Resource, s.Subresource, s.serializer)
 	return obj, nil
 }
 
 // newObject returns an empty object of the endpoint in the hub version.
 func (s *requestScope) newObject() (runtime.Object, error) {
-	if s.scale != nil {
+	if s.Scale != nil {
 		return &autoscalingv1.Scale{}, nil
 	}
-	return s.objects.creater.New(s.hub.WithKind(s.kind.Kind))
+	return s.Interfaces.Creater.New(s.hub.WithKind(s.Kind.Kind))
 }
 
 // decodeError is the answer to a body that is not an object of the expected kind.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 )
 
 // connectVerb stands for the verb of a request to connect, in metrics.
@@ -31,7 +32,7 @@ type endpointConnect struct {
 // connectScope makes s the endpoint of connections to objects of d. The objects that admission sees are the options.
 func (s *requestScope) connectScope(d *resource.Definition, sub *resource.Subresource) {
 	s.connect = &endpointConnect{Connect: sub.Connect}
-	s.kind, s.guard, s.columns = sub.GroupVersionKind(d), nil, nil
+	s.Kind, s.Guard, s.columns = sub.GroupVersionKind(d), nil, nil
 }
 
 // connectTo answers a request to connect to an object.
@@ -54,12 +55,12 @@ func (s *requestScope) refuseConnection(req *http.Request) error {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	namespace, name := s.target(req)
-	admitter := s.admitter(ctx, admissionTarget{namespace: namespace, name: name})
-	event := admissionEvent{operation: admission.Connect, obj: options}
-	if err := admitter.admit(ctx, event); err != nil {
+	admitter := s.Admission(ctx, write.Target{Namespace: namespace, Name: name})
+	event := write.Event{Operation: admission.Connect, Obj: options}
+	if err := admitter.Admit(ctx, event); err != nil {
 		return err
 	}
-	if err := admitter.validate(ctx, event); err != nil {
+	if err := admitter.Validate(ctx, event); err != nil {
 		return err
 	}
 	if s.connect.Creates && info.Verb != "create" {
@@ -106,7 +107,7 @@ func (s *requestScope) authorizeConnection(ctx context.Context, name string) err
 	case err != nil:
 		return err
 	}
-	return apierrors.NewForbidden(s.resource.GroupResource(), name, errors.New(reason))
+	return apierrors.NewForbidden(s.Resource.GroupResource(), name, errors.New(reason))
 }
 
 // read returns an object of core/v1.

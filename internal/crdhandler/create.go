@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
@@ -27,12 +28,25 @@ func (s *requestScope) create(w http.ResponseWriter, req *http.Request, terminat
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	s.respond(w, req, http.StatusCreated, c.media, res)
+	s.respond(w, req, http.StatusCreated, c.media, written(res))
+}
+
+// run builds and admits the object, validates it under its name, and commits it.
+func (c *createRequest) run(ctx context.Context) (write.Result, error) {
+	obj, err := c.build(ctx)
+	if err != nil {
+		return write.Result{}, err
+	}
+	if err := c.Admit(ctx, obj); err != nil {
+		return write.Result{}, err
+	}
+	return c.Insert(ctx, obj)
 }
 
 // createRequest is a decoded POST.
 type createRequest struct {
-	creation
+	write.Creation
+	scope   *requestScope
 	obj     runtime.Object
 	manager string
 	media   negotiation.MediaTypeOptions
@@ -70,28 +84,14 @@ func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, term
 		return nil, err
 	}
 	objectmeta.DedupOwners(ctx, obj, objectmeta.DuplicateOwners)
+	target := write.Target{Namespace: namespace, Name: name, DryRun: isDryRun(options.DryRun), Terminating: terminating}
 	return &createRequest{
-		creation: creation{
-			scope:     s,
-			options:   options,
-			admission: s.admitter(ctx, admissionTarget{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun), terminating: terminating}),
-		},
-		obj:     obj,
-		manager: managedfields.ManagerName(options.FieldManager, req.UserAgent()),
-		media:   media,
+		Creation: write.Creation{Admission: s.Admission(ctx, target), Options: options},
+		scope:    s,
+		obj:      obj,
+		manager:  managedfields.ManagerName(options.FieldManager, req.UserAgent()),
+		media:    media,
 	}, nil
-}
-
-// run builds, admits, validates and commits the object.
-func (c *createRequest) run(ctx context.Context) (result, error) {
-	obj, err := c.build(ctx)
-	if err != nil {
-		return result{}, err
-	}
-	if err := c.admit(ctx, obj); err != nil {
-		return result{}, err
-	}
-	return c.insert(ctx, obj)
 }
 
 // build returns the object that was sent, with its managed fields.
@@ -100,7 +100,7 @@ func (c *createRequest) build(ctx context.Context) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	empty, err := c.scope.objects.creater.New(c.scope.kind)
+	empty, err := c.scope.Interfaces.Creater.New(c.scope.Kind)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/scales"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -39,22 +40,25 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		Conditions: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
 	}
 	main := &requestScope{
-		config:     config,
-		resource:   gv.WithResource(names.Plural),
-		kind:       kind,
-		listKind:   gv.WithKind(names.ListKind),
-		namespaced: record.Namespaced,
-		hub:        gv,
+		config: config,
+		Endpoint: write.Endpoint{
+			Policy:     &config.Policy,
+			Resource:   gv.WithResource(names.Plural),
+			Kind:       kind,
+			Namespaced: record.Namespaced,
+			Interfaces: customResourceInterfaces(info, kind),
+			Objects:    storage,
+			Strategy:   &customresources.Strategy{Schemas: info.schemas, Version: v.Name},
+		},
+		listKind: gv.WithKind(names.ListKind),
+		hub:      gv,
 		// strategic merge needs Go types (W6)
 		patchTypes: withApplyCBOR(types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType),
-		objects:    customResourceInterfaces(info, kind),
-		storage:    storage,
 		lists:      &compressedLists{},
-		strategy:   &customresources.Strategy{Schemas: info.schemas, Version: v.Name},
 		columns:    func() (printing.TableConvertor, error) { return info.schemas.Columns(v.Name) },
 		replaced:   info.replaced,
 	}
-	main.serializer, main.standardSerializers = customresources.NewSerializer(info.schemas, main.objects.convertor)
+	main.serializer, main.standardSerializers = customresources.NewSerializer(info.schemas, main.Interfaces.Convertor)
 	main.fieldManager = main.lazyFieldManager(info, func() (managedfields.ResetFields, error) {
 		version, err := info.schemas.Version(v.Name)
 		if err != nil {
@@ -75,8 +79,8 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 // statusScope returns the scope of the status subresource: the same objects with other rules.
 func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope {
 	status := *s
-	status.subresource = "status"
-	status.strategy = &customresources.StatusStrategy{
+	status.Subresource = "status"
+	status.Strategy = &customresources.StatusStrategy{
 		Strategy: customresources.Strategy{Schemas: info.schemas, Version: version},
 	}
 	status.fieldManager = status.lazyFieldManager(info, info.statusResetFields)
@@ -86,10 +90,10 @@ func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope 
 // scaleScope returns the scope of the scale subresource: autoscaling/v1 Scale objects made of custom resources.
 func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale := *s
-	scale.subresource = "scale"
-	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+	scale.Subresource = "scale"
+	scale.Kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	scale.serializer = scales.Serializer() // protobuf is accepted, but as upstream not returned
-	scale.scale = &scales.CustomResource{Schemas: info.schemas, Version: version, Hub: s.hub}
+	scale.Scale = &scales.CustomResource{Schemas: info.schemas, Version: version, Hub: s.hub}
 	scale.columns = sync.OnceValues(scales.Table)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return nil, nil })
 	return &scale
@@ -113,19 +117,19 @@ func (s *requestScope) lazyFieldManager(
 // fieldManagerConfig describes the endpoint to its field manager, except for types and reset fields.
 func (s *requestScope) fieldManagerConfig() managedfields.Config {
 	return managedfields.Config{
-		Convertor: s.objects.convertor, Defaulter: s.objects.defaulter, Creater: s.objects.creater,
-		Kind: s.kind, Hub: s.hub, Subresource: s.subresource,
+		Convertor: s.Interfaces.Convertor, Defaulter: s.Interfaces.Defaulter, Creater: s.Interfaces.Creater,
+		Kind: s.Kind, Hub: s.hub, Subresource: s.Subresource,
 	}
 }
 
 // customResourceInterfaces are the object interfaces of a version; the defaulter and convertor compile on first use.
-func customResourceInterfaces(info *crdInfo, kind schema.GroupVersionKind) objectInterfaces {
-	return objectInterfaces{
-		creater:     customresources.Creater{},
-		typer:       customresources.NewTyper(),
-		defaulter:   customresources.NewDefaulter(info.schemas, kind.GroupKind()),
-		convertor:   customresources.Convertor{Schemas: info.schemas},
-		equivalents: info.equivalents,
+func customResourceInterfaces(info *crdInfo, kind schema.GroupVersionKind) write.Interfaces {
+	return write.Interfaces{
+		Creater:     customresources.Creater{},
+		Typer:       customresources.NewTyper(),
+		Defaulter:   customresources.NewDefaulter(info.schemas, kind.GroupKind()),
+		Convertor:   customresources.Convertor{Schemas: info.schemas},
+		Equivalents: info.equivalents,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/definitions"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -20,32 +21,35 @@ func newDefinitionEndpoints(config *Config) *builtinEndpoints {
 	rules, statusRules := definitions.NewStrategy(), definitions.NewStatusStrategy()
 	definition := &definitions.Resource
 	main := &requestScope{
-		config:     config,
-		resource:   definition.GroupVersionResource(),
-		kind:       definition.GroupVersionKind(),
+		config: config,
+		Endpoint: write.Endpoint{
+			Policy:     &config.Policy,
+			Resource:   definition.GroupVersionResource(),
+			Kind:       definition.GroupVersionKind(),
+			Typed:      true,
+			Interfaces: schemeInterfaces(crds.Scheme),
+			Objects: &stored.Objects{
+				Resource: config.Store.Resource(crds.GroupName, crds.Plural),
+				Of:       definition.GroupVersionResource().GroupResource(),
+				Viewer:   dynamicstorage.NewViewer(codec.Views),
+				Codec:    codec,
+			},
+			Strategy: rules,
+			Hooks:    write.Hooks{InEffect: config.ReconcileDefinition},
+		},
 		listKind:   definition.GroupVersion.WithKind(definition.Kind + "List"),
 		hub:        apiextensions.SchemeGroupVersion,
-		typed:      true,
 		serializer: crds.Codecs,
 		patchTypes: typedPatchTypes(),
-		objects:    schemeInterfaces(crds.Scheme),
 		lists:      &compressedLists{},
-		storage: &stored.Objects{
-			Resource: config.Store.Resource(crds.GroupName, crds.Plural),
-			Viewer:   dynamicstorage.NewViewer(codec.Views),
-			Codec:    codec,
-			Of:       definition.GroupVersionResource().GroupResource(),
-		},
-		strategy: rules,
-		columns:  func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
-		finalize: definitions.MarkForDeletion,
-		inEffect: config.ReconcileDefinition,
-		replaced: context.Background(),
+		columns:    func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
+		deletion:   deletionRules{finalize: definitions.MarkForDeletion},
+		replaced:   context.Background(),
 	}
 	main.setDefinitionFields(rules.GetResetFields())
 	status := *main
-	status.subresource = "status"
-	status.strategy = statusRules
+	status.Subresource = "status"
+	status.Strategy = statusRules
 	status.setDefinitionFields(statusRules.GetResetFields())
 	return &builtinEndpoints{definition: definition, main: main, subresources: map[string]*requestScope{"status": &status}}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -61,7 +62,7 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 			return views, err
 		}
 		shown = printing.IsMetadataOnly(media)
-		return s.storage.ViewsAsStored(entries), nil
+		return s.Objects.ViewsAsStored(entries), nil
 	})
 	if err != nil {
 		return media, nil, err
@@ -69,8 +70,8 @@ func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request)
 	if err := s.reserveForAll(ctx, media, found); err != nil {
 		return media, nil, err
 	}
-	admitter := s.admitter(ctx, admissionTarget{namespace: namespace, dryRun: isDryRun(options.DryRun)})
-	err = s.deleteAll(ctx, found, deletion{scope: s, options: options, admit: admitter.admitDelete, unconverted: unconverted})
+	admission := s.Admission(ctx, write.Target{Namespace: namespace, DryRun: isDryRun(options.DryRun)})
+	err = s.deleteAll(ctx, found, deletion{scope: s, options: options, admit: admission.AdmitDelete, unconverted: unconverted})
 	if !shown {
 		found = nil
 	}

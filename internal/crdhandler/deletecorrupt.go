@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
-	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -30,55 +30,55 @@ var errDryRun = errors.New("dry run")
 
 // deleteCorrupt removes an object that cannot be read. It refuses to remove any other, because it cannot respect
 // preconditions, finalizers and admission (W18).
-func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *metav1.DeleteOptions) (result, error) {
+func (s *requestScope) deleteCorrupt(ctx context.Context, a *write.Admission, options *metav1.DeleteOptions) (runtime.Object, error) {
 	audit.AddAuditAnnotation(ctx, "apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
 	if err := s.authorizeUnsafe(ctx, a, options); err != nil {
-		return result{}, err
+		return nil, err
 	}
-	key, err := stored.Key(s.namespaced, a.namespace, a.name)
+	key, err := s.Key(a.Namespace, a.Name)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
-	_, err = s.storage.Resource.Update(ctx, key, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	_, err = s.Objects.Resource.Update(ctx, key, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if current == nil {
 			return dynamicstorage.Change{}, dynamicstorage.ErrNotFound
 		}
-		if _, err := s.storage.Object(ctx, current); err == nil {
+		if _, err := s.Objects.Object(ctx, current); err == nil {
 			return dynamicstorage.Change{}, errReadable
 		}
-		if a.dryRun {
+		if a.DryRun {
 			return dynamicstorage.Change{}, errDryRun
 		}
 		return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
 	}, dynamicstorage.UpdateOptions{Fresh: true})
 	switch {
 	case errors.Is(err, errReadable):
-		return result{}, a.preconditionFailed("unsafe deletion is not allowed because the object is decodable from storage")
+		return nil, a.PreconditionFailed("unsafe deletion is not allowed because the object is decodable from storage")
 	case err != nil && !errors.Is(err, errDryRun):
-		return result{}, s.writeError(err, a.name)
+		return nil, s.APIError(err, a.Name)
 	}
-	klog.FromContext(ctx).Info("Deleted an object that could not be read", "resource", s.resource.GroupResource(), "object", klog.KRef(a.namespace, a.name), "dryRun", a.dryRun)
-	if !a.dryRun {
-		s.waitInEffect(ctx, a.name)
+	klog.FromContext(ctx).Info("Deleted an object that could not be read", "resource", s.Resource.GroupResource(), "object", klog.KRef(a.Namespace, a.Name), "dryRun", a.DryRun)
+	if !a.DryRun {
+		s.WaitInEffect(ctx, a.Name)
 	}
-	return result{obj: &metav1.Status{
+	return &metav1.Status{
 		Status:  metav1.StatusSuccess,
 		Code:    200,
-		Details: &metav1.StatusDetails{Name: a.name, Kind: s.kind.Kind},
-	}}, nil
+		Details: &metav1.StatusDetails{Name: a.Name, Kind: s.Kind.Kind},
+	}, nil
 }
 
 // authorizeUnsafe asks the authorizer whether the user may delete an object that cannot be read.
-func (s *requestScope) authorizeUnsafe(ctx context.Context, a *admitter, options runtime.Object) error {
+func (s *requestScope) authorizeUnsafe(ctx context.Context, a *write.Admission, options runtime.Object) error {
 	if s.config.Authorizer == nil {
 		return nil
 	}
-	attributes := a.attributes(admissionEvent{operation: admission.Delete, options: options})
+	attributes := a.Attributes(write.Event{Operation: admission.Delete, Options: options})
 	info, ok := request.RequestInfoFrom(ctx)
 	switch {
 	case !ok:
 		return admission.NewForbidden(attributes, errors.New("no RequestInfo found in the context"))
-	case !info.IsResourceRequest || s.subresource != "":
+	case !info.IsResourceRequest || s.Subresource != "":
 		return admission.NewForbidden(attributes, errors.New("ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or non-resource request"))
 	}
 	decision, reason, err := s.config.Authorizer.Authorize(ctx, s.unsafeAttributes(a, info))
@@ -91,15 +91,15 @@ func (s *requestScope) authorizeUnsafe(ctx context.Context, a *admitter, options
 	return nil
 }
 
-func (s *requestScope) unsafeAttributes(a *admitter, info *request.RequestInfo) authorizer.Attributes {
+func (s *requestScope) unsafeAttributes(a *write.Admission, info *request.RequestInfo) authorizer.Attributes {
 	record := authorizer.AttributesRecord{
-		User:            a.user,
+		User:            a.User,
 		Verb:            unsafeVerb,
-		Namespace:       a.namespace,
-		Name:            a.name,
-		APIGroup:        s.resource.Group,
-		APIVersion:      s.resource.Version,
-		Resource:        s.resource.Resource,
+		Namespace:       a.Namespace,
+		Name:            a.Name,
+		APIGroup:        s.Resource.Group,
+		APIVersion:      s.Resource.Version,
+		Resource:        s.Resource.Resource,
 		ResourceRequest: true,
 	}
 	if info.FieldSelector != "" {

@@ -50,7 +50,7 @@ func (s *requestScope) deleteOptionsFromBody(ctx context.Context, req *http.Requ
 	if obj != options {
 		return apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
 	}
-	audit.LogRequestObject(ctx, obj, gvk.GroupVersion(), s.resource, s.subresource, codecs)
+	audit.LogRequestObject(ctx, obj, gvk.GroupVersion(), s.Resource, s.Subresource, codecs)
 	return nil
 }
 

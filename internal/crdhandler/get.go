@@ -12,6 +12,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/selection"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 )
 
 // get answers with one object (W19).
@@ -27,7 +28,7 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		s.err(err, w, req)
 		return
 	}
-	key, err := stored.Key(s.namespaced, namespace, name)
+	key, err := stored.Key(s.Namespaced, namespace, name)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -40,13 +41,13 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		s.err(err, w, req)
 		return
 	}
-	entry, _, err := s.storage.Resource.Get(req.Context(), key, at)
+	entry, _, err := s.Objects.Resource.Get(req.Context(), key, at)
 	if err != nil {
-		s.err(s.storage.APIError(err, name), w, req)
+		s.err(s.Objects.APIError(err, name), w, req)
 		return
 	}
 	if !s.copies(req.Context(), mediaType) || mediaType.Pretty {
-		if err := reserveFor(req.Context(), entry); err != nil {
+		if err := write.ReserveFor(req.Context(), entry); err != nil {
 			s.err(err, w, req)
 			return
 		}

@@ -219,7 +219,7 @@ func (s *requestScope) subresourceVerb(verb string) http.HandlerFunc {
 		return func(w http.ResponseWriter, req *http.Request) { s.patch(w, req, false) }
 	default:
 		return func(w http.ResponseWriter, req *http.Request) {
-			s.err(apierrors.NewMethodNotSupported(s.resource.GroupResource(), verb), w, req)
+			s.err(apierrors.NewMethodNotSupported(s.Resource.GroupResource(), verb), w, req)
 		}
 	}
 }

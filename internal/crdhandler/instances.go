@@ -16,7 +16,7 @@ func (h *crdHandler) DeleteInstances(ctx context.Context, record *crds.Record) (
 		return 0, err
 	}
 	scope := info.versions[info.storageVersion].main
-	snapshot, err := scope.storage.Resource.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	snapshot, err := scope.Objects.Resource.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
 		return 0, &crds.ListError{Err: err}
 	}

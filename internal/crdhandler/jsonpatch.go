@@ -65,7 +65,7 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 // decodePatched decodes a patched document into obj. It returns the fields that strict decoding has found.
 func (p *patchRequest) decodePatched(info runtime.SerializerInfo, document []byte, obj runtime.Object) ([]error, error) {
 	s := p.scope
-	if unknown, ok := documentpatch.Unversioned(document, s.kind.Kind); ok && s.typed {
+	if unknown, ok := documentpatch.Unversioned(document, s.Kind.Kind); ok && s.Typed {
 		if !p.validation.looks() {
 			unknown = nil
 		}
@@ -83,7 +83,7 @@ func (s *requestScope) document(info runtime.SerializerInfo, obj runtime.Object)
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return objectjson.Marshal(u.Object)
 	}
-	return runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.kind.GroupVersion()), obj)
+	return runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.Kind.GroupVersion()), obj)
 }
 
 // invalidPatch returns the answer to a patch whose outcome is not an object of the kind.

@@ -57,14 +57,14 @@ func (s *requestScope) listOrWatch(w http.ResponseWriter, req *http.Request, wat
 func (s *requestScope) listOptions(req *http.Request) (*metainternal.ListOptions, error) {
 	_, name := s.target(req)
 	return selection.Options(req, name, func(label, value string) (string, string, error) {
-		return s.objects.convertor.ConvertFieldLabel(s.kind, label, value)
+		return s.Interfaces.Convertor.ConvertFieldLabel(s.Kind, label, value)
 	})
 }
 
 // selection returns the objects that a request selects.
 func (s *requestScope) selection(namespace string, opts *metainternal.ListOptions) selection.Selection {
-	request := selection.Request{Namespaced: s.namespaced, Namespace: namespace, Options: opts}
-	return selection.New(request, selection.Index{Viewer: s.storage.Viewer, StoredLabels: s.storage.Codec.KeepsLabels})
+	request := selection.Request{Namespaced: s.Namespaced, Namespace: namespace, Options: opts}
+	return selection.New(request, selection.Index{Viewer: s.Objects.Viewer, StoredLabels: s.Objects.Codec.KeepsLabels})
 }
 
 // readPage reads the page that a list asks for. views makes what the page shows of the objects.
@@ -73,9 +73,9 @@ func (s *requestScope) readPage(ctx context.Context, namespace string, opts *met
 	if err != nil {
 		return nil, err
 	}
-	page, err := query.Read(ctx, s.storage.Resource, views)
+	page, err := query.Read(ctx, s.Objects.Resource, views)
 	if err != nil {
-		return nil, s.storage.ListError(err)
+		return nil, s.Objects.ListError(err)
 	}
 	return page, nil
 }
@@ -89,8 +89,8 @@ func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, med
 		list := wire.List{
 			APIVersion: s.listKind.GroupVersion().String(),
 			Kind:       s.listKind.Kind,
-			Typed:      s.typed,
-			ItemKind:   s.kind.Kind,
+			Typed:      s.Typed,
+			ItemKind:   s.Kind.Kind,
 			Pretty:     mediaType.Pretty,
 		}
 		chunks := &s.lists.json
@@ -109,7 +109,7 @@ func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, med
 	}
 	obj, err := printer.Page(req.Context(), page, s.listObject)
 	if err != nil {
-		s.err(s.storage.APIError(err, ""), w, req)
+		s.err(s.Objects.APIError(err, ""), w, req)
 		return
 	}
 	s.writeObject(w, req, http.StatusOK, mediaType, obj)
@@ -120,10 +120,10 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 	items := make([]runtime.Object, len(page.Entries))
 	for n, entry := range page.Entries {
 		var err error
-		if items[n], err = s.storage.Codec.Decode(page.Views[n], entry.Revision); err != nil {
+		if items[n], err = s.Objects.Codec.Decode(page.Views[n], entry.Revision); err != nil {
 			return nil, &stored.CorruptError{Key: entry.Key, Err: err}
 		}
-		if s.typed {
+		if s.Typed {
 			items[n].GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // the list says it
 		}
 	}
@@ -144,8 +144,8 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 
 // newList returns an empty list of the endpoint's objects.
 func (s *requestScope) newList() (runtime.Object, error) {
-	if s.typed {
-		return s.objects.creater.New(s.hub.WithKind(s.listKind.Kind))
+	if s.Typed {
+		return s.Interfaces.Creater.New(s.hub.WithKind(s.listKind.Kind))
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(s.listKind)

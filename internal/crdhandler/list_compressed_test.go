@@ -79,8 +79,8 @@ func TestCompressedListsEqualPlainOnes(t *testing.T) {
 		{"after a deletion", func() { r.remove("b/g100") }},
 		{"after a change of the schema", func() {
 			r.scope.lists = &compressedLists{}
-			r.scope.storage = &stored.Objects{
-				Resource: r.scope.storage.Resource, Of: r.scope.storage.Of, Codec: plainCodec{},
+			r.scope.Objects = &stored.Objects{
+				Resource: r.scope.Objects.Resource, Of: r.scope.Objects.Of, Codec: plainCodec{},
 				Viewer: dynamicstorage.NewViewer(dyed{}.views),
 			}
 		}},

@@ -28,6 +28,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
@@ -78,30 +79,30 @@ func newReadingOn(t testing.TB, e *etcdtest.Etcd) *reading {
 
 func testScope(store *dynamicstorage.Store, replaced context.Context) *requestScope {
 	kind := schema.GroupVersionKind{Group: gadgets.Group, Version: gadgets.Version, Kind: "Gadget"}
-	objects := objectInterfaces{
-		creater: customresources.Creater{}, typer: customresources.Typer{Delegate: crds.Scheme}, defaulter: crds.Scheme,
-		convertor: gadgetConvertor{},
-	}
-	serializer, standard := customresources.NewSerializer(nil, objects.convertor)
+	serializer, standard := customresources.NewSerializer(nil, gadgetConvertor{})
+	config := &Config{Store: store, MinRequestTimeout: time.Minute}
 	return &requestScope{
-		config:              &Config{Store: store, MinRequestTimeout: time.Minute},
-		resource:            gadgets,
-		kind:                kind,
+		config: config,
+		Endpoint: write.Endpoint{
+			Policy: &config.Policy, Resource: gadgets, Kind: kind, Namespaced: true,
+			Interfaces: write.Interfaces{
+				Creater: customresources.Creater{}, Typer: customresources.Typer{Delegate: crds.Scheme}, Defaulter: crds.Scheme,
+				Convertor: gadgetConvertor{},
+			},
+			Objects: &stored.Objects{
+				Resource: store.Resource(gadgets.Group, gadgets.Resource),
+				Of:       gadgets.GroupResource(),
+				Viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
+				Codec:    plainCodec{},
+			},
+		},
 		listKind:            kind.GroupVersion().WithKind("GadgetList"),
-		namespaced:          true,
 		hub:                 kind.GroupVersion(),
 		serializer:          serializer,
 		standardSerializers: standard,
-		objects:             objects,
 		lists:               &compressedLists{},
-		storage: &stored.Objects{
-			Resource: store.Resource(gadgets.Group, gadgets.Resource),
-			Of:       gadgets.GroupResource(),
-			Viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
-			Codec:    plainCodec{},
-		},
-		columns:  func() (printing.TableConvertor, error) { return tableconvertor.New(nil) },
-		replaced: replaced,
+		columns:             func() (printing.TableConvertor, error) { return tableconvertor.New(nil) },
+		replaced:            replaced,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -25,6 +26,9 @@ type result struct {
 	// obj is the object of a dry run in the hub version, or a Status.
 	obj runtime.Object
 }
+
+// written returns the answer to a write.
+func written(res write.Result) result { return result{entry: res.Entry, obj: res.Obj} }
 
 // respond answers a request with one object. JSON of stored objects, and protobuf of built-in ones, is copied from
 // their view. All other formats are encoded from the decoded object.
@@ -48,10 +52,10 @@ func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code in
 
 // printed returns the object to encode. If the client wants no more than metadata, nothing else is decoded.
 func (s *requestScope) printed(ctx context.Context, printer printing.Printer, res result) (runtime.Object, error) {
-	if target := printer.Target(); res.entry != nil && s.scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
-		view, err := s.storage.View(ctx, res.entry)
+	if target := printer.Target(); res.entry != nil && s.Scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
+		view, err := s.Objects.View(ctx, res.entry)
 		if err != nil {
-			return nil, s.storage.APIError(err, stored.Name(res.entry.Key))
+			return nil, s.Objects.APIError(err, stored.Name(res.entry.Key))
 		}
 		return printer.Metadata(view, res.entry.Revision)
 	}
@@ -66,7 +70,7 @@ func (s *requestScope) printed(ctx context.Context, printer printing.Printer, re
 func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, entry *dynamicstorage.Entry) {
 	view, err := s.viewFor(req.Context(), mediaType)(req.Context(), entry)
 	if err != nil {
-		s.err(s.storage.APIError(err, stored.Name(entry.Key)), w, req)
+		s.err(s.Objects.APIError(err, stored.Name(entry.Key)), w, req)
 		return
 	}
 	object := stored.Object(view, entry.Revision)
@@ -81,20 +85,20 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 	obj := res.obj
 	if res.entry != nil {
 		var err error
-		if obj, err = s.storage.Object(ctx, res.entry); err != nil {
-			return nil, s.storage.APIError(err, stored.Name(res.entry.Key))
+		if obj, err = s.Objects.Object(ctx, res.entry); err != nil {
+			return nil, s.Objects.APIError(err, stored.Name(res.entry.Key))
 		}
 	}
 	// The result of a write is a Scale already.
-	if _, made := obj.(*autoscalingv1.Scale); s.scale != nil && !made {
-		return s.scale.Of(obj)
+	if _, made := obj.(*autoscalingv1.Scale); s.Scale != nil && !made {
+		return s.Scale.Of(obj)
 	}
 	return obj, nil
 }
 
 // writeObject encodes an object that was transformed already, in the negotiated format.
 func (s *requestScope) writeObject(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, obj runtime.Object) {
-	gv, serializer := s.kind.GroupVersion(), s.serializer
+	gv, serializer := s.Kind.GroupVersion(), s.serializer
 	if target := mediaType.Convert; target != nil {
 		gv, serializer = target.GroupVersion(), apihelpers.GetMetaInternalVersionCodecs()
 	}
@@ -112,19 +116,19 @@ func (s *requestScope) negotiate(req *http.Request) (negotiation.MediaTypeOption
 // printing returns the formats of the endpoint.
 func (s *requestScope) printing() *printing.Endpoint {
 	return &printing.Endpoint{
-		Kind:              s.kind,
+		Kind:              s.Kind,
 		Serializer:        s.serializer,
 		ObjectSerializers: s.standardSerializers,
 		Table:             s.columns,
-		Convertor:         s.objects.convertor,
+		Convertor:         s.Interfaces.Convertor,
 	}
 }
 
 // fromBytes reports whether a response in this format consists of the bytes of views.
 func (s *requestScope) fromBytes(mediaType negotiation.MediaTypeOptions) bool {
 	accepted := mediaType.Accepted.MediaType
-	return mediaType.Convert == nil && s.scale == nil &&
-		(accepted == runtime.ContentTypeJSON || accepted == runtime.ContentTypeProtobuf && s.storage.Protobuf != nil)
+	return mediaType.Convert == nil && s.Scale == nil &&
+		(accepted == runtime.ContentTypeJSON || accepted == runtime.ContentTypeProtobuf && s.Objects.Protobuf != nil)
 }
 
 // copies reports whether a response is copied from the bytes of views, so that it takes no memory of its own.

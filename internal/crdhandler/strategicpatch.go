@@ -19,8 +19,8 @@ import (
 // mergeStrategically applies a strategic merge patch to a CustomResourceDefinition, which has a Go type as the patch
 // needs it (C1).
 func (p *patchRequest) mergeStrategically(ctx context.Context, live runtime.Object) (runtime.Object, error) {
-	objects, gv := p.scope.objects, p.scope.kind.GroupVersion()
-	versioned, err := objects.convertor.ConvertToVersion(live, gv)
+	objects, gv := p.scope.Interfaces, p.scope.Kind.GroupVersion()
+	versioned, err := objects.Convertor.ConvertToVersion(live, gv)
 	if err != nil {
 		return nil, err
 	}
@@ -28,15 +28,15 @@ func (p *patchRequest) mergeStrategically(ctx context.Context, live runtime.Obje
 	if err != nil {
 		return nil, err
 	}
-	obj, err := objects.creater.New(p.scope.kind)
+	obj, err := objects.Creater.New(p.scope.Kind)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.mergeInto(ctx, before, obj); err != nil {
 		return nil, err
 	}
-	objects.defaulter.Default(obj)
-	return objects.convertor.ConvertToVersion(obj, p.scope.hub)
+	objects.Defaulter.Default(obj)
+	return objects.Convertor.ConvertToVersion(obj, p.scope.hub)
 }
 
 // mergeInto sets obj to the patched content. Its Go type says how lists are merged.

@@ -20,7 +20,7 @@ import (
 // version, and for clients that only want metadata. These ask for metadata, or for protobuf first, as garbage
 // collectors and namespace controllers do in a DELETE; protobuf cannot encode custom resources.
 func (s *requestScope) deletesUnconverted(req *http.Request, media negotiation.MediaTypeOptions) bool {
-	return s.storage.Codec.IsStorageVersion() || printing.IsMetadataOnly(media) ||
+	return s.Objects.Codec.IsStorageVersion() || printing.IsMetadataOnly(media) ||
 		strings.HasPrefix(req.Header.Get("Accept"), runtime.ContentTypeProtobuf)
 }
 
@@ -30,7 +30,7 @@ func (s *requestScope) deletedAs(ctx context.Context, res result) result {
 	if res.entry == nil {
 		return res
 	}
-	if _, err := s.storage.View(ctx, res.entry); err != nil && ctx.Err() == nil {
+	if _, err := s.Objects.View(ctx, res.entry); err != nil && ctx.Err() == nil {
 		return result{obj: &metav1.Status{Status: metav1.StatusSuccess}}
 	}
 	return res

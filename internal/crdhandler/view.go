@@ -25,13 +25,13 @@ func (s *requestScope) viewerFor(ctx context.Context, mediaType negotiation.Medi
 	if protobuf := s.protobufFor(ctx, mediaType); protobuf != nil {
 		return protobuf.Viewer
 	}
-	return s.storage.Viewer
+	return s.Objects.Viewer
 }
 
 // protobufFor returns the protobuf that a response is copied from; nil for every other response.
 func (s *requestScope) protobufFor(ctx context.Context, mediaType negotiation.MediaTypeOptions) *stored.Protobuf {
 	if mediaType.Accepted.MediaType == runtime.ContentTypeProtobuf && s.copies(ctx, mediaType) {
-		return s.storage.Protobuf
+		return s.Objects.Protobuf
 	}
 	return nil
 }

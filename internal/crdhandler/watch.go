@@ -18,8 +18,8 @@ func (s *requestScope) watch(w http.ResponseWriter, req *http.Request) {
 func (s *requestScope) serveWatch(w http.ResponseWriter, req *http.Request, opts *metainternal.ListOptions, mediaType negotiation.MediaTypeOptions) {
 	namespace, _ := s.target(req)
 	err := watch.Serve(w, req, watch.Config{
-		Resource:   s.resource,
-		Objects:    s.storage.Resource,
+		Resource:   s.Resource,
+		Objects:    s.Objects.Resource,
 		Selection:  s.selection(namespace, opts),
 		Options:    opts,
 		Endpoint:   s.printing(),
@@ -27,9 +27,9 @@ func (s *requestScope) serveWatch(w http.ResponseWriter, req *http.Request, opts
 		View:       s.viewFor(req.Context(), mediaType),
 		Views:      s.viewsFor(req.Context(), mediaType),
 		Protobuf:   s.protobufFor(req.Context(), mediaType).TypeMeta(),
-		Decode:     s.storage.Codec.Decode,
+		Decode:     s.Objects.Codec.Decode,
 		NewObject:  s.newObject,
-		APIError:   s.storage.ListError,
+		APIError:   s.Objects.ListError,
 		MinTimeout: s.config.MinRequestTimeout,
 		Replaced:   s.replaced,
 		Shutdown:   s.config.shutdown,

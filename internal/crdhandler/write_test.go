@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -34,8 +35,8 @@ func TestWriteStopsAfterClientDisconnects(t *testing.T) {
 	strategy := &widgetStrategy{}
 	encoded := 0
 	f := newWrites(t, func(f *writes) {
-		f.scope.strategy = strategy
-		f.scope.storage.Codec = countingCodec{count: &encoded}
+		f.scope.Strategy = strategy
+		f.scope.Objects.Codec = countingCodec{count: &encoded}
 	})
 	a := f.created("a", "")
 	const apply = "application/apply-patch+yaml"
@@ -91,6 +92,19 @@ func TestFinished(t *testing.T) {
 	}
 	if err := finished(t.Context(), fmt.Errorf("writing: %w", dynamicstorage.ErrTooLarge)); err != stored.ErrTooLarge {
 		t.Errorf("too large: got %v", err)
+	}
+}
+
+// wantStatus checks the code, reason and message of an API error.
+func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason, message string) {
+	t.Helper()
+	status, ok := err.(apierrors.APIStatus)
+	if !ok {
+		t.Fatalf("got %v, want a Status", err)
+	}
+	got := status.Status()
+	if got.Code != code || got.Reason != reason || got.Message != message {
+		t.Errorf("got %d %s %q\nwant %d %s %q", got.Code, got.Reason, got.Message, code, reason, message)
 	}
 }
 

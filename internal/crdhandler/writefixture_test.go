@@ -28,6 +28,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -68,11 +69,11 @@ func newWritesOn(t *testing.T, e *etcdtest.Etcd, configure func(*writes)) *write
 	}
 	server := httptest.NewServer(filters.WithWarningRecorder(requestInfo(f)))
 	t.Cleanup(server.Close)
-	f.url = server.URL + "/apis/" + f.scope.resource.Group + "/" + f.scope.resource.Version
-	if f.scope.namespaced {
+	f.url = server.URL + "/apis/" + f.scope.Resource.Group + "/" + f.scope.Resource.Version
+	if f.scope.Namespaced {
 		f.url += "/namespaces/ns"
 	}
-	f.url += "/" + f.scope.resource.Resource
+	f.url += "/" + f.scope.Resource.Resource
 	return f
 }
 
@@ -106,23 +107,26 @@ func widgetHeader(value []byte) (dynamicstorage.Header, error) {
 func widgetScope(config *Config) *requestScope {
 	kind := widgets.GroupVersion().WithKind("Widget")
 	codec := plainCodec{}
-	objects := objectInterfaces{
-		creater: customresources.Creater{}, typer: customresources.Typer{}, defaulter: runtime.NewScheme(),
-		convertor:   widgetConvertor{},
-		equivalents: runtime.NewEquivalentResourceRegistry(),
-	}
 	scope := &requestScope{
-		config: config, resource: widgets, kind: kind, listKind: widgets.GroupVersion().WithKind("WidgetList"),
-		namespaced: true,
-		hub:        widgets.GroupVersion(), serializer: widgetSerializer{},
+		config: config,
+		Endpoint: write.Endpoint{
+			Policy: &config.Policy, Resource: widgets, Kind: kind, Namespaced: true,
+			Interfaces: write.Interfaces{
+				Creater: customresources.Creater{}, Typer: customresources.Typer{}, Defaulter: runtime.NewScheme(),
+				Convertor:   widgetConvertor{},
+				Equivalents: runtime.NewEquivalentResourceRegistry(),
+			},
+			Strategy: &widgetStrategy{},
+			Objects: &stored.Objects{
+				Resource: config.Store.Resource(widgets.Group, widgets.Resource), Of: widgets.GroupResource(), Codec: codec,
+				Viewer: dynamicstorage.NewViewer(codec.views),
+			},
+		},
+		listKind: widgets.GroupVersion().WithKind("WidgetList"),
+		hub:      widgets.GroupVersion(), serializer: widgetSerializer{},
 		patchTypes: []string{string(types.JSONPatchType), string(types.MergePatchType),
 			string(types.ApplyYAMLPatchType)},
-		objects: objects, strategy: &widgetStrategy{},
-		lists: &compressedLists{},
-		storage: &stored.Objects{
-			Resource: config.Store.Resource(widgets.Group, widgets.Resource), Of: widgets.GroupResource(), Codec: codec,
-			Viewer: dynamicstorage.NewViewer(codec.views),
-		},
+		lists:    &compressedLists{},
 		replaced: context.Background(),
 	}
 	scope.fieldManager = func() (managedfields.Manager, error) {

@@ -232,13 +232,13 @@ func newHandler(o *Options, a *access, s *stored, p handlerParts) (resourceHandl
 		ReconcileDefinition: func(ctx context.Context, name string) error {
 			return lifecycle.Reconcile(ctx, name)
 		},
-		Authorizer:              a.authorizer,
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.garbageCollection(),
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
 		WithoutWatchCache:       !o.Resources.WatchCache,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	}
+	config.Authorizer = a.authorizer
 	if p.spaces != nil && o.Admission.HasNamespaceLifecycle(true) {
 		config.Namespaces = p.spaces.lifecycle
 	}
