@@ -47,7 +47,7 @@ func (s *requestScope) act(w http.ResponseWriter, req *http.Request) {
 	if status, ok := answer.(*metav1.Status); ok && status.Code == 0 {
 		status.Code = http.StatusCreated
 	}
-	s.respond(w, req, http.StatusCreated, c.media, result{obj: answer})
+	c.respond(w, http.StatusCreated, result{obj: answer})
 }
 
 // act builds and admits the body, and does the action.

@@ -84,10 +84,10 @@ func finishOptions(options runtime.Object, kind string, errs field.ErrorList) er
 
 // negotiateBody returns the serializer for the body of a create or update. It refuses protobuf for custom resources,
 // which have it as a media type for the meta types only. See docs/upstream.md, "Protobuf bodies of custom resources".
-func (s *requestScope) negotiateBody(req *http.Request) (runtime.SerializerInfo, error) {
-	info, err := negotiation.NegotiateInputSerializer(req, false, s.serializer)
+func negotiateBody(req *http.Request, serializer runtime.NegotiatedSerializer) (runtime.SerializerInfo, error) {
+	info, err := negotiation.NegotiateInputSerializer(req, false, serializer)
 	if err == nil && info.StrictSerializer == nil {
-		accepted, _ := negotiation.MediaTypesForSerializer(s.serializer)
+		accepted, _ := negotiation.MediaTypesForSerializer(serializer)
 		err = negotiation.NewUnsupportedMediaTypeError(accepted)
 	}
 	return info, err
@@ -103,13 +103,15 @@ func readOptions[O runtime.Object](req *http.Request, options O, kind string, va
 
 // payload is the body of a create or update, and the way to decode it.
 type payload struct {
+	scope      *requestScope
 	data       []byte
 	serializer runtime.SerializerInfo
 	validation fieldValidation
 }
 
-// decodeObject returns the object in the body of a request, in the hub version.
-func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Object, error) {
+// decode returns the object in the body, in the hub version.
+func (p payload) decode(ctx context.Context) (runtime.Object, error) {
+	s := p.scope
 	into, err := s.newObject()
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func (s *requestScope) refuseConnection(req *http.Request) error {
 		return err
 	}
 	if s.connect.Creates && info.Verb != "create" {
-		if err := s.authorizeConnection(ctx, name); err != nil {
+		if err := authorizeConnection(ctx, admitter); err != nil {
 			return err
 		}
 	}
@@ -92,22 +92,22 @@ type creating struct{ authorizer.Attributes }
 func (creating) GetVerb() string { return "create" }
 
 // authorizeConnection decides whether the user of a request may create at the endpoint, as POST does.
-func (s *requestScope) authorizeConnection(ctx context.Context, name string) error {
-	if s.config.Authorizer == nil {
+func authorizeConnection(ctx context.Context, a *write.Admission) error {
+	if a.Policy.Authorizer == nil {
 		return nil
 	}
 	attributes, err := filters.GetAuthorizerAttributes(ctx)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	decision, reason, err := s.config.Authorizer.Authorize(ctx, creating{attributes})
+	decision, reason, err := a.Policy.Authorizer.Authorize(ctx, creating{attributes})
 	switch {
 	case decision == authorizer.DecisionAllow:
 		return nil
 	case err != nil:
 		return err
 	}
-	return apierrors.NewForbidden(s.Resource.GroupResource(), name, errors.New(reason))
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errors.New(reason))
 }
 
 // read returns an object of core/v1.

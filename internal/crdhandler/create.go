@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/write"
@@ -28,7 +27,7 @@ func (s *requestScope) create(w http.ResponseWriter, req *http.Request, terminat
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	s.respond(w, req, http.StatusCreated, c.media, written(res))
+	c.respond(w, http.StatusCreated, written(res))
 }
 
 // run builds and admits the object, validates it under its name, and commits it.
@@ -46,19 +45,18 @@ func (c *createRequest) run(ctx context.Context) (write.Result, error) {
 // createRequest is a decoded POST.
 type createRequest struct {
 	write.Creation
-	scope   *requestScope
+	responder
 	obj     runtime.Object
 	manager string
-	media   negotiation.MediaTypeOptions
 }
 
 func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, terminating bool) (*createRequest, error) {
 	namespace, name := s.target(req)
-	media, err := s.negotiate(req)
+	answer, err := s.negotiate(req)
 	if err != nil {
 		return nil, err
 	}
-	serializer, err := s.negotiateBody(req)
+	serializer, err := negotiateBody(req, s.serializer)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +68,7 @@ func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, term
 	if err := readOptions(req, options, "CreateOptions", validation.ValidateCreateOptions); err != nil {
 		return nil, err
 	}
-	obj, err := s.decodeObject(ctx, payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)})
+	obj, err := payload{s, body, serializer, fieldValidationOf(options.FieldValidation)}.decode(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +84,10 @@ func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, term
 	objectmeta.DedupOwners(ctx, obj, objectmeta.DuplicateOwners)
 	target := write.Target{Namespace: namespace, Name: name, DryRun: isDryRun(options.DryRun), Terminating: terminating}
 	return &createRequest{
-		Creation: write.Creation{Admission: s.Admission(ctx, target), Options: options},
-		scope:    s,
-		obj:      obj,
-		manager:  managedfields.ManagerName(options.FieldManager, req.UserAgent()),
-		media:    media,
+		Creation:  write.Creation{Admission: s.Admission(ctx, target), Options: options},
+		responder: answer,
+		obj:       obj,
+		manager:   managedfields.ManagerName(options.FieldManager, req.UserAgent()),
 	}, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
@@ -39,18 +38,18 @@ func (s *requestScope) delete(w http.ResponseWriter, req *http.Request) {
 	if orphan := d.deletion.options.OrphanDependents; !res.Removed && orphan != nil && !*orphan {
 		code = http.StatusAccepted
 	}
-	s.respond(w, req, code, d.media, s.deletedAs(ctx, written(res)))
+	d.respond(w, code, d.deletedAs(ctx, written(res)))
 }
 
 // deleteRequest is a decoded DELETE.
 type deleteRequest struct {
 	deletion  *deletion
 	admission *write.Admission
-	media     negotiation.MediaTypeOptions
+	responder
 }
 
 func (s *requestScope) decodeDelete(ctx context.Context, req *http.Request) (*deleteRequest, error) {
-	namespace, name, media, err := s.addressed(req)
+	namespace, name, answer, err := s.addressed(req)
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +65,17 @@ func (s *requestScope) decodeDelete(ctx context.Context, req *http.Request) (*de
 	admission := s.Admission(ctx, write.Target{Namespace: namespace, Name: name, DryRun: isDryRun(options.DryRun)})
 	return &deleteRequest{
 		deletion: &deletion{
-			scope: s, options: options, admit: admission.AdmitDelete, unconverted: s.deletesUnconverted(req, media),
+			scope: s, options: options, admit: admission.AdmitDelete, unconverted: answer.deletesUnconverted(),
 		},
 		admission: admission,
-		media:     media,
+		responder: answer,
 	}, nil
 }
 
 // run deletes the object, or removes one that cannot be read if the client asks for that.
 func (d *deleteRequest) run(ctx context.Context) (write.Result, error) {
 	if ignoresReadErrors(d.deletion.options) {
-		res, err := d.deletion.scope.deleteCorrupt(ctx, d.admission, d.deletion.options)
+		res, err := d.deleteCorrupt(ctx)
 		return write.Result{Obj: res, Removed: true}, err
 	}
 	var err error
@@ -123,17 +122,6 @@ func (d *deletion) run(ctx context.Context) (write.Result, error) {
 		res.Obj = d.status(objectmeta.Accessor(res.Obj).GetUID())
 	}
 	return res, err
-}
-
-// deleteInstance deletes an object of a CustomResourceDefinition that is being deleted, without asking admission.
-// left says that the object waits for its finalizers.
-func (s *requestScope) deleteInstance(ctx context.Context, key string) (left bool, err error) {
-	d := deletion{scope: s, key: key, options: &metav1.DeleteOptions{}, unconverted: true}
-	res, err := d.run(ctx)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil && !res.Removed, err
 }
 
 func (d *deletion) name() string { return stored.Name(d.key) }

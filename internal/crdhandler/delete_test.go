@@ -153,7 +153,7 @@ func TestDeleteInstance(t *testing.T) {
 	f.created("a", "")
 	f.created("b", `"finalizers":["example.com/f"]`)
 	for key, want := range map[string]bool{"ns/a": false, "ns/b": true, "ns/none": false} {
-		left, err := f.scope.deleteInstance(t.Context(), key)
+		left, err := deleteInstance(t.Context(), f.scope, key)
 		if err != nil || left != want {
 			t.Errorf("%s: got %v, %v, want %v", key, left, err, want)
 		}

@@ -30,9 +30,10 @@ var errDryRun = errors.New("dry run")
 
 // deleteCorrupt removes an object that cannot be read. It refuses to remove any other, because it cannot respect
 // preconditions, finalizers and admission (W18).
-func (s *requestScope) deleteCorrupt(ctx context.Context, a *write.Admission, options *metav1.DeleteOptions) (runtime.Object, error) {
+func (d *deleteRequest) deleteCorrupt(ctx context.Context) (runtime.Object, error) {
+	s, a := d.scope, d.admission
 	audit.AddAuditAnnotation(ctx, "apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
-	if err := s.authorizeUnsafe(ctx, a, options); err != nil {
+	if err := d.authorizeUnsafe(ctx); err != nil {
 		return nil, err
 	}
 	key, err := s.Key(a.Namespace, a.Name)
@@ -69,19 +70,20 @@ func (s *requestScope) deleteCorrupt(ctx context.Context, a *write.Admission, op
 }
 
 // authorizeUnsafe asks the authorizer whether the user may delete an object that cannot be read.
-func (s *requestScope) authorizeUnsafe(ctx context.Context, a *write.Admission, options runtime.Object) error {
-	if s.config.Authorizer == nil {
+func (d *deleteRequest) authorizeUnsafe(ctx context.Context) error {
+	a := d.admission
+	if a.Policy.Authorizer == nil {
 		return nil
 	}
-	attributes := a.Attributes(write.Event{Operation: admission.Delete, Options: options})
+	attributes := a.Attributes(write.Event{Operation: admission.Delete, Options: d.deletion.options})
 	info, ok := request.RequestInfoFrom(ctx)
 	switch {
 	case !ok:
 		return admission.NewForbidden(attributes, errors.New("no RequestInfo found in the context"))
-	case !info.IsResourceRequest || s.Subresource != "":
+	case !info.IsResourceRequest || a.Subresource != "":
 		return admission.NewForbidden(attributes, errors.New("ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or non-resource request"))
 	}
-	decision, reason, err := s.config.Authorizer.Authorize(ctx, s.unsafeAttributes(a, info))
+	decision, reason, err := a.Policy.Authorizer.Authorize(ctx, unsafeAttributes(a, info))
 	switch {
 	case err != nil:
 		return admission.NewForbidden(attributes, fmt.Errorf("error while checking permission for %q, %w", unsafeVerb, err))
@@ -91,15 +93,16 @@ func (s *requestScope) authorizeUnsafe(ctx context.Context, a *write.Admission, 
 	return nil
 }
 
-func (s *requestScope) unsafeAttributes(a *write.Admission, info *request.RequestInfo) authorizer.Attributes {
+// unsafeAttributes returns the attributes of the deletion of an object that cannot be read.
+func unsafeAttributes(a *write.Admission, info *request.RequestInfo) authorizer.Attributes {
 	record := authorizer.AttributesRecord{
 		User:            a.User,
 		Verb:            unsafeVerb,
 		Namespace:       a.Namespace,
 		Name:            a.Name,
-		APIGroup:        s.Resource.Group,
-		APIVersion:      s.Resource.Version,
-		Resource:        s.Resource.Resource,
+		APIGroup:        a.Resource.Group,
+		APIVersion:      a.Resource.Version,
+		Resource:        a.Resource.Resource,
 		ResourceRequest: true,
 	}
 	if info.FieldSelector != "" {

@@ -18,7 +18,7 @@ import (
 // get answers with one object (W19).
 func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 	namespace, name := s.target(req)
-	mediaType, err := s.negotiate(req)
+	answer, err := s.negotiate(req)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -46,13 +46,13 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		s.err(s.Objects.APIError(err, name), w, req)
 		return
 	}
-	if !s.copies(req.Context(), mediaType) || mediaType.Pretty {
+	if !answer.copies() || answer.media.Pretty {
 		if err := write.ReserveFor(req.Context(), entry); err != nil {
 			s.err(err, w, req)
 			return
 		}
 	}
-	s.respond(w, req, http.StatusOK, mediaType, result{entry: entry})
+	answer.respond(w, http.StatusOK, result{entry: entry})
 }
 
 // getOptions reads the query of a GET. Its only option with an effect is the resourceVersion.

@@ -28,7 +28,7 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 	if !ok {
 		return nil, fmt.Errorf("no serializer defined for %v", runtime.ContentTypeJSON)
 	}
-	before, err := s.document(info, live)
+	before, err := p.document(info, live)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +79,12 @@ func (p *patchRequest) decodePatched(info runtime.SerializerInfo, document []byt
 }
 
 // document returns the JSON of an object in the version of the endpoint. A custom resource has that version already.
-func (s *requestScope) document(info runtime.SerializerInfo, obj runtime.Object) ([]byte, error) {
+func (p *patchRequest) document(info runtime.SerializerInfo, obj runtime.Object) ([]byte, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return objectjson.Marshal(u.Object)
 	}
-	return runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.Kind.GroupVersion()), obj)
+	gv := p.scope.Kind.GroupVersion()
+	return runtime.Encode(p.scope.serializer.EncoderForVersion(info.Serializer, gv), obj)
 }
 
 // invalidPatch returns the answer to a patch whose outcome is not an object of the kind.

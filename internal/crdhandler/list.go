@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/budget"
@@ -27,7 +26,7 @@ func (s *requestScope) list(w http.ResponseWriter, req *http.Request) {
 
 // listOrWatch serves a list or, if the path (watch) or the query asks for it, a watch.
 func (s *requestScope) listOrWatch(w http.ResponseWriter, req *http.Request, watch bool) {
-	mediaType, err := s.negotiate(req)
+	answer, err := s.negotiate(req)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -38,19 +37,20 @@ func (s *requestScope) listOrWatch(w http.ResponseWriter, req *http.Request, wat
 		return
 	}
 	if watch || opts.Watch {
-		s.serveWatch(w, req, opts, mediaType)
+		s.serveWatch(w, opts, answer)
 		return
 	}
 	namespace, _ := s.target(req)
-	page, err := s.readPage(req.Context(), namespace, opts, s.viewsFor(req.Context(), mediaType))
-	if err == nil && !s.copies(req.Context(), mediaType) {
+	// A conversion webhook gets all objects of the page in one request (T15).
+	page, err := s.readPage(req.Context(), namespace, opts, answer.viewer().Views)
+	if err == nil && !answer.copies() {
 		err = budget.Reserve(req.Context(), page.Size())
 	}
 	if err != nil {
 		s.err(err, w, req)
 		return
 	}
-	s.respondList(w, req, mediaType, page)
+	answer.respondList(w, page)
 }
 
 // listOptions reads the query of a list, watch or deletecollection, and the name in the path if there is one.
@@ -84,35 +84,36 @@ func (s *requestScope) readPage(ctx context.Context, namespace string, opts *met
 type compressedLists struct{ json, protobuf listing.Chunks }
 
 // respondList answers with a page. JSON, and protobuf of built-in objects, is written item by item from the views.
-func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, mediaType negotiation.MediaTypeOptions, page *listing.Page) {
-	if s.copies(req.Context(), mediaType) {
+func (r responder) respondList(w http.ResponseWriter, page *listing.Page) {
+	s, ctx := r.scope, r.req.Context()
+	if r.copies() {
 		list := wire.List{
 			APIVersion: s.listKind.GroupVersion().String(),
 			Kind:       s.listKind.Kind,
 			Typed:      s.Typed,
 			ItemKind:   s.Kind.Kind,
-			Pretty:     mediaType.Pretty,
+			Pretty:     r.media.Pretty,
 		}
 		chunks := &s.lists.json
-		if protobuf := s.protobufFor(req.Context(), mediaType); protobuf != nil {
+		if r.protobuf() != nil {
 			list.Protobuf, chunks = true, &s.lists.protobuf
 		}
-		if err := page.Write(w, req, list, chunks); err != nil {
-			klog.FromContext(req.Context()).V(4).Info("Client went away during a list", "err", err)
+		if err := page.Write(w, r.req, list, chunks); err != nil {
+			klog.FromContext(ctx).V(4).Info("Client went away during a list", "err", err)
 		}
 		return
 	}
-	printer, err := s.printing().NewPrinter(mediaType, req)
+	printer, err := s.printing().NewPrinter(r.media, r.req)
 	if err != nil {
-		s.err(err, w, req)
+		s.err(err, w, r.req)
 		return
 	}
-	obj, err := printer.Page(req.Context(), page, s.listObject)
+	obj, err := printer.Page(ctx, page, s.listObject)
 	if err != nil {
-		s.err(s.Objects.APIError(err, ""), w, req)
+		s.err(s.Objects.APIError(err, ""), w, r.req)
 		return
 	}
-	s.writeObject(w, req, http.StatusOK, mediaType, obj)
+	r.writeObject(w, http.StatusOK, obj)
 }
 
 // listObject returns a page as a list of objects in the hub version.
@@ -127,9 +128,14 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 			items[n].GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // the list says it
 		}
 	}
-	list, err := s.newList()
-	if err != nil {
-		return nil, err
+	untyped := &unstructured.UnstructuredList{}
+	untyped.SetGroupVersionKind(s.listKind)
+	list := runtime.Object(untyped)
+	if s.Typed {
+		var err error
+		if list, err = s.Interfaces.Creater.New(s.hub.WithKind(s.listKind.Kind)); err != nil {
+			return nil, err
+		}
 	}
 	if err := meta.SetList(list, items); err != nil {
 		return nil, fmt.Errorf("filling %s: %w", s.listKind.Kind, err)
@@ -139,15 +145,5 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 		return nil, err
 	}
 	page.SetListMeta(m)
-	return list, nil
-}
-
-// newList returns an empty list of the endpoint's objects.
-func (s *requestScope) newList() (runtime.Object, error) {
-	if s.Typed {
-		return s.Interfaces.Creater.New(s.hub.WithKind(s.listKind.Kind))
-	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(s.listKind)
 	return list, nil
 }

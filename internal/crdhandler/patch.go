@@ -27,7 +27,7 @@ import (
 
 // patch answers PATCH. terminating: the CustomResourceDefinition is being deleted, and an apply creates nothing (R4).
 func (s *requestScope) patch(w http.ResponseWriter, req *http.Request, terminating bool) {
-	patchType, err := s.patchType(req)
+	patchType, err := patchTypeOf(req, s.patchTypes)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -48,7 +48,7 @@ func (s *requestScope) patch(w http.ResponseWriter, req *http.Request, terminati
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	s.respond(w, req, res.Code(), p.media, written(res))
+	p.respond(w, res.Code(), written(res))
 }
 
 // propose patches, admits and validates the object. existing is nil if there is none.
@@ -67,11 +67,11 @@ func (p *patchRequest) propose(ctx context.Context, existing runtime.Object) (wr
 	return p.Validate(ctx, obj, live)
 }
 
-// patchType returns the type of a patch by its content type. The error is a 415 if the endpoint does not accept it.
-func (s *requestScope) patchType(req *http.Request) (types.PatchType, error) {
+// patchTypeOf returns the type of a patch by its content type. The error is a 415 if it is not one of those accepted.
+func patchTypeOf(req *http.Request, accepted []string) (types.PatchType, error) {
 	contentType, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";")
-	if !slices.Contains(s.patchTypes, contentType) {
-		return "", negotiation.NewUnsupportedMediaTypeError(s.patchTypes)
+	if !slices.Contains(accepted, contentType) {
+		return "", negotiation.NewUnsupportedMediaTypeError(accepted)
 	}
 	return types.PatchType(contentType), nil
 }
@@ -79,7 +79,7 @@ func (s *requestScope) patchType(req *http.Request) (types.PatchType, error) {
 // patchRequest is a PATCH: it patches the stored object.
 type patchRequest struct {
 	write.Replacement
-	scope      *requestScope
+	responder
 	key        string
 	options    *metav1.PatchOptions
 	patchType  types.PatchType
@@ -87,11 +87,10 @@ type patchRequest struct {
 	validation fieldValidation
 	manager    string
 	fields     managedfields.Manager
-	media      negotiation.MediaTypeOptions
 }
 
 func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool) (*patchRequest, error) {
-	namespace, name, media, err := s.addressed(req)
+	namespace, name, answer, err := s.addressed(req)
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +120,12 @@ func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patch
 	}
 	p := &patchRequest{
 		Replacement: write.Replacement{Admission: s.Admission(ctx, target), Options: updateOptions(options)},
-		scope:       s,
+		responder:   answer,
 		options:     options,
 		patchType:   patchType,
 		body:        body,
 		validation:  fieldValidationOf(options.FieldValidation),
 		manager:     managedfields.ManagerName(options.FieldManager, req.UserAgent()),
-		media:       media,
 	}
 	if p.Merged = p.applies(); p.Merged && s.Subresource == "" {
 		p.Creation = &write.Creation{

@@ -30,36 +30,50 @@ type result struct {
 // written returns the answer to a write.
 func written(res write.Result) result { return result{entry: res.Entry, obj: res.Obj} }
 
-// respond answers a request with one object. JSON of stored objects, and protobuf of built-in ones, is copied from
-// their view. All other formats are encoded from the decoded object.
-func (s *requestScope) respond(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, res result) {
-	if res.entry != nil && s.copies(req.Context(), mediaType) {
-		s.respondBytes(w, req, code, mediaType, res.entry)
+// responder answers one request in the format that it asks for.
+type responder struct {
+	scope *requestScope
+	req   *http.Request
+	media negotiation.MediaTypeOptions
+}
+
+// negotiate chooses the format of the answer by the Accept header.
+func (s *requestScope) negotiate(req *http.Request) (responder, error) {
+	media, err := s.printing().Negotiate(req)
+	return responder{scope: s, req: req, media: media}, err
+}
+
+// respond answers with one object. JSON of stored objects, and protobuf of built-in ones, is copied from their view. All
+// other formats are encoded from the decoded object.
+func (r responder) respond(w http.ResponseWriter, code int, res result) {
+	if res.entry != nil && r.copies() {
+		r.respondBytes(w, code, res.entry)
 		return
 	}
-	printer, err := s.printing().NewPrinter(mediaType, req)
+	printer, err := r.scope.printing().NewPrinter(r.media, r.req)
 	if err != nil {
-		s.err(err, w, req)
+		r.scope.err(err, w, r.req)
 		return
 	}
-	obj, err := s.printed(req.Context(), printer, res)
+	obj, err := r.printed(printer, res)
 	if err != nil {
-		s.err(err, w, req)
+		r.scope.err(err, w, r.req)
 		return
 	}
-	s.writeObject(w, req, code, mediaType, obj)
+	r.writeObject(w, code, obj)
 }
 
 // printed returns the object to encode. If the client wants no more than metadata, nothing else is decoded.
-func (s *requestScope) printed(ctx context.Context, printer printing.Printer, res result) (runtime.Object, error) {
-	if target := printer.Target(); res.entry != nil && s.Scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
+func (r responder) printed(printer printing.Printer, res result) (runtime.Object, error) {
+	ctx, s, target := r.req.Context(), r.scope, printer.Target()
+	if res.entry != nil && s.Scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
 		view, err := s.Objects.View(ctx, res.entry)
 		if err != nil {
 			return nil, s.Objects.APIError(err, stored.Name(res.entry.Key))
 		}
 		return printer.Metadata(view, res.entry.Revision)
 	}
-	obj, err := s.served(ctx, res)
+	obj, err := r.served(res)
 	if err != nil {
 		return nil, err
 	}
@@ -67,25 +81,25 @@ func (s *requestScope) printed(ctx context.Context, printer printing.Printer, re
 }
 
 // respondBytes answers with the bytes of an entry's view.
-func (s *requestScope) respondBytes(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, entry *dynamicstorage.Entry) {
-	view, err := s.viewFor(req.Context(), mediaType)(req.Context(), entry)
+func (r responder) respondBytes(w http.ResponseWriter, code int, entry *dynamicstorage.Entry) {
+	view, err := r.view(r.req.Context(), entry)
 	if err != nil {
-		s.err(s.Objects.APIError(err, stored.Name(entry.Key)), w, req)
+		r.scope.err(r.scope.Objects.APIError(err, stored.Name(entry.Key)), w, r.req)
 		return
 	}
 	object := stored.Object(view, entry.Revision)
-	object.Protobuf = s.protobufFor(req.Context(), mediaType).TypeMeta()
-	if err := object.Respond(w, req, code, mediaType.Pretty); err != nil {
-		klog.FromContext(req.Context()).V(4).Info("Client went away during a response", "err", err)
+	object.Protobuf = r.protobuf().TypeMeta()
+	if err := object.Respond(w, r.req, code, r.media.Pretty); err != nil {
+		klog.FromContext(r.req.Context()).V(4).Info("Client went away during a response", "err", err)
 	}
 }
 
 // served returns the object of an answer in the hub version. At the scale endpoint it is the Scale.
-func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, error) {
-	obj := res.obj
+func (r responder) served(res result) (runtime.Object, error) {
+	s, obj := r.scope, res.obj
 	if res.entry != nil {
 		var err error
-		if obj, err = s.Objects.Object(ctx, res.entry); err != nil {
+		if obj, err = s.Objects.Object(r.req.Context(), res.entry); err != nil {
 			return nil, s.Objects.APIError(err, stored.Name(res.entry.Key))
 		}
 	}
@@ -97,20 +111,15 @@ func (s *requestScope) served(ctx context.Context, res result) (runtime.Object, 
 }
 
 // writeObject encodes an object that was transformed already, in the negotiated format.
-func (s *requestScope) writeObject(w http.ResponseWriter, req *http.Request, code int, mediaType negotiation.MediaTypeOptions, obj runtime.Object) {
-	gv, serializer := s.Kind.GroupVersion(), s.serializer
-	if target := mediaType.Convert; target != nil {
+func (r responder) writeObject(w http.ResponseWriter, code int, obj runtime.Object) {
+	gv, serializer := r.scope.Kind.GroupVersion(), r.scope.serializer
+	if target := r.media.Convert; target != nil {
 		gv, serializer = target.GroupVersion(), apihelpers.GetMetaInternalVersionCodecs()
 	}
-	if mediaType.Accepted.MediaType == runtime.ContentTypeYAML {
+	if r.media.Accepted.MediaType == runtime.ContentTypeYAML {
 		serializer = printing.BoundedYAML{NegotiatedSerializer: serializer}
 	}
-	responsewriters.WriteObjectNegotiated(serializer, s.printing(), gv, w, req, code, obj, false)
-}
-
-// negotiate chooses the format of the response by the Accept header.
-func (s *requestScope) negotiate(req *http.Request) (negotiation.MediaTypeOptions, error) {
-	return s.printing().Negotiate(req)
+	responsewriters.WriteObjectNegotiated(serializer, r.scope.printing(), gv, w, r.req, code, obj, false)
 }
 
 // printing returns the formats of the endpoint.
@@ -124,20 +133,37 @@ func (s *requestScope) printing() *printing.Endpoint {
 	}
 }
 
-// fromBytes reports whether a response in this format consists of the bytes of views.
-func (s *requestScope) fromBytes(mediaType negotiation.MediaTypeOptions) bool {
-	accepted := mediaType.Accepted.MediaType
-	return mediaType.Convert == nil && s.Scale == nil &&
-		(accepted == runtime.ContentTypeJSON || accepted == runtime.ContentTypeProtobuf && s.Objects.Protobuf != nil)
-}
-
-// copies reports whether a response is copied from the bytes of views, so that it takes no memory of its own.
-func (s *requestScope) copies(ctx context.Context, mediaType negotiation.MediaTypeOptions) bool {
-	return s.fromBytes(mediaType) && !logsResponseObject(ctx)
+// copies reports whether the answer is copied from the bytes of views, so that it takes no memory of its own.
+func (r responder) copies() bool {
+	accepted := r.media.Accepted.MediaType
+	fromBytes := r.media.Convert == nil && r.scope.Scale == nil &&
+		(accepted == runtime.ContentTypeJSON || accepted == runtime.ContentTypeProtobuf && r.scope.Objects.Protobuf != nil)
+	return fromBytes && !logsResponseObject(r.req.Context())
 }
 
 // logsResponseObject reports whether the audit policy logs the answer as an object.
 func logsResponseObject(ctx context.Context) bool {
 	log := audit.AuditContextFrom(ctx)
 	return log != nil && !log.GetEventLevel().Less(auditinternal.LevelRequestResponse)
+}
+
+// protobuf returns the protobuf that the answer is copied from; nil for every other answer.
+func (r responder) protobuf() *stored.Protobuf {
+	if r.media.Accepted.MediaType == runtime.ContentTypeProtobuf && r.copies() {
+		return r.scope.Objects.Protobuf
+	}
+	return nil
+}
+
+// viewer returns the viewer of the bytes that the answer is copied from, or decoded.
+func (r responder) viewer() *dynamicstorage.Viewer {
+	if protobuf := r.protobuf(); protobuf != nil {
+		return protobuf.Viewer
+	}
+	return r.scope.Objects.Viewer
+}
+
+// view returns the view of an entry for the answer.
+func (r responder) view(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	return stored.ViewFrom(r.viewer())(ctx, entry)
 }

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/write"
@@ -28,7 +27,7 @@ func (s *requestScope) update(w http.ResponseWriter, req *http.Request) {
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	s.respond(w, req, res.Code(), u.media, written(res))
+	u.respond(w, res.Code(), written(res))
 }
 
 // propose builds, admits and validates the object. existing is nil if there is none.
@@ -50,18 +49,17 @@ func (u *updateRequest) propose(ctx context.Context, existing runtime.Object) (w
 // updateRequest is a PUT: it replaces an object by the one that was sent.
 type updateRequest struct {
 	write.Replacement
-	scope   *requestScope
+	responder
 	key     string
 	payload payload
 	manager string
-	media   negotiation.MediaTypeOptions
 
 	// sent is the object that was sent, until an attempt has taken it.
 	sent runtime.Object
 }
 
 func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*updateRequest, error) {
-	namespace, name, media, err := s.addressed(req)
+	namespace, name, answer, err := s.addressed(req)
 	if err != nil {
 		return nil, err
 	}
@@ -73,17 +71,16 @@ func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*up
 	if err := readOptions(req, options, "UpdateOptions", validation.ValidateUpdateOptions); err != nil {
 		return nil, err
 	}
-	serializer, err := s.negotiateBody(req)
+	serializer, err := negotiateBody(req, s.serializer)
 	if err != nil {
 		return nil, err
 	}
 	target := write.Target{Namespace: namespace, Name: name, DryRun: isDryRun(options.DryRun)}
 	u := &updateRequest{
 		Replacement: write.Replacement{Admission: s.Admission(ctx, target), Options: options},
-		scope:       s,
-		payload:     payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)},
+		responder:   answer,
+		payload:     payload{s, body, serializer, fieldValidationOf(options.FieldValidation)},
 		manager:     managedfields.ManagerName(options.FieldManager, req.UserAgent()),
-		media:       media,
 	}
 	if u.sent, err = u.decode(ctx); err != nil {
 		return nil, finished(ctx, err)
@@ -102,7 +99,7 @@ func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*up
 
 // decode returns the object that was sent. It must be the one that the URL names.
 func (u *updateRequest) decode(ctx context.Context) (runtime.Object, error) {
-	obj, err := u.scope.decodeObject(ctx, u.payload)
+	obj, err := u.payload.decode(ctx)
 	if err != nil {
 		return nil, err
 	}

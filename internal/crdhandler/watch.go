@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 )
 
@@ -15,18 +15,19 @@ func (s *requestScope) watch(w http.ResponseWriter, req *http.Request) {
 }
 
 // serveWatch serves the watch that a request asks for.
-func (s *requestScope) serveWatch(w http.ResponseWriter, req *http.Request, opts *metainternal.ListOptions, mediaType negotiation.MediaTypeOptions) {
-	namespace, _ := s.target(req)
-	err := watch.Serve(w, req, watch.Config{
+func (s *requestScope) serveWatch(w http.ResponseWriter, opts *metainternal.ListOptions, answer responder) {
+	namespace, _ := s.target(answer.req)
+	viewer := answer.viewer()
+	err := watch.Serve(w, answer.req, watch.Config{
 		Resource:   s.Resource,
 		Objects:    s.Objects.Resource,
 		Selection:  s.selection(namespace, opts),
 		Options:    opts,
 		Endpoint:   s.printing(),
-		MediaType:  mediaType,
-		View:       s.viewFor(req.Context(), mediaType),
-		Views:      s.viewsFor(req.Context(), mediaType),
-		Protobuf:   s.protobufFor(req.Context(), mediaType).TypeMeta(),
+		MediaType:  answer.media,
+		View:       stored.ViewFrom(viewer),
+		Views:      viewer.Views,
+		Protobuf:   answer.protobuf().TypeMeta(),
 		Decode:     s.Objects.Codec.Decode,
 		NewObject:  s.newObject,
 		APIError:   s.Objects.ListError,
@@ -35,6 +36,6 @@ func (s *requestScope) serveWatch(w http.ResponseWriter, req *http.Request, opts
 		Shutdown:   s.config.shutdown,
 	})
 	if err != nil {
-		s.err(err, w, req)
+		s.err(err, w, answer.req)
 	}
 }

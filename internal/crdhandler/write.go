@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
@@ -27,13 +26,13 @@ func (s *requestScope) writeContext(req *http.Request) (context.Context, context
 	return request.WithNamespace(ctx, namespace), cancel
 }
 
-// addressed returns the object that a request names, as most writes must, and the format of the answer.
-func (s *requestScope) addressed(req *http.Request) (namespace, name string, media negotiation.MediaTypeOptions, err error) {
+// addressed returns the object that a request names, as most writes must, and the responder.
+func (s *requestScope) addressed(req *http.Request) (namespace, name string, answer responder, err error) {
 	if namespace, name = s.target(req); name == "" {
-		return "", "", media, objectmeta.ErrNoName
+		return "", "", responder{}, objectmeta.ErrNoName
 	}
-	media, err = s.negotiate(req)
-	return namespace, name, media, err
+	answer, err = s.negotiate(req)
+	return namespace, name, answer, err
 }
 
 // writeFailed answers a write that has failed after it was decoded. It may have run out of time, or be larger than
