@@ -27,7 +27,8 @@ func (s *requestScope) actionScope(main *requestScope, d *resource.Definition, s
 	s.action = &endpointAction{Action: action, do: s.config.Actions[d.Plural+"/"+sub.Name], objects: main}
 	s.Kind, s.hub = action.GroupVersionKind(), action.GroupVersion
 	s.columns = nil
-	s.setBuiltinFields(&resource.Definition{GroupVersion: action.GroupVersion, Kind: action.Kind, Object: action.Object}, nil)
+	body := &resource.Definition{GroupVersion: action.GroupVersion, Kind: action.Kind, Object: action.Object}
+	s.setBuiltinFields(body, nil)
 }
 
 // act answers POST at the endpoint of an action. The steps are those of a creation, except that nothing is stored.

@@ -75,10 +75,13 @@ func (p *patchRequest) configuration() (applied *unstructured.Unstructured, plai
 // were too large. The merge itself cannot return it. A merge that changes nothing sets no defaults: an object that is
 // stored in another version may lack those of this one.
 func (p *patchRequest) complete(live, obj runtime.Object) error {
-	merged, isUnstructured := obj.(*unstructured.Unstructured)
-	before, isUnstructured2 := live.(*unstructured.Unstructured)
-	defaulter, isOurs := p.scope.Interfaces.Defaulter.(customresources.Defaulter)
-	if !isUnstructured || !isUnstructured2 || !isOurs || validation.SameExceptManagedFields(merged.Object, before.Object) {
+	defaulter, custom := p.scope.Interfaces.Defaulter.(customresources.Defaulter)
+	if !custom {
+		return nil
+	}
+	merged, ok := obj.(*unstructured.Unstructured)
+	before, ok2 := live.(*unstructured.Unstructured)
+	if !ok || !ok2 || validation.SameExceptManagedFields(merged.Object, before.Object) {
 		return nil
 	}
 	if err := objectmeta.CheckUnstructuredEntries(merged.Object); err != nil {

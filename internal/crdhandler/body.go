@@ -67,7 +67,8 @@ func mayExpand(req *http.Request, body []byte) bool {
 
 // queryOptions reads the options of a request from its query.
 func queryOptions(req *http.Request, options runtime.Object) error {
-	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(req.URL.Query(), metav1.SchemeGroupVersion, options); err != nil {
+	query, version := req.URL.Query(), metav1.SchemeGroupVersion
+	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(query, version, options); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
@@ -154,9 +155,11 @@ func decodeError(expected string, err error, gvk *schema.GroupVersionKind, body 
 		return err
 	}
 	if gvk != nil && gvk.Kind != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, expected, err))
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, expected, err))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", expected, err, summary(body)))
+	return apierrors.NewBadRequest(fmt.Sprintf(
+		"the object provided is unrecognized (must be of type %s): %v (%s)", expected, err, summary(body)))
 }
 
 // summary returns the beginning of a body for an error message, as text if it looks like JSON.

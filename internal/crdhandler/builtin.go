@@ -261,7 +261,9 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 		return
 	}
 	if !b.allows(scope, req, info) { // answered as by upstream's router
-		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false), w, req)
+		const code = http.StatusMethodNotAllowed
+		err := apierrors.NewGenericServerResponse(code, req.Method, schema.GroupResource{}, "", "", 0, false)
+		scope.err(err, w, req)
 		return
 	}
 	if text := b.definition.Deprecated; text != "" {

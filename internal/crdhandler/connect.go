@@ -69,7 +69,8 @@ func (s *requestScope) refuseConnection(req *http.Request) error {
 		}
 	}
 	return s.connect.Refuse(ctx, resource.ConnectRequest{
-		Namespace: namespace, Name: name, Options: options, Upgrades: httpstream.IsUpgradeRequest(req), Read: s.connect.read,
+		Namespace: namespace, Name: name, Options: options,
+		Upgrades: httpstream.IsUpgradeRequest(req), Read: s.connect.read,
 	})
 }
 

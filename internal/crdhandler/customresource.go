@@ -19,7 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// newServedVersion returns a version of a CRD with its storage and scopes. It compiles nothing.
+// newServedVersion returns a version of a CRD with its objects and scopes. It compiles nothing.
 func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crds.Version) *servedVersion {
 	group, names := record.Group, record.AcceptedNames
 	gv := schema.GroupVersion{Group: group, Version: v.Name}
@@ -30,14 +30,15 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		Storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
 		CBOR:    wire.CBOREnabled(),
 	}
-	storage := &stored.Objects{
+	definitions := config.Store.Resource(crds.GroupName, crds.Plural)
+	objects := &stored.Objects{
 		Resource: info.resource,
 		Of:       gv.WithResource(names.Plural).GroupResource(),
 		Viewer:   dynamicstorage.NewViewer(codec.Views),
 		Codec:    codec,
 		Admitted: &codec.Admitted,
 		// A write must not leave an object behind if its CRD is deleted meanwhile.
-		Conditions: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
+		Conditions: []dynamicstorage.Condition{definitions.Still(record.Name, record.CreateRevision())},
 	}
 	main := &requestScope{
 		config: config,
@@ -47,7 +48,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 			Kind:       kind,
 			Namespaced: record.Namespaced,
 			Interfaces: customResourceInterfaces(info, kind),
-			Objects:    storage,
+			Objects:    objects,
 			Strategy:   &customresources.Strategy{Schemas: info.schemas, Version: v.Name},
 		},
 		listKind: gv.WithKind(names.ListKind),
@@ -66,7 +67,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 		}
 		return version.ResetFields(), nil
 	})
-	served := &servedVersion{served: v.Served, storage: storage, main: main, warnings: deprecationWarnings(record, v)}
+	served := &servedVersion{served: v.Served, objects: objects, main: main, warnings: deprecationWarnings(record, v)}
 	if v.Status {
 		served.status = main.statusScope(info, v.Name)
 	}

@@ -51,7 +51,8 @@ func newDefinitionEndpoints(config *Config) *builtinEndpoints {
 	status.Subresource = "status"
 	status.Strategy = statusRules
 	status.setDefinitionFields(statusRules.GetResetFields())
-	return &builtinEndpoints{definition: definition, main: main, subresources: map[string]*requestScope{"status": &status}}
+	subresources := map[string]*requestScope{"status": &status}
+	return &builtinEndpoints{definition: definition, main: main, subresources: subresources}
 }
 
 func (s *requestScope) setDefinitionFields(reset managedfields.ResetFields) {

@@ -204,7 +204,8 @@ func (d *deletion) checkPreconditions(existing runtime.Object) error {
 	// The first step of the deletion of a CRD has other messages (C4).
 	kind := d.scope.StoredKind(existing)
 	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Kind}
-	format := "the %[1]s in the precondition (%[2]s) does not match the %[1]s in record (%[3]s). The object might have been %[4]s"
+	format := "the %[1]s in the precondition (%[2]s) does not match the %[1]s in record (%[3]s). " +
+		"The object might have been %[4]s"
 	if d.scope.deletion.finalize != nil {
 		resource = d.scope.Resource.GroupResource()
 		format = "precondition failed: %[1]s in precondition: %[2]s, %[1]s in object meta: %[3]s"
@@ -213,10 +214,12 @@ func (d *deletion) checkPreconditions(existing runtime.Object) error {
 		format = "P" + format[1:]
 	}
 	if uid := preconditions.UID; uid != nil && *uid != m.GetUID() {
-		return apierrors.NewConflict(resource, d.name(), fmt.Errorf(format, "UID", *uid, m.GetUID(), "deleted and then recreated"))
+		err := fmt.Errorf(format, "UID", *uid, m.GetUID(), "deleted and then recreated")
+		return apierrors.NewConflict(resource, d.name(), err)
 	}
 	if version := preconditions.ResourceVersion; version != nil && *version != m.GetResourceVersion() {
-		return apierrors.NewConflict(resource, d.name(), fmt.Errorf(format, "ResourceVersion", *version, m.GetResourceVersion(), "modified"))
+		err := fmt.Errorf(format, "ResourceVersion", *version, m.GetResourceVersion(), "modified")
+		return apierrors.NewConflict(resource, d.name(), err)
 	}
 	return nil
 }

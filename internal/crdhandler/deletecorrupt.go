@@ -40,7 +40,7 @@ func (d *deleteRequest) deleteCorrupt(ctx context.Context) (runtime.Object, erro
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.Objects.Resource.Update(ctx, key, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	remove := func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if current == nil {
 			return dynamicstorage.Change{}, dynamicstorage.ErrNotFound
 		}
@@ -51,14 +51,16 @@ func (d *deleteRequest) deleteCorrupt(ctx context.Context) (runtime.Object, erro
 			return dynamicstorage.Change{}, errDryRun
 		}
 		return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
-	}, dynamicstorage.UpdateOptions{Fresh: true})
+	}
+	_, err = s.Objects.Resource.Update(ctx, key, remove, dynamicstorage.UpdateOptions{Fresh: true})
 	switch {
 	case errors.Is(err, errReadable):
 		return nil, a.PreconditionFailed("unsafe deletion is not allowed because the object is decodable from storage")
 	case err != nil && !errors.Is(err, errDryRun):
 		return nil, s.APIError(err, a.Name)
 	}
-	klog.FromContext(ctx).Info("Deleted an object that could not be read", "resource", s.Resource.GroupResource(), "object", klog.KRef(a.Namespace, a.Name), "dryRun", a.DryRun)
+	klog.FromContext(ctx).Info("Deleted an object that could not be read", "resource", s.Resource.GroupResource(),
+		"object", klog.KRef(a.Namespace, a.Name), "dryRun", a.DryRun)
 	if !a.DryRun {
 		s.WaitInEffect(ctx, a.Name)
 	}
@@ -81,12 +83,14 @@ func (d *deleteRequest) authorizeUnsafe(ctx context.Context) error {
 	case !ok:
 		return admission.NewForbidden(attributes, errors.New("no RequestInfo found in the context"))
 	case !info.IsResourceRequest || a.Subresource != "":
-		return admission.NewForbidden(attributes, errors.New("ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or non-resource request"))
+		return admission.NewForbidden(attributes, errors.New("ignoreStoreReadErrorWithClusterBreakingPotential "+
+			"delete option is not allowed on a subresource or non-resource request"))
 	}
 	decision, reason, err := a.Policy.Authorizer.Authorize(ctx, unsafeAttributes(a, info))
 	switch {
 	case err != nil:
-		return admission.NewForbidden(attributes, fmt.Errorf("error while checking permission for %q, %w", unsafeVerb, err))
+		err = fmt.Errorf("error while checking permission for %q, %w", unsafeVerb, err)
+		return admission.NewForbidden(attributes, err)
 	case decision != authorizer.DecisionAllow:
 		return admission.NewForbidden(attributes, fmt.Errorf("not permitted to do %q, reason: %s", unsafeVerb, reason))
 	}

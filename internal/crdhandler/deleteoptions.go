@@ -26,7 +26,8 @@ func (s *requestScope) decodeDeleteOptions(ctx context.Context, req *http.Reques
 	if len(body) > 0 {
 		var version schema.GroupVersion
 		if version, err = deleteOptionsFromBody(req, body, options); err == nil {
-			audit.LogRequestObject(ctx, options, version, s.Resource, s.Subresource, apihelpers.GetMetaInternalVersionCodecs())
+			codecs := apihelpers.GetMetaInternalVersionCodecs()
+			audit.LogRequestObject(ctx, options, version, s.Resource, s.Subresource, codecs)
 		}
 	} else {
 		err = queryOptions(req, options)

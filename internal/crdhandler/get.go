@@ -65,7 +65,8 @@ func getOptions(req *http.Request) (resourceVersion string, err error) {
 		return "", err
 	}
 	var options metav1.GetOptions
-	if err := metainternalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &options); err != nil {
+	codec := metainternalscheme.ParameterCodec
+	if err := codec.DecodeParameters(query, metav1.SchemeGroupVersion, &options); err != nil {
 		return "", apierrors.NewBadRequest(err.Error())
 	}
 	return options.ResourceVersion, nil

@@ -77,7 +77,8 @@ func (h *crdHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // builtin returns the endpoints of the resource that a request is about; nil if it does not ship with the server.
 func (h *crdHandler) builtin(info *request.RequestInfo) *builtinEndpoints {
-	return h.builtins[schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}]
+	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
+	return h.builtins[gvr]
 }
 
 func (h *crdHandler) serveDiscovery(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
@@ -106,7 +107,8 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		return
 	}
 	if err != nil {
-		klog.FromContext(req.Context()).Error(err, "Custom resource cannot be served", "customResourceDefinition", record.Name)
+		klog.FromContext(req.Context()).Error(err, "Custom resource cannot be served",
+			"customResourceDefinition", record.Name)
 		internalError(errors.New("error resolving resource"), w, req, gv)
 		return
 	}

@@ -94,7 +94,7 @@ func (i *infos) retire(uid types.UID, info *crdInfo) {
 	}
 }
 
-// crdInfo is the state needed to serve one CRD: for each version, a storage and the request scopes. Schemas are
+// crdInfo is the state needed to serve one CRD: for each version, its objects and request scopes. Schemas are
 // compiled when a request needs them.
 type crdInfo struct {
 	uid            types.UID
@@ -121,7 +121,7 @@ type crdInfo struct {
 type servedVersion struct {
 	// served is false for a storage version that clients cannot request.
 	served  bool
-	storage *stored.Objects
+	objects *stored.Objects
 	main    *requestScope
 	// status and scale are nil where the version does not declare the subresource.
 	status, scale *requestScope
@@ -131,7 +131,8 @@ type servedVersion struct {
 
 // newCRDInfo returns the serving state of a CRD. It compiles nothing.
 func newCRDInfo(config *Config, cache *schemas.Cache, record *crds.Record) (*crdInfo, error) {
-	if names := record.AcceptedNames; names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
+	names := record.AcceptedNames
+	if names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
 		return nil, fmt.Errorf("status.acceptedNames of CustomResourceDefinition %s are not complete", record.Name)
 	}
 	info := &crdInfo{
@@ -176,7 +177,7 @@ func (i *crdInfo) retire() {
 		i.replace()
 		i.schemas.Retire()
 		for _, v := range i.versions {
-			v.storage.Viewer.Close()
+			v.objects.Viewer.Close()
 		}
 	})
 }

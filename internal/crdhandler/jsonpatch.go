@@ -32,7 +32,8 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 	if err != nil {
 		return nil, err
 	}
-	after, found, err := documentpatch.Patch{Type: p.patchType, Body: p.body, Strict: p.validation.looks()}.Apply(ctx, before)
+	patch := documentpatch.Patch{Type: p.patchType, Body: p.body, Strict: p.validation.looks()}
+	after, found, err := patch.Apply(ctx, before)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,9 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 }
 
 // decodePatched decodes a patched document into obj. It returns the fields that strict decoding has found.
-func (p *patchRequest) decodePatched(info runtime.SerializerInfo, document []byte, obj runtime.Object) ([]error, error) {
+func (p *patchRequest) decodePatched(
+	info runtime.SerializerInfo, document []byte, obj runtime.Object,
+) ([]error, error) {
 	s := p.scope
 	if unknown, ok := documentpatch.Unversioned(document, s.Kind.Kind); ok && s.Typed {
 		if !p.validation.looks() {
@@ -89,5 +92,6 @@ func (p *patchRequest) document(info runtime.SerializerInfo, obj runtime.Object)
 
 // invalidPatch returns the answer to a patch whose outcome is not an object of the kind.
 func invalidPatch(outcome string, err error) error {
-	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), outcome, err.Error())})
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), outcome, err.Error())})
 }

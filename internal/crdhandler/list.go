@@ -68,7 +68,9 @@ func (s *requestScope) selection(namespace string, opts *metainternal.ListOption
 }
 
 // readPage reads the page that a list asks for. views makes what the page shows of the objects.
-func (s *requestScope) readPage(ctx context.Context, namespace string, opts *metainternal.ListOptions, views stored.ViewsFunc) (*listing.Page, error) {
+func (s *requestScope) readPage(
+	ctx context.Context, namespace string, opts *metainternal.ListOptions, views stored.ViewsFunc,
+) (*listing.Page, error) {
 	query, err := listing.NewQuery(s.selection(namespace, opts), opts, !s.config.WithoutWatchCache)
 	if err != nil {
 		return nil, err

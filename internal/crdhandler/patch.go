@@ -89,7 +89,9 @@ type patchRequest struct {
 	fields     managedfields.Manager
 }
 
-func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool) (*patchRequest, error) {
+func (s *requestScope) decodePatch(
+	ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool,
+) (*patchRequest, error) {
 	namespace, name, answer, err := s.addressed(req)
 	if err != nil {
 		return nil, err
@@ -129,7 +131,9 @@ func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patch
 	}
 	if p.Merged = p.applies(); p.Merged && s.Subresource == "" {
 		p.Creation = &write.Creation{
-			Admission: p.Admission, Options: createOptions(options), Authorize: p.Admission.AuthorizeCreate(req.URL.Path),
+			Admission: p.Admission,
+			Options:   createOptions(options),
+			Authorize: p.Admission.AuthorizeCreate(req.URL.Path),
 		}
 	}
 	if p.fields, err = s.fieldManager(); err != nil {
@@ -202,7 +206,8 @@ func (p *patchRequest) build(ctx context.Context, live runtime.Object) (runtime.
 	namespace, name := p.scope.ScopedNamespace(p.Admission.Namespace), p.Admission.Name
 	if objectmeta.Exists(obj) && !objectmeta.Exists(live) {
 		return nil, apierrors.NewConflict(p.scope.Resource.GroupResource(), name, fmt.Errorf(
-			"uid mismatch: the provided object specified uid %s, and no existing object was found", objectmeta.Accessor(obj).GetUID()))
+			"uid mismatch: the provided object specified uid %s, and no existing object was found",
+			objectmeta.Accessor(obj).GetUID()))
 	}
 	if err := objectmeta.MatchNamespace(namespace, objectmeta.Accessor(obj)); err != nil {
 		return nil, err

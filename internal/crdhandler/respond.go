@@ -43,8 +43,8 @@ func (s *requestScope) negotiate(req *http.Request) (responder, error) {
 	return responder{scope: s, req: req, media: media}, err
 }
 
-// respond answers with one object. JSON of stored objects, and protobuf of built-in ones, is copied from their view. All
-// other formats are encoded from the decoded object.
+// respond answers with one object. JSON of stored objects, and protobuf of built-in ones, is copied from their view.
+// All other formats are encoded from the decoded object.
 func (r responder) respond(w http.ResponseWriter, code int, res result) {
 	if res.entry != nil && r.copies() {
 		r.respondBytes(w, code, res.entry)
@@ -135,10 +135,16 @@ func (s *requestScope) printing() *printing.Endpoint {
 
 // copies reports whether the answer is copied from the bytes of views, so that it takes no memory of its own.
 func (r responder) copies() bool {
-	accepted := r.media.Accepted.MediaType
-	fromBytes := r.media.Convert == nil && r.scope.Scale == nil &&
-		(accepted == runtime.ContentTypeJSON || accepted == runtime.ContentTypeProtobuf && r.scope.Objects.Protobuf != nil)
-	return fromBytes && !logsResponseObject(r.req.Context())
+	if r.media.Convert != nil || r.scope.Scale != nil || logsResponseObject(r.req.Context()) {
+		return false
+	}
+	switch r.media.Accepted.MediaType {
+	case runtime.ContentTypeJSON:
+		return true
+	case runtime.ContentTypeProtobuf:
+		return r.scope.Objects.Protobuf != nil
+	}
+	return false
 }
 
 // logsResponseObject reports whether the audit policy logs the answer as an object.

@@ -49,7 +49,8 @@ func (p *patchRequest) mergeInto(ctx context.Context, before map[string]any, obj
 	if err != nil {
 		return strategicError(err)
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, p.validation.looks()); err != nil {
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, p.validation.looks())
+	if err != nil {
 		strict, isStrict := runtime.AsStrictDecodingError(err)
 		if !isStrict {
 			return invalidPatch(fmt.Sprintf("%+v", patch), err)
@@ -76,8 +77,9 @@ func (p *patchRequest) patchMembers() (patch map[string]any, found []error, err 
 // strategicError returns the answer to a strategic merge patch that cannot be applied.
 func strategicError(err error) error {
 	for _, malformed := range []error{
-		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
-		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,
+		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList,
+		mergepatch.ErrBadPatchFormatForRetainKeys, mergepatch.ErrBadPatchFormatForSetElementOrderList,
+		mergepatch.ErrUnsupportedStrategicMergePatchFormat,
 	} {
 		if errors.Is(err, malformed) {
 			return apierrors.NewBadRequest(err.Error())

@@ -45,7 +45,8 @@ func (s *requestScope) writeFailed(ctx context.Context, err error, w http.Respon
 func finished(ctx context.Context, err error) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return apierrors.NewTimeoutError(fmt.Sprintf("request did not complete within requested timeout - %s", ctx.Err()), 0)
+		text := fmt.Sprintf("request did not complete within requested timeout - %s", ctx.Err())
+		return apierrors.NewTimeoutError(text, 0)
 	case errors.Is(err, dynamicstorage.ErrTooLarge):
 		return stored.ErrTooLarge
 	}

@@ -104,15 +104,16 @@ func hasNegativeZero(value []byte) bool {
 			return false
 		}
 		rest := value[at+len(number):]
-		if at > 0 && len(rest) > 0 && strings.IndexByte(":,[", value[at-1]) >= 0 && strings.IndexByte(",]}", rest[0]) >= 0 {
+		begins := at > 0 && strings.IndexByte(":,[", value[at-1]) >= 0
+		if begins && len(rest) > 0 && strings.IndexByte(",]}", rest[0]) >= 0 {
 			return true
 		}
 		value = rest
 	}
 }
 
-// HasVersion implements stored.Codec. Stored values begin with their version, unless the CRD declares a field that sorts
-// before apiVersion.
+// HasVersion implements stored.Codec. Stored values begin with their version, unless the CRD declares a field that
+// sorts before apiVersion.
 func (c *Codec) HasVersion(entry *dynamicstorage.Entry) bool {
 	rest, ok := bytes.CutPrefix(entry.Value, []byte(`{"apiVersion":"`))
 	group, rest, ok2 := bytes.Cut(rest, []byte("/"))
@@ -225,7 +226,8 @@ func decodeStored(entry *dynamicstorage.Entry, set *validation.Set) (*unstructur
 
 // coerceStored coerces and defaults an object after its stored bytes were decoded.
 func coerceStored(obj *unstructured.Unstructured, set *validation.Set) error {
-	if _, err := set.Coerce(obj.Object, validation.CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
+	options := validation.CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}
+	if _, err := set.Coerce(obj.Object, options); err != nil {
 		return fmt.Errorf("decoding stored custom resource: %w", err)
 	}
 	return set.Default(obj.Object, validation.MaxStoredDefaults)
@@ -237,14 +239,15 @@ func (c *Codec) AsStored(ctx context.Context, obj runtime.Object) (runtime.Objec
 	if err != nil {
 		return nil, err
 	}
-	inStorage, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{obj.(*unstructured.Unstructured)}, c.Storage)
+	u := obj.(*unstructured.Unstructured)
+	inStorage, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{u}, c.Storage)
 	if err != nil {
 		return nil, err
 	}
 	if err := coerceStored(inStorage[0], compiled.Set); err != nil {
 		return nil, err
 	}
-	served, err := compiled.Converter.Convert(ctx, inStorage, obj.(*unstructured.Unstructured).GroupVersionKind().GroupVersion())
+	served, err := compiled.Converter.Convert(ctx, inStorage, u.GroupVersionKind().GroupVersion())
 	if err != nil {
 		return nil, err
 	}

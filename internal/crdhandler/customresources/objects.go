@@ -17,7 +17,8 @@ import (
 // parameters returns the scheme of the options of requests. It is shared by all resources, and never modified.
 var parameters = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	scheme.AddUnversionedTypes(metav1.SchemeGroupVersion, &metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
+	scheme.AddUnversionedTypes(metav1.SchemeGroupVersion,
+		&metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
 	return scheme
 })
 

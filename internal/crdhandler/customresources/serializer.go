@@ -82,7 +82,8 @@ func newMediaTypes(more ...runtime.SerializerInfo) mediaTypes {
 		MediaType:        runtime.ContentTypeProtobuf,
 		MediaTypeType:    "application",
 		MediaTypeSubType: "vnd.kubernetes.protobuf",
-		Serializer:       protobuf.NewSerializerWithOptions(creater, typer, protobuf.SerializerOptions{StreamingCollectionsEncoding: true}),
+		Serializer: protobuf.NewSerializerWithOptions(creater, typer,
+			protobuf.SerializerOptions{StreamingCollectionsEncoding: true}),
 		StreamSerializer: &runtime.StreamSerializerInfo{
 			Serializer: protobuf.NewRawSerializer(creater, typer),
 			Framer:     protobuf.LengthDelimitedFramer,
@@ -99,15 +100,18 @@ func (s *Serializer) SupportedMediaTypes() []runtime.SerializerInfo {
 
 // EncoderForVersion implements runtime.NegotiatedSerializer.
 func (s *Serializer) EncoderForVersion(encoder runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
-	return versioning.NewCodec(encoder, nil, s.convertor, crds.Scheme, crds.Scheme, crds.Scheme, gv, nil, "customResources")
+	scheme := crds.Scheme
+	return versioning.NewCodec(encoder, nil, s.convertor, scheme, scheme, scheme, gv, nil, "customResources")
 }
 
 // DecoderToVersion implements runtime.NegotiatedSerializer.
 func (s *Serializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
 	strict, _ := decoder.(StrictDecoder)
-	coercing := coercingDecoder{delegate: decoder, schemas: s.schemas, unknownFields: strict != nil && strict.IsStrict()}
-	return versioning.NewCodec(nil, coercing, runtime.UnsafeObjectConvertor(crds.Scheme), crds.Scheme, crds.Scheme, crds.Scheme, nil, gv,
-		"customResources")
+	unknownFields := strict != nil && strict.IsStrict()
+	coercing := coercingDecoder{delegate: decoder, schemas: s.schemas, unknownFields: unknownFields}
+	scheme := crds.Scheme
+	convertor := runtime.UnsafeObjectConvertor(scheme)
+	return versioning.NewCodec(nil, coercing, convertor, scheme, scheme, scheme, nil, gv, "customResources")
 }
 
 // StrictDecoder finds unknown and duplicate fields, and returns them as a strict decoding error beside the object.
@@ -125,7 +129,9 @@ type coercingDecoder struct {
 	unknownFields bool
 }
 
-func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d coercingDecoder) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj, gvk, err := d.delegate.Decode(data, defaults, into)
 	var strictErrs []error
 	if err != nil {
@@ -143,7 +149,8 @@ func (d coercingDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		if err != nil {
 			return nil, gvk, err
 		}
-		unknown, err := compiled.Set.Coerce(u.Object, validation.CoerceOptions{ReturnUnknownFieldPaths: d.unknownFields})
+		options := validation.CoerceOptions{ReturnUnknownFieldPaths: d.unknownFields}
+		unknown, err := compiled.Set.Coerce(u.Object, options)
 		if err != nil {
 			return nil, gvk, err
 		}

@@ -70,7 +70,8 @@ func (t Builtin) write(parent, after runtime.Object, fields *managedfields.Scale
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected input object type to be Scale, but %T", after))
 	}
 	if errs := validateScale(scale); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), scale.Name, errs)
+		kind := autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind()
+		return nil, apierrors.NewInvalid(kind, scale.Name, errs)
 	}
 	obj := parent.DeepCopyObject()
 	m := objectmeta.Accessor(obj)

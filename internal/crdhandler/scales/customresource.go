@@ -49,7 +49,8 @@ func (c *CustomResource) Of(parent runtime.Object) (runtime.Object, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", paths.SpecReplicas))
+		err := fmt.Errorf("the spec replicas field %q does not exist", paths.SpecReplicas)
+		return nil, apierrors.NewInternalError(err)
 	}
 	return scale, nil
 }
@@ -83,7 +84,8 @@ func (c *CustomResource) Edit(
 	if !found {
 		before.Spec.Replicas = NoReplicas
 	}
-	fields := managedfields.NewScaleHandler(objectmeta.Accessor(parent).GetManagedFields(), c.Hub, compiled.Set.ReplicasPathMappings())
+	fields := managedfields.NewScaleHandler(
+		objectmeta.Accessor(parent).GetManagedFields(), c.Hub, compiled.Set.ReplicasPathMappings())
 	if before.ManagedFields, err = fields.ToSubresource(); err != nil {
 		return nil, nil, err
 	}

@@ -48,7 +48,8 @@ func (o *Objects) APIError(err error, name string) error {
 		// The answer does not tell the client to retry: client-go would do so for minutes, in silence.
 		return apierrors.NewServiceUnavailable(err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
-		return apierrors.NewTimeoutError("request did not complete within requested timeout - context deadline exceeded", 0)
+		const text = "request did not complete within requested timeout - context deadline exceeded"
+		return apierrors.NewTimeoutError(text, 0)
 	}
 	return err
 }

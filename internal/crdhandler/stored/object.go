@@ -1,8 +1,8 @@
-// Package stored describes stored objects to the handlers: their keys, the bytes that a version serves of them, and the
-// errors of reading and writing them.
+// Package stored describes stored objects to the handlers: their keys, the bytes that a version serves of them, and
+// the errors of reading and writing them.
 //
-// Begin at objects.go: Objects are the objects of a resource in one version. object.go has keys and views, errors.go the
-// errors of the storage, corrupt.go those of objects that cannot be read.
+// Begin at objects.go: Objects are the objects of a resource in one version. object.go has keys and views, errors.go
+// the errors of the storage, corrupt.go those of objects that cannot be read.
 package stored
 
 import (
@@ -52,13 +52,15 @@ func Key(namespaced bool, namespace, name string) (string, error) {
 		return "", apierrors.NewBadRequest("Name parameter required.")
 	}
 	if problems := content.IsPathSegmentName(name); len(problems) != 0 {
-		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";")))
+		text := fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";"))
+		return "", apierrors.NewBadRequest(text)
 	}
 	if !namespaced {
 		return name, nil
 	}
 	if problems := content.IsPathSegmentName(namespace); len(problems) != 0 {
-		return "", apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace, strings.Join(problems, ";")))
+		text := fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace, strings.Join(problems, ";"))
+		return "", apierrors.NewBadRequest(text)
 	}
 	return namespace + "/" + name, nil
 }

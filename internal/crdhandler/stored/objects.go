@@ -57,7 +57,8 @@ type Codec interface {
 	EncodeStored(ctx context.Context, obj runtime.Object) (value []byte, view *dynamicstorage.View, err error)
 	// AsStored returns the object as a read returns it after it was stored. It may modify obj.
 	AsStored(ctx context.Context, obj runtime.Object) (runtime.Object, error)
-	// HasVersion reports whether an entry is stored in the version of the endpoint. It may report false for one that is.
+	// HasVersion reports whether an entry is stored in the version of the endpoint. It may report false for one that
+	// is.
 	HasVersion(entry *dynamicstorage.Entry) bool
 	// IsStorageVersion reports whether objects are stored in the version of the endpoint.
 	IsStorageVersion() bool

@@ -226,7 +226,7 @@ func (a *Admission) AuthorizeCreate(path string) func(ctx context.Context) error
 		once.Do(func() {
 			decision, reason, err := a.Policy.Authorizer.Authorize(ctx, attributes)
 			switch {
-			case decision == authorizer.DecisionAllow: // even with an error: another authorizer of the union may have failed
+			case decision == authorizer.DecisionAllow: // even with an error of another authorizer of the union
 			case err != nil:
 				answer = apierrors.NewInternalError(err)
 			default:

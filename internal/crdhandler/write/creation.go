@@ -21,8 +21,8 @@ type Creation struct {
 	// Authorize, if set, decides whether the user may create the object: the request was authorized as another verb.
 	Authorize func(ctx context.Context) error
 
-	// conditions must hold at the commit: the namespace is as it was when the object was admitted to it. decisions counts
-	// how often that was decided.
+	// conditions must hold at the commit: the namespace is as it was when the object was admitted to it. decisions
+	// counts how often that was decided.
 	conditions []dynamicstorage.Condition
 	decisions  int
 
@@ -50,7 +50,8 @@ func (c *Creation) admitToNamespace(ctx context.Context, obj runtime.Object) err
 
 // outdated reports whether a commit has failed because the namespace may have changed. The caller tries again.
 func (c *Creation) outdated(err error) bool {
-	return c != nil && len(c.conditions) > 0 && c.decisions < maxNamespaceDecisions && errors.Is(err, dynamicstorage.ErrCondition)
+	return c != nil && len(c.conditions) > 0 && c.decisions < maxNamespaceDecisions &&
+		errors.Is(err, dynamicstorage.ErrCondition)
 }
 
 func (c *Creation) event(obj runtime.Object) Event {

@@ -34,7 +34,8 @@ func (e *Endpoint) reported(errs field.ErrorList) field.ErrorList {
 func invalidObject(kind schema.GroupKind, name string, errs field.ErrorList) error {
 	if kept := answered(errs); kept < len(errs) {
 		errs = append(errs[:kept:kept], &field.Error{
-			Type: field.ErrorTypeTooMany, BadValue: len(errs), Detail: "there are more errors; correct these to see the others"})
+			Type: field.ErrorTypeTooMany, BadValue: len(errs),
+			Detail: "there are more errors; correct these to see the others"})
 	}
 	return apierrors.NewInvalid(kind, name, errs)
 }

@@ -23,8 +23,8 @@ type NoOpCheck struct {
 	manager, subresource string
 }
 
-// NewNoOpCheck returns the check of an apply by a manager. options are those that its outcome depends on. It returns nil
-// if the outcome depends on more than the request, the entry and the schema.
+// NewNoOpCheck returns the check of an apply by a manager. options are those that its outcome depends on. It returns
+// nil if the outcome depends on more than the request, the entry and the schema.
 func (e *Endpoint) NewNoOpCheck(manager string, body []byte, options ...string) *NoOpCheck {
 	if e.Scale != nil || e.InEffect != nil || e.Policy.admits() {
 		return nil

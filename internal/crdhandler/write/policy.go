@@ -29,7 +29,8 @@ func (p *Policy) admits() bool {
 	return a != nil && (a.Handles(admission.Create) || a.Handles(admission.Update) || a.Handles(admission.Delete))
 }
 
-// NamespaceLifecycle decides about namespaces as the admission plugin of that name. It comes before all other admission.
+// NamespaceLifecycle decides about namespaces as the admission plugin of that name. It comes before all other
+// admission.
 type NamespaceLifecycle interface {
 	// ForCreate returns a condition for the commit of a new object in a namespace, which holds while the decision is
 	// right. If it does not hold, ForCreate is called again, with fresh. attributes are those of the request.

@@ -77,8 +77,8 @@ func (r *Replacement) Admit(ctx context.Context, obj runtime.Object, live Live) 
 	return nil
 }
 
-// Validate completes and validates the object by the rules of the endpoint. Validating admission is asked last, and then
-// the quotas.
+// Validate completes and validates the object by the rules of the endpoint. Validating admission is asked last, and
+// then the quotas.
 func (r *Replacement) Validate(ctx context.Context, obj runtime.Object, live Live) (Proposal, error) {
 	if live.existing == nil {
 		return r.validateNew(ctx, obj)

@@ -34,13 +34,19 @@ func (e *Endpoint) ScopedNamespace(namespace string) string {
 	return ""
 }
 
-// checkTypedMetadata refuses an object of a Go type with too many entries in its metadata. Those of custom resources are
-// counted when they are decoded.
+// checkTypedMetadata refuses an object of a Go type with too many entries in its metadata. Those of custom resources
+// are counted when they are decoded.
 func (e *Endpoint) checkTypedMetadata(m metav1.Object) error {
 	if !e.Typed {
 		return nil
 	}
 	return objectmeta.CheckEntries(m)
+}
+
+// validateMetadata returns the errors in the metadata of any object.
+func (e *Endpoint) validateMetadata(m metav1.Object) field.ErrorList {
+	return apivalidation.ValidateObjectMetaAccessor(
+		managedfields.ForValidation(m), e.Namespaced, objectmeta.PathSegment, field.NewPath("metadata"))
 }
 
 // beforeCreate applies the rules for a new object, and validates it. The caller has set its system fields and its name.
@@ -60,7 +66,7 @@ func (e *Endpoint) beforeCreate(ctx context.Context, namespace string, obj runti
 	// The strategy is first because its messages are more specific.
 	errs := e.Strategy.Validate(ctx, obj)
 	if len(errs) == 0 {
-		errs = apivalidation.ValidateObjectMetaAccessor(managedfields.ForValidation(m), e.Namespaced, objectmeta.PathSegment, field.NewPath("metadata"))
+		errs = e.validateMetadata(m)
 	}
 	if len(errs) > 0 {
 		return invalidObject(e.StoredKind(obj), m.GetName(), e.reported(errs))
@@ -88,9 +94,9 @@ func (e *Endpoint) beforeUpdate(ctx context.Context, namespace string, obj, old 
 		return err
 	}
 
-	metadata := field.NewPath("metadata")
-	errs := apivalidation.ValidateObjectMetaAccessor(managedfields.ForValidation(m), e.Namespaced, objectmeta.PathSegment, metadata)
-	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(managedfields.ForValidation(m), oldMeta, metadata)...)
+	errs := e.validateMetadata(m)
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(
+		managedfields.ForValidation(m), oldMeta, field.NewPath("metadata"))...)
 	errs = append(errs, e.Strategy.ValidateUpdate(ctx, obj, old)...)
 	if len(errs) > 0 {
 		return invalidObject(e.StoredKind(obj), m.GetName(), e.reported(errs))
