@@ -164,7 +164,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 	return endpoints
 }
 
-// beginDeletion is requestScope.finalize of a definition with BeginDeletion.
+// beginDeletion is deletionRules.finalize of a definition with BeginDeletion.
 func beginDeletion(d *resource.Definition, obj runtime.Object) bool {
 	if !d.BeginDeletion(obj) {
 		return false

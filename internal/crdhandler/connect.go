@@ -55,16 +55,16 @@ func (s *requestScope) refuseConnection(req *http.Request) error {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	namespace, name := s.target(req)
-	admitter := s.Admission(ctx, write.Target{Namespace: namespace, Name: name})
+	a := s.Admission(ctx, write.Target{Namespace: namespace, Name: name})
 	event := write.Event{Operation: admission.Connect, Obj: options}
-	if err := admitter.Admit(ctx, event); err != nil {
+	if err := a.Admit(ctx, event); err != nil {
 		return err
 	}
-	if err := admitter.Validate(ctx, event); err != nil {
+	if err := a.Validate(ctx, event); err != nil {
 		return err
 	}
 	if s.connect.Creates && info.Verb != "create" {
-		if err := authorizeConnection(ctx, admitter); err != nil {
+		if err := authorizeConnection(ctx, a); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ func (d *deleteRequest) run(ctx context.Context) (write.Result, error) {
 		return write.Result{Obj: res, Removed: true}, err
 	}
 	var err error
-	if d.deletion.key, err = d.deletion.scope.Key(d.admission.Namespace, d.admission.Name); err != nil {
+	if d.deletion.key, err = d.scope.Key(d.admission.Namespace, d.admission.Name); err != nil {
 		return write.Result{}, err
 	}
 	return d.deletion.run(ctx)
