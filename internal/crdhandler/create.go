@@ -27,7 +27,7 @@ func (s *requestScope) create(w http.ResponseWriter, req *http.Request, terminat
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	c.respond(w, http.StatusCreated, written(res))
+	c.respond(w, http.StatusCreated, res.Answer)
 }
 
 // run builds and admits the object, validates it under its name, and commits it.

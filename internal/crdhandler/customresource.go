@@ -49,7 +49,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 			Namespaced: record.Namespaced,
 			Interfaces: customResourceInterfaces(info, kind),
 			Objects:    objects,
-			Strategy:   &customresources.Strategy{Schemas: info.schemas, Version: v.Name},
+			Strategy:   customresources.NewStrategy(info.schemas, v.Name),
 		},
 		listKind: gv.WithKind(names.ListKind),
 		hub:      gv,
@@ -81,9 +81,7 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope {
 	status := *s
 	status.Subresource = "status"
-	status.Strategy = &customresources.StatusStrategy{
-		Strategy: customresources.Strategy{Schemas: info.schemas, Version: version},
-	}
+	status.Strategy = customresources.NewStatusStrategy(info.schemas, version)
 	status.fieldManager = status.lazyFieldManager(info, info.statusResetFields)
 	return &status
 }
@@ -110,7 +108,7 @@ func (s *requestScope) lazyFieldManager(
 		if config.ResetFields, err = reset(); err != nil {
 			return nil, err
 		}
-		config.Types = customresources.Types{Schemas: info.schemas}
+		config.Types = customresources.NewTypeConverter(info.schemas)
 		return managedfields.New(config)
 	})
 }
@@ -129,7 +127,7 @@ func customResourceInterfaces(info *crdInfo, kind schema.GroupVersionKind) write
 		Creater:     customresources.Creater{},
 		Typer:       customresources.NewTyper(),
 		Defaulter:   customresources.NewDefaulter(info.schemas, kind.GroupKind()),
-		Convertor:   customresources.Convertor{Schemas: info.schemas},
+		Convertor:   customresources.NewConvertor(info.schemas),
 		Equivalents: info.equivalents,
 	}
 }

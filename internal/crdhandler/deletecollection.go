@@ -15,6 +15,7 @@ import (
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -29,7 +30,7 @@ func (s *requestScope) deleteCollection(w http.ResponseWriter, req *http.Request
 		return
 	}
 	if found == nil {
-		answer.respond(w, http.StatusOK, result{obj: &metav1.Status{Status: metav1.StatusSuccess}})
+		answer.respond(w, http.StatusOK, stored.Answer{Obj: &metav1.Status{Status: metav1.StatusSuccess}})
 		return
 	}
 	answer.respondList(w, found)

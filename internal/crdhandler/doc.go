@@ -2,9 +2,9 @@
 // over HTTP as kube-apiserver does.
 //
 // Begin at handler.go: crdHandler takes every request below /apis and /api/v1. It finds the CRD in the table of served
-// resources and, in info.go, the crdInfo that holds request scopes for each of its versions; serveResource, serveStatus
-// and serveScale choose the verb. A verb is a method of requestScope in the file of its name (get.go, list.go,
-// watch.go, create.go, update.go, patch.go, delete.go, deletecollection.go).
+// resources and, in info.go, the crdInfo that holds request scopes for each of its versions. A verb is a method of
+// requestScope in the file of its name (get.go, list.go, watch.go, create.go, update.go, patch.go, delete.go,
+// deletecollection.go).
 //
 // Verbs go on in packages below this one. Reads: selection reads which objects a request is about, listing reads and
 // writes lists, printing negotiates formats and makes Tables and metadata, watch serves one watch. Writes: package

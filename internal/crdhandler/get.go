@@ -12,7 +12,6 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/selection"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
-	"github.com/crd-server/crd-server/internal/crdhandler/write"
 )
 
 // get answers with one object (W19).
@@ -47,12 +46,12 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if !answer.copies() || answer.media.Pretty {
-		if err := write.ReserveFor(req.Context(), entry); err != nil {
+		if err := stored.Reserve(req.Context(), entry); err != nil {
 			s.err(err, w, req)
 			return
 		}
 	}
-	answer.respond(w, http.StatusOK, result{entry: entry})
+	answer.respond(w, http.StatusOK, stored.Answer{Entry: entry})
 }
 
 // getOptions reads the query of a GET. Its only option with an effect is the resourceVersion.

@@ -19,13 +19,8 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// list answers with the objects of a resource, or with a watch of them if the query says so.
-func (s *requestScope) list(w http.ResponseWriter, req *http.Request) {
-	s.listOrWatch(w, req, false)
-}
-
-// listOrWatch serves a list or, if the path (watch) or the query asks for it, a watch.
-func (s *requestScope) listOrWatch(w http.ResponseWriter, req *http.Request, watch bool) {
+// list answers with the objects of a resource or, if the path (watch) or the query asks for it, with a watch of them.
+func (s *requestScope) list(w http.ResponseWriter, req *http.Request, watch bool) {
 	answer, err := s.negotiate(req)
 	if err != nil {
 		s.err(err, w, req)

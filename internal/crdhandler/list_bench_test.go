@@ -71,7 +71,7 @@ func BenchmarkLists(b *testing.B) {
 			req.Header.Set("Accept-Encoding", bc.encoding)
 			info := &request.RequestInfo{IsResourceRequest: true, Verb: "list", Namespace: "ns", Resource: "gadgets"}
 			req = req.WithContext(request.WithRequestInfo(req.Context(), info))
-			r.scope.list(&answers{header: http.Header{}}, req) // loads the resource and makes the views
+			r.scope.list(&answers{header: http.Header{}}, req, false) // loads the resource and makes the views
 			b.ReportAllocs()
 			turn, sent := 0, 0
 			for b.Loop() {
@@ -81,7 +81,7 @@ func BenchmarkLists(b *testing.B) {
 					b.StartTimer()
 				}
 				w := &counted{answers: answers{header: http.Header{}}}
-				r.scope.list(w, req)
+				r.scope.list(w, req, false)
 				sent = w.size
 			}
 			b.ReportMetric(float64(sent), "sent-B")

@@ -48,7 +48,7 @@ func (s *requestScope) patch(w http.ResponseWriter, req *http.Request, terminati
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	p.respond(w, res.Code(), written(res))
+	p.respond(w, res.Code(), res.Answer)
 }
 
 // propose patches, admits and validates the object. existing is nil if there is none.

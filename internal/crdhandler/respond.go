@@ -15,20 +15,8 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
-	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
-
-// result is the answer of a verb: a stored entry, or an object where nothing is stored.
-type result struct {
-	// entry is the stored object; nil in a dry run.
-	entry *dynamicstorage.Entry
-	// obj is the object of a dry run in the hub version, or a Status.
-	obj runtime.Object
-}
-
-// written returns the answer to a write.
-func written(res write.Result) result { return result{entry: res.Entry, obj: res.Obj} }
 
 // responder answers one request in the format that it asks for.
 type responder struct {
@@ -45,9 +33,9 @@ func (s *requestScope) negotiate(req *http.Request) (responder, error) {
 
 // respond answers with one object. JSON of stored objects, and protobuf of built-in ones, is copied from their view.
 // All other formats are encoded from the decoded object.
-func (r responder) respond(w http.ResponseWriter, code int, res result) {
-	if res.entry != nil && r.copies() {
-		r.respondBytes(w, code, res.entry)
+func (r responder) respond(w http.ResponseWriter, code int, res stored.Answer) {
+	if res.Entry != nil && r.copies() {
+		r.respondBytes(w, code, res.Entry)
 		return
 	}
 	printer, err := r.scope.printing().NewPrinter(r.media, r.req)
@@ -64,14 +52,14 @@ func (r responder) respond(w http.ResponseWriter, code int, res result) {
 }
 
 // printed returns the object to encode. If the client wants no more than metadata, nothing else is decoded.
-func (r responder) printed(printer printing.Printer, res result) (runtime.Object, error) {
+func (r responder) printed(printer printing.Printer, res stored.Answer) (runtime.Object, error) {
 	ctx, s, target := r.req.Context(), r.scope, printer.Target()
-	if res.entry != nil && s.Scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
-		view, err := s.Objects.View(ctx, res.entry)
+	if res.Entry != nil && s.Scale == nil && target != nil && target.Kind == "PartialObjectMetadata" {
+		view, err := s.Objects.View(ctx, res.Entry)
 		if err != nil {
-			return nil, s.Objects.APIError(err, stored.Name(res.entry.Key))
+			return nil, s.Objects.APIError(err, stored.Name(res.Entry.Key))
 		}
-		return printer.Metadata(view, res.entry.Revision)
+		return printer.Metadata(view, res.Entry.Revision)
 	}
 	obj, err := r.served(res)
 	if err != nil {
@@ -95,12 +83,12 @@ func (r responder) respondBytes(w http.ResponseWriter, code int, entry *dynamics
 }
 
 // served returns the object of an answer in the hub version. At the scale endpoint it is the Scale.
-func (r responder) served(res result) (runtime.Object, error) {
-	s, obj := r.scope, res.obj
-	if res.entry != nil {
+func (r responder) served(res stored.Answer) (runtime.Object, error) {
+	s, obj := r.scope, res.Obj
+	if res.Entry != nil {
 		var err error
-		if obj, err = s.Objects.Object(r.req.Context(), res.entry); err != nil {
-			return nil, s.Objects.APIError(err, stored.Name(res.entry.Key))
+		if obj, err = s.Objects.Object(r.req.Context(), res.Entry); err != nil {
+			return nil, s.Objects.APIError(err, stored.Name(res.Entry.Key))
 		}
 	}
 	// The result of a write is a Scale already.

@@ -27,7 +27,7 @@ func (s *requestScope) update(w http.ResponseWriter, req *http.Request) {
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	u.respond(w, res.Code(), written(res))
+	u.respond(w, res.Code(), res.Answer)
 }
 
 // propose builds, admits and validates the object. existing is nil if there is none.

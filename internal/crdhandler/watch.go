@@ -9,12 +9,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/watch"
 )
 
-// watch answers with a stream of changes. It shares listOrWatch (list.go) with list, whose query may ask for a watch.
-func (s *requestScope) watch(w http.ResponseWriter, req *http.Request) {
-	s.listOrWatch(w, req, true)
-}
-
-// serveWatch serves the watch that a request asks for.
+// serveWatch answers a list (list.go) that asks for a watch with a stream of changes.
 func (s *requestScope) serveWatch(w http.ResponseWriter, opts *metainternal.ListOptions, answer responder) {
 	namespace, _ := s.target(answer.req)
 	viewer := answer.viewer()

@@ -149,9 +149,9 @@ func (w *writing) sendAccepting(accept, method, path, contentType, body string) 
 	req.Header.Set("User-Agent", "bench/1")
 	answer := httptest.NewRecorder()
 	if subresource != "" {
-		w.served.serveStatus(info.Verb)(answer, req)
+		w.served.status.subresourceVerb(info.Verb)(answer, req)
 	} else {
-		w.served.serveResource(info.Verb, false)(answer, req)
+		w.served.main.verb(info.Verb, false)(answer, req)
 	}
 	return sent{answer}
 }

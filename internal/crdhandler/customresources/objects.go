@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
@@ -97,19 +99,20 @@ func (d Defaulter) Complete(obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// Convertor converts between the versions of a CRD. It compiles on first use.
-type Convertor struct{ Schemas *schemas.Cached }
+// NewConvertor returns the convertor between the versions of a CRD. It compiles on first use.
+func NewConvertor(cached *schemas.Cached) runtime.ObjectConvertor { return lazyConvertor{cached} }
 
-func (c Convertor) convertor() (runtime.ObjectConvertor, error) {
-	compiled, err := c.Schemas.Get()
+type lazyConvertor struct{ schemas *schemas.Cached }
+
+func (c lazyConvertor) convertor() (runtime.ObjectConvertor, error) {
+	compiled, err := c.schemas.Get()
 	if err != nil {
 		return nil, err
 	}
 	return compiled.Converter.ObjectConvertor(), nil
 }
 
-// Convert implements runtime.ObjectConvertor.
-func (c Convertor) Convert(in, out, context any) error {
+func (c lazyConvertor) Convert(in, out, context any) error {
 	convertor, err := c.convertor()
 	if err != nil {
 		return err
@@ -117,8 +120,7 @@ func (c Convertor) Convert(in, out, context any) error {
 	return convertor.Convert(in, out, context)
 }
 
-// ConvertToVersion implements runtime.ObjectConvertor.
-func (c Convertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
+func (c lazyConvertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
 	convertor, err := c.convertor()
 	if err != nil {
 		return nil, err
@@ -127,7 +129,7 @@ func (c Convertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersi
 }
 
 // ConvertFieldLabel accepts the labels that a field selector may name. metadata.name needs no schema.
-func (c Convertor) ConvertFieldLabel(gvk schema.GroupVersionKind, label, value string) (string, string, error) {
+func (c lazyConvertor) ConvertFieldLabel(gvk schema.GroupVersionKind, label, value string) (string, string, error) {
 	if label == "metadata.name" {
 		return label, value, nil
 	}
@@ -136,4 +138,27 @@ func (c Convertor) ConvertFieldLabel(gvk schema.GroupVersionKind, label, value s
 		return "", "", err
 	}
 	return convertor.ConvertFieldLabel(gvk, label, value)
+}
+
+// NewTypeConverter returns the type converter of a CRD for callers that outlive an eviction from the schema cache.
+func NewTypeConverter(cached *schemas.Cached) managedfields.TypeConverter {
+	return typeConverter{cached}
+}
+
+type typeConverter struct{ schemas *schemas.Cached }
+
+func (t typeConverter) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	compiled, err := t.schemas.Get()
+	if err != nil {
+		return nil, err
+	}
+	return compiled.Set.TypeConverter().ObjectToTyped(obj, options...)
+}
+
+func (t typeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	compiled, err := t.schemas.Get()
+	if err != nil {
+		return nil, err
+	}
+	return compiled.Set.TypeConverter().TypedToObject(value)
 }

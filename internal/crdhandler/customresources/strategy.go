@@ -12,31 +12,36 @@ import (
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// Strategy holds the rules for writes of custom resources in one version. The first write compiles them.
-type Strategy struct {
-	resource.Rules
-
-	Schemas *schemas.Cached
-	Version string
+// NewStrategy returns the rules for writes of custom resources in one version. The first write compiles them.
+func NewStrategy(cached *schemas.Cached, version string) resource.Strategy {
+	return &strategy{schemas: cached, version: version}
 }
 
-var _ resource.Strategy = &Strategy{}
+// NewStatusStrategy returns the rules for writes of the status subresource: only status changes (S1, S2).
+func NewStatusStrategy(cached *schemas.Cached, version string) resource.Strategy {
+	return &statusStrategy{strategy{schemas: cached, version: version}}
+}
+
+type strategy struct {
+	resource.Rules
+
+	schemas *schemas.Cached
+	version string
+}
 
 // rules returns the compiled version. The methods that prepare an object ignore its error; the validation that follows
 // reports it.
-func (s *Strategy) rules() (*validation.Version, error) {
-	return s.Schemas.Version(s.Version)
+func (s *strategy) rules() (*validation.Version, error) {
+	return s.schemas.Version(s.version)
 }
 
-// PrepareForCreate implements resource.Strategy.
-func (s *Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s *strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	if rules, err := s.rules(); err == nil {
 		rules.PrepareForCreate(obj.(*unstructured.Unstructured))
 	}
 }
 
-// Validate implements resource.Strategy.
-func (s *Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	rules, err := s.rules()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -44,20 +49,17 @@ func (s *Strategy) Validate(ctx context.Context, obj runtime.Object) field.Error
 	return rules.ValidateCreate(ctx, obj.(*unstructured.Unstructured))
 }
 
-// WarningsOnCreate implements resource.Strategy.
-func (s *Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	return validation.WarningsForFinalizers(obj.(*unstructured.Unstructured), nil)
 }
 
-// PrepareForUpdate implements resource.Strategy.
-func (s *Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s *strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	if rules, err := s.rules(); err == nil {
 		rules.PrepareForUpdate(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 	}
 }
 
-// ValidateUpdate implements resource.Strategy.
-func (s *Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	rules, err := s.rules()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -65,26 +67,22 @@ func (s *Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	return rules.ValidateUpdate(ctx, obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 }
 
-// WarningsOnUpdate implements resource.Strategy.
-func (s *Strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+func (s *strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	return validation.WarningsForFinalizers(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 }
 
 // AllowUnconditionalUpdate returns false: an update must say which state it was made for (W4).
-func (s *Strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
+func (s *strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
-// StatusStrategy holds the rules for writes of the status subresource: only status changes (S1, S2).
-type StatusStrategy struct{ Strategy }
+type statusStrategy struct{ strategy }
 
-// PrepareForUpdate implements resource.Strategy.
-func (s *StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s *statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	if rules, err := s.rules(); err == nil {
 		rules.PrepareForStatusUpdate(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 	}
 }
 
-// ValidateUpdate implements resource.Strategy.
-func (s *StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+func (s *statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	rules, err := s.rules()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -92,7 +90,6 @@ func (s *StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Ob
 	return rules.ValidateStatusUpdate(ctx, obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 }
 
-// WarningsOnUpdate implements resource.Strategy.
-func (s *StatusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+func (s *statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }

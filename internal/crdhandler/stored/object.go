@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/wire"
 )
@@ -82,4 +83,13 @@ func Namespace(key string) string {
 // Object returns a view at a revision as the wire package writes it.
 func Object(view *dynamicstorage.View, revision int64) wire.Object {
 	return wire.Object{Bytes: view.Bytes, At: view.At, Revision: revision}
+}
+
+// Reserve reserves the memory to work on an entry, if there is one. A request for an object in the cache has done so
+// before.
+func Reserve(ctx context.Context, entry *dynamicstorage.Entry) error {
+	if entry == nil {
+		return nil
+	}
+	return budget.Reserve(ctx, len(entry.Value))
 }

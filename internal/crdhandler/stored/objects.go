@@ -30,6 +30,14 @@ type Objects struct {
 	Conditions []dynamicstorage.Condition
 }
 
+// Answer is the answer of a verb: a stored object, or an object where nothing is stored.
+type Answer struct {
+	// Entry is the stored object; nil in a dry run, and if the object was removed.
+	Entry *dynamicstorage.Entry
+	// Obj is the object in the hub version, or a Status, if there is no Entry. A write of a Scale answers with the Scale.
+	Obj runtime.Object
+}
+
 // Protobuf has the objects of a version in protobuf.
 type Protobuf struct {
 	Viewer *dynamicstorage.Viewer

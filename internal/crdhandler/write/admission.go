@@ -120,9 +120,7 @@ func (a *Admission) mutate(ctx context.Context, e Event) error {
 	if a.Objects.Admitted != nil {
 		a.Objects.Admitted.Store(true)
 	}
-	attributes := admission.NewAttributesRecord(e.Obj, e.Old, a.Kind, a.Namespace, a.Name, a.Resource, a.Subresource,
-		e.Operation, e.Options, a.DryRun, a.User)
-	if err := a.mutating.Admit(ctx, attributes, a.Interfaces); err != nil {
+	if err := a.mutating.Admit(ctx, a.Attributes(e), a.Interfaces); err != nil {
 		return err
 	}
 	return checkAdmitted(e.Obj)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -154,10 +155,10 @@ func (c *Creation) insert(ctx context.Context, obj runtime.Object) (res Result, 
 	}
 	if a.DryRun {
 		obj, err = asRead(ctx, a.Objects, obj)
-		return Result{Obj: obj, Created: true}, err
+		return Result{Answer: stored.Answer{Obj: obj}, Created: true}, err
 	}
 	a.WaitInEffect(ctx, name)
-	return Result{Entry: entry, Created: true}, nil
+	return Result{Answer: stored.Answer{Entry: entry}, Created: true}, nil
 }
 
 // change returns the change that stores the object; in a dry run, one that stores nothing. As upstream, the object is

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -48,10 +47,7 @@ type Options struct {
 
 // Result is the state of an object after a write.
 type Result struct {
-	// Entry is the stored object; nil in a dry run, and if the object was removed.
-	Entry *dynamicstorage.Entry
-	// Obj is the object in the hub version if there is no Entry. At the scale endpoint it is the Scale.
-	Obj              runtime.Object
+	stored.Answer
 	Created, Removed bool
 	// RemovedAt is the revision at which the object was removed; 0 in a dry run.
 	RemovedAt int64
@@ -127,7 +123,7 @@ func (u *update) run(ctx context.Context) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		if err := ReserveFor(ctx, current); err != nil {
+		if err := stored.Reserve(ctx, current); err != nil {
 			return Result{}, err
 		}
 		p, change, err := u.attempt(ctx, current)
@@ -148,23 +144,15 @@ func (u *update) run(ctx context.Context) (Result, error) {
 	}
 }
 
-// ReserveFor reserves the memory to work on an entry. A request for an object in the cache has done so before.
-func ReserveFor(ctx context.Context, entry *dynamicstorage.Entry) error {
-	if entry == nil {
-		return nil
-	}
-	return budget.Reserve(ctx, len(entry.Value))
-}
-
 // result returns the state of the object after the write: the entry that was stored, or the object of a proposal that
 // has stored none.
 func (p *Proposal) result(entry *dynamicstorage.Entry) Result {
-	res := Result{Entry: entry, Created: p.creation != nil, Removed: p.Remove}
+	res := Result{Answer: stored.Answer{Entry: entry}, Created: p.creation != nil, Removed: p.Remove}
 	if p.Remove && entry != nil {
 		res.RemovedAt = entry.Revision
 	}
 	if p.Remove || entry == nil {
-		res.Entry, res.Obj = nil, p.Obj
+		res.Answer = stored.Answer{Obj: p.Obj}
 	}
 	return res
 }
