@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/objectjson"
 	"github.com/crd-server/crd-server/internal/validation"
@@ -21,7 +22,7 @@ import (
 // live object it makes a new one.
 func (p *patchRequest) applyTo(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	if !objectmeta.Exists(live) {
-		empty, err := p.scope.objects.creater.New(p.scope.kind)
+		empty, err := p.scope.Interfaces.Creater.New(p.scope.Kind)
 		if err != nil {
 			return nil, fmt.Errorf("failed to create new object: %w", err)
 		}
@@ -74,16 +75,19 @@ func (p *patchRequest) configuration() (applied *unstructured.Unstructured, plai
 // were too large. The merge itself cannot return it. A merge that changes nothing sets no defaults: an object that is
 // stored in another version may lack those of this one.
 func (p *patchRequest) complete(live, obj runtime.Object) error {
-	merged, isUnstructured := obj.(*unstructured.Unstructured)
-	before, isUnstructured2 := live.(*unstructured.Unstructured)
-	defaulter, isOurs := p.scope.objects.defaulter.(unstructuredDefaulter)
-	if !isUnstructured || !isUnstructured2 || !isOurs || validation.SameExceptManagedFields(merged.Object, before.Object) {
+	defaulter, custom := p.scope.Interfaces.Defaulter.(customresources.Defaulter)
+	if !custom {
+		return nil
+	}
+	merged, ok := obj.(*unstructured.Unstructured)
+	before, ok2 := live.(*unstructured.Unstructured)
+	if !ok || !ok2 || validation.SameExceptManagedFields(merged.Object, before.Object) {
 		return nil
 	}
 	if err := objectmeta.CheckUnstructuredEntries(merged.Object); err != nil {
 		return err
 	}
-	return defaulter.complete(merged)
+	return defaulter.Complete(merged)
 }
 
 // checkDuplicates looks for duplicate fields in an applied configuration.

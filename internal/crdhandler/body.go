@@ -52,11 +52,11 @@ func (s *requestScope) storedSize(req *http.Request) int {
 	if !ok || info.Name == "" {
 		return 0
 	}
-	key, err := stored.Key(s.namespaced, info.Namespace, info.Name)
+	key, err := stored.Key(s.Namespaced, info.Namespace, info.Name)
 	if err != nil {
 		return 0 // the verb refuses the request
 	}
-	return s.storage.resource.CachedSize(key)
+	return s.Objects.Resource.CachedSize(key)
 }
 
 // mayExpand reports whether a body may have more nodes than bytes: YAML with aliases.
@@ -67,7 +67,8 @@ func mayExpand(req *http.Request, body []byte) bool {
 
 // queryOptions reads the options of a request from its query.
 func queryOptions(req *http.Request, options runtime.Object) error {
-	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(req.URL.Query(), metav1.SchemeGroupVersion, options); err != nil {
+	query, version := req.URL.Query(), metav1.SchemeGroupVersion
+	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(query, version, options); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
@@ -84,10 +85,10 @@ func finishOptions(options runtime.Object, kind string, errs field.ErrorList) er
 
 // negotiateBody returns the serializer for the body of a create or update. It refuses protobuf for custom resources,
 // which have it as a media type for the meta types only. See docs/upstream.md, "Protobuf bodies of custom resources".
-func (s *requestScope) negotiateBody(req *http.Request) (runtime.SerializerInfo, error) {
-	info, err := negotiation.NegotiateInputSerializer(req, false, s.serializer)
+func negotiateBody(req *http.Request, serializer runtime.NegotiatedSerializer) (runtime.SerializerInfo, error) {
+	info, err := negotiation.NegotiateInputSerializer(req, false, serializer)
 	if err == nil && info.StrictSerializer == nil {
-		accepted, _ := negotiation.MediaTypesForSerializer(s.serializer)
+		accepted, _ := negotiation.MediaTypesForSerializer(serializer)
 		err = negotiation.NewUnsupportedMediaTypeError(accepted)
 	}
 	return info, err
@@ -103,13 +104,15 @@ func readOptions[O runtime.Object](req *http.Request, options O, kind string, va
 
 // payload is the body of a create or update, and the way to decode it.
 type payload struct {
+	scope      *requestScope
 	data       []byte
 	serializer runtime.SerializerInfo
 	validation fieldValidation
 }
 
-// decodeObject returns the object in the body of a request, in the hub version.
-func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Object, error) {
+// decode returns the object in the body, in the hub version.
+func (p payload) decode(ctx context.Context) (runtime.Object, error) {
+	s := p.scope
 	into, err := s.newObject()
 	if err != nil {
 		return nil, err
@@ -117,33 +120,33 @@ func (s *requestScope) decodeObject(ctx context.Context, p payload) (runtime.Obj
 	if err := checkBody(p.data, p.serializer.MediaType); err != nil {
 		return nil, err
 	}
-	kind := s.kind
+	kind := s.Kind
 	decoder := s.serializer.DecoderToVersion(p.validation.serializer(p.serializer), s.hub)
 	obj, gvk, err := decoder.Decode(p.data, &kind, into)
 	if err != nil {
 		strict, isStrict := runtime.AsStrictDecodingError(err)
 		if !isStrict || obj == nil || p.validation != metav1.FieldValidationWarn {
-			return nil, decodeError(s.kind.Kind, err, gvk, p.data)
+			return nil, decodeError(s.Kind.Kind, err, gvk, p.data)
 		}
 		warnStrict(ctx, strict.Errors())
 	}
 	if err := checkObject(obj, p.serializer.MediaType); err != nil {
 		return nil, err
 	}
-	if gv := gvk.GroupVersion(); gv != s.kind.GroupVersion() {
+	if gv := gvk.GroupVersion(); gv != s.Kind.GroupVersion() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf(
-			"the API version in the data (%s) does not match the expected API version (%s)", gv, s.kind.GroupVersion()))
+			"the API version in the data (%s) does not match the expected API version (%s)", gv, s.Kind.GroupVersion()))
 	}
-	audit.LogRequestObject(ctx, obj, gvk.GroupVersion(), s.resource, s.subresource, s.serializer)
+	audit.LogRequestObject(ctx, obj, gvk.GroupVersion(), s.Resource, s.Subresource, s.serializer)
 	return obj, nil
 }
 
 // newObject returns an empty object of the endpoint in the hub version.
 func (s *requestScope) newObject() (runtime.Object, error) {
-	if s.scale != nil {
+	if s.Scale != nil {
 		return &autoscalingv1.Scale{}, nil
 	}
-	return s.objects.creater.New(s.hub.WithKind(s.kind.Kind))
+	return s.Interfaces.Creater.New(s.hub.WithKind(s.Kind.Kind))
 }
 
 // decodeError is the answer to a body that is not an object of the expected kind.
@@ -152,9 +155,11 @@ func decodeError(expected string, err error, gvk *schema.GroupVersionKind, body 
 		return err
 	}
 	if gvk != nil && gvk.Kind != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, expected, err))
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, expected, err))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", expected, err, summary(body)))
+	return apierrors.NewBadRequest(fmt.Sprintf(
+		"the object provided is unrecognized (must be of type %s): %v (%s)", expected, err, summary(body)))
 }
 
 // summary returns the beginning of a body for an error message, as text if it looks like JSON.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,9 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/scales"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
 	"github.com/crd-server/crd-server/internal/wire"
@@ -35,7 +39,7 @@ type builtinEndpoints struct {
 // newBuiltins returns the endpoints of the built-in resources and of CRDs. They share nothing but the store.
 func newBuiltins(config *Config) map[schema.GroupVersionResource]*builtinEndpoints {
 	definitions := newDefinitionEndpoints(config)
-	all := map[schema.GroupVersionResource]*builtinEndpoints{definitions.main.resource: definitions}
+	all := map[schema.GroupVersionResource]*builtinEndpoints{definitions.main.Resource: definitions}
 	if config.Builtin == nil {
 		return all
 	}
@@ -60,70 +64,90 @@ func newBuiltins(config *Config) map[schema.GroupVersionResource]*builtinEndpoin
 func (b *builtinEndpoints) actAs(all map[schema.GroupVersionResource]*builtinEndpoints) {
 	name, subresource, _ := strings.Cut(b.definition.ActsAs, "/")
 	scope := *all[b.definition.GroupVersion.WithResource(name)].subresources[subresource]
-	scope.resource, scope.subresource = b.main.resource, ""
+	scope.Resource, scope.Subresource = b.main.Resource, ""
 	b.main = &scope
 }
 
-// newBuiltinEndpoints returns the endpoints of a built-in resource. It compiles nothing.
-func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoints {
-	codec, of := config.Builtin.Codec(d), d.GroupVersionResource().GroupResource()
+// newBuiltinScope returns the endpoint of a built-in resource itself. It compiles nothing.
+func newBuiltinScope(config *Config, d *resource.Definition) *requestScope {
+	of := d.GroupVersionResource().GroupResource()
 	plugins := config.Plugins.For(of, "")
 	columns := d.Columns
 	if columns == nil {
 		columns = resource.DefaultColumns
 	}
 	main := &requestScope{
-		config:     config,
-		resource:   d.GroupVersionResource(),
-		kind:       d.GroupVersionKind(),
+		config: config,
+		Endpoint: write.Endpoint{
+			Policy:       &config.Policy,
+			Resource:     d.GroupVersionResource(),
+			Kind:         d.GroupVersionKind(),
+			Namespaced:   d.Namespaced,
+			Typed:        true,
+			Interfaces:   builtinInterfaces(config.Builtin, d),
+			Objects:      builtinObjects(config, d),
+			Strategy:     plugins.Rules(strategyOf(d.Strategy)),
+			UniqueErrors: true,
+			Hooks: write.Hooks{
+				Plugins:        plugins,
+				Allocator:      config.Allocators[of],
+				BlocksDeletion: d.Held,
+			},
+		},
 		listKind:   d.GroupVersion.WithKind(d.Kind + "List"),
-		namespaced: d.Namespaced,
 		hub:        d.GroupVersion,
-		typed:      true,
 		serializer: config.Builtin.Codecs,
 		patchTypes: typedPatchTypes(),
-		objects:    builtinInterfaces(config.Builtin, d),
-		storage: &storage{
-			resource: config.Store.ResourceAt(d.StorageFolder()),
-			viewer:   dynamicstorage.NewViewer(codec.Views),
-			codec:    codec,
+		lists:      &compressedLists{},
+		columns:    func() (printing.TableConvertor, error) { return columns, nil },
+		events:     d.Expires,
+		replaced:   context.Background(),
+		deletion: deletionRules{
+			gracePeriod:    d.GracePeriod,
+			orphans:        d.OrphansDependents,
+			warnings:       d.DeleteWarnings,
+			returnsDeleted: d.ReturnsDeleted,
 		},
-		strategy: plugins.Rules(strategyOf(d.Strategy)),
-		plugins:  plugins,
-
-		allocator: config.Allocators[of],
-		columns:   func() (printing.TableConvertor, error) { return columns, nil },
-		held:      d.Held,
-		replaced:  context.Background(),
-
-		uniqueErrors:   true,
-		gracePeriod:    d.GracePeriod,
-		orphans:        d.OrphansDependents,
-		deleteWarnings: d.DeleteWarnings,
-		events:         d.Expires,
-		returnsDeleted: d.ReturnsDeleted,
-	}
-	if viewer := codec.ProtobufViewer(main.storage.viewer); viewer != nil {
-		kind := runtime.TypeMeta{APIVersion: d.GroupVersion.String(), Kind: d.Kind}
-		main.storage.protobuf = &protobufForm{viewer: viewer, kind: kind}
 	}
 	if d.BeginDeletion != nil {
-		main.finalize = func(obj runtime.Object) bool { return beginDeletion(d, obj) }
+		main.deletion.finalize = func(obj runtime.Object) bool { return beginDeletion(d, obj) }
 	}
 	if d.Storage != nil {
-		main.storageKind = d.Storage.GroupVersion.WithKind(d.Storage.Kind).GroupKind()
-	}
-	if d.Expires {
-		main.storage.expires = config.EventTTL
+		main.StorageKind = d.Storage.GroupVersion.WithKind(d.Storage.Kind).GroupKind()
 	}
 	main.setBuiltinFields(d, d.Resets)
+	return main
+}
+
+// builtinObjects returns the stored objects of a built-in resource.
+func builtinObjects(config *Config, d *resource.Definition) *stored.Objects {
+	codec := config.Builtin.Codec(d)
+	objects := &stored.Objects{
+		Resource: config.Store.ResourceAt(d.StorageFolder()),
+		Of:       d.GroupVersionResource().GroupResource(),
+		Viewer:   dynamicstorage.NewViewer(codec.Views),
+		Codec:    codec,
+	}
+	if viewer := codec.ProtobufViewer(objects.Viewer); viewer != nil {
+		kind := runtime.TypeMeta{APIVersion: d.GroupVersion.String(), Kind: d.Kind}
+		objects.Protobuf = &stored.Protobuf{Viewer: viewer, Kind: kind}
+	}
+	if d.Expires {
+		objects.Expires = config.EventTTL
+	}
+	return objects
+}
+
+// newBuiltinEndpoints returns the endpoints of a built-in resource and of its subresources.
+func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoints {
+	main := newBuiltinScope(config, d)
 	endpoints := &builtinEndpoints{definition: d, main: main, subresources: map[string]*requestScope{}}
 	for _, sub := range d.Subresources {
 		scope := *main
-		scope.subresource = sub.Name
-		scope.plugins = config.Plugins.For(of, sub.Name)
-		scope.strategy = scope.plugins.Rules(strategyOf(sub.Strategy))
-		scope.updated = sub.Updated
+		scope.Subresource = sub.Name
+		scope.Plugins = config.Plugins.For(d.GroupVersionResource().GroupResource(), sub.Name)
+		scope.Strategy = scope.Plugins.Rules(strategyOf(sub.Strategy))
+		scope.Updated = sub.Updated
 		switch {
 		case sub.Action != nil:
 			scope.actionScope(main, d, &sub)
@@ -139,7 +163,7 @@ func newBuiltinEndpoints(config *Config, d *resource.Definition) *builtinEndpoin
 	return endpoints
 }
 
-// beginDeletion is requestScope.finalize of a definition with BeginDeletion.
+// beginDeletion is deletionRules.finalize of a definition with BeginDeletion.
 func beginDeletion(d *resource.Definition, obj runtime.Object) bool {
 	if !d.BeginDeletion(obj) {
 		return false
@@ -175,18 +199,28 @@ func strategyOf(s resource.Strategy) resource.Strategy {
 }
 
 // schemeInterfaces are the object interfaces of the types in a scheme.
-func schemeInterfaces(scheme *runtime.Scheme) objectInterfaces {
-	return objectInterfaces{
-		creater: scheme, typer: scheme, defaulter: scheme, convertor: scheme,
-		equivalents: runtime.NewEquivalentResourceRegistry(),
+func schemeInterfaces(scheme *runtime.Scheme) write.Interfaces {
+	return write.Interfaces{
+		Creater: scheme, Typer: scheme, Defaulter: scheme, Convertor: scheme,
+		Equivalents: runtime.NewEquivalentResourceRegistry(),
 	}
 }
 
 // builtinInterfaces are the object interfaces of a definition.
-func builtinInterfaces(set *builtin.Set, d *resource.Definition) objectInterfaces {
+func builtinInterfaces(set *builtin.Set, d *resource.Definition) write.Interfaces {
 	interfaces := schemeInterfaces(set.Scheme)
-	interfaces.convertor, interfaces.equivalents = set.Convertor(d), set.Equivalents
+	interfaces.Convertor, interfaces.Equivalents = set.Convertor(d), set.Equivalents
 	return interfaces
+}
+
+// typedScaleScope makes s the endpoint of Scales of the objects of d.
+func (s *requestScope) typedScaleScope(d *resource.Definition, sub *resource.Subresource) {
+	scale := &autoscalingv1.Scale{}
+	s.Scale = scales.Builtin{Fields: sub.Scale, Version: d.GroupVersion}
+	s.Kind, s.hub = autoscalingv1.SchemeGroupVersion.WithKind("Scale"), autoscalingv1.SchemeGroupVersion
+	s.Strategy = strategyOf(d.Strategy)
+	s.columns = func() (printing.TableConvertor, error) { return scales.Table() }
+	s.setBuiltinFields(&resource.Definition{GroupVersion: s.hub, Kind: s.Kind.Kind, Object: scale}, nil)
 }
 
 // setBuiltinFields sets the field manager, which is built on first use. resets are the fields that a write of the
@@ -226,7 +260,9 @@ func (b *builtinEndpoints) serve(w http.ResponseWriter, req *http.Request, info 
 		return
 	}
 	if !b.allows(scope, req, info) { // answered as by upstream's router
-		scope.err(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false), w, req)
+		const code = http.StatusMethodNotAllowed
+		err := apierrors.NewGenericServerResponse(code, req.Method, schema.GroupResource{}, "", "", 0, false)
+		scope.err(err, w, req)
 		return
 	}
 	if text := b.definition.Deprecated; text != "" {
@@ -249,7 +285,7 @@ func (b *builtinEndpoints) allows(scope *requestScope, req *http.Request, info *
 		return info.Name != ""
 	}
 	// The path of a collection in all namespaces can only be read.
-	writesAcross := scope.namespaced && info.Namespace == "" && !acrossNamespaces.Has(info.Verb)
+	writesAcross := scope.Namespaced && info.Namespace == "" && !acrossNamespaces.Has(info.Verb)
 	return !writesAcross && b.definition.Allows(info.Verb, info.Subresource, info.Name != "")
 }
 
@@ -263,10 +299,8 @@ func (b *builtinEndpoints) addresses(info *request.RequestInfo) bool {
 		len(info.Parts) > 3 {
 		return false
 	}
-	if !b.main.namespaced {
-		return info.Namespace == "" || b.main.resource == namespaceResource && info.Namespace == info.Name
+	if !b.main.Namespaced {
+		return info.Namespace == "" || b.main.Resource == write.NamespaceResource && info.Namespace == info.Name
 	}
 	return info.Namespace != "" || info.Name == "" || acrossNamespaces.Has(info.Verb)
 }
-
-var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

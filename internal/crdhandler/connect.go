@@ -16,6 +16,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 )
 
 // connectVerb stands for the verb of a request to connect, in metrics.
@@ -31,7 +32,7 @@ type endpointConnect struct {
 // connectScope makes s the endpoint of connections to objects of d. The objects that admission sees are the options.
 func (s *requestScope) connectScope(d *resource.Definition, sub *resource.Subresource) {
 	s.connect = &endpointConnect{Connect: sub.Connect}
-	s.kind, s.columns = sub.GroupVersionKind(d), nil
+	s.Kind, s.columns = sub.GroupVersionKind(d), nil
 }
 
 // connectTo answers a request to connect to an object.
@@ -54,21 +55,22 @@ func (s *requestScope) refuseConnection(req *http.Request) error {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	namespace, name := s.target(req)
-	admitter := s.admitter(ctx, admissionTarget{namespace: namespace, name: name})
-	event := admissionEvent{operation: admission.Connect, obj: options}
-	if err := admitter.admit(ctx, event); err != nil {
+	a := s.Admission(ctx, write.Target{Namespace: namespace, Name: name})
+	event := write.Event{Operation: admission.Connect, Obj: options}
+	if err := a.Admit(ctx, event); err != nil {
 		return err
 	}
-	if err := admitter.validate(ctx, event); err != nil {
+	if err := a.Validate(ctx, event); err != nil {
 		return err
 	}
 	if s.connect.Creates && info.Verb != "create" {
-		if err := s.authorizeConnection(ctx, name); err != nil {
+		if err := authorizeConnection(ctx, a); err != nil {
 			return err
 		}
 	}
 	return s.connect.Refuse(ctx, resource.ConnectRequest{
-		Namespace: namespace, Name: name, Options: options, Upgrades: httpstream.IsUpgradeRequest(req), Read: s.connect.read,
+		Namespace: namespace, Name: name, Options: options,
+		Upgrades: httpstream.IsUpgradeRequest(req), Read: s.connect.read,
 	})
 }
 
@@ -91,22 +93,22 @@ type creating struct{ authorizer.Attributes }
 func (creating) GetVerb() string { return "create" }
 
 // authorizeConnection decides whether the user of a request may create at the endpoint, as POST does.
-func (s *requestScope) authorizeConnection(ctx context.Context, name string) error {
-	if s.config.Authorizer == nil {
+func authorizeConnection(ctx context.Context, a *write.Admission) error {
+	if a.Policy.Authorizer == nil {
 		return nil
 	}
 	attributes, err := filters.GetAuthorizerAttributes(ctx)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	decision, reason, err := s.config.Authorizer.Authorize(ctx, creating{attributes})
+	decision, reason, err := a.Policy.Authorizer.Authorize(ctx, creating{attributes})
 	switch {
 	case decision == authorizer.DecisionAllow:
 		return nil
 	case err != nil:
 		return err
 	}
-	return apierrors.NewForbidden(s.resource.GroupResource(), name, errors.New(reason))
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errors.New(reason))
 }
 
 // read returns an object of core/v1.

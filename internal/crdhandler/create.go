@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
@@ -27,24 +27,36 @@ func (s *requestScope) create(w http.ResponseWriter, req *http.Request, terminat
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	s.respond(w, req, http.StatusCreated, c.media, res)
+	c.respond(w, http.StatusCreated, res.Answer)
+}
+
+// run builds and admits the object, validates it under its name, and commits it.
+func (c *createRequest) run(ctx context.Context) (write.Result, error) {
+	obj, err := c.build(ctx)
+	if err != nil {
+		return write.Result{}, err
+	}
+	if err := c.Admit(ctx, obj); err != nil {
+		return write.Result{}, err
+	}
+	return c.Insert(ctx, obj)
 }
 
 // createRequest is a decoded POST.
 type createRequest struct {
-	creation
+	write.Creation
+	responder
 	obj     runtime.Object
 	manager string
-	media   negotiation.MediaTypeOptions
 }
 
 func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, terminating bool) (*createRequest, error) {
 	namespace, name := s.target(req)
-	media, err := s.negotiate(req)
+	answer, err := s.negotiate(req)
 	if err != nil {
 		return nil, err
 	}
-	serializer, err := s.negotiateBody(req)
+	serializer, err := negotiateBody(req, s.serializer)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +68,7 @@ func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, term
 	if err := readOptions(req, options, "CreateOptions", validation.ValidateCreateOptions); err != nil {
 		return nil, err
 	}
-	obj, err := s.decodeObject(ctx, payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)})
+	obj, err := payload{s, body, serializer, fieldValidationOf(options.FieldValidation)}.decode(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -70,28 +82,13 @@ func (s *requestScope) decodeCreate(ctx context.Context, req *http.Request, term
 		return nil, err
 	}
 	objectmeta.DedupOwners(ctx, obj, objectmeta.DuplicateOwners)
+	target := write.Target{Namespace: namespace, Name: name, DryRun: isDryRun(options.DryRun), Terminating: terminating}
 	return &createRequest{
-		creation: creation{
-			scope:     s,
-			options:   options,
-			admission: s.admitter(ctx, admissionTarget{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun), terminating: terminating}),
-		},
-		obj:     obj,
-		manager: managedfields.ManagerName(options.FieldManager, req.UserAgent()),
-		media:   media,
+		Creation:  write.Creation{Admission: s.Admission(ctx, target), Options: options},
+		responder: answer,
+		obj:       obj,
+		manager:   managedfields.ManagerName(options.FieldManager, req.UserAgent()),
 	}, nil
-}
-
-// run builds, admits, validates and commits the object.
-func (c *createRequest) run(ctx context.Context) (result, error) {
-	obj, err := c.build(ctx)
-	if err != nil {
-		return result{}, err
-	}
-	if err := c.admit(ctx, obj); err != nil {
-		return result{}, err
-	}
-	return c.insert(ctx, obj)
 }
 
 // build returns the object that was sent, with its managed fields.
@@ -100,7 +97,7 @@ func (c *createRequest) build(ctx context.Context) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	empty, err := c.scope.objects.creater.New(c.scope.kind)
+	empty, err := c.scope.Interfaces.Creater.New(c.scope.Kind)
 	if err != nil {
 		return nil, err
 	}

@@ -8,57 +8,66 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/scales"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// newServedVersion returns a version of a CRD with its storage and scopes. It compiles nothing.
+// newServedVersion returns a version of a CRD with its objects and scopes. It compiles nothing.
 func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crds.Version) *servedVersion {
 	group, names := record.Group, record.AcceptedNames
 	gv := schema.GroupVersion{Group: group, Version: v.Name}
 	kind := gv.WithKind(names.Kind)
-	codec := &customResourceCodec{
-		info:    info,
-		gv:      gv,
-		storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
-		cbor:    wire.CBOREnabled(),
+	codec := &customresources.Codec{
+		Schemas: info.schemas,
+		Version: gv,
+		Storage: schema.GroupVersion{Group: group, Version: info.storageVersion},
+		CBOR:    wire.CBOREnabled(),
 	}
-	storage := &storage{
-		resource: info.resource,
-		viewer:   dynamicstorage.NewViewer(codec.views),
-		codec:    codec,
-		admitted: &codec.admitted,
+	definitions := config.Store.Resource(crds.GroupName, crds.Plural)
+	objects := &stored.Objects{
+		Resource: info.resource,
+		Of:       gv.WithResource(names.Plural).GroupResource(),
+		Viewer:   dynamicstorage.NewViewer(codec.Views),
+		Codec:    codec,
+		Admitted: &codec.Admitted,
 		// A write must not leave an object behind if its CRD is deleted meanwhile.
-		conditions: []dynamicstorage.Condition{config.Store.Resource(crds.GroupName, crds.Plural).Still(record.Name, record.CreateRevision())},
+		Conditions: []dynamicstorage.Condition{definitions.Still(record.Name, record.CreateRevision())},
 	}
 	main := &requestScope{
-		config:     config,
-		resource:   gv.WithResource(names.Plural),
-		kind:       kind,
-		listKind:   gv.WithKind(names.ListKind),
-		namespaced: record.Namespaced,
-		hub:        gv,
+		config: config,
+		Endpoint: write.Endpoint{
+			Policy:     &config.Policy,
+			Resource:   gv.WithResource(names.Plural),
+			Kind:       kind,
+			Namespaced: record.Namespaced,
+			Interfaces: customResourceInterfaces(info, kind),
+			Objects:    objects,
+			Strategy:   customresources.NewStrategy(info.schemas, v.Name),
+		},
+		listKind: gv.WithKind(names.ListKind),
+		hub:      gv,
 		// strategic merge needs Go types (W6)
 		patchTypes: withApplyCBOR(types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType),
-		objects:    customResourceInterfaces(info, kind),
-		storage:    storage,
-		strategy:   &customResourceStrategy{info: info, version: v.Name},
-		columns:    func() (printing.TableConvertor, error) { return info.columns(v.Name) },
+		lists:      &compressedLists{},
+		columns:    func() (printing.TableConvertor, error) { return info.schemas.Columns(v.Name) },
 		replaced:   info.replaced,
 	}
-	main.serializer, main.standardSerializers = newCustomResourceSerializer(info, main.objects.convertor)
+	main.serializer, main.standardSerializers = customresources.NewSerializer(info.schemas, main.Interfaces.Convertor)
 	main.fieldManager = main.lazyFieldManager(info, func() (managedfields.ResetFields, error) {
-		version, err := info.version(v.Name)
+		version, err := info.schemas.Version(v.Name)
 		if err != nil {
 			return nil, err
 		}
 		return version.ResetFields(), nil
 	})
-	served := &servedVersion{served: v.Served, storage: storage, main: main, warnings: deprecationWarnings(record, v)}
+	served := &servedVersion{served: v.Served, objects: objects, main: main, warnings: deprecationWarnings(record, v)}
 	if v.Status {
 		served.status = main.statusScope(info, v.Name)
 	}
@@ -71,8 +80,8 @@ func newServedVersion(config *Config, record *crds.Record, info *crdInfo, v *crd
 // statusScope returns the scope of the status subresource: the same objects with other rules.
 func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope {
 	status := *s
-	status.subresource = "status"
-	status.strategy = &statusStrategy{customResourceStrategy{info: info, version: version}}
+	status.Subresource = "status"
+	status.Strategy = customresources.NewStatusStrategy(info.schemas, version)
 	status.fieldManager = status.lazyFieldManager(info, info.statusResetFields)
 	return &status
 }
@@ -80,10 +89,10 @@ func (s *requestScope) statusScope(info *crdInfo, version string) *requestScope 
 // scaleScope returns the scope of the scale subresource: autoscaling/v1 Scale objects made of custom resources.
 func (s *requestScope) scaleScope(info *crdInfo, version string) *requestScope {
 	scale := *s
-	scale.subresource = "scale"
-	scale.kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+	scale.Subresource = "scale"
+	scale.Kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	scale.serializer = scales.Serializer() // protobuf is accepted, but as upstream not returned
-	scale.scale = &customResourceScale{info: info, version: version, hub: s.hub}
+	scale.Scale = &scales.CustomResource{Schemas: info.schemas, Version: version, Hub: s.hub}
 	scale.columns = sync.OnceValues(scales.Table)
 	scale.fieldManager = scale.lazyFieldManager(info, func() (managedfields.ResetFields, error) { return nil, nil })
 	return &scale
@@ -99,7 +108,7 @@ func (s *requestScope) lazyFieldManager(
 		if config.ResetFields, err = reset(); err != nil {
 			return nil, err
 		}
-		config.Types = compiledTypes{info}
+		config.Types = customresources.NewTypeConverter(info.schemas)
 		return managedfields.New(config)
 	})
 }
@@ -107,19 +116,19 @@ func (s *requestScope) lazyFieldManager(
 // fieldManagerConfig describes the endpoint to its field manager, except for types and reset fields.
 func (s *requestScope) fieldManagerConfig() managedfields.Config {
 	return managedfields.Config{
-		Convertor: s.objects.convertor, Defaulter: s.objects.defaulter, Creater: s.objects.creater,
-		Kind: s.kind, Hub: s.hub, Subresource: s.subresource,
+		Convertor: s.Interfaces.Convertor, Defaulter: s.Interfaces.Defaulter, Creater: s.Interfaces.Creater,
+		Kind: s.Kind, Hub: s.hub, Subresource: s.Subresource,
 	}
 }
 
 // customResourceInterfaces are the object interfaces of a version; the defaulter and convertor compile on first use.
-func customResourceInterfaces(info *crdInfo, kind schema.GroupVersionKind) objectInterfaces {
-	return objectInterfaces{
-		creater:     unstructuredCreater{},
-		typer:       unstructuredTyper{parameters()},
-		defaulter:   unstructuredDefaulter{info: info, groupKind: kind.GroupKind(), delegate: parameters()},
-		convertor:   lazyConvertor{info},
-		equivalents: info.equivalents,
+func customResourceInterfaces(info *crdInfo, kind schema.GroupVersionKind) write.Interfaces {
+	return write.Interfaces{
+		Creater:     customresources.Creater{},
+		Typer:       customresources.NewTyper(),
+		Defaulter:   customresources.NewDefaulter(info.schemas, kind.GroupKind()),
+		Convertor:   customresources.NewConvertor(info.schemas),
+		Equivalents: info.equivalents,
 	}
 }
 
@@ -138,43 +147,4 @@ func equivalentResources(record *crds.Record) runtime.EquivalentResourceMapper {
 		}
 	}
 	return registry
-}
-
-// lazyConvertor converts between the versions of a CRD.
-type lazyConvertor struct{ info *crdInfo }
-
-func (c lazyConvertor) convertor() (runtime.ObjectConvertor, error) {
-	compiled, err := c.info.compiled()
-	if err != nil {
-		return nil, err
-	}
-	return compiled.Converter.ObjectConvertor(), nil
-}
-
-func (c lazyConvertor) Convert(in, out, context any) error {
-	convertor, err := c.convertor()
-	if err != nil {
-		return err
-	}
-	return convertor.Convert(in, out, context)
-}
-
-func (c lazyConvertor) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
-	convertor, err := c.convertor()
-	if err != nil {
-		return nil, err
-	}
-	return convertor.ConvertToVersion(in, target)
-}
-
-// ConvertFieldLabel accepts the labels that a field selector may name. metadata.name needs no schema.
-func (c lazyConvertor) ConvertFieldLabel(gvk schema.GroupVersionKind, label, value string) (string, string, error) {
-	if label == "metadata.name" {
-		return label, value, nil
-	}
-	convertor, err := c.convertor()
-	if err != nil {
-		return "", "", err
-	}
-	return convertor.ConvertFieldLabel(gvk, label, value)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/definitions"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -19,32 +21,38 @@ func newDefinitionEndpoints(config *Config) *builtinEndpoints {
 	rules, statusRules := definitions.NewStrategy(), definitions.NewStatusStrategy()
 	definition := &definitions.Resource
 	main := &requestScope{
-		config:     config,
-		resource:   definition.GroupVersionResource(),
-		kind:       definition.GroupVersionKind(),
+		config: config,
+		Endpoint: write.Endpoint{
+			Policy:     &config.Policy,
+			Resource:   definition.GroupVersionResource(),
+			Kind:       definition.GroupVersionKind(),
+			Typed:      true,
+			Interfaces: schemeInterfaces(crds.Scheme),
+			Objects: &stored.Objects{
+				Resource: config.Store.Resource(crds.GroupName, crds.Plural),
+				Of:       definition.GroupVersionResource().GroupResource(),
+				Viewer:   dynamicstorage.NewViewer(codec.Views),
+				Codec:    codec,
+			},
+			Strategy: rules,
+			Hooks:    write.Hooks{InEffect: config.ReconcileDefinition},
+		},
 		listKind:   definition.GroupVersion.WithKind(definition.Kind + "List"),
 		hub:        apiextensions.SchemeGroupVersion,
-		typed:      true,
 		serializer: crds.Codecs,
 		patchTypes: typedPatchTypes(),
-		objects:    schemeInterfaces(crds.Scheme),
-		storage: &storage{
-			resource: config.Store.Resource(crds.GroupName, crds.Plural),
-			viewer:   dynamicstorage.NewViewer(codec.Views),
-			codec:    codec,
-		},
-		strategy: rules,
-		columns:  func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
-		finalize: definitions.MarkForDeletion,
-		inEffect: config.ReconcileDefinition,
-		replaced: context.Background(),
+		lists:      &compressedLists{},
+		columns:    func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
+		deletion:   deletionRules{finalize: definitions.MarkForDeletion},
+		replaced:   context.Background(),
 	}
 	main.setDefinitionFields(rules.GetResetFields())
 	status := *main
-	status.subresource = "status"
-	status.strategy = statusRules
+	status.Subresource = "status"
+	status.Strategy = statusRules
 	status.setDefinitionFields(statusRules.GetResetFields())
-	return &builtinEndpoints{definition: definition, main: main, subresources: map[string]*requestScope{"status": &status}}
+	subresources := map[string]*requestScope{"status": &status}
+	return &builtinEndpoints{definition: definition, main: main, subresources: subresources}
 }
 
 func (s *requestScope) setDefinitionFields(reset managedfields.ResetFields) {

@@ -100,7 +100,7 @@ func TestWriteDefinitions(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, _ := runtime.SerializerInfoForMediaType(crds.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-		body, err := runtime.Encode(crds.Codecs.EncoderForVersion(info.Serializer, f.scope.kind.GroupVersion()), crd)
+		body, err := runtime.Encode(crds.Codecs.EncoderForVersion(info.Serializer, f.scope.Kind.GroupVersion()), crd)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -117,7 +117,7 @@ func TestDeleteFinalize(t *testing.T) {
 	t.Parallel()
 	var waited []string
 	f := newWrites(t, func(f *writes) {
-		f.scope.finalize = func(obj runtime.Object) bool {
+		f.scope.deletion.finalize = func(obj runtime.Object) bool {
 			m := objectmeta.Accessor(obj)
 			if m.GetDeletionTimestamp() != nil {
 				return false
@@ -127,7 +127,7 @@ func TestDeleteFinalize(t *testing.T) {
 			m.SetFinalizers(append(m.GetFinalizers(), "example.com/cleanup"))
 			return true
 		}
-		f.scope.inEffect = func(_ context.Context, name string) error {
+		f.scope.InEffect = func(_ context.Context, name string) error {
 			waited = append(waited, name)
 			return errors.New("not yet")
 		}
@@ -153,7 +153,7 @@ func TestDeleteInstance(t *testing.T) {
 	f.created("a", "")
 	f.created("b", `"finalizers":["example.com/f"]`)
 	for key, want := range map[string]bool{"ns/a": false, "ns/b": true, "ns/none": false} {
-		left, err := f.scope.deleteInstance(t.Context(), key)
+		left, err := deleteInstance(t.Context(), f.scope, key)
 		if err != nil || left != want {
 			t.Errorf("%s: got %v, %v, want %v", key, left, err, want)
 		}

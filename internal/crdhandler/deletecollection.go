@@ -10,12 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -23,79 +24,84 @@ import (
 // time limit, as a list has none.
 func (s *requestScope) deleteCollection(w http.ResponseWriter, req *http.Request) {
 	namespace, _ := s.target(req)
-	media, found, err := s.collectionDeleted(request.WithNamespace(req.Context(), namespace), req)
+	answer, found, err := s.collectionDeleted(request.WithNamespace(req.Context(), namespace), req)
 	if err != nil {
 		s.err(err, w, req)
 		return
 	}
 	if found == nil {
-		s.respond(w, req, http.StatusOK, media, result{obj: &metav1.Status{Status: metav1.StatusSuccess}})
+		answer.respond(w, http.StatusOK, stored.Answer{Obj: &metav1.Status{Status: metav1.StatusSuccess}})
 		return
 	}
-	s.respondList(w, req, media, found)
+	answer.respondList(w, found)
 }
 
 // collectionDeleted returns the deleted objects; nil if they cannot be converted to the version of the endpoint.
-func (s *requestScope) collectionDeleted(ctx context.Context, req *http.Request) (media negotiation.MediaTypeOptions, _ *listing.Page, err error) {
+func (s *requestScope) collectionDeleted(
+	ctx context.Context, req *http.Request,
+) (answer responder, found *listing.Page, err error) {
 	namespace, _ := s.target(req)
-	if media, err = s.negotiate(req); err != nil {
-		return media, nil, err
+	if answer, err = s.negotiate(req); err != nil {
+		return answer, nil, err
 	}
 	list, err := s.listOptions(req)
 	if err != nil {
-		return media, nil, err
+		return answer, nil, err
 	}
 	options, err := s.decodeDeleteOptions(ctx, req)
 	if err != nil {
-		return media, nil, err
+		return answer, nil, err
 	}
 	if ignoresReadErrors(options) {
-		return media, nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", field.ErrorList{
+		kind := schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}
+		return answer, nil, apierrors.NewInvalid(kind, "", field.ErrorList{
 			field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
 				"is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}
-	shown, unconverted := true, s.deletesUnconverted(req, media)
-	found, err := s.readPage(ctx, namespace, list, func(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
-		views, err := s.viewerFor(ctx, media).Views(ctx, entries)
+	shown, unconverted, viewer := true, answer.deletesUnconverted(), answer.viewer()
+	views := func(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+		made, err := viewer.Views(ctx, entries)
 		if err == nil || !unconverted || ctx.Err() != nil {
-			return views, err
+			return made, err
 		}
-		shown = printing.IsMetadataOnly(media)
-		return s.storage.storedViews(entries), nil
-	})
-	if err != nil {
-		return media, nil, err
+		shown = printing.IsMetadataOnly(answer.media)
+		return s.Objects.ViewsAsStored(entries), nil
 	}
-	if err := s.reserveForAll(ctx, media, found); err != nil {
-		return media, nil, err
+	if found, err = s.readPage(ctx, namespace, list, views); err != nil {
+		return answer, nil, err
 	}
-	admitter := s.admitter(ctx, admissionTarget{namespace: namespace, dryRun: isDryRun(options.DryRun)})
-	err = s.deleteAll(ctx, found, deletion{scope: s, options: options, admit: admitter.admitDelete, unconverted: unconverted})
+	workers := max(s.config.DeleteCollectionWorkers, 1)
+	if err := answer.reserveForAll(ctx, found, workers); err != nil {
+		return answer, nil, err
+	}
+	admission := s.Admission(ctx, write.Target{Namespace: namespace, DryRun: isDryRun(options.DryRun)})
+	each := deletion{scope: s, options: options, admit: admission.AdmitDelete, unconverted: unconverted}
+	err = each.all(ctx, found, workers)
 	if !shown {
 		found = nil
 	}
-	return media, found, finished(ctx, err)
+	return answer, found, finished(ctx, err)
 }
 
 // reserveForAll reserves the memory to delete the objects of a page, as many at a time as there are workers, and to
 // answer with them: afterwards it is too late to refuse the request.
-func (s *requestScope) reserveForAll(ctx context.Context, media negotiation.MediaTypeOptions, found *listing.Page) error {
+func (r responder) reserveForAll(ctx context.Context, found *listing.Page, workers int) error {
 	size := 0
 	for _, entry := range found.Entries {
 		size = max(size, len(entry.Value))
 	}
-	size *= max(s.config.DeleteCollectionWorkers, 1)
-	if !s.copies(ctx, media) {
+	size *= workers
+	if !r.copies() {
 		size = max(size, found.Size())
 	}
 	return budget.Reserve(ctx, size)
 }
 
-// deleteAll deletes the objects of a page, a few at a time, each as the template says. After a failure it begins no
-// other deletion; deleted objects stay deleted.
-func (s *requestScope) deleteAll(ctx context.Context, found *listing.Page, template deletion) error {
+// all deletes the objects of a page as d says, a few at a time. After a failure it begins no other deletion; deleted
+// objects stay deleted.
+func (d deletion) all(ctx context.Context, found *listing.Page, workers int) error {
 	group, unfailed := errgroup.WithContext(ctx)
-	group.SetLimit(max(s.config.DeleteCollectionWorkers, 1))
+	group.SetLimit(workers)
 	for _, entry := range found.Entries {
 		if unfailed.Err() != nil {
 			break
@@ -105,7 +111,7 @@ func (s *requestScope) deleteAll(ctx context.Context, found *listing.Page, templ
 				return nil
 			}
 			// The failure of one deletion does not interrupt the others that have begun.
-			return template.of(entry.Key).runRecovered(ctx)
+			return d.of(entry.Key).runRecovered(ctx)
 		})
 	}
 	if err := group.Wait(); err != nil {

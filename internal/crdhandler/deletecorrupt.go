@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
-	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -30,76 +30,83 @@ var errDryRun = errors.New("dry run")
 
 // deleteCorrupt removes an object that cannot be read. It refuses to remove any other, because it cannot respect
 // preconditions, finalizers and admission (W18).
-func (s *requestScope) deleteCorrupt(ctx context.Context, a *admitter, options *metav1.DeleteOptions) (result, error) {
+func (d *deleteRequest) deleteCorrupt(ctx context.Context) (runtime.Object, error) {
+	s, a := d.scope, d.admission
 	audit.AddAuditAnnotation(ctx, "apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
-	if err := s.authorizeUnsafe(ctx, a, options); err != nil {
-		return result{}, err
+	if err := d.authorizeUnsafe(ctx); err != nil {
+		return nil, err
 	}
-	key, err := stored.Key(s.namespaced, a.namespace, a.name)
+	key, err := s.Key(a.Namespace, a.Name)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
-	_, err = s.storage.resource.Update(ctx, key, func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+	remove := func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 		if current == nil {
 			return dynamicstorage.Change{}, dynamicstorage.ErrNotFound
 		}
-		if _, err := s.storage.object(ctx, current); err == nil {
+		if _, err := s.Objects.Object(ctx, current); err == nil {
 			return dynamicstorage.Change{}, errReadable
 		}
-		if a.dryRun {
+		if a.DryRun {
 			return dynamicstorage.Change{}, errDryRun
 		}
 		return dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
-	}, dynamicstorage.UpdateOptions{Fresh: true})
+	}
+	_, err = s.Objects.Resource.Update(ctx, key, remove, dynamicstorage.UpdateOptions{Fresh: true})
 	switch {
 	case errors.Is(err, errReadable):
-		return result{}, a.preconditionFailed("unsafe deletion is not allowed because the object is decodable from storage")
+		return nil, a.PreconditionFailed("unsafe deletion is not allowed because the object is decodable from storage")
 	case err != nil && !errors.Is(err, errDryRun):
-		return result{}, s.writeError(err, a.name)
+		return nil, s.APIError(err, a.Name)
 	}
-	klog.FromContext(ctx).Info("Deleted an object that could not be read", "resource", s.resource.GroupResource(), "object", klog.KRef(a.namespace, a.name), "dryRun", a.dryRun)
-	if !a.dryRun {
-		s.waitInEffect(ctx, a.name)
+	klog.FromContext(ctx).Info("Deleted an object that could not be read", "resource", s.Resource.GroupResource(),
+		"object", klog.KRef(a.Namespace, a.Name), "dryRun", a.DryRun)
+	if !a.DryRun {
+		s.WaitInEffect(ctx, a.Name)
 	}
-	return result{obj: &metav1.Status{
+	return &metav1.Status{
 		Status:  metav1.StatusSuccess,
 		Code:    200,
-		Details: &metav1.StatusDetails{Name: a.name, Kind: s.kind.Kind},
-	}}, nil
+		Details: &metav1.StatusDetails{Name: a.Name, Kind: s.Kind.Kind},
+	}, nil
 }
 
 // authorizeUnsafe asks the authorizer whether the user may delete an object that cannot be read.
-func (s *requestScope) authorizeUnsafe(ctx context.Context, a *admitter, options runtime.Object) error {
-	if s.config.Authorizer == nil {
+func (d *deleteRequest) authorizeUnsafe(ctx context.Context) error {
+	a := d.admission
+	if a.Policy.Authorizer == nil {
 		return nil
 	}
-	attributes := a.attributes(admissionEvent{operation: admission.Delete, options: options})
+	attributes := a.Attributes(write.Event{Operation: admission.Delete, Options: d.deletion.options})
 	info, ok := request.RequestInfoFrom(ctx)
 	switch {
 	case !ok:
 		return admission.NewForbidden(attributes, errors.New("no RequestInfo found in the context"))
-	case !info.IsResourceRequest || s.subresource != "":
-		return admission.NewForbidden(attributes, errors.New("ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or non-resource request"))
+	case !info.IsResourceRequest || a.Subresource != "":
+		return admission.NewForbidden(attributes, errors.New("ignoreStoreReadErrorWithClusterBreakingPotential "+
+			"delete option is not allowed on a subresource or non-resource request"))
 	}
-	decision, reason, err := s.config.Authorizer.Authorize(ctx, s.unsafeAttributes(a, info))
+	decision, reason, err := a.Policy.Authorizer.Authorize(ctx, unsafeAttributes(a, info))
 	switch {
 	case err != nil:
-		return admission.NewForbidden(attributes, fmt.Errorf("error while checking permission for %q, %w", unsafeVerb, err))
+		err = fmt.Errorf("error while checking permission for %q, %w", unsafeVerb, err)
+		return admission.NewForbidden(attributes, err)
 	case decision != authorizer.DecisionAllow:
 		return admission.NewForbidden(attributes, fmt.Errorf("not permitted to do %q, reason: %s", unsafeVerb, reason))
 	}
 	return nil
 }
 
-func (s *requestScope) unsafeAttributes(a *admitter, info *request.RequestInfo) authorizer.Attributes {
+// unsafeAttributes returns the attributes of the deletion of an object that cannot be read.
+func unsafeAttributes(a *write.Admission, info *request.RequestInfo) authorizer.Attributes {
 	record := authorizer.AttributesRecord{
-		User:            a.user,
+		User:            a.User,
 		Verb:            unsafeVerb,
-		Namespace:       a.namespace,
-		Name:            a.name,
-		APIGroup:        s.resource.Group,
-		APIVersion:      s.resource.Version,
-		Resource:        s.resource.Resource,
+		Namespace:       a.Namespace,
+		Name:            a.Name,
+		APIGroup:        a.Resource.Group,
+		APIVersion:      a.Resource.Version,
+		Resource:        a.Resource.Resource,
 		ResourceRequest: true,
 	}
 	if info.FieldSelector != "" {

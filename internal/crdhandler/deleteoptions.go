@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/features"
@@ -23,7 +24,11 @@ func (s *requestScope) decodeDeleteOptions(ctx context.Context, req *http.Reques
 	}
 	options := &metav1.DeleteOptions{}
 	if len(body) > 0 {
-		err = s.deleteOptionsFromBody(ctx, req, body, options)
+		var version schema.GroupVersion
+		if version, err = deleteOptionsFromBody(req, body, options); err == nil {
+			codecs := apihelpers.GetMetaInternalVersionCodecs()
+			audit.LogRequestObject(ctx, options, version, s.Resource, s.Subresource, codecs)
+		}
 	} else {
 		err = queryOptions(req, options)
 	}
@@ -36,22 +41,24 @@ func (s *requestScope) decodeDeleteOptions(ctx context.Context, req *http.Reques
 	return options, finishOptions(options, "DeleteOptions", validation.ValidateDeleteOptions(options))
 }
 
-func (s *requestScope) deleteOptionsFromBody(ctx context.Context, req *http.Request, body []byte, options *metav1.DeleteOptions) error {
+// deleteOptionsFromBody decodes a body into options. It returns the version that the body names.
+func deleteOptionsFromBody(
+	req *http.Request, body []byte, options *metav1.DeleteOptions,
+) (version schema.GroupVersion, err error) {
 	codecs := apihelpers.GetMetaInternalVersionCodecs()
 	info, err := negotiation.NegotiateInputSerializer(req, false, codecs)
 	if err != nil {
-		return err
+		return version, err
 	}
 	kind := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
 	obj, gvk, err := codecs.DecoderToVersion(info.Serializer, kind.GroupVersion()).Decode(body, &kind, options)
 	if err != nil {
-		return apierrors.NewBadRequest(err.Error())
+		return version, apierrors.NewBadRequest(err.Error())
 	}
 	if obj != options {
-		return apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+		return version, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
 	}
-	audit.LogRequestObject(ctx, obj, gvk.GroupVersion(), s.resource, s.subresource, codecs)
-	return nil
+	return gvk.GroupVersion(), nil
 }
 
 // unsafeDeletionEnabled is upstream's feature gate for the deletion of objects that cannot be read (W18).

@@ -17,7 +17,7 @@ import (
 // get answers with one object (W19).
 func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 	namespace, name := s.target(req)
-	mediaType, err := s.negotiate(req)
+	answer, err := s.negotiate(req)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -27,7 +27,7 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		s.err(err, w, req)
 		return
 	}
-	key, err := stored.Key(s.namespaced, namespace, name)
+	key, err := stored.Key(s.Namespaced, namespace, name)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -40,18 +40,18 @@ func (s *requestScope) get(w http.ResponseWriter, req *http.Request) {
 		s.err(err, w, req)
 		return
 	}
-	entry, _, err := s.storage.resource.Get(req.Context(), key, at)
+	entry, _, err := s.Objects.Resource.Get(req.Context(), key, at)
 	if err != nil {
-		s.err(s.storageError(err, name), w, req)
+		s.err(s.Objects.APIError(err, name), w, req)
 		return
 	}
-	if !s.copies(req.Context(), mediaType) || mediaType.Pretty {
-		if err := reserveFor(req.Context(), entry); err != nil {
+	if !answer.copies() || answer.media.Pretty {
+		if err := stored.Reserve(req.Context(), entry); err != nil {
 			s.err(err, w, req)
 			return
 		}
 	}
-	s.respond(w, req, http.StatusOK, mediaType, result{entry: entry})
+	answer.respond(w, http.StatusOK, stored.Answer{Entry: entry})
 }
 
 // getOptions reads the query of a GET. Its only option with an effect is the resourceVersion.
@@ -64,7 +64,8 @@ func getOptions(req *http.Request) (resourceVersion string, err error) {
 		return "", err
 	}
 	var options metav1.GetOptions
-	if err := metainternalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &options); err != nil {
+	codec := metainternalscheme.ParameterCodec
+	if err := codec.DecodeParameters(query, metav1.SchemeGroupVersion, &options); err != nil {
 		return "", apierrors.NewBadRequest(err.Error())
 	}
 	return options.ResourceVersion, nil

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 )
 
 func TestGet(t *testing.T) {
@@ -118,14 +120,14 @@ func TestRespondDryRun(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)
 	req := r.request(t.Context(), "/namespaces/ns/gadgets/a")
-	mediaType, err := r.scope.negotiate(req)
+	answer, err := r.scope.negotiate(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget",
 		"metadata": map[string]any{"name": "a"}}}
 	w := httptest.NewRecorder()
-	r.scope.respond(w, req, http.StatusCreated, mediaType, result{obj: u})
+	answer.respond(w, http.StatusCreated, stored.Answer{Obj: u})
 	if want := `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"}}` +
 		"\n"; w.Code != http.StatusCreated || w.Body.String() != want {
 		t.Errorf("%d: %s", w.Code, w.Body)

@@ -24,7 +24,7 @@ const (
 // applyGracePeriod begins or shortens the grace period of an object. It decides as upstream's BeforeDelete: see
 // k8s.io/apiserver/pkg/registry/rest.
 func (d *deletion) applyGracePeriod(obj runtime.Object, now time.Time) graceState {
-	if d.scope.gracePeriod == nil {
+	if d.scope.deletion.gracePeriod == nil {
 		return noGrace
 	}
 	options := d.options
@@ -34,7 +34,7 @@ func (d *deletion) applyGracePeriod(obj runtime.Object, now time.Time) graceStat
 	}
 	m := objectmeta.Accessor(obj)
 	if m.GetDeletionTimestamp() == nil {
-		beginGracePeriod(m, d.scope.gracePeriod(obj, options), now)
+		beginGracePeriod(m, d.scope.deletion.gracePeriod(obj, options), now)
 		return graceChanged
 	}
 	period := m.GetDeletionGracePeriodSeconds()

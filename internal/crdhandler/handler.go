@@ -81,7 +81,8 @@ func (h *crdHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // builtin returns the endpoints of the resource that a request is about; nil if it does not ship with the server.
 func (h *crdHandler) builtin(info *request.RequestInfo) *builtinEndpoints {
-	return h.builtins[schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}]
+	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
+	return h.builtins[gvr]
 }
 
 func (h *crdHandler) serveDiscovery(w http.ResponseWriter, req *http.Request, info *request.RequestInfo) {
@@ -110,7 +111,8 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		return
 	}
 	if err != nil {
-		klog.FromContext(req.Context()).Error(err, "Custom resource cannot be served", "customResourceDefinition", record.Name)
+		klog.FromContext(req.Context()).Error(err, "Custom resource cannot be served",
+			"customResourceDefinition", record.Name)
 		internalError(errors.New("error resolving resource"), w, req, gv)
 		return
 	}
@@ -125,11 +127,11 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 	var handle http.HandlerFunc
 	switch {
 	case info.Subresource == "":
-		handle = version.serveResource(info.Verb, record.Terminating)
+		handle = version.main.verb(info.Verb, record.Terminating)
 	case info.Subresource == "status" && version.status != nil:
-		handle = version.serveStatus(info.Verb)
+		handle = version.status.subresourceVerb(info.Verb)
 	case info.Subresource == "scale" && version.scale != nil:
-		handle = version.serveScale(info.Verb)
+		handle = version.scale.subresourceVerb(info.Verb)
 	default:
 		gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 		version.main.err(apierrors.NewNotFound(gr, info.Name), w, req)
@@ -171,21 +173,6 @@ func (h *crdHandler) addresses(record *crds.Record, info *request.RequestInfo) b
 	return version != nil && version.Served && (record.NamesAccepted || record.Established)
 }
 
-// serveResource returns the handler of a verb on the main resource.
-func (v *servedVersion) serveResource(verb string, terminating bool) http.HandlerFunc {
-	return v.main.verb(verb, terminating)
-}
-
-// serveStatus returns the handler of a verb on the status subresource.
-func (v *servedVersion) serveStatus(verb string) http.HandlerFunc {
-	return v.status.subresourceVerb(verb)
-}
-
-// serveScale returns the handler of a verb on the scale subresource.
-func (v *servedVersion) serveScale(verb string) http.HandlerFunc {
-	return v.scale.subresourceVerb(verb)
-}
-
 // verb returns the handler of a verb on a main resource. terminating forbids new objects (R4).
 func (s *requestScope) verb(verb string, terminating bool) http.HandlerFunc {
 	if s.action != nil {
@@ -195,10 +182,8 @@ func (s *requestScope) verb(verb string, terminating bool) http.HandlerFunc {
 		return s.connectTo
 	}
 	switch verb {
-	case "list":
-		return s.list
-	case "watch":
-		return s.watch
+	case "list", "watch":
+		return func(w http.ResponseWriter, req *http.Request) { s.list(w, req, verb == "watch") }
 	case "create":
 		return func(w http.ResponseWriter, req *http.Request) { s.create(w, req, terminating) }
 	case "patch":
@@ -223,7 +208,7 @@ func (s *requestScope) subresourceVerb(verb string) http.HandlerFunc {
 		return func(w http.ResponseWriter, req *http.Request) { s.patch(w, req, false) }
 	default:
 		return func(w http.ResponseWriter, req *http.Request) {
-			s.err(apierrors.NewMethodNotSupported(s.resource.GroupResource(), verb), w, req)
+			s.err(apierrors.NewMethodNotSupported(s.Resource.GroupResource(), verb), w, req)
 		}
 	}
 }

@@ -10,12 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/managedfields"
-	"github.com/crd-server/crd-server/internal/validation"
 )
 
 // infos holds the crdInfo of every CRD that was requested, by UID.
@@ -95,7 +94,7 @@ func (i *infos) retire(uid types.UID, info *crdInfo) {
 	}
 }
 
-// crdInfo is the state needed to serve one CRD: for each version, a storage and the request scopes. Schemas are
+// crdInfo is the state needed to serve one CRD: for each version, its objects and request scopes. Schemas are
 // compiled when a request needs them.
 type crdInfo struct {
 	uid            types.UID
@@ -122,7 +121,7 @@ type crdInfo struct {
 type servedVersion struct {
 	// served is false for a storage version that clients cannot request.
 	served  bool
-	storage *storage
+	objects *stored.Objects
 	main    *requestScope
 	// status and scale are nil where the version does not declare the subresource.
 	status, scale *requestScope
@@ -132,7 +131,8 @@ type servedVersion struct {
 
 // newCRDInfo returns the serving state of a CRD. It compiles nothing.
 func newCRDInfo(config *Config, cache *schemas.Cache, record *crds.Record) (*crdInfo, error) {
-	if names := record.AcceptedNames; names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
+	names := record.AcceptedNames
+	if names.Plural == "" || names.Singular == "" || names.Kind == "" || names.ListKind == "" {
 		return nil, fmt.Errorf("status.acceptedNames of CustomResourceDefinition %s are not complete", record.Name)
 	}
 	info := &crdInfo{
@@ -161,36 +161,14 @@ func (i *crdInfo) serves(record *crds.Record) bool {
 	return (i.specHash == record.SpecHash || i.revision >= record.Revision) && !i.resource.Retired()
 }
 
-// compiled returns the compiled schemas of the CRD. It compiles them again if the cache has evicted them. The caller
-// may use the result for the rest of its request.
-func (i *crdInfo) compiled() (*schemas.Compiled, error) { return i.schemas.Get() }
-
-// version returns the compiled schema of a version.
-func (i *crdInfo) version(name string) (*validation.Version, error) {
-	compiled, err := i.compiled()
-	if err != nil {
-		return nil, err
-	}
-	return compiled.Version(name)
-}
-
 // computeStatusResetFields returns the fields that a write of the status does not own, in all versions that have the
 // subresource: managed fields of any of them may be found in an object.
 func (i *crdInfo) computeStatusResetFields() (managedfields.ResetFields, error) {
-	compiled, err := i.compiled()
+	compiled, err := i.schemas.Get()
 	if err != nil {
 		return nil, err
 	}
 	return compiled.Set.StatusResetFields(), nil
-}
-
-// columns returns the convertor for the columns of a version.
-func (i *crdInfo) columns(version string) (printing.TableConvertor, error) {
-	compiled, err := i.compiled()
-	if err != nil {
-		return nil, err
-	}
-	return compiled.Columns(version)
 }
 
 // retire ends the watches of the CRD, and releases its views and compiled schemas.
@@ -199,7 +177,7 @@ func (i *crdInfo) retire() {
 		i.replace()
 		i.schemas.Retire()
 		for _, v := range i.versions {
-			v.storage.viewer.Close()
+			v.objects.Viewer.Close()
 		}
 	})
 }

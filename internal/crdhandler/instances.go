@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -16,7 +19,7 @@ func (h *crdHandler) DeleteInstances(ctx context.Context, record *crds.Record) (
 		return 0, err
 	}
 	scope := info.versions[info.storageVersion].main
-	snapshot, err := scope.storage.resource.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	snapshot, err := scope.Objects.Resource.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
 		return 0, &crds.ListError{Err: err}
 	}
@@ -24,7 +27,7 @@ func (h *crdHandler) DeleteInstances(ctx context.Context, record *crds.Record) (
 		if err != nil {
 			return 0, &crds.ListError{Err: err}
 		}
-		left, err := scope.deleteInstance(ctx, entry.Key)
+		left, err := deleteInstance(ctx, scope, entry.Key)
 		if err != nil {
 			return 0, fmt.Errorf("deleting instance %s of %s: %w", entry.Key, record.Name, err)
 		}
@@ -33,4 +36,15 @@ func (h *crdHandler) DeleteInstances(ctx context.Context, record *crds.Record) (
 		}
 	}
 	return remaining, nil
+}
+
+// deleteInstance deletes an object of a CustomResourceDefinition that is being deleted, without asking admission.
+// left says that the object waits for its finalizers.
+func deleteInstance(ctx context.Context, s *requestScope, key string) (left bool, err error) {
+	d := deletion{scope: s, key: key, options: &metav1.DeleteOptions{}, unconverted: true}
+	res, err := d.run(ctx)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && !res.Removed, err
 }

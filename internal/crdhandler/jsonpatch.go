@@ -28,11 +28,12 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 	if !ok {
 		return nil, fmt.Errorf("no serializer defined for %v", runtime.ContentTypeJSON)
 	}
-	before, err := s.document(info, live)
+	before, err := p.document(info, live)
 	if err != nil {
 		return nil, err
 	}
-	after, found, err := documentpatch.Patch{Type: p.patchType, Body: p.body, Strict: p.validation.looks()}.Apply(ctx, before)
+	patch := documentpatch.Patch{Type: p.patchType, Body: p.body, Strict: p.validation.looks()}
+	after, found, err := patch.Apply(ctx, before)
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +64,11 @@ func (p *patchRequest) patchAsJSON(ctx context.Context, live runtime.Object) (ru
 }
 
 // decodePatched decodes a patched document into obj. It returns the fields that strict decoding has found.
-func (p *patchRequest) decodePatched(info runtime.SerializerInfo, document []byte, obj runtime.Object) ([]error, error) {
+func (p *patchRequest) decodePatched(
+	info runtime.SerializerInfo, document []byte, obj runtime.Object,
+) ([]error, error) {
 	s := p.scope
-	if unknown, ok := documentpatch.Unversioned(document, s.kind.Kind); ok && s.typed {
+	if unknown, ok := documentpatch.Unversioned(document, s.Kind.Kind); ok && s.Typed {
 		if !p.validation.looks() {
 			unknown = nil
 		}
@@ -79,14 +82,16 @@ func (p *patchRequest) decodePatched(info runtime.SerializerInfo, document []byt
 }
 
 // document returns the JSON of an object in the version of the endpoint. A custom resource has that version already.
-func (s *requestScope) document(info runtime.SerializerInfo, obj runtime.Object) ([]byte, error) {
+func (p *patchRequest) document(info runtime.SerializerInfo, obj runtime.Object) ([]byte, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return objectjson.Marshal(u.Object)
 	}
-	return runtime.Encode(s.serializer.EncoderForVersion(info.Serializer, s.kind.GroupVersion()), obj)
+	gv := p.scope.Kind.GroupVersion()
+	return runtime.Encode(p.scope.serializer.EncoderForVersion(info.Serializer, gv), obj)
 }
 
 // invalidPatch returns the answer to a patch whose outcome is not an object of the kind.
 func invalidPatch(outcome string, err error) error {
-	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), outcome, err.Error())})
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), outcome, err.Error())})
 }

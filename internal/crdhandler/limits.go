@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
@@ -32,18 +32,6 @@ func checkObject(obj runtime.Object, mediaType string) error {
 	return badDocument(objectjson.CheckValue(u.Object))
 }
 
-// checkAdmitted refuses an object that admission plugins have made larger than a body may be.
-func checkAdmitted(obj runtime.Object) error {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil // there is no such object, or its type bounds it
-	}
-	if err := objectjson.CheckValue(u.Object); err != nil {
-		return badDocument(err)
-	}
-	return objectmeta.CheckUnstructuredEntries(u.Object)
-}
-
 // badDocument returns the answer to a document that exceeds a limit, nil if err is nil.
 func badDocument(err error) error {
 	if err == nil {
@@ -55,5 +43,5 @@ func badDocument(err error) error {
 // isAnswer reports whether the error of a decoder is an answer, which does not become a part of another one.
 func isAnswer(err error) bool {
 	_, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok || errors.Is(err, errTooLarge)
+	return ok || errors.Is(err, stored.ErrTooLarge)
 }

@@ -6,10 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // copies returns n copies of item, separated by commas. The item may have a verb for its number.
@@ -89,24 +85,5 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%d %.300s, want %q", w.Code, w.Body, test.want)
 			}
 		})
-	}
-}
-
-// TestLargeErrors checks that errors that contain the whole object each do not multiply it.
-func TestLargeErrors(t *testing.T) {
-	t.Parallel()
-	var errs field.ErrorList
-	for range 500 {
-		errs = append(errs, field.Invalid(field.NewPath("a"), strings.Repeat("x", 100_000), "wrong"))
-	}
-	err := invalidObject(schema.GroupKind{Kind: "Thing"}, "a", errs)
-	status := err.(apierrors.APIStatus).Status()
-	if n := len(status.Details.Causes); n != 12 || len(status.Message) > 2<<20 ||
-		!strings.Contains(status.Message, "there are more errors") {
-		t.Errorf("%d causes, message of %d bytes", n, len(status.Message))
-	}
-	err = invalidObject(schema.GroupKind{Kind: "Thing"}, "a", errs[:1])
-	if n := len(err.(apierrors.APIStatus).Status().Details.Causes); n != 1 {
-		t.Errorf("%d causes", n)
 	}
 }

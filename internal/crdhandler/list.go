@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/budget"
@@ -20,14 +19,9 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// list answers with the objects of a resource, or with a watch of them if the query says so.
-func (s *requestScope) list(w http.ResponseWriter, req *http.Request) {
-	s.listOrWatch(w, req, false)
-}
-
-// listOrWatch serves a list or, if the path (watch) or the query asks for it, a watch.
-func (s *requestScope) listOrWatch(w http.ResponseWriter, req *http.Request, watch bool) {
-	mediaType, err := s.negotiate(req)
+// list answers with the objects of a resource or, if the path (watch) or the query asks for it, with a watch of them.
+func (s *requestScope) list(w http.ResponseWriter, req *http.Request, watch bool) {
+	answer, err := s.negotiate(req)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -38,78 +32,85 @@ func (s *requestScope) listOrWatch(w http.ResponseWriter, req *http.Request, wat
 		return
 	}
 	if watch || opts.Watch {
-		s.serveWatch(w, req, opts, mediaType)
+		s.serveWatch(w, opts, answer)
 		return
 	}
 	namespace, _ := s.target(req)
-	page, err := s.readPage(req.Context(), namespace, opts, s.viewsFor(req.Context(), mediaType))
-	if err == nil && !s.copies(req.Context(), mediaType) {
+	// A conversion webhook gets all objects of the page in one request (T15).
+	page, err := s.readPage(req.Context(), namespace, opts, answer.viewer().Views)
+	if err == nil && !answer.copies() {
 		err = budget.Reserve(req.Context(), page.Size())
 	}
 	if err != nil {
 		s.err(err, w, req)
 		return
 	}
-	s.respondList(w, req, mediaType, page)
+	answer.respondList(w, page)
 }
 
 // listOptions reads the query of a list, watch or deletecollection, and the name in the path if there is one.
 func (s *requestScope) listOptions(req *http.Request) (*metainternal.ListOptions, error) {
 	_, name := s.target(req)
 	return selection.Options(req, name, func(label, value string) (string, string, error) {
-		return s.objects.convertor.ConvertFieldLabel(s.kind, label, value)
+		return s.Interfaces.Convertor.ConvertFieldLabel(s.Kind, label, value)
 	})
 }
 
 // selection returns the objects that a request selects.
 func (s *requestScope) selection(namespace string, opts *metainternal.ListOptions) selection.Selection {
-	request := selection.Request{Namespaced: s.namespaced, Namespace: namespace, Options: opts}
-	return selection.New(request, selection.Index{Viewer: s.storage.viewer, StoredLabels: s.storage.codec.KeepsLabels})
+	request := selection.Request{Namespaced: s.Namespaced, Namespace: namespace, Options: opts}
+	return selection.New(request, selection.Index{Viewer: s.Objects.Viewer, StoredLabels: s.Objects.Codec.KeepsLabels})
 }
 
 // readPage reads the page that a list asks for. views makes what the page shows of the objects.
-func (s *requestScope) readPage(ctx context.Context, namespace string, opts *metainternal.ListOptions, views stored.ViewsFunc) (*listing.Page, error) {
+func (s *requestScope) readPage(
+	ctx context.Context, namespace string, opts *metainternal.ListOptions, views stored.ViewsFunc,
+) (*listing.Page, error) {
 	query, err := listing.NewQuery(s.selection(namespace, opts), opts, !s.config.WithoutWatchCache)
 	if err != nil {
 		return nil, err
 	}
-	page, err := query.Read(ctx, s.storage.resource, views)
+	page, err := query.Read(ctx, s.Objects.Resource, views)
 	if err != nil {
-		return nil, s.readError(err)
+		return nil, s.Objects.ListError(err)
 	}
 	return page, nil
 }
 
+// compressedLists are compressed parts of the lists of a version.
+type compressedLists struct{ json, protobuf listing.Chunks }
+
 // respondList answers with a page. JSON, and protobuf of built-in objects, is written item by item from the views.
-func (s *requestScope) respondList(w http.ResponseWriter, req *http.Request, mediaType negotiation.MediaTypeOptions, page *listing.Page) {
-	if s.copies(req.Context(), mediaType) {
+func (r responder) respondList(w http.ResponseWriter, page *listing.Page) {
+	s, ctx := r.scope, r.req.Context()
+	if r.copies() {
 		list := wire.List{
 			APIVersion: s.listKind.GroupVersion().String(),
 			Kind:       s.listKind.Kind,
-			Typed:      s.typed,
-			ItemKind:   s.kind.Kind,
-			Pretty:     mediaType.Pretty,
+			Typed:      s.Typed,
+			ItemKind:   s.Kind.Kind,
+			Pretty:     r.media.Pretty,
 		}
-		chunks := &s.storage.chunks
-		if protobuf := s.protobufFor(req.Context(), mediaType); protobuf != nil {
-			list.Protobuf, chunks = true, &protobuf.chunks
+		chunks := &s.lists.json
+		if r.protobuf() != nil {
+			list.Protobuf, chunks = true, &s.lists.protobuf
 		}
-		if err := page.Write(w, req, list, chunks); err != nil {
-			klog.FromContext(req.Context()).V(4).Info("Client went away during a list", "err", err)
+		if err := page.Write(w, r.req, list, chunks); err != nil {
+			klog.FromContext(ctx).V(4).Info("Client went away during a list", "err", err)
 		}
 		return
 	}
-	printer, err := s.printing().NewPrinter(mediaType, req)
+	printer, err := s.printing().NewPrinter(r.media, r.req)
 	if err != nil {
-		s.err(err, w, req)
+		s.err(err, w, r.req)
 		return
 	}
-	obj, err := printer.Page(req.Context(), page, s.listObject)
+	obj, err := printer.Page(ctx, page, s.listObject)
 	if err != nil {
-		s.err(s.storageError(err, ""), w, req)
+		s.err(s.Objects.APIError(err, ""), w, r.req)
 		return
 	}
-	s.writeObject(w, req, http.StatusOK, mediaType, obj)
+	r.writeObject(w, http.StatusOK, obj)
 }
 
 // listObject returns a page as a list of objects in the hub version.
@@ -117,16 +118,21 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 	items := make([]runtime.Object, len(page.Entries))
 	for n, entry := range page.Entries {
 		var err error
-		if items[n], err = s.storage.codec.Decode(page.Views[n], entry.Revision); err != nil {
+		if items[n], err = s.Objects.Codec.Decode(page.Views[n], entry.Revision); err != nil {
 			return nil, &stored.CorruptError{Key: entry.Key, Err: err}
 		}
-		if s.typed {
+		if s.Typed {
 			items[n].GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // the list says it
 		}
 	}
-	list, err := s.newList()
-	if err != nil {
-		return nil, err
+	untyped := &unstructured.UnstructuredList{}
+	untyped.SetGroupVersionKind(s.listKind)
+	list := runtime.Object(untyped)
+	if s.Typed {
+		var err error
+		if list, err = s.Interfaces.Creater.New(s.hub.WithKind(s.listKind.Kind)); err != nil {
+			return nil, err
+		}
 	}
 	if err := meta.SetList(list, items); err != nil {
 		return nil, fmt.Errorf("filling %s: %w", s.listKind.Kind, err)
@@ -136,15 +142,5 @@ func (s *requestScope) listObject(page *listing.Page) (runtime.Object, error) {
 		return nil, err
 	}
 	page.SetListMeta(m)
-	return list, nil
-}
-
-// newList returns an empty list of the endpoint's objects.
-func (s *requestScope) newList() (runtime.Object, error) {
-	if s.typed {
-		return s.objects.creater.New(s.hub.WithKind(s.listKind.Kind))
-	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(s.listKind)
 	return list, nil
 }

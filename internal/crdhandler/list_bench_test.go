@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
-
-	"github.com/crd-server/crd-server/internal/crdhandler/listing"
 )
 
 // gadgetPart is one of the eight parts of a gadget of 2.3 KB, gadgetManaged its entry in managed fields.
@@ -49,7 +47,7 @@ func BenchmarkLists(b *testing.B) {
 	for n := range objects {
 		put(n)
 	}
-	forget := func(int) { r.scope.storage.chunks = listing.Chunks{} }
+	forget := func(int) { r.scope.lists = &compressedLists{} }
 	const meta = ";v=v1;g=meta.k8s.io"
 	for _, bc := range []struct {
 		name, query, encoding, accept string
@@ -73,7 +71,7 @@ func BenchmarkLists(b *testing.B) {
 			req.Header.Set("Accept-Encoding", bc.encoding)
 			info := &request.RequestInfo{IsResourceRequest: true, Verb: "list", Namespace: "ns", Resource: "gadgets"}
 			req = req.WithContext(request.WithRequestInfo(req.Context(), info))
-			r.scope.list(&answers{header: http.Header{}}, req) // loads the resource and makes the views
+			r.scope.list(&answers{header: http.Header{}}, req, false) // loads the resource and makes the views
 			b.ReportAllocs()
 			turn, sent := 0, 0
 			for b.Loop() {
@@ -83,7 +81,7 @@ func BenchmarkLists(b *testing.B) {
 					b.StartTimer()
 				}
 				w := &counted{answers: answers{header: http.Header{}}}
-				r.scope.list(w, req)
+				r.scope.list(w, req, false)
 				sent = w.size
 			}
 			b.ReportMetric(float64(sent), "sent-B")

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 	"github.com/crd-server/crd-server/internal/wire"
@@ -77,8 +78,10 @@ func TestCompressedListsEqualPlainOnes(t *testing.T) {
 		{"after an insertion", func() { r.put("a/g030x", longColor(5)) }},
 		{"after a deletion", func() { r.remove("b/g100") }},
 		{"after a change of the schema", func() {
-			r.scope.storage = &storage{
-				resource: r.scope.storage.resource, codec: plainCodec{}, viewer: dynamicstorage.NewViewer(dyed{}.views),
+			r.scope.lists = &compressedLists{}
+			r.scope.Objects = &stored.Objects{
+				Resource: r.scope.Objects.Resource, Of: r.scope.Objects.Of, Codec: plainCodec{},
+				Viewer: dynamicstorage.NewViewer(dyed{}.views),
 			}
 		}},
 	} {

@@ -312,7 +312,7 @@ func TestSelectionStopsAfterClientDisconnects(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	selector := &leavingSelector{Selector: labels.Everything(), leave: leave}
 	if _, err := r.scope.readPage(ctx, "ns", &metainternal.ListOptions{LabelSelector: selector},
-		r.scope.storage.viewer.Views); !errors.Is(err, context.Canceled) {
+		r.scope.Objects.Viewer.Views); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if selector.matched >= 64 {

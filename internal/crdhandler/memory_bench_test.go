@@ -22,7 +22,7 @@ func BenchmarkMemory(b *testing.B) {
 		w.send(http.MethodPost, "", "application/json", machine(fmt.Sprintf("m%05d", n), n)).is(w, http.StatusCreated)
 	}
 	var bytes int64
-	snapshot, err := w.served.storage.resource.Snapshot(b.Context(),
+	snapshot, err := w.served.objects.Resource.Snapshot(b.Context(),
 		dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
 		b.Fatal(err)
@@ -37,7 +37,7 @@ func BenchmarkMemory(b *testing.B) {
 				list()
 			}
 			warm := liveHeap()
-			w.served.storage.resource.Release()
+			w.served.objects.Resource.Release()
 			b.ReportMetric(float64(warm-liveHeap()-bytes)/objects, "B/object-besides-its-bytes")
 			b.ReportMetric(float64(bytes)/objects, "B/object")
 			list()

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/documentpatch"
 )
 
@@ -27,8 +28,8 @@ func (p *patchRequest) mergePatched(ctx context.Context, live runtime.Object) (o
 	if err != nil {
 		return nil, false
 	}
-	decoder := p.scope.serializer.DecoderToVersion(decodedJSON{members: members, strict: p.validation.looks()}, p.scope.hub)
-	return obj, runtime.DecodeInto(decoder, nil, obj) == nil
+	decoded := decodedJSON{members: members, strict: p.validation.looks()}
+	return obj, runtime.DecodeInto(p.scope.serializer.DecoderToVersion(decoded, p.scope.hub), nil, obj) == nil
 }
 
 // decodedJSON is the decoder of an object that is decoded already.
@@ -37,12 +38,14 @@ type decodedJSON struct {
 	strict  bool
 }
 
-var _ strictDecoder = decodedJSON{}
+var _ customresources.StrictDecoder = decodedJSON{}
 
 func (d decodedJSON) IsStrict() bool { return d.strict }
 
 // Decode sets the content of into, which is unstructured. It ignores the bytes.
-func (d decodedJSON) Decode(_ []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d decodedJSON) Decode(
+	_ []byte, _ *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	into.(runtime.Unstructured).SetUnstructuredContent(d.members)
 	gvk := into.GetObjectKind().GroupVersionKind()
 	return into, &gvk, nil

@@ -27,7 +27,7 @@ func TestNoOpCheck(t *testing.T) {
 	start := func() (checking, other *writing) {
 		checking = newWriting(t, etcdtest.New(t), admission.NewHandler())
 		for _, scope := range []*requestScope{checking.served.main, checking.served.status} {
-			scope.strategy = countingStrategy{scope.strategy, &worked}
+			scope.Strategy = countingStrategy{scope.Strategy, &worked}
 		}
 		return checking, newWriting(t, etcdtest.New(t), admission.NewHandler(admission.Update))
 	}

@@ -3,10 +3,10 @@ package crdhandler
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,13 +21,13 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
-	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
 // patch answers PATCH. terminating: the CustomResourceDefinition is being deleted, and an apply creates nothing (R4).
 func (s *requestScope) patch(w http.ResponseWriter, req *http.Request, terminating bool) {
-	patchType, err := s.patchType(req)
+	patchType, err := patchTypeOf(req, s.patchTypes)
 	if err != nil {
 		s.err(err, w, req)
 		return
@@ -39,44 +39,60 @@ func (s *requestScope) patch(w http.ResponseWriter, req *http.Request, terminati
 		s.err(err, w, req)
 		return
 	}
-	res, err := p.run(ctx)
+	options := write.Options{DryRun: p.Admission.DryRun, NoOp: p.noOpCheck()}
+	if !p.applies() {
+		options.Shrink = p.DropManagedFields
+	}
+	res, err := s.Retry(ctx, p.key, p.propose, options)
 	if err != nil {
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	code := http.StatusOK
-	if res.created {
-		code = http.StatusCreated
-	}
-	s.respond(w, req, code, p.media, res.result)
+	p.respond(w, res.Code(), res.Answer)
 }
 
-// patchType returns the type of a patch by its content type. The error is a 415 if the endpoint does not accept it.
-func (s *requestScope) patchType(req *http.Request) (types.PatchType, error) {
+// propose patches, admits and validates the object. existing is nil if there is none.
+func (p *patchRequest) propose(ctx context.Context, existing runtime.Object) (write.Proposal, error) {
+	live, err := p.Live(existing)
+	if err != nil {
+		return write.Proposal{}, err
+	}
+	obj, err := p.build(ctx, live.Object)
+	if err != nil {
+		return write.Proposal{}, err
+	}
+	if err := p.Admit(ctx, obj, live); err != nil {
+		return write.Proposal{}, err
+	}
+	return p.Validate(ctx, obj, live)
+}
+
+// patchTypeOf returns the type of a patch by its content type. The error is a 415 if it is not one of those accepted.
+func patchTypeOf(req *http.Request, accepted []string) (types.PatchType, error) {
 	contentType, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";")
-	if !slices.Contains(s.patchTypes, contentType) {
-		return "", negotiation.NewUnsupportedMediaTypeError(s.patchTypes)
+	if !slices.Contains(accepted, contentType) {
+		return "", negotiation.NewUnsupportedMediaTypeError(accepted)
 	}
 	return types.PatchType(contentType), nil
 }
 
 // patchRequest is a PATCH: it patches the stored object.
 type patchRequest struct {
-	scope      *requestScope
-	admission  *admitter
+	write.Replacement
+	responder
+	key        string
 	options    *metav1.PatchOptions
 	patchType  types.PatchType
 	body       []byte
 	validation fieldValidation
 	manager    string
 	fields     managedfields.Manager
-	media      negotiation.MediaTypeOptions
-	// authorizeCreate decides whether the user may create the object.
-	authorizeCreate func(ctx context.Context) error
 }
 
-func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool) (*patchRequest, error) {
-	namespace, name, media, err := s.addressed(req)
+func (s *requestScope) decodePatch(
+	ctx context.Context, req *http.Request, patchType types.PatchType, terminating bool,
+) (*patchRequest, error) {
+	namespace, name, answer, err := s.addressed(req)
 	if err != nil {
 		return nil, err
 	}
@@ -101,20 +117,29 @@ func (s *requestScope) decodePatch(ctx context.Context, req *http.Request, patch
 	if audit.AuditContextFrom(ctx) != nil {
 		audit.LogRequestPatch(ctx, readable)
 	}
-	p := &patchRequest{
-		scope: s,
-		admission: s.admitter(ctx, admissionTarget{
-			namespace: namespace, name: name, dryRun: isDryRun(options.DryRun), terminating: terminating,
-		}),
-		options:    options,
-		patchType:  patchType,
-		body:       body,
-		validation: fieldValidationOf(options.FieldValidation),
-		manager:    managedfields.ManagerName(options.FieldManager, req.UserAgent()),
-		media:      media,
+	target := write.Target{
+		Namespace: namespace, Name: name, DryRun: isDryRun(options.DryRun), Terminating: terminating,
 	}
-	p.authorizeCreate = p.admission.authorizeCreate(req.URL.Path)
-	p.fields, err = s.fieldManager()
+	p := &patchRequest{
+		Replacement: write.Replacement{Admission: s.Admission(ctx, target), Options: updateOptions(options)},
+		responder:   answer,
+		options:     options,
+		patchType:   patchType,
+		body:        body,
+		validation:  fieldValidationOf(options.FieldValidation),
+		manager:     managedfields.ManagerName(options.FieldManager, req.UserAgent()),
+	}
+	if p.Merged = p.applies(); p.Merged && s.Subresource == "" {
+		p.Creation = &write.Creation{
+			Admission: p.Admission,
+			Options:   createOptions(options),
+			Authorize: p.Admission.AuthorizeCreate(req.URL.Path),
+		}
+	}
+	if p.fields, err = s.fieldManager(); err != nil {
+		return nil, err
+	}
+	p.key, err = s.Key(p.Admission.Namespace, name)
 	return p, err
 }
 
@@ -163,30 +188,26 @@ func (p *patchRequest) applies() bool {
 // forced reports whether an apply takes fields from other managers.
 func (p *patchRequest) forced() bool { return p.options.Force != nil && *p.options.Force }
 
-// run patches the object.
-func (p *patchRequest) run(ctx context.Context) (updateResult, error) {
-	change := &replacement{scope: p.scope, admission: p.admission, builder: p, options: updateOptions(p.options), merged: p.applies()}
-	if p.applies() && p.scope.subresource == "" {
-		change.creation = &creation{scope: p.scope, admission: p.admission, options: createOptions(p.options), authorize: p.authorizeCreate}
+// noOpCheck returns nil for patches other than apply, which clients seldom repeat.
+func (p *patchRequest) noOpCheck() *write.NoOpCheck {
+	if !p.applies() || p.Admission.DryRun {
+		return nil
 	}
-	res, err := change.run(ctx, p.newNoOpCheck())
-	if errors.Is(err, dynamicstorage.ErrTooLarge) && !p.applies() {
-		change.dropManagedFields = true
-		res, err = change.run(ctx, nil)
-	}
-	return res, err
+	return p.scope.NewNoOpCheck(p.options.FieldManager, p.body,
+		string(p.patchType), strconv.FormatBool(p.forced()), string(p.validation))
 }
 
-// build implements objectBuilder: it patches the live object.
+// build patches the live object, or makes a new one of an apply. At the scale endpoint both are Scales.
 func (p *patchRequest) build(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	obj, err := p.patched(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	namespace, name := p.scope.scopedNamespace(p.admission.namespace), p.admission.name
+	namespace, name := p.scope.ScopedNamespace(p.Admission.Namespace), p.Admission.Name
 	if objectmeta.Exists(obj) && !objectmeta.Exists(live) {
-		return nil, apierrors.NewConflict(p.scope.resource.GroupResource(), name, fmt.Errorf(
-			"uid mismatch: the provided object specified uid %s, and no existing object was found", objectmeta.Accessor(obj).GetUID()))
+		return nil, apierrors.NewConflict(p.scope.Resource.GroupResource(), name, fmt.Errorf(
+			"uid mismatch: the provided object specified uid %s, and no existing object was found",
+			objectmeta.Accessor(obj).GetUID()))
 	}
 	if err := objectmeta.MatchNamespace(namespace, objectmeta.Accessor(obj)); err != nil {
 		return nil, err
@@ -200,7 +221,7 @@ func (p *patchRequest) patched(ctx context.Context, live runtime.Object) (runtim
 		return p.applyTo(ctx, live)
 	}
 	if !objectmeta.Exists(live) {
-		return nil, apierrors.NewNotFound(p.scope.resource.GroupResource(), p.admission.name)
+		return nil, p.scope.NotFound(p.Admission.Name)
 	}
 	var obj runtime.Object
 	var err error

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 	"github.com/crd-server/crd-server/internal/objectjson"
@@ -34,7 +35,7 @@ func newStore(t testing.TB, options dynamicstorage.Options) *dynamicstorage.Stor
 type plainCodec struct{}
 
 func (plainCodec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
-	return (&customResourceCodec{}).Decode(view, revision)
+	return (&customresources.Codec{}).Decode(view, revision)
 }
 
 func (plainCodec) Encode(_ context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {

@@ -41,7 +41,7 @@ func BenchmarkReads(b *testing.B) {
 			req.Header.Set("Accept-Encoding", bc.encoding)
 			info := &request.RequestInfo{IsResourceRequest: true, Verb: "list", Namespace: "ns", Name: bc.object,
 				Resource: "gadgets"}
-			serve := r.scope.list
+			serve := r.scope.verb("list", false)
 			if bc.object != "" {
 				serve, info.Verb = r.scope.get, "get"
 			}

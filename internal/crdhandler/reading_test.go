@@ -25,7 +25,10 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
@@ -76,28 +79,30 @@ func newReadingOn(t testing.TB, e *etcdtest.Etcd) *reading {
 
 func testScope(store *dynamicstorage.Store, replaced context.Context) *requestScope {
 	kind := schema.GroupVersionKind{Group: gadgets.Group, Version: gadgets.Version, Kind: "Gadget"}
-	objects := objectInterfaces{
-		creater: unstructuredCreater{}, typer: unstructuredTyper{crds.Scheme}, defaulter: crds.Scheme,
-		convertor: gadgetConvertor{},
-	}
-	serializer, standard := newCustomResourceSerializer(nil, objects.convertor)
+	serializer, standard := customresources.NewSerializer(nil, gadgetConvertor{})
+	config := &Config{Store: store, MinRequestTimeout: time.Minute}
 	return &requestScope{
-		config:              &Config{Store: store, MinRequestTimeout: time.Minute},
-		resource:            gadgets,
-		kind:                kind,
+		config: config,
+		Endpoint: write.Endpoint{
+			Policy: &config.Policy, Resource: gadgets, Kind: kind, Namespaced: true,
+			Interfaces: write.Interfaces{
+				Creater: customresources.Creater{}, Typer: customresources.Typer{Delegate: crds.Scheme}, Defaulter: crds.Scheme,
+				Convertor: gadgetConvertor{},
+			},
+			Objects: &stored.Objects{
+				Resource: store.Resource(gadgets.Group, gadgets.Resource),
+				Of:       gadgets.GroupResource(),
+				Viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
+				Codec:    plainCodec{},
+			},
+		},
 		listKind:            kind.GroupVersion().WithKind("GadgetList"),
-		namespaced:          true,
 		hub:                 kind.GroupVersion(),
 		serializer:          serializer,
 		standardSerializers: standard,
-		objects:             objects,
-		storage: &storage{
-			resource: store.Resource(gadgets.Group, gadgets.Resource),
-			viewer:   dynamicstorage.NewViewer(plainCodec{}.views),
-			codec:    plainCodec{},
-		},
-		columns:  func() (printing.TableConvertor, error) { return tableconvertor.New(nil) },
-		replaced: replaced,
+		lists:               &compressedLists{},
+		columns:             func() (printing.TableConvertor, error) { return tableconvertor.New(nil) },
+		replaced:            replaced,
 	}
 }
 

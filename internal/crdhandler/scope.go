@@ -4,16 +4,14 @@ import (
 	"context"
 	"net/http"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/budget"
-	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
@@ -22,12 +20,9 @@ import (
 type requestScope struct {
 	config *Config
 
-	resource    schema.GroupVersionResource
-	kind        schema.GroupVersionKind // of the objects at this endpoint: autoscaling/v1 Scale for scale
-	storageKind schema.GroupKind        // of stored objects, if it is another
-	listKind    schema.GroupVersionKind
-	subresource string
-	namespaced  bool
+	// Endpoint has the names of the endpoint, its stored objects, and the rules for writes.
+	write.Endpoint
+	listKind schema.GroupVersionKind
 	// hub is the version of objects in memory: the internal version for CustomResourceDefinitions, else the served
 	// version.
 	hub schema.GroupVersion
@@ -40,25 +35,10 @@ type requestScope struct {
 	standardSerializers []runtime.SerializerInfo
 	// patchTypes are the content types PATCH accepts, in the order the 415 names them.
 	patchTypes []string
-	objects    objectInterfaces
-
-	storage *storage
-	// strategy has the rules for writes. The strategies of apiextensions-apiserver for CRDs implement it.
-	strategy resource.Strategy
-	// plugins admit the writes of the endpoint.
-	plugins resource.Plugins
-	// allocator, if set, gives objects what they share with others.
-	allocator resource.Allocator
-	// updated, if set, is called when an update has been stored. See resource.Subresource.
-	updated func(obj, old runtime.Object)
-	// typed says that objects have a Go type; else they are unstructured.
-	typed bool
-	// uniqueErrors says that no error of an invalid object is reported twice.
-	uniqueErrors bool
+	// lists are compressed parts of this version's lists.
+	lists *compressedLists
 	// events says that the objects are events. kube-apiserver does not cache them, and they have no dependents.
 	events bool
-	// scale is set at the scale endpoint: it makes Scales of the stored objects.
-	scale scaleConversion
 
 	// action is set at the endpoint of an action.
 	action *endpointAction
@@ -70,53 +50,21 @@ type requestScope struct {
 	// columns returns the convertor of objects into Tables of printed columns. It is built on first use.
 	columns func() (printing.TableConvertor, error)
 
-	// finalize, if set, may change the live object of a DELETE. If it returns true, the changed object is stored and
-	// answered instead of the generic deletion (C4).
-	finalize func(obj runtime.Object) bool
-	// held, if set, reports whether an object that is being deleted stays although it has no finalizers.
-	held func(obj runtime.Object) bool
-	// gracePeriod, orphans and deleteWarnings are GracePeriod, OrphansDependents and DeleteWarnings of
-	// resource.Definition.
-	gracePeriod    func(obj runtime.Object, options *metav1.DeleteOptions) int64
-	orphans        bool
-	deleteWarnings func(options *metav1.DeleteOptions) []string
-	// returnsDeleted answers a DELETE with the removed object instead of a Status.
-	returnsDeleted bool
-	// inEffect, if set, is called after a write, and before the answer. It returns when the write is in effect.
-	inEffect func(ctx context.Context, name string) error
+	deletion deletionRules
 	// replaced ends when the crdInfo of the scope is out of date. Watches end then.
 	replaced context.Context
-}
-
-// objectInterfaces are the functions with which admission and managed fields handle objects of an endpoint.
-type objectInterfaces struct {
-	creater     runtime.ObjectCreater
-	typer       runtime.ObjectTyper
-	defaulter   runtime.ObjectDefaulter
-	convertor   runtime.ObjectConvertor
-	equivalents runtime.EquivalentResourceMapper
-}
-
-var _ admission.ObjectInterfaces = objectInterfaces{}
-
-func (o objectInterfaces) GetObjectCreater() runtime.ObjectCreater     { return o.creater }
-func (o objectInterfaces) GetObjectTyper() runtime.ObjectTyper         { return o.typer }
-func (o objectInterfaces) GetObjectDefaulter() runtime.ObjectDefaulter { return o.defaulter }
-func (o objectInterfaces) GetObjectConvertor() runtime.ObjectConvertor { return o.convertor }
-func (o objectInterfaces) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper {
-	return o.equivalents
 }
 
 // err answers the request with err as a Status, in a format that the client accepts.
 func (s *requestScope) err(err error, w http.ResponseWriter, req *http.Request) {
 	budget.Report(req.Context(), err)
-	responsewriters.ErrorNegotiated(err, s.serializer, s.kind.GroupVersion(), w, req)
+	responsewriters.ErrorNegotiated(err, s.serializer, s.Kind.GroupVersion(), w, req)
 }
 
 // target returns the namespace and name that the request addresses.
 func (s *requestScope) target(req *http.Request) (namespace, name string) {
 	info, _ := request.RequestInfoFrom(req.Context())
-	if !s.namespaced {
+	if !s.Namespaced {
 		return "", info.Name // the path of a namespace names it as its own namespace
 	}
 	return info.Namespace, info.Name

@@ -19,8 +19,8 @@ import (
 // mergeStrategically applies a strategic merge patch to a CustomResourceDefinition, which has a Go type as the patch
 // needs it (C1).
 func (p *patchRequest) mergeStrategically(ctx context.Context, live runtime.Object) (runtime.Object, error) {
-	objects, gv := p.scope.objects, p.scope.kind.GroupVersion()
-	versioned, err := objects.convertor.ConvertToVersion(live, gv)
+	objects, gv := p.scope.Interfaces, p.scope.Kind.GroupVersion()
+	versioned, err := objects.Convertor.ConvertToVersion(live, gv)
 	if err != nil {
 		return nil, err
 	}
@@ -28,15 +28,15 @@ func (p *patchRequest) mergeStrategically(ctx context.Context, live runtime.Obje
 	if err != nil {
 		return nil, err
 	}
-	obj, err := objects.creater.New(p.scope.kind)
+	obj, err := objects.Creater.New(p.scope.Kind)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.mergeInto(ctx, before, obj); err != nil {
 		return nil, err
 	}
-	objects.defaulter.Default(obj)
-	return objects.convertor.ConvertToVersion(obj, p.scope.hub)
+	objects.Defaulter.Default(obj)
+	return objects.Convertor.ConvertToVersion(obj, p.scope.hub)
 }
 
 // mergeInto sets obj to the patched content. Its Go type says how lists are merged.
@@ -49,7 +49,8 @@ func (p *patchRequest) mergeInto(ctx context.Context, before map[string]any, obj
 	if err != nil {
 		return strategicError(err)
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, p.validation.looks()); err != nil {
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, p.validation.looks())
+	if err != nil {
 		strict, isStrict := runtime.AsStrictDecodingError(err)
 		if !isStrict {
 			return invalidPatch(fmt.Sprintf("%+v", patch), err)
@@ -76,8 +77,9 @@ func (p *patchRequest) patchMembers() (patch map[string]any, found []error, err 
 // strategicError returns the answer to a strategic merge patch that cannot be applied.
 func strategicError(err error) error {
 	for _, malformed := range []error{
-		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
-		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,
+		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList,
+		mergepatch.ErrBadPatchFormatForRetainKeys, mergepatch.ErrBadPatchFormatForSetElementOrderList,
+		mergepatch.ErrUnsupportedStrategicMergePatchFormat,
 	} {
 		if errors.Is(err, malformed) {
 			return apierrors.NewBadRequest(err.Error())

@@ -22,7 +22,7 @@ func TestTableOfManyObjects(t *testing.T) {
 		for ; rows < objects; rows++ {
 			r.put(fmt.Sprintf("ns/g%05d", rows), "red")
 		}
-		p, err := r.scope.readPage(t.Context(), "ns", &metainternal.ListOptions{}, r.scope.storage.viewer.Views)
+		p, err := r.scope.readPage(t.Context(), "ns", &metainternal.ListOptions{}, r.scope.Objects.Viewer.Views)
 		if err != nil {
 			t.Fatal(err)
 		}

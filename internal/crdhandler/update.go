@@ -2,17 +2,14 @@ package crdhandler
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
-	"github.com/crd-server/crd-server/internal/dynamicstorage"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/managedfields"
 )
 
@@ -25,36 +22,44 @@ func (s *requestScope) update(w http.ResponseWriter, req *http.Request) {
 		s.err(err, w, req)
 		return
 	}
-	res, err := u.run(ctx)
+	res, err := s.Retry(ctx, u.key, u.propose, write.Options{DryRun: u.Admission.DryRun, Shrink: u.DropManagedFields})
 	if err != nil {
 		s.writeFailed(ctx, err, w, req)
 		return
 	}
-	code := http.StatusOK
-	if res.created {
-		code = http.StatusCreated
+	u.respond(w, res.Code(), res.Answer)
+}
+
+// propose builds, admits and validates the object. existing is nil if there is none.
+func (u *updateRequest) propose(ctx context.Context, existing runtime.Object) (write.Proposal, error) {
+	live, err := u.Live(existing)
+	if err != nil {
+		return write.Proposal{}, err
 	}
-	s.respond(w, req, code, u.media, res.result)
+	obj, err := u.build(ctx, live.Object)
+	if err != nil {
+		return write.Proposal{}, err
+	}
+	if err := u.Admit(ctx, obj, live); err != nil {
+		return write.Proposal{}, err
+	}
+	return u.Validate(ctx, obj, live)
 }
 
 // updateRequest is a PUT: it replaces an object by the one that was sent.
 type updateRequest struct {
-	scope     *requestScope
-	admission *admitter
-	options   *metav1.UpdateOptions
-	payload   payload
-	manager   string
-	media     negotiation.MediaTypeOptions
-	// authorize decides whether the user may create the object, if the update creates it.
-	authorize func(ctx context.Context) error
+	write.Replacement
+	responder
+	key     string
+	payload payload
+	manager string
 
-	// sent is the object that was sent, until an attempt has taken it. uid is its UID.
+	// sent is the object that was sent, until an attempt has taken it.
 	sent runtime.Object
-	uid  types.UID
 }
 
 func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*updateRequest, error) {
-	namespace, name, media, err := s.addressed(req)
+	namespace, name, answer, err := s.addressed(req)
 	if err != nil {
 		return nil, err
 	}
@@ -66,60 +71,51 @@ func (s *requestScope) decodeUpdate(ctx context.Context, req *http.Request) (*up
 	if err := readOptions(req, options, "UpdateOptions", validation.ValidateUpdateOptions); err != nil {
 		return nil, err
 	}
-	serializer, err := s.negotiateBody(req)
+	serializer, err := negotiateBody(req, s.serializer)
 	if err != nil {
 		return nil, err
 	}
+	target := write.Target{Namespace: namespace, Name: name, DryRun: isDryRun(options.DryRun)}
 	u := &updateRequest{
-		scope:     s,
-		admission: s.admitter(ctx, admissionTarget{namespace: namespace, name: name, dryRun: isDryRun(options.DryRun)}),
-		options:   options,
-		payload:   payload{data: body, serializer: serializer, validation: fieldValidationOf(options.FieldValidation)},
-		manager:   managedfields.ManagerName(options.FieldManager, req.UserAgent()),
-		media:     media,
+		Replacement: write.Replacement{Admission: s.Admission(ctx, target), Options: options},
+		responder:   answer,
+		payload:     payload{s, body, serializer, fieldValidationOf(options.FieldValidation)},
+		manager:     managedfields.ManagerName(options.FieldManager, req.UserAgent()),
 	}
-	u.authorize = u.admission.authorizeCreate(req.URL.Path)
 	if u.sent, err = u.decode(ctx); err != nil {
 		return nil, finished(ctx, err)
 	}
-	u.uid = objectmeta.Accessor(u.sent).GetUID()
-	return u, nil
+	u.UID = objectmeta.Accessor(u.sent).GetUID()
+	if s.Subresource == "" && s.Strategy.AllowCreateOnUpdate(ctx) {
+		u.Creation = &write.Creation{
+			Admission: u.Admission,
+			Options:   &metav1.CreateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager},
+			Authorize: u.Admission.AuthorizeCreate(req.URL.Path),
+		}
+	}
+	u.key, err = s.Key(u.Admission.Namespace, name)
+	return u, err
 }
 
 // decode returns the object that was sent. It must be the one that the URL names.
 func (u *updateRequest) decode(ctx context.Context) (runtime.Object, error) {
-	obj, err := u.scope.decodeObject(ctx, u.payload)
+	obj, err := u.payload.decode(ctx)
 	if err != nil {
 		return nil, err
 	}
-	namespace := u.scope.scopedNamespace(u.admission.namespace)
+	namespace := u.scope.ScopedNamespace(u.Admission.Namespace)
 	if err := objectmeta.MatchNamespace(namespace, objectmeta.Accessor(obj)); err != nil {
 		return nil, err
 	}
-	if err := objectmeta.MatchName(obj, namespace, u.admission.name); err != nil {
+	if err := objectmeta.MatchName(obj, namespace, u.Admission.Name); err != nil {
 		return nil, err
 	}
 	objectmeta.DedupOwners(ctx, obj, objectmeta.DuplicateOwners)
 	return obj, nil
 }
 
-// run replaces the object.
-func (u *updateRequest) run(ctx context.Context) (updateResult, error) {
-	change := &replacement{scope: u.scope, admission: u.admission, builder: u, options: u.options, uid: u.uid}
-	if u.scope.subresource == "" && u.scope.strategy.AllowCreateOnUpdate(ctx) {
-		options := &metav1.CreateOptions{DryRun: u.options.DryRun, FieldManager: u.options.FieldManager}
-		change.creation = &creation{scope: u.scope, admission: u.admission, options: options, authorize: u.authorize}
-	}
-	res, err := change.run(ctx, nil)
-	if errors.Is(err, dynamicstorage.ErrTooLarge) {
-		change.dropManagedFields = true
-		res, err = change.run(ctx, nil)
-	}
-	return res, err
-}
-
-// build implements objectBuilder. An attempt may change the object that was sent. Attempts after the first are rare:
-// they decode it again, which is cheaper than a copy for each update.
+// build returns the object that was sent, with its managed fields. An attempt may change the object that was sent.
+// Attempts after the first are rare: they decode it again, which is cheaper than a copy for each update.
 func (u *updateRequest) build(ctx context.Context, live runtime.Object) (runtime.Object, error) {
 	obj := u.sent
 	u.sent = nil
@@ -134,7 +130,7 @@ func (u *updateRequest) build(ctx context.Context, live runtime.Object) (runtime
 		return nil, err
 	}
 	if live == nil {
-		if live, err = u.scope.objects.creater.New(u.scope.kind); err != nil {
+		if live, err = u.scope.Interfaces.Creater.New(u.scope.Kind); err != nil {
 			return nil, err
 		}
 	}

@@ -181,7 +181,7 @@ func TestUpdateConflict(t *testing.T) {
 	t.Parallel()
 	f := newWrites(t, nil)
 	obj := f.created("a", "")
-	strategy := f.scope.strategy.(*widgetStrategy)
+	strategy := f.scope.Strategy.(*widgetStrategy)
 	interfere := func() {
 		strategy.prepared = func() {
 			strategy.prepared = nil
@@ -247,8 +247,8 @@ func TestUpdateReleasesQueueBeforeWaiting(t *testing.T) {
 	t.Parallel()
 	var failed atomic.Pointer[error]
 	f := newWrites(t, func(f *writes) {
-		f.scope.inEffect = func(ctx context.Context, name string) error {
-			_, err := f.scope.storage.resource.Update(ctx, "ns/"+name,
+		f.scope.InEffect = func(ctx context.Context, name string) error {
+			_, err := f.scope.Objects.Resource.Update(ctx, "ns/"+name,
 				func(context.Context, *dynamicstorage.Entry) (dynamicstorage.Change, error) {
 					return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 				}, dynamicstorage.UpdateOptions{})

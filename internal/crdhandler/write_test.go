@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -20,7 +22,7 @@ type countingCodec struct {
 	count *int
 }
 
-// Encode implements objectCodec.
+// Encode implements stored.Codec.
 func (c countingCodec) Encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	*c.count++
 	return c.plainCodec.Encode(ctx, obj)
@@ -33,8 +35,8 @@ func TestWriteStopsAfterClientDisconnects(t *testing.T) {
 	strategy := &widgetStrategy{}
 	encoded := 0
 	f := newWrites(t, func(f *writes) {
-		f.scope.strategy = strategy
-		f.scope.storage.codec = countingCodec{count: &encoded}
+		f.scope.Strategy = strategy
+		f.scope.Objects.Codec = countingCodec{count: &encoded}
 	})
 	a := f.created("a", "")
 	const apply = "application/apply-patch+yaml"
@@ -88,8 +90,21 @@ func TestFinished(t *testing.T) {
 	if err := finished(t.Context(), failure); err != failure {
 		t.Errorf("any other failure: got %v", err)
 	}
-	if err := finished(t.Context(), fmt.Errorf("writing: %w", dynamicstorage.ErrTooLarge)); err != errTooLarge {
+	if err := finished(t.Context(), fmt.Errorf("writing: %w", dynamicstorage.ErrTooLarge)); err != stored.ErrTooLarge {
 		t.Errorf("too large: got %v", err)
+	}
+}
+
+// wantStatus checks the code, reason and message of an API error.
+func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason, message string) {
+	t.Helper()
+	status, ok := err.(apierrors.APIStatus)
+	if !ok {
+		t.Fatalf("got %v, want a Status", err)
+	}
+	got := status.Status()
+	if got.Code != code || got.Reason != reason || got.Message != message {
+		t.Errorf("got %d %s %q\nwant %d %s %q", got.Code, got.Reason, got.Message, code, reason, message)
 	}
 }
 

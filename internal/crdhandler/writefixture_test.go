@@ -25,7 +25,10 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 	"github.com/crd-server/crd-server/internal/managedfields"
@@ -66,11 +69,11 @@ func newWritesOn(t *testing.T, e *etcdtest.Etcd, configure func(*writes)) *write
 	}
 	server := httptest.NewServer(filters.WithWarningRecorder(requestInfo(f)))
 	t.Cleanup(server.Close)
-	f.url = server.URL + "/apis/" + f.scope.resource.Group + "/" + f.scope.resource.Version
-	if f.scope.namespaced {
+	f.url = server.URL + "/apis/" + f.scope.Resource.Group + "/" + f.scope.Resource.Version
+	if f.scope.Namespaced {
 		f.url += "/namespaces/ns"
 	}
-	f.url += "/" + f.scope.resource.Resource
+	f.url += "/" + f.scope.Resource.Resource
 	return f
 }
 
@@ -104,22 +107,26 @@ func widgetHeader(value []byte) (dynamicstorage.Header, error) {
 func widgetScope(config *Config) *requestScope {
 	kind := widgets.GroupVersion().WithKind("Widget")
 	codec := plainCodec{}
-	objects := objectInterfaces{
-		creater: unstructuredCreater{}, typer: unstructuredTyper{}, defaulter: runtime.NewScheme(),
-		convertor:   widgetConvertor{},
-		equivalents: runtime.NewEquivalentResourceRegistry(),
-	}
 	scope := &requestScope{
-		config: config, resource: widgets, kind: kind, listKind: widgets.GroupVersion().WithKind("WidgetList"),
-		namespaced: true,
-		hub:        widgets.GroupVersion(), serializer: widgetSerializer{},
+		config: config,
+		Endpoint: write.Endpoint{
+			Policy: &config.Policy, Resource: widgets, Kind: kind, Namespaced: true,
+			Interfaces: write.Interfaces{
+				Creater: customresources.Creater{}, Typer: customresources.Typer{}, Defaulter: runtime.NewScheme(),
+				Convertor:   widgetConvertor{},
+				Equivalents: runtime.NewEquivalentResourceRegistry(),
+			},
+			Strategy: &widgetStrategy{},
+			Objects: &stored.Objects{
+				Resource: config.Store.Resource(widgets.Group, widgets.Resource), Of: widgets.GroupResource(), Codec: codec,
+				Viewer: dynamicstorage.NewViewer(codec.views),
+			},
+		},
+		listKind: widgets.GroupVersion().WithKind("WidgetList"),
+		hub:      widgets.GroupVersion(), serializer: widgetSerializer{},
 		patchTypes: []string{string(types.JSONPatchType), string(types.MergePatchType),
 			string(types.ApplyYAMLPatchType)},
-		objects: objects, strategy: &widgetStrategy{},
-		storage: &storage{
-			resource: config.Store.Resource(widgets.Group, widgets.Resource), codec: codec,
-			viewer: dynamicstorage.NewViewer(codec.views),
-		},
+		lists:    &compressedLists{},
 		replaced: context.Background(),
 	}
 	scope.fieldManager = func() (managedfields.Manager, error) {
@@ -206,8 +213,8 @@ type widgetSerializer struct{}
 
 func (widgetSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	serializer := func(options jsonserializer.SerializerOptions) runtime.Serializer {
-		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, unstructuredCreater{},
-			unstructuredTyper{}, options)
+		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, customresources.Creater{},
+			customresources.Typer{}, options)
 	}
 	return []runtime.SerializerInfo{{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,

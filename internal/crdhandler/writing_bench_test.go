@@ -14,6 +14,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
@@ -96,11 +97,19 @@ type writing struct {
 	heard recordedWarnings
 }
 
+// recordedWarnings are warnings in the order in which they were given.
+type recordedWarnings []struct{ agent, text string }
+
+// AddWarning implements warning.Recorder.
+func (r *recordedWarnings) AddWarning(agent, text string) {
+	*r = append(*r, struct{ agent, text string }{agent, text})
+}
+
 // newWriting serves machines that are in an etcd, with an admission plugin unless admits is nil.
 func newWriting(t testing.TB, e *etcdtest.Etcd, admits admission.Interface) *writing {
 	t.Helper()
 	store := newStore(t, dynamicstorage.Options{Client: e.Client, Prefix: e.Prefix(t)})
-	config := &Config{Store: store, MaxRequestBodyBytes: 3 << 20, Admission: admits}
+	config := &Config{Store: store, MaxRequestBodyBytes: 3 << 20, Policy: write.Policy{Admission: admits}}
 	w := &writing{TB: t, served: infoOf(t, config, machineCRD).versions["v1"]}
 	w.send(http.MethodGet, "", "", "").is(w, http.StatusOK) // a list: from now on the objects are in memory
 	return w
@@ -140,9 +149,9 @@ func (w *writing) sendAccepting(accept, method, path, contentType, body string) 
 	req.Header.Set("User-Agent", "bench/1")
 	answer := httptest.NewRecorder()
 	if subresource != "" {
-		w.served.serveStatus(info.Verb)(answer, req)
+		w.served.status.subresourceVerb(info.Verb)(answer, req)
 	} else {
-		w.served.serveResource(info.Verb, false)(answer, req)
+		w.served.main.verb(info.Verb, false)(answer, req)
 	}
 	return sent{answer}
 }

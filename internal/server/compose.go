@@ -173,16 +173,14 @@ func newHandlers(
 		GroupDiscovery:          published.Group(),
 		VersionDiscovery:        published.Version(),
 		ReconcileDefinition:     conditions.Reconcile,
-		Authorizer:              a.authorizer,
-		Namespaces:              writes.Namespaces,
-		Quotas:                  writes.Quotas,
-		Admission:               o.Extensions.admit(a.admission),
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.garbageCollection(),
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
 		WithoutWatchCache:       !o.Resources.WatchCache,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	}
+	config.Authorizer, config.Admission = a.authorizer, o.Extensions.admit(a.admission)
+	config.Namespaces, config.Quotas = writes.Namespaces, writes.Quotas
 	handler, err := crdhandler.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("handler: %w", err)

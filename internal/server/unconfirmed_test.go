@@ -10,8 +10,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/crd-server/crd-server/internal/server/etcd"
 )
 
 // losingKV loses the answers to transactions on keys that end with "doubtful".
@@ -47,9 +45,10 @@ func (t *losingTxn) Commit() (*clientv3.TxnResponse, error) {
 // update was answered with an error, and that both are free after such a deletion.
 func TestUnconfirmedServices(t *testing.T) {
 	t.Parallel()
-	composer := func(o *Options, storage *etcd.Connection, a *access) (*parts, error) {
-		storage.Client.KV = losingKV{storage.Client.KV}
-		return compose(o, storage, a)
+	composer := func(c *components) (*resourceServer, error) {
+		client := c.storage.etcd.Client
+		client.KV = losingKV{client.KV}
+		return compose(c)
 	}
 	root := launchComposed(t, composer, func(o *Options) {
 		if err := o.Parse([]string{"--data-dir", o.DataDir, "--secure-port", "0", "--builtin-resources=all"}); err != nil {

@@ -33,6 +33,9 @@ func Table() (printing.TableConvertor, error) {
 	return tableconvertor.New([]apiextensionsv1.CustomResourceColumnDefinition{
 		{Name: "Desired", Type: "integer", Description: "Number of desired replicas", JSONPath: ".spec.replicas"},
 		{Name: "Available", Type: "integer", Description: "Number of actual replicas", JSONPath: ".status.replicas"},
-		{Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"},
+		{
+			Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+			JSONPath: ".metadata.creationTimestamp",
+		},
 	})
 }

@@ -63,7 +63,8 @@ func (p Paths) Put(parent, after runtime.Object, fields *managedfields.ScaleHand
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", p.SpecReplicas))
 	}
 	cr := parent.DeepCopyObject().(*unstructured.Unstructured)
-	if err := unstructured.SetNestedField(cr.Object, int64(scale.Spec.Replicas), splitPath(p.SpecReplicas)...); err != nil {
+	replicas := int64(scale.Spec.Replicas)
+	if err := unstructured.SetNestedField(cr.Object, replicas, splitPath(p.SpecReplicas)...); err != nil {
 		return nil, err
 	}
 	if scale.ResourceVersion != "" {

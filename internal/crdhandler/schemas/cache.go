@@ -3,6 +3,9 @@ package schemas
 import (
 	"container/list"
 	"sync"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/validation"
 )
 
 // defaultBytes holds the compiled schemas of about five hundred large CRDs.
@@ -68,6 +71,24 @@ func (s *Cached) Get() (*Compiled, error) {
 		s.resizeLocked()
 	}
 	return value, nil
+}
+
+// Version returns the compiled schema of a version.
+func (s *Cached) Version(name string) (*validation.Version, error) {
+	compiled, err := s.Get()
+	if err != nil {
+		return nil, err
+	}
+	return compiled.Version(name)
+}
+
+// Columns returns the convertor for the columns of a version.
+func (s *Cached) Columns(version string) (printing.TableConvertor, error) {
+	compiled, err := s.Get()
+	if err != nil {
+		return nil, err
+	}
+	return compiled.Columns(version)
 }
 
 // cached returns the value and marks it as used, or returns nil.

@@ -76,7 +76,8 @@ func (e CorruptErrors) APIError(resource schema.GroupResource) error {
 		})
 	}
 	if len(e) > maxListedCorrupt {
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
+		const text = "too many errors, the list is truncated"
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: text})
 	}
 	message := fmt.Sprintf("failed to read one or more %s from the storage: %v", resource, e[0])
 	if more := min(len(e), maxListedCorrupt) - 1; more > 0 {

@@ -1,7 +1,8 @@
-// Package stored says what the handlers know of a stored object: its key, the bytes that a version serves of it, and
-// the error of one that cannot be read.
+// Package stored describes stored objects to the handlers: their keys, the bytes that a version serves of them, and
+// the errors of reading and writing them.
 //
-// Begin at object.go; corrupt.go has the errors.
+// Begin at objects.go: Objects are the objects of a resource in one version. object.go has keys and views, errors.go
+// the errors of the storage, corrupt.go those of objects that cannot be read.
 package stored
 
 import (
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
+	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/wire"
 )
@@ -22,15 +24,21 @@ type ViewFunc func(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicst
 // ViewFrom returns the function that reads views of a viewer.
 func ViewFrom(viewer *dynamicstorage.Viewer) ViewFunc {
 	return func(ctx context.Context, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
-		view, err := viewer.View(ctx, entry)
-		if err != nil {
-			return nil, err
-		}
-		if corrupt := Unreadable(entry, view); corrupt != nil {
-			return nil, corrupt
-		}
-		return view, nil
+		return view(ctx, viewer, entry)
 	}
+}
+
+func view(
+	ctx context.Context, viewer *dynamicstorage.Viewer, entry *dynamicstorage.Entry,
+) (*dynamicstorage.View, error) {
+	view, err := viewer.View(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	if corrupt := Unreadable(entry, view); corrupt != nil {
+		return nil, corrupt
+	}
+	return view, nil
 }
 
 // ViewsFunc returns the views of entries, in their order. The view of an entry that cannot be read has its Err set.
@@ -45,13 +53,15 @@ func Key(namespaced bool, namespace, name string) (string, error) {
 		return "", apierrors.NewBadRequest("Name parameter required.")
 	}
 	if problems := content.IsPathSegmentName(name); len(problems) != 0 {
-		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";")))
+		text := fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";"))
+		return "", apierrors.NewBadRequest(text)
 	}
 	if !namespaced {
 		return name, nil
 	}
 	if problems := content.IsPathSegmentName(namespace); len(problems) != 0 {
-		return "", apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace, strings.Join(problems, ";")))
+		text := fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace, strings.Join(problems, ";"))
+		return "", apierrors.NewBadRequest(text)
 	}
 	return namespace + "/" + name, nil
 }
@@ -73,4 +83,13 @@ func Namespace(key string) string {
 // Object returns a view at a revision as the wire package writes it.
 func Object(view *dynamicstorage.View, revision int64) wire.Object {
 	return wire.Object{Bytes: view.Bytes, At: view.At, Revision: revision}
+}
+
+// Reserve reserves the memory to work on an entry, if there is one. A request for an object in the cache has done so
+// before.
+func Reserve(ctx context.Context, entry *dynamicstorage.Entry) error {
+	if entry == nil {
+		return nil
+	}
+	return budget.Reserve(ctx, len(entry.Value))
 }

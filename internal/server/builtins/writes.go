@@ -8,7 +8,7 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
 	"github.com/crd-server/crd-server/internal/controllers/quota"
-	"github.com/crd-server/crd-server/internal/crdhandler"
+	"github.com/crd-server/crd-server/internal/crdhandler/write"
 )
 
 // Writes has what the handler asks about writes besides the definitions of the resources.
@@ -18,9 +18,9 @@ type Writes struct {
 	Actions    map[string]resource.ActionFunc
 	Allocators map[schema.GroupResource]resource.Allocator
 	// Namespaces is nil if objects may be created in every namespace.
-	Namespaces crdhandler.NamespaceLifecycle
+	Namespaces write.NamespaceLifecycle
 	// Quotas is nil if nothing limits what the objects of a namespace use.
-	Quotas crdhandler.ResourceQuotas
+	Quotas write.ResourceQuotas
 
 	// usage keeps the status of quotas; nil without quotas.
 	usage *quota.Controller

@@ -1,9 +1,8 @@
-package crdhandler
+package write
 
 import (
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -29,22 +28,9 @@ func TestFinalized(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			obj, old := &metav1.PartialObjectMetadata{ObjectMeta: test.obj},
 				&metav1.PartialObjectMetadata{ObjectMeta: test.old}
-			if got := new(requestScope).finalized(obj, old); got != test.want {
+			if got := new(Endpoint).finalized(obj, old); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
-	}
-}
-
-// wantStatus checks the code, reason and message of an API error.
-func wantStatus(t *testing.T, err error, code int32, reason metav1.StatusReason, message string) {
-	t.Helper()
-	status, ok := err.(apierrors.APIStatus)
-	if !ok {
-		t.Fatalf("got %v, want a Status", err)
-	}
-	got := status.Status()
-	if got.Code != code || got.Reason != reason || got.Message != message {
-		t.Errorf("got %d %s %q\nwant %d %s %q", got.Code, got.Reason, got.Message, code, reason, message)
 	}
 }

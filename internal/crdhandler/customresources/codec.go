@@ -1,4 +1,4 @@
-package crdhandler
+package customresources
 
 import (
 	"bytes"
@@ -13,30 +13,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
+	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/objectjson"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// customResourceCodec translates between stored custom resources and objects of one version.
-type customResourceCodec struct {
-	info *crdInfo
-	// gv is the version of the objects, storage the version that they are stored in.
-	gv, storage schema.GroupVersion
-	// admitted is set when plugins begin to admit objects. They may change an object after it was decoded (A5). Without
+// Codec translates between stored custom resources and objects of one version.
+type Codec struct {
+	Schemas *schemas.Cached
+	// Version is the version of the objects, Storage the version that they are stored in.
+	Version, Storage schema.GroupVersion
+	// CBOR stores CBOR instead of JSON.
+	CBOR bool
+	// Admitted is set when plugins begin to admit objects. They may change an object after it was decoded (A5). Without
 	// them an encoded object reads back unchanged, so a write knows its view without decoding it.
-	admitted atomic.Bool
-	// cbor stores CBOR instead of JSON.
-	cbor bool
+	Admitted atomic.Bool
 }
 
-var _ objectCodec = &customResourceCodec{}
+var _ stored.Codec = &Codec{}
 
 // cborPrefix is the self-described CBOR tag that stored values begin with (RFC 8949, 3.4.6).
 var cborPrefix = []byte{0xd9, 0xd9, 0xf7}
 
-// Decode implements objectCodec.
-func (c *customResourceCodec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
+// Decode implements stored.Codec.
+func (c *Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, error) {
 	if view.Err != nil {
 		return nil, view.Err
 	}
@@ -48,16 +50,16 @@ func (c *customResourceCodec) Decode(view *dynamicstorage.View, revision int64) 
 	return obj, nil
 }
 
-// Encode implements objectCodec. It converts the object to the storage version.
-func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+// Encode implements stored.Codec. It converts the object to the storage version.
+func (c *Codec) Encode(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
 	u := obj.(*unstructured.Unstructured)
-	known := !c.admitted.Load() && c.gv == c.storage
-	if u.GroupVersionKind().GroupVersion() != c.storage {
-		compiled, err := c.info.compiled()
+	known := !c.Admitted.Load() && c.Version == c.Storage
+	if u.GroupVersionKind().GroupVersion() != c.Storage {
+		compiled, err := c.Schemas.Get()
 		if err != nil {
 			return nil, nil, err
 		}
-		converted, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{u}, c.storage)
+		converted, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{u}, c.Storage)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -73,7 +75,7 @@ func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([
 			return nil, nil, err
 		}
 	}
-	if c.cbor {
+	if c.CBOR {
 		value, err = encodeCBOR(u)
 	}
 	return value, view, err
@@ -81,8 +83,8 @@ func (c *customResourceCodec) Encode(ctx context.Context, obj runtime.Object) ([
 
 // writtenView returns the view of an object that is stored as value. It is nil if a read will find more in value than
 // the object has: the defaults of fields that were removed, as the status of a new object is, or other numbers.
-func (c *customResourceCodec) writtenView(obj *unstructured.Unstructured, value []byte, at int) (*dynamicstorage.View, error) {
-	version, err := c.info.version(c.gv.Version)
+func (c *Codec) writtenView(obj *unstructured.Unstructured, value []byte, at int) (*dynamicstorage.View, error) {
+	version, err := c.Schemas.Version(c.Version.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -102,45 +104,46 @@ func hasNegativeZero(value []byte) bool {
 			return false
 		}
 		rest := value[at+len(number):]
-		if at > 0 && len(rest) > 0 && strings.IndexByte(":,[", value[at-1]) >= 0 && strings.IndexByte(",]}", rest[0]) >= 0 {
+		begins := at > 0 && strings.IndexByte(":,[", value[at-1]) >= 0
+		if begins && len(rest) > 0 && strings.IndexByte(",]}", rest[0]) >= 0 {
 			return true
 		}
 		value = rest
 	}
 }
 
-// HasVersion implements objectCodec. Stored values begin with their version, unless the CRD declares a field that sorts
-// before apiVersion.
-func (c *customResourceCodec) HasVersion(entry *dynamicstorage.Entry) bool {
+// HasVersion implements stored.Codec. Stored values begin with their version, unless the CRD declares a field that
+// sorts before apiVersion.
+func (c *Codec) HasVersion(entry *dynamicstorage.Entry) bool {
 	rest, ok := bytes.CutPrefix(entry.Value, []byte(`{"apiVersion":"`))
 	group, rest, ok2 := bytes.Cut(rest, []byte("/"))
 	version, _, ok3 := bytes.Cut(rest, []byte(`"`))
-	return ok && ok2 && ok3 && string(group) == c.gv.Group && string(version) == c.gv.Version
+	return ok && ok2 && ok3 && string(group) == c.Version.Group && string(version) == c.Version.Version
 }
 
-// KeepsLabels implements objectCodec: only a conversion webhook can change labels.
-func (c *customResourceCodec) KeepsLabels() bool {
-	compiled, err := c.info.compiled()
+// KeepsLabels implements stored.Codec: only a conversion webhook can change labels.
+func (c *Codec) KeepsLabels() bool {
+	compiled, err := c.Schemas.Get()
 	return err == nil && compiled.Converter.KeepsMetadata()
 }
 
 func encodeCBOR(obj *unstructured.Unstructured) ([]byte, error) {
-	stored := obj.DeepCopy()
-	stored.SetResourceVersion("")
-	stored.SetSelfLink("")
+	written := obj.DeepCopy()
+	written.SetResourceVersion("")
+	written.SetSelfLink("")
 	var buffer bytes.Buffer
-	if err := cbor.NewSerializer(unstructuredCreater{}, unstructuredTyper{}).Encode(stored, &buffer); err != nil {
+	if err := cbor.NewSerializer(Creater{}, Typer{}).Encode(written, &buffer); err != nil {
 		return nil, fmt.Errorf("encoding custom resource: %w", err)
 	}
 	return buffer.Bytes(), nil
 }
 
-// views makes the views of entries. It decodes each, coerces and defaults it by the schema of the version it is
+// Views makes the views of entries. It decodes each, coerces and defaults it by the schema of the version it is
 // stored in, and converts it. Objects that a webhook converts go to it in one request. All others are handled one by
 // one, because decoded objects take several times the memory of their bytes. A value that cannot be read only affects
 // its own view.
-func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
-	compiled, err := c.info.compiled()
+func (c *Codec) Views(ctx context.Context, entries []*dynamicstorage.Entry) ([]*dynamicstorage.View, error) {
+	compiled, err := c.Schemas.Get()
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +155,10 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 		switch {
 		case err != nil:
 			views[n] = &dynamicstorage.View{Err: err}
-		case !compiled.Converter.KeepsMetadata() && obj.GroupVersionKind().GroupVersion() != c.gv:
+		case !compiled.Converter.KeepsMetadata() && obj.GroupVersionKind().GroupVersion() != c.Version:
 			foreign, indexes = append(foreign, obj), append(indexes, n)
 		default:
-			one, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{obj}, c.gv)
+			one, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{obj}, c.Version)
 			if err != nil {
 				return nil, err
 			}
@@ -164,7 +167,7 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 			}
 		}
 	}
-	converted, err := compiled.Converter.Convert(ctx, foreign, c.gv)
+	converted, err := compiled.Converter.Convert(ctx, foreign, c.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +180,7 @@ func (c *customResourceCodec) views(ctx context.Context, entries []*dynamicstora
 }
 
 // viewOf returns the view of an object that was decoded from an entry.
-func (c *customResourceCodec) viewOf(obj *unstructured.Unstructured, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+func (c *Codec) viewOf(obj *unstructured.Unstructured, entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
 	value, at, err := objectjson.MarshalObject(obj.Object)
 	if err != nil {
 		return nil, fmt.Errorf("custom resource %s: %w", entry.Key, err)
@@ -189,8 +192,8 @@ func (c *customResourceCodec) viewOf(obj *unstructured.Unstructured, entry *dyna
 }
 
 // view returns the view of an object that was encoded as value.
-func (c *customResourceCodec) view(obj *unstructured.Unstructured, value []byte, at int) (*dynamicstorage.View, error) {
-	version, err := c.info.version(c.gv.Version)
+func (c *Codec) view(obj *unstructured.Unstructured, value []byte, at int) (*dynamicstorage.View, error) {
+	version, err := c.Schemas.Version(c.Version.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -206,45 +209,83 @@ func (c *customResourceCodec) view(obj *unstructured.Unstructured, value []byte,
 
 // decodeStored decodes a stored value as upstream's storage does: it drops malformed metadata, repairs a missing
 // generation, prunes unknown fields and applies the defaults of the stored version (T2-T4).
-func decodeStored(entry *dynamicstorage.Entry, schemas *validation.Set) (*unstructured.Unstructured, error) {
+func decodeStored(entry *dynamicstorage.Entry, set *validation.Set) (*unstructured.Unstructured, error) {
 	if entry.Err != nil {
 		return nil, entry.Err
 	}
 	obj := &unstructured.Unstructured{}
 	if bytes.HasPrefix(entry.Value, cborPrefix) {
-		if _, _, err := cbor.NewSerializer(unstructuredCreater{}, unstructuredTyper{}).Decode(entry.Value, nil, obj); err != nil {
+		if _, _, err := cbor.NewSerializer(Creater{}, Typer{}).Decode(entry.Value, nil, obj); err != nil {
 			return nil, fmt.Errorf("decoding stored custom resource: %w", err)
 		}
 	} else if err := utiljson.Unmarshal(entry.Value, &obj.Object); err != nil {
 		return nil, fmt.Errorf("decoding stored custom resource: %w", err)
 	}
-	return obj, coerceStored(obj, schemas)
+	return obj, coerceStored(obj, set)
 }
 
 // coerceStored coerces and defaults an object after its stored bytes were decoded.
-func coerceStored(obj *unstructured.Unstructured, schemas *validation.Set) error {
-	if _, err := schemas.Coerce(obj.Object, validation.CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
+func coerceStored(obj *unstructured.Unstructured, set *validation.Set) error {
+	options := validation.CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}
+	if _, err := set.Coerce(obj.Object, options); err != nil {
 		return fmt.Errorf("decoding stored custom resource: %w", err)
 	}
-	return schemas.Default(obj.Object, validation.MaxStoredDefaults)
+	return set.Default(obj.Object, validation.MaxStoredDefaults)
 }
 
-// AsStored implements objectCodec. It converts an object as Encode and views do, without the bytes.
-func (c *customResourceCodec) AsStored(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
-	compiled, err := c.info.compiled()
+// AsStored implements stored.Codec. It converts an object as Encode and views do, without the bytes.
+func (c *Codec) AsStored(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	compiled, err := c.Schemas.Get()
 	if err != nil {
 		return nil, err
 	}
-	stored, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{obj.(*unstructured.Unstructured)}, c.storage)
+	u := obj.(*unstructured.Unstructured)
+	inStorage, err := compiled.Converter.Convert(ctx, []*unstructured.Unstructured{u}, c.Storage)
 	if err != nil {
 		return nil, err
 	}
-	if err := coerceStored(stored[0], compiled.Set); err != nil {
+	if err := coerceStored(inStorage[0], compiled.Set); err != nil {
 		return nil, err
 	}
-	served, err := compiled.Converter.Convert(ctx, stored, obj.(*unstructured.Unstructured).GroupVersionKind().GroupVersion())
+	served, err := compiled.Converter.Convert(ctx, inStorage, u.GroupVersionKind().GroupVersion())
 	if err != nil {
 		return nil, err
 	}
 	return served[0], nil
+}
+
+// IsStorageVersion implements stored.Codec.
+func (c *Codec) IsStorageVersion() bool { return c.Version == c.Storage }
+
+// StoredView implements stored.Codec.
+func (c *Codec) StoredView(entry *dynamicstorage.Entry) (*dynamicstorage.View, error) {
+	compiled, err := c.Schemas.Get()
+	if err != nil {
+		return nil, err
+	}
+	obj, err := decodeStored(entry, compiled.Set)
+	if err != nil {
+		return nil, err
+	}
+	value, at, err := objectjson.MarshalObject(obj.Object)
+	if err != nil {
+		return nil, err
+	}
+	return c.view(obj, value, at)
+}
+
+// EncodeStored is Encode for an object in the version it was stored in. An object that cannot be converted to the
+// storage version keeps its version.
+func (c *Codec) EncodeStored(ctx context.Context, obj runtime.Object) ([]byte, *dynamicstorage.View, error) {
+	value, view, err := c.Encode(ctx, obj)
+	if err == nil || ctx.Err() != nil {
+		return value, view, err
+	}
+	u := obj.(*unstructured.Unstructured)
+	if c.CBOR {
+		value, err = encodeCBOR(u)
+	} else {
+		value, _, err = objectjson.MarshalObject(u.Object)
+	}
+	return value, nil, err
 }

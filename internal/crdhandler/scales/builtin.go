@@ -1,4 +1,4 @@
-package crdhandler
+package scales
 
 import (
 	"fmt"
@@ -15,37 +15,24 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
-	"github.com/crd-server/crd-server/internal/crdhandler/printing"
-	"github.com/crd-server/crd-server/internal/crdhandler/scales"
 )
 
-// typedScale makes Scales of the objects of a built-in resource.
-type typedScale struct {
-	*resource.Scale
-	version schema.GroupVersion
+// Builtin makes Scales of the objects of a built-in resource.
+type Builtin struct {
+	Fields  *resource.Scale
+	Version schema.GroupVersion
 }
 
-var (
-	_ scaleConversion = typedScale{}
-	_ scaleConversion = &customResourceScale{}
-)
+var _ Conversion = Builtin{}
 
-// typedScaleScope makes s the endpoint of Scales of the objects of d.
-func (s *requestScope) typedScaleScope(d *resource.Definition, sub *resource.Subresource) {
-	scale := &autoscalingv1.Scale{}
-	s.scale = typedScale{Scale: sub.Scale, version: d.GroupVersion}
-	s.kind, s.hub = autoscalingv1.SchemeGroupVersion.WithKind("Scale"), autoscalingv1.SchemeGroupVersion
-	s.strategy = strategyOf(d.Strategy)
-	s.columns = func() (printing.TableConvertor, error) { return scales.Table() }
-	s.setBuiltinFields(&resource.Definition{GroupVersion: s.hub, Kind: s.kind.Kind, Object: scale}, nil)
-}
+// Of implements Conversion.
+func (t Builtin) Of(parent runtime.Object) (runtime.Object, error) { return t.scaleOf(parent) }
 
-func (t typedScale) read(parent runtime.Object) (runtime.Object, error) { return t.scaleOf(parent) }
+// Shown implements Conversion.
+func (t Builtin) Shown(parent runtime.Object) (runtime.Object, error) { return t.scaleOf(parent) }
 
-func (t typedScale) shown(parent runtime.Object) (runtime.Object, error) { return t.scaleOf(parent) }
-
-func (t typedScale) scaleOf(parent runtime.Object) (*autoscalingv1.Scale, error) {
-	spec, status, err := t.Read(parent)
+func (t Builtin) scaleOf(parent runtime.Object) (*autoscalingv1.Scale, error) {
+	spec, status, err := t.Fields.Read(parent)
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +47,14 @@ func (t typedScale) scaleOf(parent runtime.Object) (*autoscalingv1.Scale, error)
 	}, nil
 }
 
-// edit implements scaleConversion. An update without a resourceVersion is for any state of the object.
-func (t typedScale) edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
+// Edit implements Conversion. An update without a resourceVersion is for any state of the object.
+func (t Builtin) Edit(parent runtime.Object) (runtime.Object, func(runtime.Object) (runtime.Object, error), error) {
 	before, err := t.scaleOf(parent)
 	if err != nil {
 		return nil, nil, err
 	}
-	fields := managedfields.NewScaleHandler(objectmeta.Accessor(parent).GetManagedFields(), t.version,
-		managedfields.ResourcePathMappings{t.version.String(): fieldpath.MakePathOrDie("spec", "replicas")})
+	fields := managedfields.NewScaleHandler(objectmeta.Accessor(parent).GetManagedFields(), t.Version,
+		managedfields.ResourcePathMappings{t.Version.String(): fieldpath.MakePathOrDie("spec", "replicas")})
 	if before.ManagedFields, err = fields.ToSubresource(); err != nil {
 		return nil, nil, err
 	}
@@ -77,18 +64,19 @@ func (t typedScale) edit(parent runtime.Object) (runtime.Object, func(runtime.Ob
 }
 
 // write returns a copy of an object with the replicas and the managed fields of a Scale.
-func (t typedScale) write(parent, after runtime.Object, fields *managedfields.ScaleHandler) (runtime.Object, error) {
+func (t Builtin) write(parent, after runtime.Object, fields *managedfields.ScaleHandler) (runtime.Object, error) {
 	scale, ok := after.(*autoscalingv1.Scale)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected input object type to be Scale, but %T", after))
 	}
 	if errs := validateScale(scale); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), scale.Name, errs)
+		kind := autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind()
+		return nil, apierrors.NewInvalid(kind, scale.Name, errs)
 	}
 	obj := parent.DeepCopyObject()
 	m := objectmeta.Accessor(obj)
 	m.SetResourceVersion(scale.ResourceVersion)
-	t.Write(obj, scale.Spec.Replicas)
+	t.Fields.Write(obj, scale.Spec.Replicas)
 	entries, err := fields.ToParent(scale.ManagedFields)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package crdhandler
+package customresources
 
 import (
 	"context"
@@ -8,32 +8,40 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
-// customResourceStrategy holds the rules for writes of custom resources in one version. The first write compiles them.
-type customResourceStrategy struct {
+// NewStrategy returns the rules for writes of custom resources in one version. The first write compiles them.
+func NewStrategy(cached *schemas.Cached, version string) resource.Strategy {
+	return &strategy{schemas: cached, version: version}
+}
+
+// NewStatusStrategy returns the rules for writes of the status subresource: only status changes (S1, S2).
+func NewStatusStrategy(cached *schemas.Cached, version string) resource.Strategy {
+	return &statusStrategy{strategy{schemas: cached, version: version}}
+}
+
+type strategy struct {
 	resource.Rules
 
-	info    *crdInfo
+	schemas *schemas.Cached
 	version string
 }
 
-var _ resource.Strategy = &customResourceStrategy{}
-
 // rules returns the compiled version. The methods that prepare an object ignore its error; the validation that follows
 // reports it.
-func (s *customResourceStrategy) rules() (*validation.Version, error) {
-	return s.info.version(s.version)
+func (s *strategy) rules() (*validation.Version, error) {
+	return s.schemas.Version(s.version)
 }
 
-func (s *customResourceStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s *strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	if rules, err := s.rules(); err == nil {
 		rules.PrepareForCreate(obj.(*unstructured.Unstructured))
 	}
 }
 
-func (s *customResourceStrategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	rules, err := s.rules()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -41,17 +49,17 @@ func (s *customResourceStrategy) Validate(ctx context.Context, obj runtime.Objec
 	return rules.ValidateCreate(ctx, obj.(*unstructured.Unstructured))
 }
 
-func (s *customResourceStrategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	return validation.WarningsForFinalizers(obj.(*unstructured.Unstructured), nil)
 }
 
-func (s *customResourceStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s *strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	if rules, err := s.rules(); err == nil {
 		rules.PrepareForUpdate(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 	}
 }
 
-func (s *customResourceStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	rules, err := s.rules()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -59,15 +67,14 @@ func (s *customResourceStrategy) ValidateUpdate(ctx context.Context, obj, old ru
 	return rules.ValidateUpdate(ctx, obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 }
 
-func (s *customResourceStrategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+func (s *strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	return validation.WarningsForFinalizers(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 }
 
 // AllowUnconditionalUpdate returns false: an update must say which state it was made for (W4).
-func (s *customResourceStrategy) AllowUnconditionalUpdate(context.Context) bool { return false }
+func (s *strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
-// statusStrategy holds the rules for writes of the status subresource: only status changes (S1, S2).
-type statusStrategy struct{ customResourceStrategy }
+type statusStrategy struct{ strategy }
 
 func (s *statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	if rules, err := s.rules(); err == nil {

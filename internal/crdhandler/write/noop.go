@@ -1,11 +1,10 @@
-package crdhandler
+package write
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,49 +14,48 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// noOpCheck skips applies that are known to change nothing: controllers apply the same configuration again and again.
+// NoOpCheck skips applies that are known to change nothing: controllers apply the same configuration again and again.
 // The storage remembers, beside an entry, the digests of such applies. It forgets them when the entry or the schema
 // changes. Only applies are remembered whose outcome follows from the request, the entry and the schema.
-type noOpCheck struct {
+type NoOpCheck struct {
 	// request is a digest of the request.
 	request              dynamicstorage.NoOpDigest
 	manager, subresource string
 }
 
-// newNoOpCheck returns nil for patches whose outcome depends on more than the request, the entry and the schema, and
-// for patches other than apply, which clients seldom repeat.
-func (p *patchRequest) newNoOpCheck() *noOpCheck {
-	s := p.scope
-	if !p.applies() || p.admission.dryRun || s.scale != nil || s.inEffect != nil || s.config.admits() {
+// NewNoOpCheck returns the check of an apply by a manager. options are those that its outcome depends on. It returns
+// nil if the outcome depends on more than the request, the entry and the schema.
+func (e *Endpoint) NewNoOpCheck(manager string, body []byte, options ...string) *NoOpCheck {
+	if e.Scale != nil || e.InEffect != nil || e.Policy.admits() {
 		return nil
 	}
 	digest := sha256.New()
-	for _, field := range []string{
-		s.subresource, string(p.patchType), p.options.FieldManager, strconv.FormatBool(p.forced()), string(p.validation),
-	} {
-		digest.Write(binary.AppendUvarint(nil, uint64(len(field))))
-		digest.Write([]byte(field))
+	for _, option := range append(options, manager, e.Subresource) {
+		digest.Write(binary.AppendUvarint(nil, uint64(len(option))))
+		digest.Write([]byte(option))
 	}
-	digest.Write(p.body)
-	n := &noOpCheck{manager: p.options.FieldManager, subresource: s.subresource}
+	digest.Write(body)
+	n := &NoOpCheck{manager: manager, subresource: e.Subresource}
 	digest.Sum(n.request[:0])
 	return n
 }
 
-// attempt is guardedUpdate.compute without the work for applies that are known to change nothing. An apply that warns
-// is computed each time, so that the client gets the warnings.
-func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dynamicstorage.Entry) (proposal, dynamicstorage.Change, error) {
-	viewer := u.scope.storage.viewer
+// attempt is update.compute without the work for applies that are known to change nothing. An apply that warns is
+// computed each time, so that the client gets the warnings.
+func (n *NoOpCheck) attempt(
+	ctx context.Context, u *update, current *dynamicstorage.Entry,
+) (Proposal, dynamicstorage.Change, error) {
+	viewer := u.Objects.Viewer
 	digest := n.digestAt(current.Revision)
 	if viewer.IsNoOp(current, digest) {
-		return proposal{}, dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+		return Proposal{}, dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
 	var warnings recordedWarnings
 	p, change, err := u.compute(warning.WithWarningRecorder(ctx, &warnings), current)
 	for _, w := range warnings {
 		warning.AddWarning(ctx, w.agent, w.text)
 	}
-	if err == nil && change.Op == dynamicstorage.Keep && len(warnings) == 0 && n.lasts(p.obj) && !u.scope.config.admits() {
+	if err == nil && change.Op == dynamicstorage.Keep && len(warnings) == 0 && n.lasts(p.Obj) && !u.Policy.admits() {
 		viewer.AddNoOp(current, digest)
 	}
 	return p, change, err
@@ -65,7 +63,7 @@ func (n *noOpCheck) attempt(ctx context.Context, u *guardedUpdate, current *dyna
 
 // digestAt returns the digest to record beside an entry of a revision. It includes the revision because a
 // configuration may name the resourceVersion it is meant for.
-func (n *noOpCheck) digestAt(revision int64) dynamicstorage.NoOpDigest {
+func (n *NoOpCheck) digestAt(revision int64) dynamicstorage.NoOpDigest {
 	return sha256.Sum256(binary.AppendVarint(n.request[:], revision))
 }
 
@@ -73,7 +71,7 @@ func (n *noOpCheck) digestAt(revision int64) dynamicstorage.NoOpDigest {
 // something sets the time of its manager's entry even if the change is undone later, such as one of the status that
 // is not to be set at this endpoint. Entries are ordered by time. Unless the manager's entry is the last apply
 // already, it moves there once a second has passed, which is a change.
-func (n *noOpCheck) lasts(obj runtime.Object) bool {
+func (n *NoOpCheck) lasts(obj runtime.Object) bool {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return false

@@ -1,0 +1,109 @@
+package write
+
+import (
+	"context"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/managedfields"
+)
+
+// StoredKind returns the kind that an object names. Upstream's messages name the kind that was sent, even if it is the
+// wrong one. Those of a built-in resource that is stored in another group name the kind in that group.
+func (e *Endpoint) StoredKind(obj runtime.Object) schema.GroupKind {
+	if !e.StorageKind.Empty() {
+		return e.StorageKind
+	}
+	if kinds, _, err := e.Interfaces.Typer.ObjectKinds(obj); err == nil {
+		return kinds[0].GroupKind()
+	}
+	return e.Kind.GroupKind()
+}
+
+// ScopedNamespace returns the namespace of the objects of a request; "" for cluster-scoped ones.
+func (e *Endpoint) ScopedNamespace(namespace string) string {
+	if e.Namespaced {
+		return namespace
+	}
+	return ""
+}
+
+// checkTypedMetadata refuses an object of a Go type with too many entries in its metadata. Those of custom resources
+// are counted when they are decoded.
+func (e *Endpoint) checkTypedMetadata(m metav1.Object) error {
+	if !e.Typed {
+		return nil
+	}
+	return objectmeta.CheckEntries(m)
+}
+
+// validateMetadata returns the errors in the metadata of any object.
+func (e *Endpoint) validateMetadata(m metav1.Object) field.ErrorList {
+	return apivalidation.ValidateObjectMetaAccessor(
+		managedfields.ForValidation(m), e.Namespaced, objectmeta.PathSegment, field.NewPath("metadata"))
+}
+
+// beforeCreate applies the rules for a new object, and validates it. The caller has set its system fields and its name.
+func (e *Endpoint) beforeCreate(ctx context.Context, namespace string, obj runtime.Object) error {
+	m := objectmeta.Accessor(obj)
+	if err := objectmeta.MatchNamespace(e.ScopedNamespace(namespace), m); err != nil {
+		return err
+	}
+	if err := e.checkTypedMetadata(m); err != nil {
+		return err
+	}
+	e.Strategy.PrepareForCreate(ctx, obj)
+	if err := ctx.Err(); err != nil {
+		return err // before the validation, which takes the longest
+	}
+
+	// The strategy is first because its messages are more specific.
+	errs := e.Strategy.Validate(ctx, obj)
+	if len(errs) == 0 {
+		errs = e.validateMetadata(m)
+	}
+	if len(errs) > 0 {
+		return invalidObject(e.StoredKind(obj), m.GetName(), e.reported(errs))
+	}
+	for _, text := range e.Strategy.WarningsOnCreate(ctx, obj) {
+		warning.AddWarning(ctx, "", text)
+	}
+	e.Strategy.Canonicalize(obj)
+	return nil
+}
+
+// beforeUpdate applies the rules for an update of old to obj, and validates it.
+func (e *Endpoint) beforeUpdate(ctx context.Context, namespace string, obj, old runtime.Object) error {
+	m, oldMeta := objectmeta.Accessor(obj), objectmeta.Accessor(old)
+	if err := objectmeta.MatchNamespace(e.ScopedNamespace(namespace), m); err != nil {
+		return err
+	}
+	if err := e.checkTypedMetadata(m); err != nil {
+		return err
+	}
+	m.SetGeneration(oldMeta.GetGeneration())
+	e.Strategy.PrepareForUpdate(ctx, obj, old)
+	objectmeta.KeepSystemFields(m, oldMeta)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+
+	errs := e.validateMetadata(m)
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(
+		managedfields.ForValidation(m), oldMeta, field.NewPath("metadata"))...)
+	errs = append(errs, e.Strategy.ValidateUpdate(ctx, obj, old)...)
+	if len(errs) > 0 {
+		return invalidObject(e.StoredKind(obj), m.GetName(), e.reported(errs))
+	}
+	for _, text := range e.Strategy.WarningsOnUpdate(ctx, obj, old) {
+		warning.AddWarning(ctx, "", text)
+	}
+	e.Strategy.Canonicalize(obj)
+	return nil
+}
