@@ -81,40 +81,27 @@ func (r strategy) WarningsOnUpdate(ctx context.Context, obj, _ runtime.Object) (
 // AllowUnconditionalUpdate returns false.
 func (strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
-var validatingWebhookRules = strategy{
-	desired: func(obj runtime.Object) any {
-		return obj.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks
-	},
-	validate: func(obj, old runtime.Object) field.ErrorList {
-		c := obj.(*admissionregistrationv1.ValidatingWebhookConfiguration)
-		if old == nil {
-			return ValidateValidatingWebhooks(c)
-		}
-		hooks := validatingHooks(c)
-		before := validatingHooks(old.(*admissionregistrationv1.ValidatingWebhookConfiguration))
-		return rulesForUpdate(hooks, before).validate(&c.ObjectMeta, hooks)
-	},
-	warn: func(obj runtime.Object) []string {
-		return warnOfExcluded(validatingHooks(obj.(*admissionregistrationv1.ValidatingWebhookConfiguration)))
-	},
-}
+var validatingWebhookRules = webhookStrategy(func(obj runtime.Object) []hook {
+	return validatingHooks(obj.(*admissionregistrationv1.ValidatingWebhookConfiguration))
+})
 
-var mutatingWebhookRules = strategy{
-	desired: func(obj runtime.Object) any {
-		return obj.(*admissionregistrationv1.MutatingWebhookConfiguration).Webhooks
-	},
-	validate: func(obj, old runtime.Object) field.ErrorList {
-		c := obj.(*admissionregistrationv1.MutatingWebhookConfiguration)
-		if old == nil {
-			return ValidateMutatingWebhooks(c)
-		}
-		hooks := mutatingHooks(c)
-		before := mutatingHooks(old.(*admissionregistrationv1.MutatingWebhookConfiguration))
-		return rulesForUpdate(hooks, before).validate(&c.ObjectMeta, hooks)
-	},
-	warn: func(obj runtime.Object) []string {
-		return warnOfExcluded(mutatingHooks(obj.(*admissionregistrationv1.MutatingWebhookConfiguration)))
-	},
+var mutatingWebhookRules = webhookStrategy(func(obj runtime.Object) []hook {
+	return mutatingHooks(obj.(*admissionregistrationv1.MutatingWebhookConfiguration))
+})
+
+// webhookStrategy returns the strategy of a kind of configurations, whose webhooks hooksOf returns.
+func webhookStrategy(hooksOf func(obj runtime.Object) []hook) strategy {
+	return strategy{
+		desired: func(obj runtime.Object) any { return hooksOf(obj) },
+		validate: func(obj, old runtime.Object) field.ErrorList {
+			hooks, r := hooksOf(obj), webhookRules{}
+			if old != nil {
+				r = rulesForUpdate(hooks, hooksOf(old))
+			}
+			return r.validate(obj.(metav1.Object), hooks)
+		},
+		warn: func(obj runtime.Object) []string { return warnOfExcluded(hooksOf(obj)) },
+	}
 }
 
 var mutatingPolicyRules = strategy{

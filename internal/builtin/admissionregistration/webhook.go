@@ -20,8 +20,8 @@ import (
 // hook is a mutating or validating webhook.
 type hook struct {
 	*admissionregistrationv1.ValidatingWebhook
-	// reinvocation is nil for a validating webhook.
-	reinvocation *admissionregistrationv1.ReinvocationPolicyType
+	// Reinvocation is nil for a validating webhook.
+	Reinvocation *admissionregistrationv1.ReinvocationPolicyType
 }
 
 func validatingHooks(c *admissionregistrationv1.ValidatingWebhookConfiguration) []hook {
@@ -48,12 +48,12 @@ func mutatingHooks(c *admissionregistrationv1.MutatingWebhookConfiguration) []ho
 
 // ValidateValidatingWebhooks returns the errors of a new ValidatingWebhookConfiguration.
 func ValidateValidatingWebhooks(c *admissionregistrationv1.ValidatingWebhookConfiguration) field.ErrorList {
-	return webhookRules{}.validate(&c.ObjectMeta, validatingHooks(c))
+	return webhookRules{}.validate(c, validatingHooks(c))
 }
 
 // ValidateMutatingWebhooks returns the errors of a new MutatingWebhookConfiguration.
 func ValidateMutatingWebhooks(c *admissionregistrationv1.MutatingWebhookConfiguration) field.ErrorList {
-	return webhookRules{}.validate(&c.ObjectMeta, mutatingHooks(c))
+	return webhookRules{}.validate(c, mutatingHooks(c))
 }
 
 // webhookRules are the rules of a configuration.
@@ -78,8 +78,8 @@ func rulesForUpdate(hooks, before []hook) webhookRules {
 	return r
 }
 
-func (r webhookRules) validate(meta *metav1.ObjectMeta, hooks []hook) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, metadataPath)
+func (r webhookRules) validate(meta metav1.Object, hooks []hook) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaAccessor(meta, false, apivalidation.NameIsDNSSubdomain, metadataPath)
 	names := sets.New[string]()
 	for n, h := range hooks {
 		path := field.NewPath("webhooks").Index(n)
@@ -106,7 +106,7 @@ func (r webhookRules) validateHook(h hook, path *field.Path) field.ErrorList {
 			"the timeout value must be between 1 and 30 seconds"))
 	}
 	errs = append(errs, validateSelectors(h, path)...)
-	errs = append(errs, validateEnum(h.reinvocation, reinvocationPolicies, path.Child("reinvocationPolicy"))...)
+	errs = append(errs, validateEnum(h.Reinvocation, reinvocationPolicies, path.Child("reinvocationPolicy"))...)
 	errs = append(errs, validateClientConfig(&h.ClientConfig, path.Child("clientConfig"))...)
 	if r.sameConditions {
 		return errs

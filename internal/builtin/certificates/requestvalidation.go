@@ -94,18 +94,16 @@ type requestUpdate struct {
 // check checks an update. The spec of both objects is the same.
 func (u requestUpdate) check(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	csr, before := obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest)
-	errs := checkConditions(csr.Status.Conditions, before.Status.Conditions)
+	errs := checkConditions(csr.Status.Conditions)
 	certificateChanges := !bytes.Equal(csr.Status.Certificate, before.Status.Certificate)
-	if certificateChanges && checkCertificatePEM(before.Status.Certificate) == nil {
+	if certificateChanges {
 		if err := checkCertificatePEM(csr.Status.Certificate); err != nil {
 			errs = append(errs, field.Invalid(certificatePath, "<certificate data>", err.Error()))
 		}
 	}
 	errs = append(errs, u.checkDecisions(csr, before)...)
-	if certificateChanges {
-		if len(before.Status.Certificate) > 0 {
-			errs = append(errs, field.Forbidden(certificatePath, "updates may not modify existing certificate content"))
-		}
+	if certificateChanges && len(before.Status.Certificate) > 0 {
+		errs = append(errs, field.Forbidden(certificatePath, "updates may not modify existing certificate content"))
 	}
 	errs = append(errs, resource.CheckMetadataUpdate(&csr.ObjectMeta, &before.ObjectMeta)...)
 	return append(errs, checkExclusive(ctx, csr.Status.Conditions, before.Status.Conditions)...)
@@ -140,13 +138,12 @@ func (u requestUpdate) checkDecisions(csr, old *certificatesv1.CertificateSignin
 // statuses are the allowed statuses of a condition that is not final. A final one can only be true.
 var statuses = sets.New(corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown)
 
-// checkConditions checks the conditions of a request. Faults that old conditions have are accepted.
-func checkConditions(conditions, old []certificatesv1.CertificateSigningRequestCondition) (errs field.ErrorList) {
-	unnamed, repeated := has("")(old), repeats(old)
+// checkConditions checks the conditions of a request.
+func checkConditions(conditions []certificatesv1.CertificateSigningRequestCondition) (errs field.ErrorList) {
 	seen := sets.New[certificatesv1.RequestConditionType]()
 	for n := range conditions {
 		c, path := &conditions[n], conditionsPath.Index(n)
-		if c.Type == "" && !unnamed {
+		if c.Type == "" {
 			errs = append(errs, field.Required(path.Child("type"), ""))
 		}
 		allowed := statuses
@@ -159,21 +156,12 @@ func checkConditions(conditions, old []certificatesv1.CertificateSigningRequestC
 		case !allowed.Has(c.Status):
 			errs = append(errs, field.NotSupported(path.Child("status"), c.Status, sets.List(allowed)))
 		}
-		if seen.Has(c.Type) && !repeated {
+		if seen.Has(c.Type) {
 			errs = append(errs, field.Duplicate(path.Child("type"), c.Type))
 		}
 		seen.Insert(c.Type)
 	}
 	return errs
-}
-
-// repeats reports whether two conditions have the same type.
-func repeats(conditions []certificatesv1.CertificateSigningRequestCondition) bool {
-	seen := sets.New[certificatesv1.RequestConditionType]()
-	for n := range conditions {
-		seen.Insert(conditions[n].Type)
-	}
-	return seen.Len() < len(conditions)
 }
 
 // decisions are the conditions of which a request has one at most. The names are those of the error.

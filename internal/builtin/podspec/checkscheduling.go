@@ -29,11 +29,6 @@ func checkGates(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// CheckTolerations returns the errors of tolerations.
-func CheckTolerations(tolerations []corev1.Toleration, path *field.Path) field.ErrorList {
-	return rules.Each(tolerations, path, checkToleration)
-}
-
 func checkToleration(toleration *corev1.Toleration, path *field.Path) (errs field.ErrorList) {
 	operator, effect := path.Child("operator"), path.Child("effect")
 	if toleration.Key != "" {
