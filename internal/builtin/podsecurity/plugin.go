@@ -7,7 +7,6 @@ package podsecurity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
@@ -165,9 +163,6 @@ func answer(ctx context.Context, decision *admissionv1.AdmissionResponse) error 
 	}
 	if decision.Allowed {
 		return nil
-	}
-	if decision.Result == nil {
-		return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("not allowed by PodSecurity"))
 	}
 	return &apierrors.StatusError{ErrStatus: *decision.Result}
 }

@@ -44,7 +44,7 @@ func plugin(plural string, check func(w *write) error) resource.Plugin {
 			return nil
 		}
 		if !ok {
-			return apierrors.NewInternalError(errors.New("no user on context"))
+			return apierrors.NewInternalError(errors.New("no user"))
 		}
 		return check(&write{Context: ctx, user: caller, resource: of, obj: obj, old: old})
 	}
