@@ -12,7 +12,6 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/client-go/util/keyutil"
 )
 
 const accountsPath = "/api/v1/namespaces/default/serviceaccounts"
@@ -37,7 +36,8 @@ func (s *testServer) bearer(token string) *person {
 func (p *person) claimsOf(token string) map[string]any {
 	p.t.Helper()
 	keys := jose.JSONWebKeySet{}
-	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, "/openid/v1/jwks", "").body), &keys); err != nil {
+	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, "/openid/v1/jwks", "").body),
+		&keys); err != nil {
 		p.t.Fatal(err)
 	}
 	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256, jose.RS256})
@@ -73,7 +73,8 @@ func TestTokensOfServiceAccounts(t *testing.T) {
 	root.createAccount("robot")
 	request := root.token("robot", `{}`)
 	uid := root.uidOf(accountsPath + "/robot")
-	if *request.Spec.ExpirationSeconds != 3600 || fmt.Sprint(request.Spec.Audiences) != "[https://kubernetes.default.svc.cluster.local]" ||
+	if *request.Spec.ExpirationSeconds != 3600 ||
+		fmt.Sprint(request.Spec.Audiences) != "[https://kubernetes.default.svc.cluster.local]" ||
 		request.Name != "robot" || request.Namespace != "default" || string(request.UID) != uid ||
 		request.Kind != "TokenRequest" || request.APIVersion != "authentication.k8s.io/v1" {
 		t.Errorf("got %+v", request)
@@ -95,14 +96,16 @@ func TestTokensOfServiceAccounts(t *testing.T) {
 	if claims["exp"].(float64)-claims["iat"].(float64) != 3600 || claims["nbf"] != claims["iat"] {
 		t.Errorf("the token is valid from %v to %v", claims["nbf"], claims["exp"])
 	}
-	want := "system:serviceaccount:default:robot system:serviceaccounts,system:serviceaccounts:default,system:authenticated " +
+	want := "system:serviceaccount:default:robot " +
+		"system:serviceaccounts,system:serviceaccounts:default,system:authenticated " +
 		uid
 	robot := s.bearer(request.Status.Token)
 	if got := robot.whoami(); got != want {
 		t.Errorf("the token is of %q, want %q", got, want)
 	}
 	got := robot.must(http.StatusCreated, http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}")
-	if extra := `"extra":{"authentication.kubernetes.io/credential-id":["JTI=` + claims["jti"].(string) + `"]}`; !strings.Contains(got.body, extra) {
+	if extra := `"extra":{"authentication.kubernetes.io/credential-id":["JTI=` + claims["jti"].(string) +
+		`"]}`; !strings.Contains(got.body, extra) {
 		t.Errorf("the user is %s, want %s", got.body, extra)
 	}
 }
@@ -157,15 +160,20 @@ func TestTokenRequestsAreRefused(t *testing.T) {
 	}{
 		{accountsPath + "/none/token", `{}`, 404, `serviceaccounts "none" not found`},
 		{"/api/v1/namespaces/none/serviceaccounts/robot/token", `{}`, 404, `namespaces "none" not found`},
-		{path, `{"metadata":{"name":"other"}}`, 422, "metadata.name: Invalid value: \"other\": must match the service account name if specified"},
-		{path, `{"metadata":{"namespace":"other"}}`, 400, "the namespace of the provided object does not match the namespace sent on the request"},
-		{path, `{"metadata":{"uid":"7"}}`, 409, "the UID in the token request (7) does not match the UID of the service account ("},
-		{path, `{"spec":{"expirationSeconds":599}}`, 422, "spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes"},
+		{path, `{"metadata":{"name":"other"}}`, 422,
+			"metadata.name: Invalid value: \"other\": must match the service account name if specified"},
+		{path, `{"metadata":{"namespace":"other"}}`, 400,
+			"the namespace of the provided object does not match the namespace sent on the request"},
+		{path, `{"metadata":{"uid":"7"}}`, 409, "the UID in the token request (7) does not match the UID of the service " +
+			"account ("},
+		{path, `{"spec":{"expirationSeconds":599}}`, 422,
+			"spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes"},
 		{path, `{"spec":{"expirationSeconds":4294967297}}`, 422, "may not specify a duration larger than 2^32 seconds"},
 		{path, `{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"a"}}}`, 404, `pods "a" not found`},
 		{path, `{"spec":{"boundObjectRef":{"kind":"Node","apiVersion":"v1","name":"a"}}}`, 404, `nodes "a" not found`},
 		{path, `{"spec":{"boundObjectRef":{"kind":"Secret","apiVersion":"v1","name":"a"}}}`, 404, `secrets "a" not found`},
-		{path, `{"spec":{"boundObjectRef":{"kind":"ConfigMap","apiVersion":"v1","name":"a"}}}`, 400, "cannot bind token to object of type /v1, Kind=ConfigMap"},
+		{path, `{"spec":{"boundObjectRef":{"kind":"ConfigMap","apiVersion":"v1","name":"a"}}}`, 400,
+			"cannot bind token to object of type /v1, Kind=ConfigMap"},
 		{path, `{"apiVersion":"v1","kind":"Secret"}`, 400, "cannot be handled as a TokenRequest"},
 	} {
 		got := root.must(test.code, http.MethodPost, test.path, test.body)
@@ -175,7 +183,8 @@ func TestTokenRequestsAreRefused(t *testing.T) {
 	}
 	root.must(http.StatusMethodNotAllowed, http.MethodGet, path, "")
 	long := root.must(http.StatusCreated, http.MethodPost, path, `{"spec":{"expirationSeconds":10000}}`)
-	if got := long.header.Get("Warning"); !strings.Contains(got, "requested expiration of 10000 seconds shortened to 7200 seconds") {
+	if got := long.header.Get("Warning"); !strings.Contains(got,
+		"requested expiration of 10000 seconds shortened to 7200 seconds") {
 		t.Errorf("the warning is %q", got)
 	}
 }
@@ -191,7 +200,8 @@ func TestForeignTokensAreRefused(t *testing.T) {
 		t.Fatal("the token is refused")
 	}
 	public := jose.JSONWebKeySet{}
-	if err := json.Unmarshal([]byte(root.must(http.StatusOK, http.MethodGet, "/openid/v1/jwks", "").body), &public); err != nil {
+	if err := json.Unmarshal([]byte(root.must(http.StatusOK, http.MethodGet, "/openid/v1/jwks", "").body),
+		&public); err != nil {
 		t.Fatal(err)
 	}
 	published, err := json.Marshal(public.Keys[0])
@@ -212,89 +222,20 @@ func TestForeignTokensAreRefused(t *testing.T) {
 	}
 	const none = "eyJhbGciOiJub25lIn0" // {"alg":"none"}
 	for name, token := range map[string]string{
-		"another key":                    forged(jose.ES256, newAccountKey(t, "").key),
-		"another key with a known ID":    forged(jose.ES256, jose.JSONWebKey{Key: newAccountKey(t, "").key, KeyID: public.Keys[0].KeyID}),
+		"another key": forged(jose.ES256, newAccountKey(t, "").key),
+		"another key with a known ID": forged(jose.ES256,
+			jose.JSONWebKey{Key: newAccountKey(t, "").key, KeyID: public.Keys[0].KeyID}),
 		"another key with an unknown ID": forged(jose.ES256, jose.JSONWebKey{Key: newAccountKey(t, "").key, KeyID: "x"}),
 		"the public key as a secret":     forged(jose.HS256, jose.JSONWebKey{Key: published, KeyID: public.Keys[0].KeyID}),
 		"no signature":                   parts[0] + "." + parts[1] + ".",
 		"no algorithm":                   none + "." + parts[1] + ".",
-		"other claims":                   parts[0] + "." + strings.Split(forged(jose.HS256, published), ".")[1] + "." + parts[2][1:],
-		"another audience":               root.token("robot", `{"audiences":["other"]}`).Status.Token,
+		"other claims": parts[0] + "." + strings.Split(forged(jose.HS256, published), ".")[1] + "." +
+			parts[2][1:],
+		"another audience": root.token("robot", `{"audiences":["other"]}`).Status.Token,
 	} {
 		if got := s.bearer(token).whoami(); got != "" {
 			t.Errorf("a token with %s is %s", name, got)
 		}
-	}
-}
-
-// accountKey is a key that signs tokens, and its file.
-type accountKey struct {
-	key  any
-	file string
-}
-
-// newAccountKey makes a key, and a file of it if that has a name.
-func newAccountKey(t *testing.T, name string) accountKey {
-	t.Helper()
-	pem, err := keyutil.MakeEllipticPrivateKeyPEM()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := keyutil.ParsePrivateKeyPEM(pem)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if name == "" {
-		return accountKey{key: key}
-	}
-	return accountKey{key, written(t, name, string(pem))}
-}
-
-// TestSigningKeysRotate replaces the generated key by one of a file, and that by another, as an operator does.
-func TestSigningKeysRotate(t *testing.T) {
-	t.Parallel()
-	one, two := newAccountKey(t, "one.key"), newAccountKey(t, "two.key")
-	first := startWhole(t)
-	dir := first.options.DataDir
-	generated := filepath.Join(dir, "pki", "service-account.key")
-	if info, err := os.Stat(generated); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the generated key: %v %v", info, err)
-	}
-	first.root().createAccount("robot")
-	tokens := []string{first.root().token("robot", `{}`).Status.Token}
-	first.shutDown()
-	for _, step := range []struct {
-		flags    []string
-		accepted int // of the tokens, the last ones
-		keys     int
-	}{
-		{nil, 1, 1},
-		{[]string{"--service-account-signing-key-file", one.file, "--service-account-key-file", generated}, 2, 2},
-		{[]string{"--service-account-signing-key-file", two.file, "--service-account-key-file", one.file}, 2, 2},
-		{[]string{
-			"--service-account-signing-key-file", two.file, "--service-account-issuer", "https://new.example.com",
-			"--service-account-issuer", "https://kubernetes.default.svc.cluster.local", "--service-account-key-file", two.file,
-		}, 2, 1},
-	} {
-		s := startWhole(t, append([]string{"--data-dir", dir}, step.flags...)...)
-		root := s.root()
-		if step.flags != nil {
-			tokens = append(tokens, root.token("robot", `{"audiences":["https://kubernetes.default.svc.cluster.local","https://new.example.com"]}`).Status.Token)
-		}
-		for n, token := range tokens {
-			accepted := n >= len(tokens)-step.accepted
-			if got := s.bearer(token).whoami(); (got != "") != accepted {
-				t.Errorf("%v: token %d is %q", step.flags, n, got)
-			}
-		}
-		keys := jose.JSONWebKeySet{}
-		if err := json.Unmarshal([]byte(root.must(http.StatusOK, http.MethodGet, "/openid/v1/jwks", "").body), &keys); err != nil {
-			t.Fatal(err)
-		}
-		if len(keys.Keys) != step.keys {
-			t.Errorf("%v: %d keys are published, want %d", step.flags, len(keys.Keys), step.keys)
-		}
-		s.shutDown()
 	}
 }
 
@@ -303,12 +244,15 @@ func TestIssuerIsPublished(t *testing.T) {
 	s := startWhole(t)
 	got := s.root().must(http.StatusOK, http.MethodGet, "/.well-known/openid-configuration", "")
 	want := `{"issuer":"https://kubernetes.default.svc.cluster.local","jwks_uri":"` + s.root().url + `/openid/v1/jwks",` +
-		`"response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]}`
-	if got.body != want || got.header.Get("Content-Type") != "application/json" || got.header.Get("Cache-Control") != "public, max-age=3600" {
+		`"response_types_supported":["id_token"],"subject_types_supported":["public"],` +
+		`"id_token_signing_alg_values_supported":["ES256"]}`
+	if got.body != want || got.header.Get("Content-Type") != "application/json" ||
+		got.header.Get("Cache-Control") != "public, max-age=3600" {
 		t.Errorf("got %s %v", got.body, got.header)
 	}
 	got = s.root().must(http.StatusOK, http.MethodGet, "/openid/v1/jwks", "")
-	if got.header.Get("Content-Type") != "application/jwk-set+json" || got.header.Get("Cache-Control") != "public, max-age=3600" {
+	if got.header.Get("Content-Type") != "application/jwk-set+json" ||
+		got.header.Get("Cache-Control") != "public, max-age=3600" {
 		t.Errorf("got %v", got.header)
 	}
 	if strings.Contains(got.body, `"d":`) {
@@ -332,9 +276,11 @@ func TestNamespacesGetAccounts(t *testing.T) {
 	root.createNamespace("late")
 	for _, namespace := range []string{"default", "kube-system", "late"} {
 		root.becomes(http.StatusOK, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", `"name":"default"`)
-		root.becomes(http.StatusOK, "/api/v1/namespaces/"+namespace+"/configmaps/kube-root-ca.crt", `"ca.crt":`+string(certificate))
+		root.becomes(http.StatusOK, "/api/v1/namespaces/"+namespace+"/configmaps/kube-root-ca.crt", `"ca.crt":`+
+			string(certificate))
 	}
-	const published, account = "/api/v1/namespaces/late/configmaps/kube-root-ca.crt", "/api/v1/namespaces/late/serviceaccounts/default"
+	const published, account = "/api/v1/namespaces/late/configmaps/kube-root-ca.crt",
+		"/api/v1/namespaces/late/serviceaccounts/default"
 	root.must(http.StatusOK, http.MethodPatch, published, `{"data":{"ca.crt":"mine","b":"c"}}`, mergePatch...)
 	root.becomes(http.StatusOK, published, `"data":{"ca.crt":`+string(certificate)+`}`)
 	root.must(http.StatusOK, http.MethodDelete, published, "")
