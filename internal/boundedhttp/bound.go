@@ -71,7 +71,9 @@ func FromWebhooks(wrapper webhook.AuthenticationInfoResolverWrapper) webhook.Aut
 }
 
 // Configured returns a resolver that changes the configurations of another one. change must not modify its argument.
-func Configured(resolver webhook.AuthenticationInfoResolver, change func(*rest.Config) *rest.Config) webhook.AuthenticationInfoResolver {
+func Configured(
+	resolver webhook.AuthenticationInfoResolver, change func(*rest.Config) *rest.Config,
+) webhook.AuthenticationInfoResolver {
 	changed := func(config *rest.Config, err error) (*rest.Config, error) {
 		if err != nil {
 			return nil, err

@@ -33,7 +33,9 @@ const maxCalls = 100
 //
 // Convert returns when ctx is done. A call of the webhook continues for up to 30 seconds, because the library takes no
 // context, and may read objs during that time. See docs/upstream.md, "Conversion webhooks take no context".
-func (c *Converter) Convert(ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
+func (c *Converter) Convert(
+	ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion,
+) ([]*unstructured.Unstructured, error) {
 	apiVersion := to.String()
 	var pending []int
 	for i, obj := range objs {
@@ -76,7 +78,9 @@ func (c *Converter) ObjectConvertor() runtime.ObjectConvertor {
 }
 
 // convertWithin calls convert and returns when ctx is done.
-func (c *Converter) convertWithin(ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
+func (c *Converter) convertWithin(
+	ctx context.Context, objs []*unstructured.Unstructured, to schema.GroupVersion,
+) ([]*unstructured.Unstructured, error) {
 	if c.inPlace {
 		return c.convert(objs, to)
 	}
@@ -92,7 +96,8 @@ func (c *Converter) convertWithin(ctx context.Context, objs []*unstructured.Unst
 		defer close(done)
 		defer c.calls.Release(1)
 		defer func() {
-			if reason := recover(); reason != nil { // caused by the response; in the caller's goroutine it would fail one request
+			// caused by the response; in the caller's goroutine it would fail one request
+			if reason := recover(); reason != nil {
 				failure = fmt.Errorf("conversion webhook: panic: %v", reason)
 			}
 		}()
@@ -108,7 +113,9 @@ func (c *Converter) convertWithin(ctx context.Context, objs []*unstructured.Unst
 
 // convert converts objects, none of which has the target version. A single object is not put into a list, because the
 // error messages of the library differ.
-func (c *Converter) convert(objs []*unstructured.Unstructured, to schema.GroupVersion) ([]*unstructured.Unstructured, error) {
+func (c *Converter) convert(
+	objs []*unstructured.Unstructured, to schema.GroupVersion,
+) ([]*unstructured.Unstructured, error) {
 	if len(objs) == 1 {
 		out, err := c.unsafe.ConvertToVersion(c.private(objs[0]), to)
 		if err != nil {

@@ -19,7 +19,9 @@ type Factory struct {
 
 // NewFactory returns a factory. Its converters resolve webhooks that are Services with serviceResolver, and
 // authenticate to webhooks with auth.
-func NewFactory(serviceResolver webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper) (*Factory, error) {
+func NewFactory(
+	serviceResolver webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper,
+) (*Factory, error) {
 	upstream, err := conversion.NewCRConverterFactory(serviceResolver, bounded(auth))
 	if err != nil {
 		return nil, fmt.Errorf("conversion: %w", err)

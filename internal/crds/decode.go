@@ -132,8 +132,9 @@ func newRecord(crd *apiextensionsv1.CustomResourceDefinition, entry *dynamicstor
 		NamesAccepted:         apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted),
 		Established:           apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established),
 		NonStructural:         apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NonStructuralSchema),
-		Terminating:           crd.DeletionTimestamp != nil || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating),
-		entry:                 entry,
+		Terminating: crd.DeletionTimestamp != nil ||
+			apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating),
+		entry: entry,
 	}
 	for _, v := range crd.Spec.Versions {
 		version := Version{Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated}

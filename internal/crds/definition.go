@@ -83,7 +83,8 @@ func internalOfBeta(beta *v1beta1.CustomResourceDefinition) (*apiextensions.Cust
 // ToV1 converts a CRD to v1. The result may share memory with crd.
 func ToV1(crd *apiextensions.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	out := &apiextensionsv1.CustomResourceDefinition{}
-	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(crd, out, nil); err != nil {
+	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(crd, out,
+		nil); err != nil {
 		return nil, fmt.Errorf("converting CustomResourceDefinition %s to v1: %w", crd.Name, err)
 	}
 	Scheme.Default(out)

@@ -13,10 +13,11 @@ import (
 
 // The texts between the members of a stored CRD.
 var (
-	beforeMetadata = []byte(`{"kind":"CustomResourceDefinition","apiVersion":"` + v1beta1.SchemeGroupVersion.String() + `","metadata":`)
-	beforeSpec     = []byte(`,"spec":`)
-	beforeStatus   = []byte(`,"status":`)
-	afterStatus    = []byte("}\n")
+	beforeMetadata = []byte(`{"kind":"CustomResourceDefinition","apiVersion":"` + v1beta1.SchemeGroupVersion.String() +
+		`","metadata":`)
+	beforeSpec   = []byte(`,"spec":`)
+	beforeStatus = []byte(`,"status":`)
+	afterStatus  = []byte("}\n")
 )
 
 // EncodeDefinition returns the value to store for a CRD, without a resourceVersion: JSON in v1beta1, as upstream
@@ -33,7 +34,8 @@ func EncodeDefinition(crd *apiextensions.CustomResourceDefinition) ([]byte, erro
 // Stored returns the value to store, as EncodeDefinition does.
 func (p *Parts) Stored() ([]byte, error) {
 	crd, beta := p.Bare, &v1beta1.CustomResourceDefinition{}
-	if err := v1beta1.Convert_apiextensions_CustomResourceDefinition_To_v1beta1_CustomResourceDefinition(crd, beta, nil); err != nil {
+	if err := v1beta1.Convert_apiextensions_CustomResourceDefinition_To_v1beta1_CustomResourceDefinition(crd, beta,
+		nil); err != nil {
 		return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 	}
 	beta.ResourceVersion = ""
@@ -45,7 +47,8 @@ func (p *Parts) Stored() ([]byte, error) {
 			return nil, fmt.Errorf("encoding CustomResourceDefinition %s: %w", crd.Name, err)
 		}
 	}
-	value := p.Complete(slices.Concat(beforeMetadata, members[0], beforeSpec, members[1], beforeStatus, members[2], afterStatus))
+	value := p.Complete(slices.Concat(beforeMetadata, members[0], beforeSpec, members[1], beforeStatus, members[2],
+		afterStatus))
 	outline, err := outlineOf(beta)
 	if err != nil {
 		return nil, err

@@ -114,7 +114,8 @@ func listError(err error) error {
 	switch {
 	case errors.As(err, &future):
 		status := apierrors.NewTimeoutError(future.Error(), 1)
-		status.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: future.Error()}}
+		status.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge,
+			Message: future.Error()}}
 		return status
 	case errors.Is(err, dynamicstorage.ErrCompacted):
 		return apierrors.NewResourceExpired("the revision to list at has been compacted")
@@ -126,7 +127,8 @@ func listError(err error) error {
 func recordOf(ctx context.Context, entry *dynamicstorage.Entry) *Record {
 	record, err := NewRecord(entry)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Skipping a CustomResourceDefinition that cannot be read", "name", entry.Key, "revision", entry.Revision)
+		klog.FromContext(ctx).Error(err, "Skipping a CustomResourceDefinition that cannot be read", "name", entry.Key,
+			"revision", entry.Revision)
 		return nil
 	}
 	return record

@@ -42,12 +42,15 @@ func NewParts(crd *apiextensions.CustomResourceDefinition) (*Parts, error) {
 }
 
 // marked encodes a schema and returns one that has only a mark as description.
-func (p *Parts) marked(validation *apiextensions.CustomResourceValidation) (*apiextensions.CustomResourceValidation, error) {
+func (p *Parts) marked(
+	validation *apiextensions.CustomResourceValidation,
+) (*apiextensions.CustomResourceValidation, error) {
 	if validation == nil || validation.OpenAPIV3Schema == nil {
 		return validation, nil
 	}
 	props := &apiextensionsv1.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_apiextensions_JSONSchemaProps_To_v1_JSONSchemaProps(validation.OpenAPIV3Schema, props, nil); err != nil {
+	if err := apiextensionsv1.Convert_apiextensions_JSONSchemaProps_To_v1_JSONSchemaProps(validation.OpenAPIV3Schema,
+		props, nil); err != nil {
 		return nil, fmt.Errorf("encoding a schema of CustomResourceDefinition %s: %w", p.whole.Name, err)
 	}
 	encoded, err := json.Marshal(props)

@@ -37,7 +37,8 @@ func Open(entry *dynamicstorage.Entry) (*Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Stored{Outline: outline, entry: entry, known: &known{spec: s.Spec, statusAt: statusAt(entry.Value, s.Spec, s.Status), outline: outline}}, nil
+	return &Stored{Outline: outline, entry: entry,
+		known: &known{spec: s.Spec, statusAt: statusAt(entry.Value, s.Spec, s.Status), outline: outline}}, nil
 }
 
 // Definition returns the whole CRD, perhaps without the resourceVersion. It may be shared and must not be modified.
@@ -75,7 +76,8 @@ func (s *Stored) encodeWith(status *apiextensionsv1.CustomResourceDefinitionStat
 	if err != nil {
 		return nil, err
 	}
-	if err := apiextensionsv1.Convert_v1_CustomResourceDefinitionStatus_To_apiextensions_CustomResourceDefinitionStatus(status, &crd.Status, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinitionStatus_To_apiextensions_CustomResourceDefinitionStatus(
+		status, &crd.Status, nil); err != nil {
 		return nil, fmt.Errorf("converting the status of CustomResourceDefinition %s: %w", crd.Name, err)
 	}
 	return EncodeDefinition(crd)

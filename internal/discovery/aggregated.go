@@ -19,7 +19,8 @@ var aggregatedCodecs = func() wire.Codecs {
 	return wire.NewCodecs(scheme)
 }()
 
-// aggregatedOr returns a handler that serves the aggregated list to clients that ask for it, and all other requests by legacy.
+// aggregatedOr returns a handler that serves the aggregated list to clients that ask for it, and all other requests by
+// legacy.
 func aggregatedOr(legacy http.Handler, list func() (*aggregatedList, error)) http.Handler {
 	serve := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		l, err := list()
@@ -35,7 +36,8 @@ func aggregatedOr(legacy http.Handler, list func() (*aggregatedList, error)) htt
 // ServeHTTP does what upstream's aggregated.ResourceManager does. That one would log every version at every change.
 // See docs/upstream.md, "Aggregated discovery logs each version".
 func (l *aggregatedList) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if _, _, err := negotiation.NegotiateOutputMediaType(req, aggregatedCodecs, aggregated.DiscoveryEndpointRestrictions); err != nil {
+	if _, _, err := negotiation.NegotiateOutputMediaType(req, aggregatedCodecs,
+		aggregated.DiscoveryEndpointRestrictions); err != nil {
 		fail(w, req, err)
 		return
 	}

@@ -14,8 +14,8 @@ type body interface {
 	block(b wire.Deflated) error
 }
 
-// sendBody sends what write writes, compressed if the client accepts that. An error of write ends the connection, so that the client does
-// not take the response for complete.
+// sendBody sends what write writes, compressed if the client accepts that. An error of write ends the connection, so
+// that the client does not take the response for complete.
 func sendBody(w http.ResponseWriter, req *http.Request, write func(body) error) {
 	compressed := wire.AcceptsGzip(req)
 	if compressed {

@@ -52,7 +52,8 @@ type Discovery struct {
 	core    []*group
 	version string
 
-	// current is replaced, never changed: a reader that computes from older CRDs fills only the snapshot that it began with.
+	// current is replaced, never changed: a reader that computes from older CRDs fills only the snapshot that it began
+	// with.
 	current atomic.Pointer[snapshot]
 
 	api       http.Handler
@@ -75,7 +76,8 @@ func New(table Table, options Options) *Discovery {
 	d.current.Store(d.newSnapshot())
 	d.api = aggregatedOr(http.HandlerFunc(d.serveAPIVersions),
 		sync.OnceValues(func() (*aggregatedList, error) { return newAggregatedList(d.core) }))
-	d.apis = aggregatedOr(http.HandlerFunc(d.serveGroupList), func() (*aggregatedList, error) { return d.current.Load().aggregated() })
+	d.apis = aggregatedOr(http.HandlerFunc(d.serveGroupList),
+		func() (*aggregatedList, error) { return d.current.Load().aggregated() })
 	table.OnChange(d.forget)
 	return d
 }

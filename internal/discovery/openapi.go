@@ -11,7 +11,8 @@ import (
 	"github.com/crd-server/crd-server/internal/discovery/openapi"
 )
 
-// documents serves OpenAPI. The ETag of a document is a hash of the hashes of its CRDs, so the server knows it without making the document.
+// documents serves OpenAPI. The ETag of a document is a hash of the hashes of its CRDs, so the server knows it without
+// making the document.
 type documents struct {
 	discovery *Discovery
 	static    *openapi.Static
@@ -20,7 +21,8 @@ type documents struct {
 
 func newDocuments(d *Discovery, options Options) *documents {
 	static := openapi.NewStatic(options.Version, options.documented())
-	return &documents{discovery: d, static: static, sections: newSections(static, cmp.Or(options.MaxSections, maxSections))}
+	return &documents{discovery: d, static: static,
+		sections: newSections(static, cmp.Or(options.MaxSections, maxSections))}
 }
 
 // document is a document to be sent.

@@ -38,8 +38,8 @@ func (d *documents) serveV3(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// serveDocument sends one document. A client that sends its hash may cache the document for ever. The server redirects a client
-// that sends another hash.
+// serveDocument sends one document. A client that sends its hash may cache the document for ever. The server redirects
+// a client that sends another hash.
 func (d *documents) serveDocument(w http.ResponseWriter, req *http.Request, doc *document, path, hash string) {
 	accepted, ok := negotiate(w, req, mediaV3)
 	if !ok {
@@ -79,7 +79,8 @@ func (d *documents) find(path string) (*document, string, error) {
 		return nil, "", nil
 	}
 	doc := &document{version: version, records: g.served[version]}
-	doc.frame, err = d.static.V3(slices.ContainsFunc(doc.records, func(r *crds.Record) bool { return r.Version(version).Scale }))
+	doc.frame, err = d.static.V3(slices.ContainsFunc(doc.records,
+		func(r *crds.Record) bool { return r.Version(version).Scale }))
 	return doc, d.hash(g, version), err
 }
 

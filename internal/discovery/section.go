@@ -15,8 +15,8 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// section is an openapi.Section, compressed: it takes a tenth of the memory, and clients that accept gzip get it as it is. In a
-// protobuf document it is all in definitions.
+// section is an openapi.Section, compressed: it takes a tenth of the memory, and clients that accept gzip get it as it
+// is. In a protobuf document it is all in definitions.
 type section struct {
 	paths, definitions wire.Deflated
 	// specHash is that of the CRD that the section describes.
@@ -53,8 +53,8 @@ func (s *sections) forget(record *crds.Record) {
 	}
 }
 
-// all returns the sections of some CRDs, in order, without those that cannot be made: upstream leaves such CRDs out of documents,
-// too.
+// all returns the sections of some CRDs, in order, without those that cannot be made: upstream leaves such CRDs out of
+// documents, too.
 func (s *sections) all(ctx context.Context, records []*crds.Record, version string, protobuf bool) ([]*section, error) {
 	made := make([]*section, len(records))
 	group, ctx := errgroup.WithContext(ctx)
@@ -95,7 +95,8 @@ func (s *sections) get(record *crds.Record, key sectionKey) (*section, error) {
 		if err != nil {
 			return nil, err
 		}
-		made := &section{paths: wire.Deflate(one.Paths), definitions: wire.DeflateWell(one.Definitions), specHash: record.SpecHash}
+		made := &section{paths: wire.Deflate(one.Paths), definitions: wire.DeflateWell(one.Definitions),
+			specHash: record.SpecHash}
 		s.kept.Add(key, made)
 		return made, nil
 	})

@@ -122,7 +122,8 @@ func (verbatim) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersio
 func split(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
 
 func write(w http.ResponseWriter, req *http.Request, codecs runtime.NegotiatedSerializer, object runtime.Object) {
-	responsewriters.WriteObjectNegotiated(codecs, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, req, http.StatusOK, object, false)
+	responsewriters.WriteObjectNegotiated(codecs, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, req,
+		http.StatusOK, object, false)
 }
 
 func fail(w http.ResponseWriter, req *http.Request, err error) {
@@ -130,11 +131,12 @@ func fail(w http.ResponseWriter, req *http.Request, err error) {
 }
 
 func notFound(w http.ResponseWriter, req *http.Request) {
-	fail(w, req, apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "", "", 0, false))
+	fail(w, req, apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "", "", 0,
+		false))
 }
 
-// synced refuses requests until all CRDs are known. Clients, such as garbage collectors, would take an incomplete list for a
-// complete one.
+// synced refuses requests until all CRDs are known. Clients, such as garbage collectors, would take an incomplete list
+// for a complete one.
 func (d *Discovery) synced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !d.table.HasSynced() {

@@ -12,9 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// snapshot is what discovery shows of all groups between two changes. Each function computes its result on the first call.
+// snapshot is what discovery shows of all groups between two changes. Each function computes its result on the first
+// call.
 type snapshot struct {
-	// groups returns the groups in the order of Kubernetes: the built-in ones, whose priority is higher, then the others by name.
+	// groups returns the groups in the order of Kubernetes: the built-in ones, whose priority is higher, then the others
+	// by name.
 	groups     func() []*group
 	aggregated func() (*aggregatedList, error)
 	// index returns the index of the documents of OpenAPI version 3.

@@ -144,7 +144,8 @@ func (r *Resource) tryLoad(ctx context.Context, l *load) (finished bool, err err
 		return false, err
 	}
 	r.store.feed.loaded(newest, breaks)
-	fresh := &loaded{cache: newCache(entries, revision), ring: newRing(r.store.options.RingEvents, r.store.options.RingBytes, revision)}
+	fresh := &loaded{cache: newCache(entries, revision),
+		ring: newRing(r.store.options.RingEvents, r.store.options.RingBytes, revision)}
 	for {
 		finished, buffered := r.install(l, fresh)
 		if finished || buffered == nil {

@@ -27,7 +27,8 @@ type Options struct {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "encryption-provider-config", o.ConfigFile,
 		"`File` with an EncryptionConfiguration: which resources are encrypted in etcd, and how.")
-	fs.BoolVar(&o.Reload, "encryption-provider-config-automatic-reload", o.Reload, "Reads --encryption-provider-config again when it changes.")
+	fs.BoolVar(&o.Reload, "encryption-provider-config-automatic-reload", o.Reload,
+		"Reads --encryption-provider-config again when it changes.")
 }
 
 // Validate returns every mistake.
@@ -76,7 +77,8 @@ func New(
 		return t, nil
 	}
 	// With reloads there is exactly one check. The dynamic transformers cancel the context of those that they replace.
-	dynamic := encryptionconfig.NewDynamicTransformers(config.Transformers, config.HealthChecks[0], cancel, config.KMSCloseGracePeriod)
+	dynamic := encryptionconfig.NewDynamicTransformers(config.Transformers, config.HealthChecks[0], cancel,
+		config.KMSCloseGracePeriod)
 	t.source, t.checks = dynamic, []healthz.HealthChecker{dynamic}
 	t.follow = controller.NewDynamicEncryptionConfiguration("encryption-provider-config-automatic-reload-controller",
 		o.ConfigFile, dynamic, config.EncryptionFileContentHash, id).Run

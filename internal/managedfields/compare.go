@@ -73,7 +73,9 @@ type pair struct {
 }
 
 // compareMembers calls compare for every member of two objects of a type.
-func (c *comparison) compareMembers(t *smdschema.Map, live, obj map[string]any, compare func(name string, p pair) bool) bool {
+func (c *comparison) compareMembers(
+	t *smdschema.Map, live, obj map[string]any, compare func(name string, p pair) bool,
+) bool {
 	for _, name := range sortedNames(obj, live) {
 		ref, ok := memberType(t, name)
 		if !ok {

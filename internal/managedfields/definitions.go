@@ -49,7 +49,9 @@ func (m typedManager) Apply(
 // the result.
 type definitionManager struct{ Manager }
 
-func (m definitionManager) Update(ctx context.Context, live, obj runtime.Object, manager string) (runtime.Object, error) {
+func (m definitionManager) Update(
+	ctx context.Context, live, obj runtime.Object, manager string,
+) (runtime.Object, error) {
 	crd, ok := obj.(*apiextensions.CustomResourceDefinition)
 	before, err := meta.Accessor(live)
 	if !ok || err != nil || before.GetUID() != "" {

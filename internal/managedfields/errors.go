@@ -18,7 +18,9 @@ const (
 // fit its type, to the client and several times to the log. See docs/upstream.md, "Unbounded validation errors".
 type boundedErrors struct{ managedfields.TypeConverter }
 
-func (b boundedErrors) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+func (b boundedErrors) ObjectToTyped(
+	obj runtime.Object, options ...typed.ValidationOptions,
+) (*typed.TypedValue, error) {
 	value, err := b.TypeConverter.ObjectToTyped(obj, options...)
 	if err != nil {
 		return nil, bounded(err)

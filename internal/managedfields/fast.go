@@ -67,7 +67,8 @@ func (m *fastManager) Apply(
 
 // update sets the managed fields of obj. It returns false, and has modified nothing, if the library must do it.
 func (m *fastManager) update(ctx context.Context, live, obj *unstructured.Unstructured, manager string) bool {
-	if _, ok := obj.Object["metadata"].(map[string]any); !ok || !m.hasKind(live) || !m.hasKind(obj) || !utf8.ValidString(manager) {
+	if _, ok := obj.Object["metadata"].(map[string]any); !ok || !m.hasKind(live) || !m.hasKind(obj) ||
+		!utf8.ValidString(manager) {
 		return false
 	}
 	owners, ok := m.ownersBeforeUpdate(live, obj)
@@ -90,7 +91,9 @@ func (m *fastManager) update(ctx context.Context, live, obj *unstructured.Unstru
 }
 
 // apply returns a copy of live with a configuration merged into it. It returns nil if the library must do it.
-func (m *fastManager) apply(ctx context.Context, live, config *unstructured.Unstructured, manager string, force bool) runtime.Object {
+func (m *fastManager) apply(
+	ctx context.Context, live, config *unstructured.Unstructured, manager string, force bool,
+) runtime.Object {
 	if !m.hasKind(live) || !m.hasKind(config) || hasManagedFields(config) || !utf8.ValidString(manager) {
 		return nil
 	}

@@ -206,7 +206,8 @@ func writeOwners(obj *unstructured.Unstructured, owners []owner) error {
 
 // compareOwners orders entries as the library does. An entry without a time is the oldest.
 func compareOwners(a, b owner) int {
-	return cmp.Or(cmp.Compare(a.operation, b.operation), cmp.Compare(a.sortTime(), b.sortTime()), cmp.Compare(a.manager, b.manager),
+	return cmp.Or(cmp.Compare(a.operation, b.operation), cmp.Compare(a.sortTime(), b.sortTime()),
+		cmp.Compare(a.manager, b.manager),
 		cmp.Compare(a.apiVersion, b.apiVersion), cmp.Compare(a.subresource, b.subresource))
 }
 

@@ -28,10 +28,12 @@ func (w *walk) typeCheck(ref smdschema.TypeRef, value any, into paths) bool {
 		ok = into.applied == nil && atom != smdschema.Atom{}
 	case map[string]any:
 		leaf = !granular(atom.Map)
-		ok = atom.Map != nil && value != nil && (into.applied == nil || len(value) > 0) && w.typeCheckMembers(atom.Map, value, into.inside(leaf))
+		ok = atom.Map != nil && value != nil && (into.applied == nil || len(value) > 0) &&
+			w.typeCheckMembers(atom.Map, value, into.inside(leaf))
 	case []any:
 		leaf = !associative(atom.List)
-		ok = atom.List != nil && value != nil && (into.applied == nil || len(value) > 0) && w.typeCheckItems(atom.List, value, into.inside(leaf))
+		ok = atom.List != nil && value != nil && (into.applied == nil || len(value) > 0) &&
+			w.typeCheckItems(atom.List, value, into.inside(leaf))
 	default:
 		ok = isScalar(atom.Scalar, value)
 	}

@@ -64,7 +64,8 @@ func agrees(body []byte) bool {
 			}
 		case c == '}' || c == ']':
 			depth--
-		case c == ',' || c == ':' || c == ' ' || c == '-' || c >= 'a' && c <= 'z': // the only words of JSON are true, false and null
+		// the only words of JSON are true, false and null
+		case c == ',' || c == ':' || c == ' ' || c == '-' || c >= 'a' && c <= 'z':
 		default:
 			return false
 		}
@@ -105,5 +106,6 @@ func plainEscape(c byte) bool {
 
 // plainKey says whether YAML reads the string of a length at the beginning of text as JSON does if it is a key.
 func plainKey(text []byte, length int) bool {
-	return length <= maxPlainKey && string(text[:length]) != "<<" || length+1 < len(text) && text[length+1] != ':' && text[length+1] != ' '
+	return length <= maxPlainKey && string(text[:length]) != "<<" || length+1 < len(text) && text[length+1] != ':' &&
+		text[length+1] != ' '
 }

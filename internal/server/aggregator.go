@@ -51,7 +51,8 @@ func (l listener) Enqueue() { l() }
 
 // catchUp waits until the table shows the stored state of every CRD, whichever replica has stored it.
 func catchUp(ctx context.Context, store *dynamicstorage.Store, table *crds.Table) error {
-	stored, err := store.Resource(crds.GroupName, crds.Plural).Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	stored, err := store.Resource(crds.GroupName, crds.Plural).Snapshot(ctx,
+		dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
 		return err
 	}

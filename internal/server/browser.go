@@ -13,8 +13,8 @@ import (
 
 const (
 	// aboutServer is for people who open the server in a browser.
-	aboutServer = `This is crd-server. It serves Kubernetes CustomResourceDefinitions and custom resources to kubectl and other
-clients of Kubernetes. It has no pages for browsers.
+	aboutServer = `This is crd-server. It serves Kubernetes CustomResourceDefinitions and custom resources to kubectl
+and other clients of Kubernetes. It has no pages for browsers.
 
 Set KUBECONFIG to the file that the server names when it is ready, admin.kubeconfig in its data directory. Then:
 

@@ -39,7 +39,8 @@ func (o *Options) addGenericFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.InMemory, "in-memory", o.InMemory,
 		"Keeps objects in memory: they are gone when the server ends. Certificates stay in the data directory.")
 	fs.StringArrayVar(&o.CRDs, "crds", o.CRDs,
-		"File or directory (`path`) of CustomResourceDefinitions (YAML or JSON) to apply before the server is ready. May be repeated.")
+		"File or directory (`path`) of CustomResourceDefinitions (YAML or JSON) to apply before the server is ready. May "+
+			"be repeated.")
 }
 
 func (o *ServingOptions) addFlags(fs *pflag.FlagSet) {
@@ -53,7 +54,8 @@ func (o *ServingOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.EndpointReconciler, "endpoint-reconciler-type", o.EndpointReconciler,
 		"How the endpoints of the Service default/kubernetes are kept: `TYPE` is lease, master-count (the same) or none.")
 	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile,
-		"`File` with the certificate for HTTPS, followed by intermediates if any. Without it one is generated in the data directory.")
+		"`File` with the certificate for HTTPS, followed by intermediates if any. Without it one is generated in the data "+
+			"directory.")
 	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile,
 		"`File` with the private key of --tls-cert-file.")
 	fs.Var(cliflag.NewNamedCertKeyArray(&o.NamedCerts), "tls-sni-cert-key",
@@ -83,18 +85,22 @@ func (o *RequestOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MinTimeout, "min-request-timeout", o.MinTimeout,
 		"Minimum number of seconds that a watch stays open. The server ends it at a random time between this and twice this.")
 	fs.IntVar(&o.MaxInFlight, "max-requests-inflight", o.MaxInFlight,
-		"Maximum number of reads in flight; large lists count as several, and one user gets at most two thirds. Excess requests get 429. 0 for no limit.")
+		"Maximum number of reads in flight; large lists count as several, and one user gets at most two thirds. Excess "+
+			"requests get 429. 0 for no limit.")
 	fs.IntVar(&o.MaxMutatingInFlight, "max-mutating-requests-inflight", o.MaxMutatingInFlight,
-		"Maximum number of writes in flight; large bodies count as several, and one user gets at most two thirds. Excess requests get 429. 0 for no limit.")
+		"Maximum number of writes in flight; large bodies count as several, and one user gets at most two thirds. Excess "+
+			"requests get 429. 0 for no limit.")
 	fs.Var(&o.MaxMemory, "max-request-memory",
-		"Memory that large requests may take together while they are worked on, such as 512Mi; at most half of a memory limit. Excess requests wait, then get 429. 0 for no limit.")
+		"Memory that large requests may take together while they are worked on, such as 512Mi; at most half of a memory "+
+			"limit. Excess requests wait, then get 429. 0 for no limit.")
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay,
 		"Time for which a stopping server still serves requests while /readyz fails, so that load balancers notice.")
 }
 
 func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Builtin, "builtin-resources", o.Builtin,
-		"Resources besides custom ones: `none`, essential (namespaces, Secrets, ConfigMaps, Leases, Events, ...) or all. Default: essential; none behind an aggregator or with a host cluster.")
+		"Resources besides custom ones: `none`, essential (namespaces, Secrets, ConfigMaps, Leases, Events, ...) or all. "+
+			"Default: essential; none behind an aggregator or with a host cluster.")
 	fs.Var(&o.RuntimeConfig, "runtime-config",
 		"Built-in resources to switch on or off, comma separated: `KEY=BOOL`, where the key "+
 			"is api/all, api/ga, api/beta, api/alpha, group/version or group/version/resource.")
@@ -109,9 +115,12 @@ func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
 		"Controllers to run, comma separated: * for all, name for one, -name to leave one out. They are "+
 			strings.Join(controllerNames, ", ")+".")
 	fs.Var(&o.SchemaCache, "schema-cache-size",
-		"Memory for compiled schemas (validators, rules, types) of all CRDs together, such as 256Mi. The least recently used ones are dropped and compiled again when needed.")
+		"Memory for compiled schemas (validators, rules, types) of all CRDs together, such as 256Mi. The least recently "+
+			"used ones are dropped and compiled again when needed.")
 	collects := fs.VarPF(&o.GarbageCollection, "enable-garbage-collector", "",
-		"Implements orphan and foreground deletion by finalizers, and deletes the dependents of deleted owners. Without built-in resources, a garbage collector beside the server has to do the work. Default: true with built-in resources.")
+		"Implements orphan and foreground deletion by finalizers, and deletes the dependents of deleted owners. Without "+
+			"built-in resources, a garbage collector beside the server has to do the work. Default: true with built-in "+
+			"resources.")
 	collects.NoOptDefVal = "true"
 	collects.DefValue = "false" // the help prints no default
 }

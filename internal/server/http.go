@@ -41,7 +41,8 @@ func (o *ServingOptions) listen(ctx context.Context) (net.Listener, error) {
 	listener, err := config.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("port %d is taken: %s: address already in use (stop the other process or choose another --secure-port)", o.SecurePort, address)
+		return nil, fmt.Errorf("port %d is taken: %s: address already in use (stop the other process or choose another "+
+			"--secure-port)", o.SecurePort, address)
 	case err != nil:
 		var opError *net.OpError
 		if errors.As(err, &opError) {

@@ -142,7 +142,8 @@ func checkDefinition(u *unstructured.Unstructured) ([]byte, error) {
 	case u.GetName() == "":
 		return nil, errors.New("metadata.name is missing")
 	}
-	for _, field := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"} {
+	for _, field := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp",
+		"selfLink"} {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
 	}
 	delete(u.Object, "status")

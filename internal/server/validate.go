@@ -58,7 +58,8 @@ func (o *Options) validate() (errs []error) {
 		errs = append(errs, errors.New("--crds must not be empty"))
 	}
 	for _, mistakes := range [][]error{
-		o.Serving.validate(), o.Authentication.Validate(), o.ServiceAccounts.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Services.Validate(),
+		o.Serving.validate(), o.Authentication.Validate(), o.ServiceAccounts.Validate(), o.Authorization.Validate(),
+		o.Admission.Validate(), o.Services.Validate(),
 		o.Audit.Validate(),
 		o.Aggregator.Validate(), o.Etcd.Validate(), o.Encryption.Validate(), o.Requests.validate(),
 		o.Resources.validateControllers(), o.Extensions.validate(),
@@ -70,14 +71,16 @@ func (o *Options) validate() (errs []error) {
 	}
 	if o.builtinTier() == builtin.None && o.Admission.Kubeconfig == "" && o.Admission.HasNamespaceLifecycle(false) {
 		errs = append(errs, errors.New(
-			"--enable-admission-plugins NamespaceLifecycle needs --kubeconfig or --builtin-resources: without them every namespace exists"))
+			"--enable-admission-plugins NamespaceLifecycle needs --kubeconfig or --builtin-resources: without them every "+
+				"namespace exists"))
 	}
 	if o.builtinTier() == builtin.None && o.Admission.HasResourceQuota(false) {
 		errs = append(errs,
 			errors.New("--enable-admission-plugins ResourceQuota needs --builtin-resources: without them there are no quotas"))
 	}
 	if o.builtinTier() == builtin.None && slices.Contains(o.Authorization.Modes, authorization.ModeRBAC) {
-		errs = append(errs, errors.New("--authorization-mode RBAC needs --builtin-resources: without them there are no roles"))
+		errs = append(errs, errors.New("--authorization-mode RBAC needs --builtin-resources: without them there are no "+
+			"roles"))
 	}
 	if o.Resources.EventTTL < time.Second {
 		errs = append(errs, fmt.Errorf("--event-ttl must be at least 1s, not %s", o.Resources.EventTTL))
@@ -86,7 +89,8 @@ func (o *Options) validate() (errs []error) {
 		errs = append(errs, fmt.Errorf("--schema-cache-size must be more than 0, not %s", o.Resources.SchemaCache.String()))
 	}
 	if o.Resources.DeleteCollectionWorkers < 1 {
-		errs = append(errs, fmt.Errorf("--delete-collection-workers must be at least 1, not %d", o.Resources.DeleteCollectionWorkers))
+		errs = append(errs, fmt.Errorf("--delete-collection-workers must be at least 1, not %d",
+			o.Resources.DeleteCollectionWorkers))
 	}
 	for _, name := range unknownFeatures(o.FeatureGates) {
 		errs = append(errs, fmt.Errorf("--feature-gates: unknown feature %q", name))
@@ -126,7 +130,8 @@ func (o *ServingOptions) validate() (errs []error) {
 	}
 	for _, directive := range o.HSTSDirectives {
 		if !hstsDirective.MatchString(directive) {
-			errs = append(errs, fmt.Errorf("--strict-transport-security-directives: %q is none of max-age=SECONDS, includeSubDomains, preload", directive))
+			errs = append(errs, fmt.Errorf("--strict-transport-security-directives: %q is none of max-age=SECONDS, "+
+				"includeSubDomains, preload", directive))
 		}
 	}
 	if o.GoawayChance < 0 || o.GoawayChance > 0.02 {
@@ -156,7 +161,8 @@ func (o *RequestOptions) validate() (errs []error) {
 		errs = append(errs, fmt.Errorf("--max-requests-inflight must not be negative, not %d", o.MaxInFlight))
 	}
 	if o.MaxMutatingInFlight < 0 {
-		errs = append(errs, fmt.Errorf("--max-mutating-requests-inflight must not be negative, not %d", o.MaxMutatingInFlight))
+		errs = append(errs, fmt.Errorf("--max-mutating-requests-inflight must not be negative, not %d",
+			o.MaxMutatingInFlight))
 	}
 	if o.MaxMemory.Sign() < 0 {
 		errs = append(errs, fmt.Errorf("--max-request-memory must not be negative, not %s", o.MaxMemory.String()))

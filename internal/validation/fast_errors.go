@@ -106,21 +106,24 @@ func cost(errs []error) (cost int) {
 // validateChildren makes the library use valueValidators for properties and items. The library ignores it inside allOf,
 // anyOf, oneOf and not, so nothing is hidden where fewer errors could make a value invalid.
 func (v *valueValidator) validateChildren(options *validate.SchemaValidatorOptions) {
-	options.NewValidatorForField = func(name string, schema *spec.Schema, _ any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
+	options.NewValidatorForField = func(name string, schema *spec.Schema, _ any, path string, _ strfmt.Registry,
+		_ ...validate.Option) validate.ValueValidator {
 		change := v.change.Key(name)
 		if v.path == "" && (name == "apiVersion" || name == "kind") {
 			change = nil // upstream drops no errors of these
 		}
 		return &valueValidator{search: v.search, node: v.node.property(name), change: change, schema: schema, path: path}
 	}
-	options.NewValidatorForIndex = func(index int, schema *spec.Schema, _ any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
-		return &valueValidator{search: v.search, node: v.node.items(), change: v.change.Index(index), schema: schema, path: path}
+	options.NewValidatorForIndex = func(index int, schema *spec.Schema, _ any, path string, _ strfmt.Registry,
+		_ ...validate.Option) validate.ValueValidator {
+		return &valueValidator{search: v.search, node: v.node.items(), change: v.change.Index(index), schema: schema,
+			path: path}
 	}
 }
 
-// withoutPattern returns a schema for a value. If the match is long, it removes the pattern, which the library would match
-// to its end, and returns the library's error if the value does not match it. As in the library, a string of a wrong
-// length has no such error.
+// withoutPattern returns a schema for a value. If the match is long, it removes the pattern, which the library would
+// match to its end, and returns the library's error if the value does not match it. As in the library, a string of a
+// wrong length has no such error.
 func (v *valueValidator) withoutPattern(schema *spec.Schema, value any) (*spec.Schema, error) {
 	text, ok := value.(string)
 	if !ok || schema.Pattern == "" {
@@ -181,7 +184,8 @@ func (v *valueValidator) withoutLogic(value any) (*spec.Schema, error) {
 	}
 	var err error
 	if !matches && !costly {
-		err = fmt.Errorf("%q must validate its schemas (allOf, anyOf, oneOf, not); it is too large to tell why it does not", v.path)
+		err = fmt.Errorf("%q must validate its schemas (allOf, anyOf, oneOf, not); it is too large to tell why it does not",
+			v.path)
 	}
 	bare := *v.schema
 	bare.AllOf, bare.AnyOf, bare.OneOf, bare.Not = nil, nil, nil, nil

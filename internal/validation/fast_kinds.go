@@ -17,8 +17,9 @@ const (
 
 // kindsByName are the types that a schema can name.
 var kindsByName = map[string]kinds{
-	"": anyKind, "null": nullKind, "boolean": booleanKind, "integer": integerKind, "number": numberKind, "string": stringKind,
-	"array": arrayKind, "object": objectKind,
+	"": anyKind, "null": nullKind, "boolean": booleanKind, "integer": integerKind, "number": numberKind,
+	"string": stringKind,
+	"array":  arrayKind, "object": objectKind,
 }
 
 func (k kinds) has(kind kinds) bool {

@@ -70,7 +70,8 @@ func (n *node) compileLogic(values *structuralschema.ValueValidation) {
 	if len(values.AllOf) == 0 && len(values.AnyOf) == 0 && len(values.OneOf) == 0 && values.Not == nil {
 		return
 	}
-	n.logic = &logicCheck{allOf: compileBranches(values.AllOf), anyOf: compileBranches(values.AnyOf), oneOf: compileBranches(values.OneOf)}
+	n.logic = &logicCheck{allOf: compileBranches(values.AllOf), anyOf: compileBranches(values.AnyOf),
+		oneOf: compileBranches(values.OneOf)}
 	if values.Not != nil {
 		n.logic.not = compileNode(branch(values.Not))
 	}
@@ -98,7 +99,8 @@ func branch(nested *structuralschema.NestedValueValidation) *structuralschema.St
 		s.Items = branch(nested.Items)
 	}
 	if nested.AdditionalProperties != nil {
-		s.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: branch(nested.AdditionalProperties), Bool: true}
+		s.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: branch(nested.AdditionalProperties),
+			Bool: true}
 	}
 	if nested.Properties != nil {
 		s.Properties = make(map[string]structuralschema.Structural, len(nested.Properties))

@@ -244,7 +244,8 @@ func (n *node) compileList(s *structuralschema.Structural, values *structuralsch
 }
 
 func (n *node) compileObject(s *structuralschema.Structural, values *structuralschema.ValueValidation) {
-	if values.MinProperties == nil && values.MaxProperties == nil && len(values.Required) == 0 && len(s.Properties) == 0 && s.AdditionalProperties == nil {
+	if values.MinProperties == nil && values.MaxProperties == nil && len(values.Required) == 0 && len(s.Properties) == 0 &&
+		s.AdditionalProperties == nil {
 		return
 	}
 	n.object = &objectNode{
@@ -254,7 +255,8 @@ func (n *node) compileObject(s *structuralschema.Structural, values *structurals
 	for name := range s.Properties {
 		if property := s.Properties[name]; property.Default.Object != nil {
 			n.object.defaults = append(n.object.defaults, propertyDefault{
-				name: name, value: property.Default.Object, size: minSize(name) + minSize(property.Default.Object), nullable: property.Nullable,
+				name: name, value: property.Default.Object, size: minSize(name) + minSize(property.Default.Object),
+				nullable: property.Nullable,
 			})
 		}
 	}

@@ -78,7 +78,9 @@ func (s *fastSchema) validateUpdate(ctx context.Context, obj, old map[string]any
 	})
 }
 
-func (s *fastSchema) validateStatusUpdate(ctx context.Context, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
+func (s *fastSchema) validateStatusUpdate(
+	ctx context.Context, obj, old map[string]any, ratchet *ratchet,
+) field.ErrorList {
 	status, root := obj["status"], s.root.statusNode()
 	v := newVisit(ctx)
 	if root.check(v, status) == valid {
@@ -111,7 +113,8 @@ func (s *fastSchema) fallBack(
 	}
 	errs := append(validate(&library), v.matching.errors(path)...)
 	if search.incomplete {
-		errs = append(errs, &field.Error{Type: field.ErrorTypeTooMany, BadValue: maxErrors, Detail: "there are more errors; correct these to see the others"})
+		errs = append(errs, &field.Error{Type: field.ErrorTypeTooMany, BadValue: maxErrors,
+			Detail: "there are more errors; correct these to see the others"})
 	}
 	return errs
 }

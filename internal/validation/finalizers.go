@@ -46,9 +46,11 @@ func warningsForFinalizer(finalizer, path string) []string {
 	switch {
 	case strings.Contains(finalizer, "/"), standardFinalizers.Has(finalizer):
 	case strings.Contains(finalizer, "."):
-		warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers", path, finalizer))
+		warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name including a path (/) to "+
+			"avoid accidental conflicts with other finalizer writers", path, finalizer))
 	default:
-		warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers", path, finalizer))
+		warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name to avoid accidental "+
+			"conflicts with other finalizer writers", path, finalizer))
 	}
 	return warnings
 }

@@ -52,7 +52,9 @@ func (s *librarySchema) validateUpdate(_ context.Context, obj, old map[string]an
 	return apiservervalidation.ValidateCustomResourceUpdate(nil, obj, old, s.validator(schema), ratchet.schemaOptions()...)
 }
 
-func (s *librarySchema) validateStatusUpdate(_ context.Context, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
+func (s *librarySchema) validateStatusUpdate(
+	_ context.Context, obj, old map[string]any, ratchet *ratchet,
+) field.ErrorList {
 	status, ok := obj["status"]
 	if !ok {
 		return nil
@@ -64,7 +66,8 @@ func (s *librarySchema) validateStatusUpdate(_ context.Context, obj, old map[str
 	case schema == nil:
 		return nil
 	}
-	return apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old["status"], s.validator(schema), ratchet.statusOptions()...)
+	return apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old["status"],
+		s.validator(schema), ratchet.statusOptions()...)
 }
 
 func (s *librarySchema) validateLists(obj map[string]any) field.ErrorList {

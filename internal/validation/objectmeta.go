@@ -39,7 +39,8 @@ func (v *Version) validateObjectMeta(ctx context.Context, obj, old *unstructured
 	if len(errs) > 0 {
 		return errs
 	}
-	op, oldMeta, validateName := operation.Create, (*metav1.ObjectMeta)(nil), apivalidation.ValidateNameFunc(apivalidation.NameIsDNSSubdomain)
+	op, oldMeta, validateName := operation.Create, (*metav1.ObjectMeta)(nil),
+		apivalidation.ValidateNameFunc(apivalidation.NameIsDNSSubdomain)
 	if old != nil {
 		op, validateName = operation.Update, nil
 		if oldMeta, errs = objectMeta(old); len(errs) > 0 {
@@ -82,7 +83,8 @@ func withoutFieldSets(metadata map[string]any) map[string]any {
 	for i := range entries {
 		entry, _ := entries[i].(map[string]any)
 		operation := entry["operation"]
-		if operation != string(metav1.ManagedFieldsOperationApply) && operation != string(metav1.ManagedFieldsOperationUpdate) {
+		if operation != string(metav1.ManagedFieldsOperationApply) &&
+			operation != string(metav1.ManagedFieldsOperationUpdate) {
 			return metadata
 		}
 		entry = maps.Clone(entry)

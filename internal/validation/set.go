@@ -22,14 +22,17 @@ type Set struct {
 func New(crd *apiextensionsv1.CustomResourceDefinition) *Set {
 	return NewLazy(crd, func() (*apiextensions.CustomResourceDefinition, error) {
 		whole := &apiextensions.CustomResourceDefinition{}
-		return whole, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, whole, nil)
+		return whole, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd,
+			whole, nil)
 	})
 }
 
 // NewLazy returns the set of a CRD that is held in memory without its schemas, which are the largest part of it. crd
 // needs everything but the schemas. The set calls load whenever it compiles a part. It does not keep the result, but
 // may modify it.
-func NewLazy(crd *apiextensionsv1.CustomResourceDefinition, load func() (*apiextensions.CustomResourceDefinition, error)) *Set {
+func NewLazy(
+	crd *apiextensionsv1.CustomResourceDefinition, load func() (*apiextensions.CustomResourceDefinition, error),
+) *Set {
 	kind := crd.Status.AcceptedNames.Kind
 	if kind == "" {
 		kind = crd.Spec.Names.Kind

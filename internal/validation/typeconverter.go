@@ -23,7 +23,9 @@ type typeConverter struct {
 
 var _ managedfields.TypeConverter = &typeConverter{}
 
-func (c *typeConverter) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+func (c *typeConverter) ObjectToTyped(
+	obj runtime.Object, options ...typed.ValidationOptions,
+) (*typed.TypedValue, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	var (
 		parseable *typed.ParseableType

@@ -103,14 +103,19 @@ func (c *compiledVersion) validateListsUpdate(obj, old *unstructured.Unstructure
 
 // validateRules evaluates the x-kubernetes-validations rules, unless errs show that the object does not have the shape
 // for which the rules were compiled (T10). old is nil on create.
-func (c *compiledVersion) validateRules(ctx context.Context, errs field.ErrorList, obj, old map[string]any, ratchet *ratchet) field.ErrorList {
+func (c *compiledVersion) validateRules(
+	ctx context.Context, errs field.ErrorList, obj, old map[string]any, ratchet *ratchet,
+) field.ErrorList {
 	if c.rules == nil {
 		return nil
 	}
 	for _, err := range errs {
 		switch err.Type {
-		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
-			return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
+			field.ErrorTypeTypeInvalid:
+			return field.ErrorList{field.Invalid(nil, nil,
+				"some validation rules were not checked because the object was invalid; correct the existing errors to complete "+
+					"validation")}
 		}
 	}
 	// The library would take an interface that holds a nil map for an old object.
@@ -121,7 +126,8 @@ func (c *compiledVersion) validateRules(ctx context.Context, errs field.ErrorLis
 	// Correlating the objects costs more than most rules, so it is done only if a rule fails.
 	found, _ := c.rules.Validate(ctx, nil, c.structural, obj, oldObject, celconfig.RuntimeCELCostBudget)
 	if len(found) > 0 && ratchet != nil {
-		found, _ = c.rules.Validate(ctx, nil, c.structural, obj, oldObject, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(ratchet.correlated))
+		found, _ = c.rules.Validate(ctx, nil, c.structural, obj, oldObject, celconfig.RuntimeCELCostBudget,
+			cel.WithRatcheting(ratchet.correlated))
 	}
 	return found
 }

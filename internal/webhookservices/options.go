@@ -26,7 +26,8 @@ type Options struct {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Rules, flag[2:], o.Rules,
 		"Address of the services that webhooks name in clientConfig.service, as `NAMESPACE/NAME[:PORT]=https://HOST:PORT`; "+
-			"* matches any, and =dns looks up NAME.NAMESPACE.svc. The certificate must be for NAME.NAMESPACE.svc. May be repeated; "+
+			"* matches any, and =dns looks up NAME.NAMESPACE.svc. The certificate must be for NAME.NAMESPACE.svc. May be "+
+			"repeated; "+
 			"the first match counts. Default: */*=dns with a host cluster, else none.")
 }
 
@@ -93,7 +94,8 @@ func parseRule(text string) (rule, error) {
 		return r, nil
 	}
 	parsed, err := url.Parse(address)
-	if err != nil || parsed.Scheme != "https" || parsed.Hostname() == "" || *parsed != (url.URL{Scheme: "https", Host: parsed.Host}) {
+	if err != nil || parsed.Scheme != "https" || parsed.Hostname() == "" ||
+		*parsed != (url.URL{Scheme: "https", Host: parsed.Host}) {
 		return fail("%q is neither dns nor of the form https://HOST:PORT", address)
 	}
 	if parsed.Port() == "" {

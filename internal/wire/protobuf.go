@@ -91,7 +91,8 @@ func (o Object) appendProtobuf(dst []byte) []byte {
 }
 
 // envelope returns the bytes before and after an object or a list in an answer in protobuf: the prefix by which clients
-// recognize Kubernetes' protobuf, and a runtime.Unknown with the kind. size is the number of bytes of the object or list.
+// recognize Kubernetes' protobuf, and a runtime.Unknown with the kind. size is the number of bytes of the object or
+// list.
 func envelope(kind runtime.TypeMeta, size int) (head, tail []byte) {
 	around, at := bytes.NewBufferString("k8s\x00"), 0
 	unknown := runtime.Unknown{TypeMeta: kind}

@@ -34,9 +34,9 @@ type Config struct {
 
 // Admission runs the plugins. It implements MutationInterface and ValidationInterface.
 //
-// A server that stands alone mostly has no webhooks and policies. Then nothing is admitted and no plugin exists: they are
-// made when the first webhook or binding of a policy appears, which Follow finds out. With a host cluster or manifests in
-// files, they are made at once. Until they have read their rules, requests wait.
+// A server that stands alone mostly has no webhooks and policies. Then nothing is admitted and no plugin exists: they
+// are made when the first webhook or binding of a policy appears, which Follow finds out. With a host cluster or
+// manifests in files, they are made at once. Until they have read their rules, requests wait.
 type Admission struct {
 	config Config
 	names  []string

@@ -42,14 +42,16 @@ func (c emptyCluster) RoundTrip(req *http.Request) (*http.Response, error) {
 	name, one := strings.CutPrefix(req.URL.Path, namespaces)
 	switch {
 	case req.Method != http.MethodGet:
-		return answer(req, http.StatusMethodNotAllowed, failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed))
+		return answer(req, http.StatusMethodNotAllowed,
+			failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed))
 	case strings.HasPrefix(req.URL.Path, "/openapi/v3") && c.own != nil:
 		return c.own.RoundTrip(req)
 	case req.URL.Path == "/openapi/v3":
 		return answer(req, http.StatusOK, map[string]any{"paths": map[string]any{}})
 	case query.Get("sendInitialEvents") == "true":
 		// Then an informer lists first.
-		return answer(req, http.StatusUnprocessableEntity, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid))
+		return answer(req, http.StatusUnprocessableEntity,
+			failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid))
 	case query.Get("watch") == "true":
 		return silence(req), nil
 	case one && name != "" && !strings.Contains(name, "/"):

@@ -18,8 +18,8 @@ import (
 	rules "github.com/crd-server/crd-server/internal/builtin/admissionregistration"
 )
 
-// manifests reads the manifests of webhooks and policies. Objects in files have the defaults and the validation of those
-// that clients create.
+// manifests reads the manifests of webhooks and policies. Objects in files have the defaults and the validation of
+// those that clients create.
 type manifests struct{}
 
 var _ admission.PluginInitializer = manifests{}
@@ -50,7 +50,9 @@ var errNoWebhook = errors.New("unsupported resource type")
 
 // accept returns a function that takes objects of one type, alone or in a list. complete applies defaults and
 // validates.
-func accept[T any, L any](unrecognized error, items func(*L) []T, complete func(*T) error) func(runtime.Object) ([]*T, error) {
+func accept[T any, L any](
+	unrecognized error, items func(*L) []T, complete func(*T) error,
+) func(runtime.Object) ([]*T, error) {
 	return func(obj runtime.Object) ([]*T, error) {
 		var found []*T
 		switch o := any(obj).(type) {
@@ -75,7 +77,8 @@ func accept[T any, L any](unrecognized error, items func(*L) []T, complete func(
 
 func validatingWebhooks(dir string) ([]*admissionregistrationv1.ValidatingWebhookConfiguration, string, error) {
 	return webhookloader.LoadManifests(dir, manifestDecoder, accept(errNoWebhook,
-		func(l *admissionregistrationv1.ValidatingWebhookConfigurationList) []admissionregistrationv1.ValidatingWebhookConfiguration {
+		func(l *admissionregistrationv1.ValidatingWebhookConfigurationList,
+		) []admissionregistrationv1.ValidatingWebhookConfiguration {
 			return l.Items
 		},
 		func(c *admissionregistrationv1.ValidatingWebhookConfiguration) error {
@@ -86,7 +89,8 @@ func validatingWebhooks(dir string) ([]*admissionregistrationv1.ValidatingWebhoo
 
 func mutatingWebhooks(dir string) ([]*admissionregistrationv1.MutatingWebhookConfiguration, string, error) {
 	return webhookloader.LoadManifests(dir, manifestDecoder, accept(errNoWebhook,
-		func(l *admissionregistrationv1.MutatingWebhookConfigurationList) []admissionregistrationv1.MutatingWebhookConfiguration {
+		func(l *admissionregistrationv1.MutatingWebhookConfigurationList,
+		) []admissionregistrationv1.MutatingWebhookConfiguration {
 			return l.Items
 		},
 		func(c *admissionregistrationv1.MutatingWebhookConfiguration) error {
@@ -95,7 +99,8 @@ func mutatingWebhooks(dir string) ([]*admissionregistrationv1.MutatingWebhookCon
 		}))
 }
 
-func validatingPolicies(dir string) ([]*admissionregistrationv1.ValidatingAdmissionPolicy, []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, string, error) {
+func validatingPolicies(dir string) ([]*admissionregistrationv1.ValidatingAdmissionPolicy,
+	[]*admissionregistrationv1.ValidatingAdmissionPolicyBinding, string, error) {
 	return policyloader.LoadPolicyManifests(dir, manifestDecoder,
 		accept(policyloader.ErrUnrecognizedType,
 			func(l *admissionregistrationv1.ValidatingAdmissionPolicyList) []admissionregistrationv1.ValidatingAdmissionPolicy {
@@ -106,7 +111,8 @@ func validatingPolicies(dir string) ([]*admissionregistrationv1.ValidatingAdmiss
 				return inManifest(p.Name, rules.ValidateValidatingPolicy(p))
 			}),
 		accept(policyloader.ErrUnrecognizedType,
-			func(l *admissionregistrationv1.ValidatingAdmissionPolicyBindingList) []admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+			func(l *admissionregistrationv1.ValidatingAdmissionPolicyBindingList,
+			) []admissionregistrationv1.ValidatingAdmissionPolicyBinding {
 				return l.Items
 			},
 			func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) error {
@@ -116,7 +122,8 @@ func validatingPolicies(dir string) ([]*admissionregistrationv1.ValidatingAdmiss
 		func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
 }
 
-func mutatingPolicies(dir string) ([]*admissionregistrationv1.MutatingAdmissionPolicy, []*admissionregistrationv1.MutatingAdmissionPolicyBinding, string, error) {
+func mutatingPolicies(dir string) ([]*admissionregistrationv1.MutatingAdmissionPolicy,
+	[]*admissionregistrationv1.MutatingAdmissionPolicyBinding, string, error) {
 	return policyloader.LoadPolicyManifests(dir, manifestDecoder,
 		accept(policyloader.ErrUnrecognizedType,
 			func(l *admissionregistrationv1.MutatingAdmissionPolicyList) []admissionregistrationv1.MutatingAdmissionPolicy {
@@ -127,7 +134,8 @@ func mutatingPolicies(dir string) ([]*admissionregistrationv1.MutatingAdmissionP
 				return inManifest(p.Name, rules.ValidateMutatingPolicy(p))
 			}),
 		accept(policyloader.ErrUnrecognizedType,
-			func(l *admissionregistrationv1.MutatingAdmissionPolicyBindingList) []admissionregistrationv1.MutatingAdmissionPolicyBinding {
+			func(l *admissionregistrationv1.MutatingAdmissionPolicyBindingList,
+			) []admissionregistrationv1.MutatingAdmissionPolicyBinding {
 				return l.Items
 			},
 			func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) error {

@@ -49,7 +49,8 @@ var order = []string{
 // AddFlags adds the flags of o.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "admission-control-config-file", o.ConfigFile,
-		"`File` with an AdmissionConfiguration; it can name directories with manifests of webhooks and policies (staticManifestsDir).")
+		"`File` with an AdmissionConfiguration; it can name directories with manifests of webhooks and policies "+
+			"(staticManifestsDir).")
 	fs.StringSliceVar(&o.Enable, "enable-admission-plugins", o.Enable,
 		"Admission plugins to enable besides the default ones, comma separated: "+names()+".")
 	fs.StringSliceVar(&o.Disable, "disable-admission-plugins", o.Disable, "Admission plugins to disable, comma separated.")

@@ -12,8 +12,9 @@ import (
 // reinvocation is the name of the plugin that calls those of the resource again. It is the first of all.
 const reinvocation = "Reinvocation"
 
-// reinvoker calls the plugins of the resource again after a webhook or a policy has changed an object, as kube-apiserver
-// calls its own: a container that a webhook adds to a pod gets limits and a token too. The handler has called them first.
+// reinvoker calls the plugins of the resource again after a webhook or a policy has changed an object, as
+// kube-apiserver calls its own: a container that a webhook adds to a pod gets limits and a token too. The handler has
+// called them first.
 type reinvoker struct{ *admission.Handler }
 
 var _ admission.MutationInterface = reinvoker{}

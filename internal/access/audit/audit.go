@@ -99,7 +99,8 @@ func (o *WebhookOptions) backend() (audit.Backend, error) {
 		return nil, err
 	}
 	backoff := utilwebhook.DefaultRetryBackoffWithInitialDelay(o.InitialBackoff)
-	sent, err := utilwebhook.NewGenericWebhook(audit.Scheme, audit.Codecs, boundedhttp.Bounded(config), []schema.GroupVersion{auditv1.SchemeGroupVersion}, backoff)
+	sent, err := utilwebhook.NewGenericWebhook(audit.Scheme, audit.Codecs, boundedhttp.Bounded(config),
+		[]schema.GroupVersion{auditv1.SchemeGroupVersion}, backoff)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,8 @@ func New(lifecycle context.Context, config Config) (*Authenticator, error) {
 		a.ClientCAs = dynamiccertificates.NewUnionCAContentProvider(clients, a.RequestHeaders.CAContentProvider)
 		methods = append(methods, authenticator.WrapAudienceAgnosticRequest(a.Audiences, newFrontProxy(a.RequestHeaders)))
 	}
-	methods = append(methods, authenticator.WrapAudienceAgnosticRequest(a.Audiences, newCertificates(clients, config.Removed)))
+	methods = append(methods, authenticator.WrapAudienceAgnosticRequest(a.Audiences,
+		newCertificates(clients, config.Removed)))
 
 	structured, tokens, err := a.tokens(lifecycle, &config, client)
 	if err != nil {
@@ -153,7 +154,9 @@ func (a *Authenticator) Follows() bool { return len(a.run) > 0 }
 
 // trust returns the authorities of client certificates, and sets a.RequestHeaders. Flags have precedence over the
 // host cluster.
-func (a *Authenticator) trust(ctx context.Context, config *Config, client kubernetes.Interface) (clients dynamiccertificates.CAContentProvider, err error) {
+func (a *Authenticator) trust(
+	ctx context.Context, config *Config, client kubernetes.Interface,
+) (clients dynamiccertificates.CAContentProvider, err error) {
 	o := config.Options
 	clients = config.ClientCAs
 	headers, file, err := o.FrontProxy.requestHeaders()
@@ -183,14 +186,17 @@ func (a *Authenticator) trust(ctx context.Context, config *Config, client kubern
 	}
 	if a.RequestHeaders == nil {
 		a.RequestHeaders = found.requestHeaders()
-		a.run = append(a.run, func(ctx context.Context) { found.proxyCA.Run(ctx, 1) }, func(ctx context.Context) { found.headers.Run(ctx, 1) })
+		a.run = append(a.run, func(ctx context.Context) { found.proxyCA.Run(ctx, 1) },
+			func(ctx context.Context) { found.headers.Run(ctx, 1) })
 	}
 	return clients, nil
 }
 
 // tokens returns the authenticators of tokens, and the configuration file if there is one. Accepted tokens are cached,
 // except for those of service accounts: the deletion of an account takes effect at once.
-func (a *Authenticator) tokens(lifecycle context.Context, config *Config, client kubernetes.Interface) (structured *apiserver.AuthenticationConfiguration, tokens []authenticator.Token, err error) {
+func (a *Authenticator) tokens(
+	lifecycle context.Context, config *Config, client kubernetes.Interface,
+) (structured *apiserver.AuthenticationConfiguration, tokens []authenticator.Token, err error) {
 	structured, others, err := a.otherTokens(lifecycle, config, client)
 	if err != nil {
 		return nil, nil, err
@@ -205,7 +211,9 @@ func (a *Authenticator) tokens(lifecycle context.Context, config *Config, client
 }
 
 // otherTokens returns the authenticators of tokens besides those of service accounts, local ones first.
-func (a *Authenticator) otherTokens(lifecycle context.Context, config *Config, client kubernetes.Interface) (structured *apiserver.AuthenticationConfiguration, tokens []authenticator.Token, err error) {
+func (a *Authenticator) otherTokens(
+	lifecycle context.Context, config *Config, client kubernetes.Interface,
+) (structured *apiserver.AuthenticationConfiguration, tokens []authenticator.Token, err error) {
 	o := config.Options
 	if o.TokenFile != "" {
 		file, err := tokenfile.NewCSV(o.TokenFile)
@@ -226,7 +234,8 @@ func (a *Authenticator) otherTokens(lifecycle context.Context, config *Config, c
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
-		asked, err := webhooktoken.New(boundedhttp.Bounded(config), o.Webhook.Version, a.Audiences, hostcluster.RetryBackoff())
+		asked, err := webhooktoken.New(boundedhttp.Bounded(config), o.Webhook.Version, a.Audiences,
+			hostcluster.RetryBackoff())
 		if err != nil {
 			return nil, nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
@@ -243,7 +252,9 @@ func (a *Authenticator) otherTokens(lifecycle context.Context, config *Config, c
 }
 
 // issued returns the authenticator of tokens of issuers, from a configuration file or flags; nil without issuers.
-func (a *Authenticator) issued(lifecycle context.Context, config *Config) (*apiserver.AuthenticationConfiguration, authenticator.Token, error) {
+func (a *Authenticator) issued(
+	lifecycle context.Context, config *Config,
+) (*apiserver.AuthenticationConfiguration, authenticator.Token, error) {
 	o := config.Options
 	base := issuers{lifecycle: lifecycle}
 	if config.ServiceAccounts != nil {
@@ -282,7 +293,9 @@ func (a *Authenticator) issued(lifecycle context.Context, config *Config) (*apis
 }
 
 // anonymous returns the authenticator of anonymous requests; nil if there are none.
-func (o *Options) anonymous(structured *apiserver.AuthenticationConfiguration, paths []string) (authenticator.Request, error) {
+func (o *Options) anonymous(
+	structured *apiserver.AuthenticationConfiguration, paths []string,
+) (authenticator.Request, error) {
 	if structured != nil && structured.Anonymous != nil {
 		if o.Anonymous != cliflag.Unset {
 			return nil, fmt.Errorf("--anonymous-auth and anonymous in --authentication-config exclude each other")

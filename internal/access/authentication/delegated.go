@@ -75,7 +75,8 @@ func (l *lookup) read(ctx context.Context) error {
 		err = errors.Join(l.clientCA.begin(found), l.proxyCA.begin(found), l.headers.RunOnce(ctx))
 	}
 	if err != nil {
-		return fmt.Errorf("ConfigMap %s/%s of the host cluster cannot be read (see --authentication-tolerate-lookup-failure): %w",
+		return fmt.Errorf("ConfigMap %s/%s of the host cluster cannot be read (see "+
+			"--authentication-tolerate-lookup-failure): %w",
 			configMapNamespace, configMapName, err)
 	}
 	return nil
@@ -84,20 +85,24 @@ func (l *lookup) read(ctx context.Context) error {
 // requestHeaders returns the configuration of front proxies in the ConfigMap.
 func (l *lookup) requestHeaders() *authenticatorfactory.RequestHeaderConfig {
 	return &authenticatorfactory.RequestHeaderConfig{
-		UsernameHeaders:     headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.UsernameHeaders)),
-		UIDHeaders:          headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.UIDHeaders)),
-		GroupHeaders:        headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.GroupHeaders)),
-		ExtraHeaderPrefixes: headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.ExtraHeaderPrefixes)),
-		AllowedClientNames:  headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.AllowedClientNames)),
-		CAContentProvider:   l.proxyCA,
+		UsernameHeaders: headerrequest.StringSliceProvider(
+			headerrequest.StringSliceProviderFunc(l.headers.UsernameHeaders)),
+		UIDHeaders:   headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.UIDHeaders)),
+		GroupHeaders: headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.GroupHeaders)),
+		ExtraHeaderPrefixes: headerrequest.StringSliceProvider(
+			headerrequest.StringSliceProviderFunc(l.headers.ExtraHeaderPrefixes)),
+		AllowedClientNames: headerrequest.StringSliceProvider(
+			headerrequest.StringSliceProviderFunc(l.headers.AllowedClientNames)),
+		CAContentProvider: l.proxyCA,
 	}
 }
 
 // tokenReviews returns an authenticator that lets the host cluster review tokens.
 func tokenReviews(client kubernetes.Interface, audiences authenticator.Audiences) (authenticator.Token, error) {
 	authenticatorfactory.RegisterMetrics()
-	return webhooktoken.NewFromInterface(client.AuthenticationV1(), audiences, hostcluster.RetryBackoff(), hostcluster.ReviewTimeout, webhooktoken.AuthenticatorMetrics{
-		RecordRequestTotal:   authenticatorfactory.RecordRequestTotal,
-		RecordRequestLatency: authenticatorfactory.RecordRequestLatency,
-	})
+	return webhooktoken.NewFromInterface(client.AuthenticationV1(), audiences, hostcluster.RetryBackoff(),
+		hostcluster.ReviewTimeout, webhooktoken.AuthenticatorMetrics{
+			RecordRequestTotal:   authenticatorfactory.RecordRequestTotal,
+			RecordRequestLatency: authenticatorfactory.RecordRequestLatency,
+		})
 }

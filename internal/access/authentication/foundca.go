@@ -21,7 +21,8 @@ type foundCA struct {
 var _ dynamiccertificates.CAContentProvider = &foundCA{}
 
 func newFoundCA(purpose, key string, client kubernetes.Interface) (*foundCA, error) {
-	controller, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, configMapNamespace, configMapName, key, client)
+	controller, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, configMapNamespace, configMapName,
+		key, client)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,8 @@ func newFrontProxy(config *authenticatorfactory.RequestHeaderConfig) *frontProxy
 	return &frontProxy{
 		config:  config,
 		proxies: newCertificates(config.CAContentProvider, nil),
-		headers: headerrequest.NewDynamic(config.UsernameHeaders, config.UIDHeaders, config.GroupHeaders, config.ExtraHeaderPrefixes),
+		headers: headerrequest.NewDynamic(config.UsernameHeaders, config.UIDHeaders, config.GroupHeaders,
+			config.ExtraHeaderPrefixes),
 	}
 }
 
@@ -39,14 +40,16 @@ func (p *frontProxy) AuthenticateRequest(req *http.Request) (*authenticator.Resp
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	if allowed := p.config.AllowedClientNames.Value(); len(allowed) > 0 && !slices.Contains(allowed, proxy.User.GetName()) {
+	if allowed := p.config.AllowedClientNames.Value(); len(allowed) > 0 &&
+		!slices.Contains(allowed, proxy.User.GetName()) {
 		return nil, false, fmt.Errorf("x509: subject with cn=%s is not in the allowed list", proxy.User.GetName())
 	}
 	return p.headers.AuthenticateRequest(req)
 }
 
 // requestHeaders returns the configuration of front proxies by flags; nil without the flags.
-func (o *FrontProxyOptions) requestHeaders() (*authenticatorfactory.RequestHeaderConfig, *dynamiccertificates.DynamicFileCAContent, error) {
+func (o *FrontProxyOptions) requestHeaders() (*authenticatorfactory.RequestHeaderConfig,
+	*dynamiccertificates.DynamicFileCAContent, error) {
 	if o.ClientCAFile == "" {
 		return nil, nil, nil
 	}

@@ -53,7 +53,8 @@ func parseConfig(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	if !ok {
 		return nil, fmt.Errorf("it is no AuthenticationConfiguration but %T", decoded)
 	}
-	if errs := validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, nil); len(errs) > 0 {
+	if errs := validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config,
+		nil); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
 	return config, nil
@@ -69,14 +70,16 @@ func (o *OIDCOptions) jwt() (apiserver.JWTAuthenticator, error) {
 		prefix = o.IssuerURL + "#"
 	}
 	jwt := apiserver.JWTAuthenticator{
-		Issuer:        apiserver.Issuer{URL: o.IssuerURL, Audiences: []string{o.ClientID}},
-		ClaimMappings: apiserver.ClaimMappings{Username: apiserver.PrefixedClaimOrExpression{Claim: o.UsernameClaim, Prefix: &prefix}},
+		Issuer: apiserver.Issuer{URL: o.IssuerURL, Audiences: []string{o.ClientID}},
+		ClaimMappings: apiserver.ClaimMappings{Username: apiserver.PrefixedClaimOrExpression{Claim: o.UsernameClaim,
+			Prefix: &prefix}},
 	}
 	if o.GroupsClaim != "" {
 		jwt.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Claim: o.GroupsClaim, Prefix: &o.GroupsPrefix}
 	}
 	for claim, value := range o.RequiredClaims {
-		jwt.ClaimValidationRules = append(jwt.ClaimValidationRules, apiserver.ClaimValidationRule{Claim: claim, RequiredValue: value})
+		jwt.ClaimValidationRules = append(jwt.ClaimValidationRules,
+			apiserver.ClaimValidationRule{Claim: claim, RequiredValue: value})
 	}
 	if o.CAFile != "" {
 		authority, err := os.ReadFile(o.CAFile)
@@ -110,8 +113,8 @@ type issuerSet struct {
 
 var _ authenticator.Token = &issuers{}
 
-// newIssuers returns the issuers of a configuration: i with a current set. Their keys are fetched in the background until
-// the lifecycle ends.
+// newIssuers returns the issuers of a configuration: i with a current set. Their keys are fetched in the background
+// until the lifecycle ends.
 func newIssuers(i issuers, jwts []apiserver.JWTAuthenticator) (*issuers, error) {
 	i.current = &atomic.Pointer[issuerSet]{}
 	set, err := i.make(jwts)

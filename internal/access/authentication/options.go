@@ -82,14 +82,17 @@ func NewOptions() Options {
 // AddFlags adds the flags of o.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile,
-		"`File` with authorities whose client certificates are accepted beside the generated ones; the common name is the user, the organizations are the groups.")
+		"`File` with authorities whose client certificates are accepted beside the generated ones; the common name is the "+
+			"user, the organizations are the groups.")
 	flag := fs.VarPF(&o.Anonymous, "anonymous-auth", "",
 		"Lets requests without a credential through as user system:anonymous. Not set: only to /healthz, /livez and /readyz.")
 	flag.NoOptDefVal = "true"
 	flag.DefValue = "false" // the help prints no default: not set differs from true and false
-	fs.StringVar(&o.TokenFile, "token-auth-file", o.TokenFile, "`File` with tokens, as CSV: token, user, uid, \"group1,group2\".")
+	fs.StringVar(&o.TokenFile, "token-auth-file", o.TokenFile,
+		"`File` with tokens, as CSV: token, user, uid, \"group1,group2\".")
 	fs.StringVar(&o.ConfigFile, "authentication-config", o.ConfigFile,
-		"`File` with an AuthenticationConfiguration: issuers of tokens (JWT) and conditions for anonymous requests. Its changes are followed.")
+		"`File` with an AuthenticationConfiguration: issuers of tokens (JWT) and conditions for anonymous requests. Its "+
+			"changes are followed.")
 	fs.StringSliceVar(&o.Audiences, "api-audiences", o.Audiences,
 		"Audiences of this server: tokens must be for one of them. Comma separated.")
 	o.FrontProxy.addFlags(fs)
@@ -102,40 +105,52 @@ func (o *FrontProxyOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ClientCAFile, "requestheader-client-ca-file", o.ClientCAFile,
 		"`File` with the authorities of front proxies' client certificates, from which the headers below are believed.")
 	fs.StringSliceVar(&o.AllowedNames, "requestheader-allowed-names", o.AllowedNames,
-		"Common names of the front proxies, comma separated. Without any, all that --requestheader-client-ca-file has signed.")
-	fs.StringSliceVar(&o.UsernameHeaders, "requestheader-username-headers", o.UsernameHeaders, "Headers with the user, such as X-Remote-User.")
-	fs.StringSliceVar(&o.UIDHeaders, "requestheader-uid-headers", o.UIDHeaders, "Headers with the user's UID, such as X-Remote-Uid.")
-	fs.StringSliceVar(&o.GroupHeaders, "requestheader-group-headers", o.GroupHeaders, "Headers with a group of the user, such as X-Remote-Group.")
+		"Common names of the front proxies, comma separated. Without any, all that --requestheader-client-ca-file has "+
+			"signed.")
+	fs.StringSliceVar(&o.UsernameHeaders, "requestheader-username-headers", o.UsernameHeaders,
+		"Headers with the user, such as X-Remote-User.")
+	fs.StringSliceVar(&o.UIDHeaders, "requestheader-uid-headers", o.UIDHeaders,
+		"Headers with the user's UID, such as X-Remote-Uid.")
+	fs.StringSliceVar(&o.GroupHeaders, "requestheader-group-headers", o.GroupHeaders,
+		"Headers with a group of the user, such as X-Remote-Group.")
 	fs.StringSliceVar(&o.ExtraPrefix, "requestheader-extra-headers-prefix", o.ExtraPrefix,
 		"Prefixes of headers with more about the user, such as X-Remote-Extra-.")
 }
 
 func (o *OIDCOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.IssuerURL, "oidc-issuer-url", o.IssuerURL, "`URL` (https) of an OpenID Connect issuer whose tokens are accepted.")
+	fs.StringVar(&o.IssuerURL, "oidc-issuer-url", o.IssuerURL,
+		"`URL` (https) of an OpenID Connect issuer whose tokens are accepted.")
 	fs.StringVar(&o.ClientID, "oidc-client-id", o.ClientID, "Client that the issuer's tokens must be for.")
-	fs.StringVar(&o.CAFile, "oidc-ca-file", o.CAFile, "`File` with the authorities of the issuer's certificate; the system's by default.")
+	fs.StringVar(&o.CAFile, "oidc-ca-file", o.CAFile,
+		"`File` with the authorities of the issuer's certificate; the system's by default.")
 	fs.StringVar(&o.UsernameClaim, "oidc-username-claim", o.UsernameClaim, "Claim with the user's name.")
 	fs.StringVar(&o.UsernamePrefix, "oidc-username-prefix", o.UsernamePrefix,
 		"Prefix of the user's name; - for none. Without it, the issuer's URL unless the claim is email.")
 	fs.StringVar(&o.GroupsClaim, "oidc-groups-claim", o.GroupsClaim, "Claim with the user's groups.")
 	fs.StringVar(&o.GroupsPrefix, "oidc-groups-prefix", o.GroupsPrefix, "Prefix of the groups.")
-	fs.StringSliceVar(&o.SigningAlgs, "oidc-signing-algs", o.SigningAlgs, "Algorithms that tokens may be signed with, comma separated.")
-	fs.StringToStringVar(&o.RequiredClaims, "oidc-required-claim", o.RequiredClaims, "`claim=value` that tokens must have. May be repeated.")
+	fs.StringSliceVar(&o.SigningAlgs, "oidc-signing-algs", o.SigningAlgs,
+		"Algorithms that tokens may be signed with, comma separated.")
+	fs.StringToStringVar(&o.RequiredClaims, "oidc-required-claim", o.RequiredClaims,
+		"`claim=value` that tokens must have. May be repeated.")
 }
 
 func (o *WebhookOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "authentication-token-webhook-config-file", o.ConfigFile,
 		"`File` (a kubeconfig) that names the webhook to ask about tokens.")
-	fs.StringVar(&o.Version, "authentication-token-webhook-version", o.Version, "Version of authentication.k8s.io that the webhook gets.")
-	fs.DurationVar(&o.CacheTTL, "authentication-token-webhook-cache-ttl", o.CacheTTL, "Time for which the webhook's reviews of tokens are cached.")
+	fs.StringVar(&o.Version, "authentication-token-webhook-version", o.Version,
+		"Version of authentication.k8s.io that the webhook gets.")
+	fs.DurationVar(&o.CacheTTL, "authentication-token-webhook-cache-ttl", o.CacheTTL,
+		"Time for which the webhook's reviews of tokens are cached.")
 }
 
 func (o *DelegatedOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "authentication-kubeconfig", o.Kubeconfig,
-		"`File` (a kubeconfig) of the host cluster, which is asked about tokens, and whose ConfigMap "+configMapNamespace+"/"+configMapName+
+		"`File` (a kubeconfig) of the host cluster, which is asked about tokens, and whose ConfigMap "+configMapNamespace+"/"+
+			configMapName+
 			" says which client certificates and front proxies are accepted.")
 	fs.BoolVar(&o.SkipLookup, "authentication-skip-lookup", o.SkipLookup, "Does not read that ConfigMap.")
-	fs.BoolVar(&o.TolerateFailure, "authentication-tolerate-lookup-failure", o.TolerateFailure, "Starts even if that ConfigMap cannot be read.")
+	fs.BoolVar(&o.TolerateFailure, "authentication-tolerate-lookup-failure", o.TolerateFailure,
+		"Starts even if that ConfigMap cannot be read.")
 }
 
 // Validate returns every mistake.
@@ -147,22 +162,27 @@ func (o *Options) Validate() (errs []error) {
 	}
 	errs = append(errs, o.OIDC.validate()...)
 	if o.FrontProxy.ClientCAFile != "" && len(o.FrontProxy.UsernameHeaders) == 0 {
-		errs = append(errs, errors.New("--requestheader-client-ca-file needs --requestheader-username-headers, such as X-Remote-User"))
+		errs = append(errs, errors.New("--requestheader-client-ca-file needs --requestheader-username-headers, such as "+
+			"X-Remote-User"))
 	}
 	if o.FrontProxy.ClientCAFile == "" && o.FrontProxy.Used() {
 		errs = append(errs, errors.New("the --requestheader- flags need --requestheader-client-ca-file"))
 	}
 	if !slices.Contains([]string{"v1", "v1beta1"}, o.Webhook.Version) {
-		errs = append(errs, fmt.Errorf("--authentication-token-webhook-version must be v1 or v1beta1, not %q", o.Webhook.Version))
+		errs = append(errs, fmt.Errorf("--authentication-token-webhook-version must be v1 or v1beta1, not %q",
+			o.Webhook.Version))
 	}
 	if o.Webhook.CacheTTL < 0 {
-		errs = append(errs, fmt.Errorf("--authentication-token-webhook-cache-ttl must not be negative, not %v", o.Webhook.CacheTTL))
+		errs = append(errs, fmt.Errorf("--authentication-token-webhook-cache-ttl must not be negative, not %v",
+			o.Webhook.CacheTTL))
 	}
 	if o.Delegated.Kubeconfig == "" && (o.Delegated.SkipLookup || o.Delegated.TolerateFailure) {
-		errs = append(errs, errors.New("--authentication-skip-lookup and --authentication-tolerate-lookup-failure need --authentication-kubeconfig"))
+		errs = append(errs, errors.New("--authentication-skip-lookup and --authentication-tolerate-lookup-failure need "+
+			"--authentication-kubeconfig"))
 	}
 	if o.Delegated.Kubeconfig != "" && o.Webhook.ConfigFile != "" {
-		errs = append(errs, errors.New("--authentication-kubeconfig and --authentication-token-webhook-config-file exclude each other"))
+		errs = append(errs, errors.New("--authentication-kubeconfig and --authentication-token-webhook-config-file exclude "+
+			"each other"))
 	}
 	return errs
 }

@@ -180,12 +180,15 @@ func (o *Options) host() (authorizer.Authorizer, error) {
 }
 
 // newWebhook returns an authorizer that asks a webhook.
-func newWebhook(config *rest.Config, name string, c *apiserver.WebhookConfiguration, allow, deny time.Duration) (authorizer.Authorizer, error) {
+func newWebhook(
+	config *rest.Config, name string, c *apiserver.WebhookConfiguration, allow, deny time.Duration,
+) (authorizer.Authorizer, error) {
 	onError := authorizer.DecisionNoOpinion
 	if c.FailurePolicy == apiserver.FailurePolicyDeny {
 		onError = authorizer.DecisionDeny
 	}
-	return webhook.New(boundedhttp.Bounded(config), c.SubjectAccessReviewVersion, allow, deny, hostcluster.RetryBackoff(), onError,
+	return webhook.New(boundedhttp.Bounded(config), c.SubjectAccessReviewVersion, allow, deny, hostcluster.RetryBackoff(),
+		onError,
 		c.MatchConditions, name, newWebhookMetrics(), authorizationcel.NewDefaultCompiler())
 }
 

@@ -53,12 +53,16 @@ func (c *configured) Authorize(ctx context.Context, a authorizer.Attributes) (au
 }
 
 // ConditionsAwareAuthorize implements authorizer.Authorizer.
-func (c *configured) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+func (c *configured) ConditionsAwareAuthorize(
+	ctx context.Context, a authorizer.Attributes,
+) authorizer.ConditionsAwareDecision {
 	return c.current.Load().ConditionsAwareAuthorize(ctx, a)
 }
 
 // EvaluateConditions implements authorizer.Authorizer.
-func (c *configured) EvaluateConditions(ctx context.Context, decision authorizer.ConditionsAwareDecision, data authorizer.ConditionsData) (authorizer.Decision, string, error) {
+func (c *configured) EvaluateConditions(
+	ctx context.Context, decision authorizer.ConditionsAwareDecision, data authorizer.ConditionsData,
+) (authorizer.Decision, string, error) {
 	return c.current.Load().EvaluateConditions(ctx, decision, data)
 }
 
@@ -114,7 +118,10 @@ func (c *configured) parse(data []byte) (*decider, error) {
 		return nil, errs.ToAggregate()
 	}
 	var all chain
-	if !slices.ContainsFunc(config.Authorizers, func(a apiserver.AuthorizerConfiguration) bool { return a.Type == ModeRBAC }) {
+	if !slices.ContainsFunc(config.Authorizers, func(
+		a apiserver.AuthorizerConfiguration) bool {
+		return a.Type == ModeRBAC
+	}) {
 		if all, err = c.config.Options.withoutRoles(); err != nil {
 			return nil, err
 		}

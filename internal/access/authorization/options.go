@@ -69,8 +69,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"`File` (a kubeconfig) that names the webhook of the mode Webhook.")
 	fs.StringVar(&o.WebhookVersion, "authorization-webhook-version", o.WebhookVersion,
 		"Version of authorization.k8s.io that the webhook gets.")
-	fs.DurationVar(&o.AllowTTL, "authorization-webhook-cache-authorized-ttl", o.AllowTTL, "Time for which the webhook's permissions are cached.")
-	fs.DurationVar(&o.DenyTTL, "authorization-webhook-cache-unauthorized-ttl", o.DenyTTL, "Time for which the webhook's refusals are cached.")
+	fs.DurationVar(&o.AllowTTL, "authorization-webhook-cache-authorized-ttl", o.AllowTTL,
+		"Time for which the webhook's permissions are cached.")
+	fs.DurationVar(&o.DenyTTL, "authorization-webhook-cache-unauthorized-ttl", o.DenyTTL,
+		"Time for which the webhook's refusals are cached.")
 	fs.StringVar(&o.Kubeconfig, "authorization-kubeconfig", o.Kubeconfig,
 		"`File` (a kubeconfig) of the host cluster, which decides by its roles: it gets SubjectAccessReviews.")
 	fs.StringSliceVar(&o.AlwaysAllowPaths, "authorization-always-allow-paths", o.AlwaysAllowPaths,
@@ -92,7 +94,8 @@ func (o *Options) Validate() (errs []error) {
 	}
 	webhook := slices.Contains(o.Modes, ModeWebhook)
 	if webhook != (o.WebhookConfigFile != "") {
-		errs = append(errs, errors.New("--authorization-mode Webhook and --authorization-webhook-config-file need each other"))
+		errs = append(errs, errors.New("--authorization-mode Webhook and --authorization-webhook-config-file need each "+
+			"other"))
 	}
 	if o.ConfigFile != "" && len(o.Modes) > 0 {
 		errs = append(errs, errors.New("--authorization-config and --authorization-mode exclude each other"))
@@ -101,7 +104,8 @@ func (o *Options) Validate() (errs []error) {
 		errs = append(errs, fmt.Errorf("--authorization-webhook-version must be v1 or v1beta1, not %q", o.WebhookVersion))
 	}
 	if o.AllowTTL < 0 || o.DenyTTL < 0 {
-		errs = append(errs, errors.New("--authorization-webhook-cache-authorized-ttl and --authorization-webhook-cache-unauthorized-ttl must not be negative"))
+		errs = append(errs, errors.New("--authorization-webhook-cache-authorized-ttl and "+
+			"--authorization-webhook-cache-unauthorized-ttl must not be negative"))
 	}
 	return errs
 }

@@ -33,9 +33,11 @@ func (o *Options) openPaths(user.Info) (_ []authorizer.ResourceRuleInfo, paths [
 	return nil, paths
 }
 
-// builtInRules returns the rules of a server without roles. With roles, those of the privileged group come from the role
-// cluster-admin, as upstream.
-func (o *Options) builtInRules(u user.Info) (resources []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo) {
+// builtInRules returns the rules of a server without roles. With roles, those of the privileged group come from the
+// role cluster-admin, as upstream.
+func (o *Options) builtInRules(
+	u user.Info,
+) (resources []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo) {
 	in := func(group string) bool { return slices.Contains(u.GetGroups(), group) }
 	get := []string{"get"}
 	if slices.ContainsFunc(o.AlwaysAllowGroups, in) {

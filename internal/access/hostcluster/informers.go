@@ -41,7 +41,9 @@ func NewInformers(client kubernetes.Interface) informers.SharedInformerFactory {
 }
 
 // InformerFor implements SharedInformerFactory.
-func (s *sharedInformers) InformerFor(object runtime.Object, create internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+func (s *sharedInformers) InformerFor(
+	object runtime.Object, create internalinterfaces.NewInformerFunc,
+) cache.SharedIndexInformer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := reflect.TypeOf(object)

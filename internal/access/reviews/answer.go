@@ -52,7 +52,8 @@ func (h *handler) localAccess(ctx context.Context, _ user.Info, obj runtime.Obje
 		errs = append(errs, field.Invalid(field.NewPath(err.Field), err.BadValue, "must be empty except for namespace"))
 	}
 	if a := r.Spec.ResourceAttributes; a != nil && a.Namespace != r.Namespace {
-		errs = append(errs, field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), a.Namespace, "must match metadata.namespace"))
+		errs = append(errs, field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), a.Namespace,
+			"must match metadata.namespace"))
 	}
 	if a := r.Spec.NonResourceAttributes; a != nil {
 		errs = append(errs, field.Invalid(field.NewPath("spec.nonResourceAttributes"), shown(a),
@@ -79,7 +80,8 @@ func (h *handler) selfRules(ctx context.Context, caller user.Info, obj runtime.O
 	}}
 	for _, rule := range resources {
 		answer.Status.ResourceRules = append(answer.Status.ResourceRules, authorizationv1.ResourceRule{
-			Verbs: rule.GetVerbs(), APIGroups: rule.GetAPIGroups(), Resources: rule.GetResources(), ResourceNames: rule.GetResourceNames(),
+			Verbs: rule.GetVerbs(), APIGroups: rule.GetAPIGroups(), Resources: rule.GetResources(),
+			ResourceNames: rule.GetResourceNames(),
 		})
 	}
 	for _, rule := range others {

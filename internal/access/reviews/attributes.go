@@ -15,7 +15,9 @@ import (
 )
 
 // attributesOf returns the attributes for the authorizer, and messages about selectors that it ignores.
-func attributesOf(who user.Info, resource *authorizationv1.ResourceAttributes, other *authorizationv1.NonResourceAttributes) (authorizer.AttributesRecord, []string) {
+func attributesOf(
+	who user.Info, resource *authorizationv1.ResourceAttributes, other *authorizationv1.NonResourceAttributes,
+) (authorizer.AttributesRecord, []string) {
 	if resource == nil {
 		return authorizer.AttributesRecord{User: who, Verb: other.Verb, Path: other.Path}, nil
 	}
@@ -30,11 +32,13 @@ func attributesOf(who user.Info, resource *authorizationv1.ResourceAttributes, o
 	var misread []string
 	if s := resource.FieldSelector; s != nil {
 		attributes.FieldSelectorRequirements, attributes.FieldSelectorParsingErr = fieldSelector(s)
-		misread = ignored(misread, "fieldSelector", len(attributes.FieldSelectorRequirements), attributes.FieldSelectorParsingErr)
+		misread = ignored(misread, "fieldSelector", len(attributes.FieldSelectorRequirements),
+			attributes.FieldSelectorParsingErr)
 	}
 	if s := resource.LabelSelector; s != nil {
 		attributes.LabelSelectorRequirements, attributes.LabelSelectorParsingErr = labelSelector(s)
-		misread = ignored(misread, "labelSelector", len(attributes.LabelSelectorRequirements), attributes.LabelSelectorParsingErr)
+		misread = ignored(misread, "labelSelector", len(attributes.LabelSelectorRequirements),
+			attributes.LabelSelectorParsingErr)
 	}
 	return attributes, misread
 }
@@ -73,7 +77,8 @@ func fieldSelector(s *authorizationv1.FieldSelectorAttributes) (fields.Requireme
 	for _, r := range s.Requirements {
 		operator, ok := operators[r.Operator]
 		if !ok || len(r.Values) != 1 {
-			errs = append(errs, fmt.Errorf("field selector %s %s with %d values is not supported", r.Key, r.Operator, len(r.Values)))
+			errs = append(errs, fmt.Errorf("field selector %s %s with %d values is not supported", r.Key, r.Operator,
+				len(r.Values)))
 			continue
 		}
 		understood = append(understood, fields.Requirement{Field: r.Key, Operator: operator, Value: r.Values[0]})

@@ -58,7 +58,8 @@ func decode(w http.ResponseWriter, req *http.Request, into runtime.Object) (runt
 		return nil, err
 	}
 	expected := kinds[0]
-	obj, found, err := codecs.DecoderToVersion(format.StrictSerializer, expected.GroupVersion()).Decode(body, &expected, into)
+	obj, found, err := codecs.DecoderToVersion(format.StrictSerializer, expected.GroupVersion()).Decode(body, &expected,
+		into)
 	if err != nil && obj != nil && runtime.IsStrictDecodingError(err) {
 		err = forgive(req, err)
 	}
@@ -66,7 +67,8 @@ func decode(w http.ResponseWriter, req *http.Request, into runtime.Object) (runt
 		return nil, notDecoded(err, found, expected.Kind, body)
 	}
 	if found.GroupVersion() != expected.GroupVersion() {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(
+			"the API version in the data (%s) does not match the expected API version (%s)",
 			found.GroupVersion(), expected.GroupVersion()))
 	}
 	if found.Kind != expected.Kind {
@@ -94,7 +96,8 @@ func forgive(req *http.Request, err error) error {
 // notDecoded returns the error for a body that is not the expected review.
 func notDecoded(err error, found *schema.GroupVersionKind, expected string, body []byte) error {
 	if found != nil && found.Kind != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", found.Kind, found.Version, expected, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", found.Kind,
+			found.Version, expected, err))
 	}
 	const most = 1024
 	beginning := "<empty>"

@@ -73,7 +73,8 @@ var all = map[schema.GroupVersionResource]*review{
 	},
 	authorizationv1.SchemeGroupVersion.WithResource("localsubjectaccessreviews"): {
 		namespaced: true,
-		empty:      func() runtime.Object { return &authorizationv1.LocalSubjectAccessReview{} }, answer: (*handler).localAccess,
+		empty:      func() runtime.Object { return &authorizationv1.LocalSubjectAccessReview{} },
+		answer:     (*handler).localAccess,
 	},
 }
 
@@ -109,16 +110,20 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.StatusCreated, answered, false)
 }
 
-func (h *handler) serve(w http.ResponseWriter, req *http.Request, info *request.RequestInfo, kind *review) (runtime.Object, error) {
+func (h *handler) serve(
+	w http.ResponseWriter, req *http.Request, info *request.RequestInfo, kind *review,
+) (runtime.Object, error) {
 	if req.Method != http.MethodPost {
-		return nil, apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "", "", 0, false)
+		return nil, apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "",
+			"", 0, false)
 	}
 	ctx := req.Context()
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
 		return nil, apierrors.NewBadRequest("no user present on request")
 	}
-	if _, _, err := negotiation.NegotiateOutputMediaType(req, codecs, negotiation.DefaultEndpointRestrictions); err != nil {
+	if _, _, err := negotiation.NegotiateOutputMediaType(req, codecs,
+		negotiation.DefaultEndpointRestrictions); err != nil {
 		return nil, err
 	}
 	if err := checkOptions(req); err != nil {
@@ -147,7 +152,8 @@ func defaultMetadata(meta metav1.Object, namespace string) error {
 	case sent == "" || namespace == "": // a namespace in the body of a review without one is ignored
 		meta.SetNamespace(namespace)
 	case sent != namespace:
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the " +
+			"request")
 	}
 	return nil
 }

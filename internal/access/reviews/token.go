@@ -53,7 +53,9 @@ var errWrongAudiences = apierrors.NewInternalError(errors.New("error validating 
 
 // of returns the user of a token. The authenticators see a request that has nothing but the token: they must not find
 // the user of the review's own request.
-func (t *Tokens) of(ctx context.Context, token string, audiences authenticator.Audiences) (*authenticator.Response, bool, error) {
+func (t *Tokens) of(
+	ctx context.Context, token string, audiences authenticator.Audiences,
+) (*authenticator.Response, bool, error) {
 	alone, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()

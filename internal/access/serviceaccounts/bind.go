@@ -56,9 +56,10 @@ func (i *Issuer) bind(ctx context.Context, r Request) (boundTo, error) {
 	}
 	if ref.UID != "" && ref.UID != bound.GetUID() {
 		gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-		return objects, apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, ref.Name, fmt.Errorf(
-			"the UID in the bound object reference (%s) does not match the UID in record. "+
-				"The object might have been deleted and then recreated", ref.UID))
+		return objects, apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, ref.Name,
+			fmt.Errorf(
+				"the UID in the bound object reference (%s) does not match the UID in record. "+
+					"The object might have been deleted and then recreated", ref.UID))
 	}
 	return objects, nil
 }
@@ -77,7 +78,8 @@ func (i *Issuer) find(
 		return i.objects.Get(ctx, ObjectRef{"secrets", namespace, ref.Name}, true)
 	case isWebhook(ref):
 		// Webhooks of this server get no tokens: the feature is alpha in kube-apiserver, and off.
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s (feature gate %s is disabled)",
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(
+			"cannot bind token to object of type %s (feature gate %s is disabled)",
 			gvk.String(), features.APIServerWebhookAuthenticationToken))
 	}
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s", gvk.String()))

@@ -13,8 +13,8 @@ import (
 // errInvalidated answers a token whose bound object is gone.
 var errInvalidated = errors.New("service account token has been invalidated")
 
-// checkBound returns an error unless the account and the object that a token is bound to exist. An object whose deletion
-// began before deadline counts as deleted, although finalizers keep it.
+// checkBound returns an error unless the account and the object that a token is bound to exist. An object whose
+// deletion began before deadline counts as deleted, although finalizers keep it.
 func (i *Issuer) checkBound(ctx context.Context, bound *boundClaims, deadline time.Time) error {
 	if bound.Validating != nil || bound.Mutating != nil {
 		return errors.New("the token is bound to a webhook")

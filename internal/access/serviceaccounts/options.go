@@ -36,17 +36,21 @@ func NewOptions() Options { return Options{ExtendExpiration: true} }
 // AddFlags adds the flags of o.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.SigningKeyFile, "service-account-signing-key-file", o.SigningKeyFile,
-		"`File` with the private key (RSA or ECDSA, PEM) that signs tokens of service accounts. Without it one is generated in the data directory.")
+		"`File` with the private key (RSA or ECDSA, PEM) that signs tokens of service accounts. Without it one is "+
+			"generated in the data directory.")
 	fs.StringArrayVar(&o.KeyFiles, "service-account-key-file", o.KeyFiles,
-		"`File` with keys (RSA or ECDSA, PEM, private or public) whose tokens of service accounts are accepted besides those of the signing key. May be repeated.")
+		"`File` with keys (RSA or ECDSA, PEM, private or public) whose tokens of service accounts are accepted besides "+
+			"those of the signing key. May be repeated.")
 	fs.StringArrayVar(&o.Issuers, "service-account-issuer", o.Issuers,
-		"Issuer of tokens of service accounts. May be repeated: the first one issues tokens, all are accepted. Default: "+DefaultIssuer+".")
+		"Issuer of tokens of service accounts. May be repeated: the first one issues tokens, all are accepted. Default: "+
+			DefaultIssuer+".")
 	fs.StringVar(&o.JWKSURI, "service-account-jwks-uri", o.JWKSURI,
 		"`URL` of the keys that /.well-known/openid-configuration names. Default: /openid/v1/jwks of this server.")
 	fs.DurationVar(&o.MaxExpiration, "service-account-max-token-expiration", o.MaxExpiration,
 		"Longest validity of a token of a service account; requests for more get this. 0 for no limit.")
 	fs.BoolVar(&o.ExtendExpiration, "service-account-extend-token-expiration", o.ExtendExpiration,
-		"Makes tokens of pods that are renewed every hour valid for a year, so that programs that do not renew them still work.")
+		"Makes tokens of pods that are renewed every hour valid for a year, so that programs that do not renew them still "+
+			"work.")
 }
 
 // Validate returns every mistake.

@@ -31,15 +31,15 @@ type Request struct {
 
 var requestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
-// Tokens of pods that the kubelet renews have renewedSeconds. With the extension they are valid for extendedSeconds, and
-// their use after the time that was asked for is audited. The values are kube-apiserver's.
+// Tokens of pods that the kubelet renews have renewedSeconds. With the extension they are valid for extendedSeconds,
+// and their use after the time that was asked for is audited. The values are kube-apiserver's.
 const (
 	renewedSeconds  = 60*60 + 7
 	extendedSeconds = 365 * 24 * 60 * 60
 )
 
-// Issue returns the request with a token in its status. The steps and errors are kube-apiserver's. A dry run gets a token
-// as well, as there: nothing is stored.
+// Issue returns the request with a token in its status. The steps and errors are kube-apiserver's. A dry run gets a
+// token as well, as there: nothing is stored.
 func (i *Issuer) Issue(ctx context.Context, r Request) (*authenticationv1.TokenRequest, error) {
 	request := r.TokenRequest
 	if err := r.checkMetadata(); err != nil {
@@ -90,7 +90,8 @@ func (r *Request) checkMetadata() error {
 	case body.Name != "" && body.Name != r.Name:
 		err = field.Invalid(metadata.Child("name"), body.Name, "must match the service account name if specified")
 	case body.Namespace != "" && body.Namespace != r.Namespace:
-		err = field.Invalid(metadata.Child("namespace"), body.Namespace, "must match the service account namespace if specified")
+		err = field.Invalid(metadata.Child("namespace"), body.Namespace,
+			"must match the service account namespace if specified")
 	default:
 		return nil
 	}

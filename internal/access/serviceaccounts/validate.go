@@ -18,7 +18,8 @@ func validate(spec *authenticationv1.TokenRequestSpec) (errs field.ErrorList) {
 	path := field.NewPath("spec")
 	expiration := path.Child("expirationSeconds")
 	if *spec.ExpirationSeconds < minExpirationSeconds {
-		errs = append(errs, field.Invalid(expiration, *spec.ExpirationSeconds, "may not specify a duration less than 10 minutes"))
+		errs = append(errs, field.Invalid(expiration, *spec.ExpirationSeconds,
+			"may not specify a duration less than 10 minutes"))
 	}
 	if *spec.ExpirationSeconds > maxExpirationSeconds {
 		errs = append(errs, field.Invalid(expiration, *spec.ExpirationSeconds,

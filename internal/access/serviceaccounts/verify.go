@@ -66,8 +66,8 @@ func statedIssuer(token string) string {
 	return stated.Issuer
 }
 
-// claimsOf returns the claims of a token that one of the keys has signed; nil if it is no token of ours. The caller must
-// not modify them.
+// claimsOf returns the claims of a token that one of the keys has signed; nil if it is no token of ours. The caller
+// must not modify them.
 func (i *Issuer) claimsOf(token string) (*claims, error) {
 	hash := sha256.Sum256([]byte(token))
 	if known, ok := i.verified.Get(hash); ok {

@@ -110,7 +110,8 @@ func (a *ParamAccess) forKind(ctx context.Context, kind *admissionregistrationv1
 	case err != nil:
 		return fmt.Errorf("failed to authorize request: %w", err)
 	case decision != authorizer.DecisionAllow:
-		return fmt.Errorf(`user %v must have "get" permission on all objects of the referenced paramKind (kind=%s, apiVersion=%s)`,
+		return fmt.Errorf(`user %v must have "get" permission on all objects of the referenced paramKind (kind=%s, `+
+			`apiVersion=%s)`,
 			u, kind.Kind, kind.APIVersion)
 	}
 	return nil
@@ -165,7 +166,8 @@ func (a *ParamAccess) forRef(ctx context.Context, b bound) error {
 	case decision == authorizer.DecisionAllow:
 		return nil
 	case unknown != nil:
-		return fmt.Errorf(`%w to determine minimum required permissions and user %v does not have "%v" permission for all groups, `+
+		return fmt.Errorf(`%w to determine minimum required permissions and user %v does not have "%v" permission for all `+
+			`groups, `+
 			`versions and resources`, unknown, u, attributes.Verb)
 	}
 	return fmt.Errorf(`user %v does not have "%v" permission on the object referenced by paramRef`, u, attributes.Verb)

@@ -17,8 +17,8 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// strategy has the rules of a kind. All of them have a generation, cannot be created by a PUT, and need a resourceVersion
-// for an update.
+// strategy has the rules of a kind. All of them have a generation, cannot be created by a PUT, and need a
+// resourceVersion for an update.
 type strategy struct {
 	resource.Rules
 	// desired returns the part of an object whose changes increment the generation.

@@ -28,7 +28,8 @@ func newValidatingPolicyRules() validatingPolicyRules {
 
 // PrepareForCreate clears the status.
 func (r validatingPolicyRules) PrepareForCreate(ctx context.Context, obj runtime.Object) {
-	obj.(*admissionregistrationv1.ValidatingAdmissionPolicy).Status = admissionregistrationv1.ValidatingAdmissionPolicyStatus{}
+	obj.(*admissionregistrationv1.ValidatingAdmissionPolicy).Status =
+		admissionregistrationv1.ValidatingAdmissionPolicyStatus{}
 	r.strategy.PrepareForCreate(ctx, obj)
 }
 

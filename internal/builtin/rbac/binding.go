@@ -91,8 +91,8 @@ func (g grant) validate() (errs field.ErrorList) {
 	return errs
 }
 
-// require checks what the types declare to be required, after everything else as kube-apiserver does (KEP-5073). It does
-// not check a role that an update changes, as that is refused already.
+// require checks what the types declare to be required, after everything else as kube-apiserver does (KEP-5073). It
+// does not check a role that an update changes, as that is refused already.
 func (g grant) require() (errs field.ErrorList) {
 	for n := range g.subjects {
 		if g.subjects[n].Name == "" {
@@ -117,7 +117,8 @@ func (g grant) validateSubject(subject *rbacv1.Subject, path *field.Path) (errs 
 	case rbacv1.ServiceAccountKind:
 		if subject.Name != "" {
 			name := path.Child("name")
-			errs = append(errs, rules.Messages(name, subject.Name, apivalidation.ValidateServiceAccountName(subject.Name, false))...)
+			errs = append(errs, rules.Messages(name, subject.Name,
+				apivalidation.ValidateServiceAccountName(subject.Name, false))...)
 		}
 		errs = append(errs, validateGroup(subject.APIGroup, "", path)...)
 		if !g.namespaced && subject.Namespace == "" {

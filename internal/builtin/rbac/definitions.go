@@ -12,7 +12,8 @@ func Definitions() []*resource.Definition {
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "ClusterRoleBinding", Plural: "clusterrolebindings",
 			Singular: "clusterrolebinding", Object: &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
-			Strategy: bindingRules{grantOf: clusterRoleBindingGrant}, Default: defaultClusterRoleBinding, Columns: clusterRoleBindingColumns,
+			Strategy: bindingRules{grantOf: clusterRoleBindingGrant}, Default: defaultClusterRoleBinding,
+			Columns: clusterRoleBindingColumns,
 			Upgrade: Upgrade,
 		},
 		{

@@ -19,9 +19,9 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// Escalation refuses writes by which users would get, or give, rights that they do not have. As in kube-apiserver, users
-// write roles with rules that they have, and bind roles whose rules they have. The verbs escalate and bind allow more,
-// and the group system:masters may do everything.
+// Escalation refuses writes by which users would get, or give, rights that they do not have. As in kube-apiserver,
+// users write roles with rules that they have, and bind roles whose rules they have. The verbs escalate and bind allow
+// more, and the group system:masters may do everything.
 type Escalation struct {
 	Authorizer authorizer.Authorizer
 	Rules      RuleResolver

@@ -46,7 +46,8 @@ func (r roleRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) fi
 	return append(errs, requireVerbs(role.Rules)...)
 }
 
-// Canonicalize makes an empty list of rules none, because kube-apiserver stores protobuf, which does not tell them apart.
+// Canonicalize makes an empty list of rules none, because kube-apiserver stores protobuf, which does not tell them
+// apart.
 func (roleRules) Canonicalize(obj runtime.Object) {
 	if role := obj.(*rbacv1.Role); len(role.Rules) == 0 {
 		role.Rules = nil

@@ -116,7 +116,8 @@ func checkSecretReference(ref *corev1.SecretReference, path *field.Path) (errs f
 	if ref.Namespace == "" {
 		return append(errs, field.Required(path.Child("namespace"), ""))
 	}
-	return append(errs, rules.Messages(path.Child("namespace"), ref.Namespace, validation.IsDNS1123Label(ref.Namespace))...)
+	return append(errs, rules.Messages(path.Child("namespace"), ref.Namespace,
+		validation.IsDNS1123Label(ref.Namespace))...)
 }
 
 // checkVolumeAffinity returns the errors of the nodes that a volume is on.

@@ -122,7 +122,8 @@ func (c *volumeCheck) attributesClass(spec *corev1.PersistentVolumeSpec) {
 	if *class == "" {
 		c.require("volumeAttributesClassName", "an empty string is disallowed")
 	} else {
-		c.add(rules.Messages(c.path.Child("volumeAttributesClassName"), *class, apivalidation.NameIsDNSSubdomain(*class, false))...)
+		c.add(rules.Messages(c.path.Child("volumeAttributesClassName"), *class,
+			apivalidation.NameIsDNSSubdomain(*class, false))...)
 	}
 	if spec.CSI == nil {
 		c.require("csi", "has to be specified when using volumeAttributesClassName")

@@ -31,7 +31,8 @@ var (
 
 // deleteOptions returns preconditions that only the APIService that was seen fulfils.
 func deleteOptions(seen *apiregistrationv1.APIService) metav1.DeleteOptions {
-	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion}}
+	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &seen.UID,
+		ResourceVersion: &seen.ResourceVersion}}
 }
 
 // instance distinguishes the APIServices of several crd-servers in one cluster.

@@ -31,7 +31,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Service, "aggregator-service", o.Service,
 		"Service in the host cluster that leads to this server and its replicas: `namespace/name[:port]`.")
 	fs.StringVar(&o.CAFile, "aggregator-ca-file", o.CAFile,
-		"`File` with the authority of the certificate that is served under the name of --aggregator-service. Default: the generated authority, or --tls-cert-file.")
+		"`File` with the authority of the certificate that is served under the name of --aggregator-service. Default: the "+
+			"generated authority, or --tls-cert-file.")
 }
 
 // Validate returns every mistake.
@@ -54,7 +55,8 @@ func (o *Options) Validate() (errs []error) {
 func (o *Options) reference() (apiregistrationv1.ServiceReference, error) {
 	name, port, hasPort := strings.Cut(o.Service, ":")
 	namespace, name, _ := strings.Cut(name, "/")
-	wrong := fmt.Errorf("--aggregator-service must be of the form namespace/name or namespace/name:port, not %q", o.Service)
+	wrong := fmt.Errorf("--aggregator-service must be of the form namespace/name or namespace/name:port, not %q",
+		o.Service)
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1035Label(name)) > 0 {
 		return apiregistrationv1.ServiceReference{}, wrong
 	}

@@ -52,7 +52,8 @@ const (
 func NewRegistrar(config Config) *Registrar {
 	return &Registrar{
 		config: config,
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)),
 	}
 }
 
@@ -173,7 +174,9 @@ func (r *Registrar) create(ctx context.Context, version schema.GroupVersion) err
 }
 
 // update updates the spec if it differs.
-func (r *Registrar) update(ctx context.Context, found *apiregistrationv1.APIService, version schema.GroupVersion) error {
+func (r *Registrar) update(
+	ctx context.Context, found *apiregistrationv1.APIService, version schema.GroupVersion,
+) error {
 	wanted := r.wanted(version)
 	if equalSpecs(&found.Spec, &wanted.Spec) {
 		return nil
@@ -188,7 +191,9 @@ func (r *Registrar) update(ctx context.Context, found *apiregistrationv1.APIServ
 
 // remove deletes the APIService of a group that is not served. This replica may be the last to learn of a CRD, so it
 // checks again.
-func (r *Registrar) remove(ctx context.Context, found *apiregistrationv1.APIService, version schema.GroupVersion) error {
+func (r *Registrar) remove(
+	ctx context.Context, found *apiregistrationv1.APIService, version schema.GroupVersion,
+) error {
 	if err := r.config.Current(ctx); err != nil {
 		return err
 	}

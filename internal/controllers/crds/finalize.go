@@ -33,11 +33,13 @@ func (l *Lifecycle) finalize(ctx context.Context, name string) error {
 	}
 	switch {
 	case builtIn(record):
-		return l.removeFinalizer(ctx, record, terminated("OverlappingBuiltInResource", "instances overlap with built-in resources in storage"))
+		return l.removeFinalizer(ctx, record, terminated("OverlappingBuiltInResource",
+			"instances overlap with built-in resources in storage"))
 	case !record.Established:
 		return l.removeFinalizer(ctx, record, terminated("NeverEstablished", "resource was never established"))
 	}
-	if err := l.mark(ctx, record, terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress")); err != nil {
+	if err := l.mark(ctx, record, terminating("InstanceDeletionInProgress",
+		"CustomResource deletion is in progress")); err != nil {
 		return err
 	}
 	remaining, err := l.deleteInstances(ctx, record)
@@ -76,11 +78,13 @@ func builtIn(record *crds.Record) bool {
 }
 
 func terminating(reason, message string) condition {
-	return condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: reason, Message: message}
+	return condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: reason,
+		Message: message}
 }
 
 func terminated(reason, message string) condition {
-	return condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionFalse, Reason: reason, Message: message}
+	return condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionFalse, Reason: reason,
+		Message: message}
 }
 
 func deletionFailed(err error) condition {
@@ -120,7 +124,9 @@ func (l *Lifecycle) mark(ctx context.Context, record *crds.Record, c condition) 
 
 // removeFinalizer removes our finalizer, or deletes the CRD if there is no other. If there is, it writes the condition
 // c as well. The write fails unless the conditions hold.
-func (l *Lifecycle) removeFinalizer(ctx context.Context, record *crds.Record, c condition, conditions ...dynamicstorage.Condition) error {
+func (l *Lifecycle) removeFinalizer(
+	ctx context.Context, record *crds.Record, c condition, conditions ...dynamicstorage.Condition,
+) error {
 	return l.update(ctx, record, conditions, func(stored *crds.Stored) (dynamicstorage.Change, error) {
 		others := func(finalizer string) bool { return finalizer != apiextensionsv1.CustomResourceCleanupFinalizer }
 		if !slices.ContainsFunc(stored.Outline.Finalizers, others) {
@@ -133,7 +139,8 @@ func (l *Lifecycle) removeFinalizer(ctx context.Context, record *crds.Record, c 
 		crd := whole.DeepCopy()
 		apiextensions.CRDRemoveFinalizer(crd, apiextensions.CustomResourceCleanupFinalizer)
 		status := l.with(stored, c)
-		if err := apiextensionsv1.Convert_v1_CustomResourceDefinitionStatus_To_apiextensions_CustomResourceDefinitionStatus(status, &crd.Status, nil); err != nil {
+		if err := apiextensionsv1.Convert_v1_CustomResourceDefinitionStatus_To_apiextensions_CustomResourceDefinitionStatus(
+			status, &crd.Status, nil); err != nil {
 			return dynamicstorage.Change{}, fmt.Errorf("converting the status of CustomResourceDefinition %s: %w", crd.Name, err)
 		}
 		value, err := crds.EncodeDefinition(crd)
@@ -151,19 +158,21 @@ func (l *Lifecycle) with(stored *crds.Stored, c condition) *apiextensionsv1.Cust
 // update changes a CRD if it is still the one of the record, has our finalizer, and the conditions hold.
 func (l *Lifecycle) update(ctx context.Context, record *crds.Record, conditions []dynamicstorage.Condition,
 	change func(*crds.Stored) (dynamicstorage.Change, error)) error {
-	_, err := l.definitions.Update(ctx, record.Name, func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-		if current == nil {
-			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
-		}
-		stored, err := crds.Open(current)
-		if err != nil {
-			return dynamicstorage.Change{}, err
-		}
-		if stored.Outline.UID != record.UID || !apihelpers.CRDHasFinalizer(stored.Outline, apiextensionsv1.CustomResourceCleanupFinalizer) {
-			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
-		}
-		return change(stored)
-	}, dynamicstorage.UpdateOptions{If: conditions})
+	_, err := l.definitions.Update(ctx, record.Name,
+		func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+			if current == nil {
+				return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+			}
+			stored, err := crds.Open(current)
+			if err != nil {
+				return dynamicstorage.Change{}, err
+			}
+			if stored.Outline.UID != record.UID || !apihelpers.CRDHasFinalizer(stored.Outline,
+				apiextensionsv1.CustomResourceCleanupFinalizer) {
+				return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
+			}
+			return change(stored)
+		}, dynamicstorage.UpdateOptions{If: conditions})
 	if err != nil {
 		return fmt.Errorf("finalizing CustomResourceDefinition %s: %w", record.Name, err)
 	}

@@ -69,7 +69,9 @@ type conflict struct {
 // accept grants as many of the requested names as are free. On entry, c counts the names accepted before; on return,
 // those accepted now. A name that the CRD itself holds is not free until the CRD has given it up, so accept repeats
 // until nothing changes. This terminates because a granted name stays granted.
-func (c *claims) accept(requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
+func (c *claims) accept(
+	requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames,
+) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	for {
 		next, conflict := c.grant(requested, accepted)
 		if reflect.DeepEqual(next, accepted) {
@@ -82,7 +84,9 @@ func (c *claims) accept(requested *apiextensionsv1.CustomResourceDefinitionNames
 }
 
 // grant checks the names one after the other. Of several conflicts it returns the last one, as upstream does.
-func (c *claims) grant(requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
+func (c *claims) grant(
+	requested *apiextensionsv1.CustomResourceDefinitionNames, accepted apiextensionsv1.CustomResourceDefinitionNames,
+) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	var found *conflict
 	take := func(reason, want string, have *string, taken map[string]int) {
 		if err := free(want, *have, taken); err != nil {

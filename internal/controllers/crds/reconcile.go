@@ -97,7 +97,9 @@ func (r *Reconciler) changeStatus(
 }
 
 // withStatus returns the change that replaces the status of a stored CRD and nothing else.
-func withStatus(stored *crds.Stored, status *apiextensionsv1.CustomResourceDefinitionStatus) (dynamicstorage.Change, error) {
+func withStatus(
+	stored *crds.Stored, status *apiextensionsv1.CustomResourceDefinitionStatus,
+) (dynamicstorage.Change, error) {
 	value, err := stored.WithStatus(status)
 	return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, err
 }

@@ -72,7 +72,9 @@ func namesAccepted(conflict *conflict) condition {
 }
 
 // established returns the condition Established. It becomes true when the names are accepted, and then stays true.
-func established(crd *apiextensionsv1.CustomResourceDefinition, namesAccepted apiextensionsv1.ConditionStatus) condition {
+func established(
+	crd *apiextensionsv1.CustomResourceDefinition, namesAccepted apiextensionsv1.ConditionStatus,
+) condition {
 	old := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
 	c := condition{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionFalse}
 	switch {
@@ -115,6 +117,8 @@ func setCondition(status *apiextensionsv1.CustomResourceDefinitionStatus, c cond
 	status.Conditions = append(status.Conditions, c)
 }
 
-func removeCondition(status *apiextensionsv1.CustomResourceDefinitionStatus, kind apiextensionsv1.CustomResourceDefinitionConditionType) {
+func removeCondition(
+	status *apiextensionsv1.CustomResourceDefinitionStatus, kind apiextensionsv1.CustomResourceDefinitionConditionType,
+) {
 	status.Conditions = slices.DeleteFunc(status.Conditions, func(c condition) bool { return c.Type == kind })
 }

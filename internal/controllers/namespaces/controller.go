@@ -97,7 +97,8 @@ func (r *run) queueSystem() {
 	}
 }
 
-// changed queues a namespace when its deletion begins, and a system namespace when it is deleted. Later changes are mostly those of the controller.
+// changed queues a namespace when its deletion begins, and a system namespace when it is deleted. Later changes are
+// mostly those of the controller.
 func (r *run) changed(event *dynamicstorage.Event) {
 	switch entry, prev := event.Entry, event.Prev; {
 	case entry == nil:

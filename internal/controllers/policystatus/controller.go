@@ -1,6 +1,6 @@
 // Package policystatus checks the types in the expressions of ValidatingAdmissionPolicies, and writes what it finds to
-// their status, as the controller validatingadmissionpolicy-status of kube-controller-manager. Warnings of the status do
-// not change what a policy does.
+// their status, as the controller validatingadmissionpolicy-status of kube-controller-manager. Warnings of the status
+// do not change what a policy does.
 package policystatus
 
 import (

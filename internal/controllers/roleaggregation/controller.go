@@ -41,8 +41,8 @@ type Config struct {
 	Client *rest.Config
 }
 
-// Controller keeps the rules of aggregated ClusterRoles. One replica runs it at a time, but several do no harm. While no
-// ClusterRole changes it does nothing.
+// Controller keeps the rules of aggregated ClusterRoles. One replica runs it at a time, but several do no harm. While
+// no ClusterRole changes it does nothing.
 type Controller struct {
 	stored *dynamicstorage.Resource
 	codec  *builtin.Codec
@@ -153,7 +153,9 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 }
 
 // candidates returns the roles that one of the selectors of an aggregated role matches.
-func (c *Controller) candidates(ctx context.Context, rule *rbacv1.AggregationRule) (roles []*rbacv1.ClusterRole, err error) {
+func (c *Controller) candidates(
+	ctx context.Context, rule *rbacv1.AggregationRule,
+) (roles []*rbacv1.ClusterRole, err error) {
 	selectors := make([]labels.Selector, len(rule.ClusterRoleSelectors))
 	for n := range selectors {
 		if selectors[n], err = metav1.LabelSelectorAsSelector(&rule.ClusterRoleSelectors[n]); err != nil {

@@ -45,8 +45,8 @@ type Config struct {
 	Accounts, Roots bool
 }
 
-// Controller keeps the account "default" and the ConfigMap "kube-root-ca.crt" of each namespace. One replica runs it at a
-// time, but several do no harm. It holds no objects: while nothing changes it costs nothing.
+// Controller keeps the account "default" and the ConfigMap "kube-root-ca.crt" of each namespace. One replica runs it at
+// a time, but several do no harm. It holds no objects: while nothing changes it costs nothing.
 type Controller struct {
 	config     Config
 	namespaces *dynamicstorage.Resource
@@ -213,8 +213,8 @@ func (r *run) process(ctx context.Context, namespace string) {
 	}
 }
 
-// sync writes what is missing or wrong in a namespace, unless it is being deleted. The cache of namespaces is at least as
-// new as the event that queued the namespace.
+// sync writes what is missing or wrong in a namespace, unless it is being deleted. The cache of namespaces is at least
+// as new as the event that queued the namespace.
 func (r *run) sync(ctx context.Context, namespace string) error {
 	entry, _, err := r.namespaces.Get(ctx, namespace, dynamicstorage.ReadAt{Mode: dynamicstorage.Any})
 	if errors.Is(err, dynamicstorage.ErrNotFound) || err == nil && entry.Header.Deleting {

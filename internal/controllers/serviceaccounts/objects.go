@@ -102,7 +102,8 @@ func (o *Objects) entry(ctx context.Context, ref access.ObjectRef, fresh bool) (
 		return nil, apierrors.NewBadRequest("Name parameter required.")
 	}
 	if mistakes := content.IsPathSegmentName(ref.Name); len(mistakes) > 0 {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", ref.Name, strings.Join(mistakes, ";")))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", ref.Name,
+			strings.Join(mistakes, ";")))
 	}
 	resource, served := o.resources[ref.Resource]
 	if !served {

@@ -18,12 +18,15 @@ const (
 	mapKey      = "ca.crt"
 
 	description     = "kubernetes.io/description"
-	mapsDescription = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as " +
-		"the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+	mapsDescription = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints " +
+		"such as " +
+		"the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of " +
+		"Kubernetes clusters."
 )
 
 // MapFields are the managed fields of a new ConfigMap, in the format FieldsV1. A new account has none.
-const MapFields = `{"f:data":{".":{},"f:ca.crt":{}},"f:metadata":{"f:annotations":{".":{},"f:kubernetes.io/description":{}}}}`
+const MapFields = `{"f:data":{".":{},"f:ca.crt":{}},"f:metadata":{"f:annotations":{".":{},` +
+	`"f:kubernetes.io/description":{}}}}`
 
 // Account returns the account of a namespace.
 func Account(namespace string) *corev1.ServiceAccount {
@@ -108,8 +111,8 @@ func (r *run) syncMap(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// created returns the error of a creation, unless there is nothing more to do: somebody else was faster, or the namespace
-// ends.
+// created returns the error of a creation, unless there is nothing more to do: somebody else was faster, or the
+// namespace ends.
 func created(err error, what string) error {
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {

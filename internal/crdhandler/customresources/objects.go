@@ -147,7 +147,9 @@ func NewTypeConverter(cached *schemas.Cached) managedfields.TypeConverter {
 
 type typeConverter struct{ schemas *schemas.Cached }
 
-func (t typeConverter) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+func (t typeConverter) ObjectToTyped(
+	obj runtime.Object, options ...typed.ValidationOptions,
+) (*typed.TypedValue, error) {
 	compiled, err := t.schemas.Get()
 	if err != nil {
 		return nil, err

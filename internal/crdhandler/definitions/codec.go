@@ -25,7 +25,8 @@ func (Codec) Decode(view *dynamicstorage.View, revision int64) (runtime.Object, 
 		return nil, view.Err
 	}
 	crd := &apiextensions.CustomResourceDefinition{}
-	if err := runtime.DecodeInto(crds.Codecs.UniversalDecoder(apiextensions.SchemeGroupVersion), view.Bytes, crd); err != nil {
+	if err := runtime.DecodeInto(crds.Codecs.UniversalDecoder(apiextensions.SchemeGroupVersion), view.Bytes,
+		crd); err != nil {
 		return nil, fmt.Errorf("decoding CustomResourceDefinition: %w", err)
 	}
 	crd.ResourceVersion = strconv.FormatInt(revision, 10)

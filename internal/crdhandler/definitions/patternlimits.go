@@ -11,7 +11,8 @@ import (
 )
 
 // MaxInstructions bounds the programs of all patterns of a CRD, in all versions together (C10), as
-// validation.PatternSize counts them. See docs/upstream.md, "Compiled patterns are kept for ever" and "The environment of rules is fixed".
+// validation.PatternSize counts them. See docs/upstream.md, "Compiled patterns are kept for ever" and "The environment
+// of rules is fixed".
 const MaxInstructions = 125_000
 
 // regexFunctions are the functions of CEL whose constant patterns are compiled together with their rule.

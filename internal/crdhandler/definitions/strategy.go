@@ -96,7 +96,9 @@ func (s StatusStrategy) GetResetFields() managedfields.ResetFields { return s.st
 
 // withoutUnfoundedFields returns crd without the selectable fields of schemas that are not structural, and an error
 // with upstream's text for each such schema. It returns crd itself if there are none.
-func withoutUnfoundedFields(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, field.ErrorList) {
+func withoutUnfoundedFields(
+	crd *apiextensions.CustomResourceDefinition,
+) (*apiextensions.CustomResourceDefinition, field.ErrorList) {
 	errs := field.ErrorList{}
 	stripped := *crd
 	spec := field.NewPath("spec")

@@ -57,7 +57,8 @@ var errUnusable = errors.New("the patch cannot be applied to the object")
 
 // Unprocessable returns the answer to a patch that is well-formed and cannot be applied.
 func Unprocessable(err error) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(),
+		0, false)
 }
 
 // Apply returns the patched document, and the fields that strict decoding has found in the patch. The error is an API
@@ -128,7 +129,9 @@ func (p Patch) applyOperations(ctx context.Context, document []byte) (patched []
 // applyInBatches applies operations and looks at the context between batches of them. Each operation may copy a list:
 // 10,000 of them on a list of a million items take minutes.
 // See docs/upstream.md, "Limits are process-wide variables".
-func (p Patch) applyInBatches(ctx context.Context, operations jsonpatch.Patch, document []byte) (patched []byte, err error) {
+func (p Patch) applyInBatches(
+	ctx context.Context, operations jsonpatch.Patch, document []byte,
+) (patched []byte, err error) {
 	limit := maxGrowth*(len(document)+len(p.Body)) + MaxCopies
 	for patched = document; ; {
 		batch := min(len(operations), max(1, bytesBetweenChecks/(len(p.Body)+work(patched))))

@@ -56,7 +56,8 @@ func decodeContinue(value string) (continueToken, error) {
 	case t.Version != continueVersion:
 		return continueToken{}, fmt.Errorf("%w: server does not recognize this encoded version %v", errContinueKey, t.Version)
 	case t.Revision == 0:
-		return continueToken{}, fmt.Errorf("%w: incorrect encoded start resourceVersion (version meta.k8s.io/v1)", errContinueKey)
+		return continueToken{}, fmt.Errorf("%w: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+			errContinueKey)
 	case t.Start == "":
 		return continueToken{}, fmt.Errorf("%w: encoded start key empty (version meta.k8s.io/v1)", errContinueKey)
 	}
@@ -69,9 +70,12 @@ func decodeContinue(value string) (continueToken, error) {
 	return t, nil
 }
 
-const continueExpired = "The provided continue parameter is too old to display a consistent list result. You can start a new list " +
-	"without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. " +
-	"Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted " +
+const continueExpired = "The provided continue parameter is too old to display a consistent list result. You can " +
+	"start a new list " +
+	"without the continue parameter, or use the continue token in this response to retrieve the remainder of the " +
+	"results. " +
+	"Continuing with the provided token results in an inconsistent list - objects that were created, modified, or " +
+	"deleted " +
 	"between the time the first chunk was returned and now may show up in the list."
 
 // expiredContinue returns the API error for a continue token whose revision is compacted. It carries a token that

@@ -7,8 +7,8 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// Write answers with the page item by item, in JSON or protobuf. list is the list without its items and metadata. A long
-// list is compressed if the client accepts that, with chunks.
+// Write answers with the page item by item, in JSON or protobuf. list is the list without its items and metadata. A
+// long list is compressed if the client accepts that, with chunks.
 func (p *Page) Write(w http.ResponseWriter, req *http.Request, list wire.List, chunks *Chunks) error {
 	list.ResourceVersion, list.Continue, list.RemainingItemCount = p.ResourceVersion(), p.Continue, p.Remaining
 	if list.Protobuf {
@@ -66,7 +66,8 @@ func (p *Page) firstChunk(list wire.List, chunks *Chunks) (wire.Deflated, int) {
 		kept = chunks.add(p.Entries[:n])
 	}
 	n := len(kept.entries)
-	return chunks.compressed(p.Entries[0].Key, kept, func() wire.Deflated { return list.Deflate(p.Slice(0, n).objects()) }), n
+	return chunks.compressed(p.Entries[0].Key, kept,
+		func() wire.Deflated { return list.Deflate(p.Slice(0, n).objects()) }), n
 }
 
 // chunkSize is the average text of a chunk in bytes: enough to be compressed well alone, and little enough to be

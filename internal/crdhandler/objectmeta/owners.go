@@ -14,8 +14,12 @@ import (
 
 // The warnings of duplicate owner references, in an object that was sent, and after admission.
 const (
-	DuplicateOwners               = ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v"
-	DuplicateOwnersAfterAdmission = ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v"
+	DuplicateOwners = ".metadata.ownerReferences contains duplicate entries; API server dedups owner " +
+		"references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) " +
+		"observed: %v"
+	DuplicateOwnersAfterAdmission = ".metadata.ownerReferences contains duplicate entries after mutating admission " +
+		"happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix " +
+		"your requests; duplicate UID(s) observed: %v"
 )
 
 // DedupOwners removes duplicate owner references (W14), and warns in the given format.

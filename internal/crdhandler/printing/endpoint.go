@@ -98,7 +98,8 @@ func isMetaVersion(gv schema.GroupVersion) bool {
 
 // IsMetadataOnly reports whether a response has nothing of objects but their metadata.
 func IsMetadataOnly(mediaType negotiation.MediaTypeOptions) bool {
-	return mediaType.Convert != nil && (mediaType.Convert.Kind == "PartialObjectMetadata" || mediaType.Convert.Kind == "PartialObjectMetadataList")
+	return mediaType.Convert != nil && (mediaType.Convert.Kind == "PartialObjectMetadata" ||
+		mediaType.Convert.Kind == "PartialObjectMetadataList")
 }
 
 // tableOptions reads the parameters of a request for a Table. It returns nil for any other request.
@@ -107,7 +108,8 @@ func tableOptions(mediaType negotiation.MediaTypeOptions, req *http.Request) (*m
 		return nil, nil
 	}
 	options := &metav1.TableOptions{}
-	if err := metainternalscheme.ParameterCodec.DecodeParameters(req.URL.Query(), metav1.SchemeGroupVersion, options); err != nil {
+	if err := metainternalscheme.ParameterCodec.DecodeParameters(req.URL.Query(), metav1.SchemeGroupVersion,
+		options); err != nil {
 		return nil, err
 	}
 	switch errs := validation.ValidateTableOptions(options); len(errs) {

@@ -83,7 +83,9 @@ func partialMetadata(m metav1.Object, gv schema.GroupVersion) *metav1.PartialObj
 }
 
 // partialList returns a PartialObjectMetadataList in the version gv.
-func partialList(items []metav1.PartialObjectMetadata, list metav1.ListInterface, gv schema.GroupVersion) runtime.Object {
+func partialList(
+	items []metav1.PartialObjectMetadata, list metav1.ListInterface, gv schema.GroupVersion,
+) runtime.Object {
 	listMeta := metav1.ListMeta{
 		ResourceVersion:    list.GetResourceVersion(),
 		Continue:           list.GetContinue(),

@@ -52,7 +52,9 @@ func (p Printer) Object(ctx context.Context, obj runtime.Object) (runtime.Object
 
 // Page returns the object to encode for a page. decode returns a page as a list of objects; metadata is made without
 // it, and a Table in several steps.
-func (p Printer) Page(ctx context.Context, page *listing.Page, decode func(*listing.Page) (runtime.Object, error)) (runtime.Object, error) {
+func (p Printer) Page(
+	ctx context.Context, page *listing.Page, decode func(*listing.Page) (runtime.Object, error),
+) (runtime.Object, error) {
 	if p.target != nil {
 		switch p.target.Kind {
 		case "PartialObjectMetadataList":

@@ -37,7 +37,9 @@ const tableChunk = 200
 
 // tableOfPage returns a page as a Table. It holds no more than one chunk of decoded objects, unless the rows carry
 // them.
-func (p Printer) tableOfPage(ctx context.Context, page *listing.Page, decode func(*listing.Page) (runtime.Object, error)) (runtime.Object, error) {
+func (p Printer) tableOfPage(
+	ctx context.Context, page *listing.Page, decode func(*listing.Page) (runtime.Object, error),
+) (runtime.Object, error) {
 	var table *metav1.Table
 	for start := 0; table == nil || start < len(page.Entries); start += tableChunk {
 		list, err := decode(page.Slice(start, tableChunk))
@@ -61,7 +63,8 @@ func (p Printer) tableOfPage(ctx context.Context, page *listing.Page, decode fun
 func (p Printer) setRowObject(row *runtime.RawExtension) error {
 	m, err := meta.Accessor(row.Object)
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("unable to determine if the obj has the required annotation, err: %w", err))
+		return apierrors.NewInternalError(fmt.Errorf("unable to determine if the obj has the required annotation, err: %w",
+			err))
 	}
 	include := p.options.IncludeObject
 	// Clients recognise the bookmark after the initial events by its annotation, so its row always has metadata.

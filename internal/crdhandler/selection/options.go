@@ -23,7 +23,8 @@ import (
 // selector.
 func Options(req *http.Request, name string, convert fields.TransformFunc) (*metainternal.ListOptions, error) {
 	opts := &metainternal.ListOptions{}
-	if err := metainternalscheme.ParameterCodec.DecodeParameters(req.URL.Query(), metav1.SchemeGroupVersion, opts); err != nil {
+	if err := metainternalscheme.ParameterCodec.DecodeParameters(req.URL.Query(), metav1.SchemeGroupVersion,
+		opts); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	watchList := utilfeature.DefaultFeatureGate.Enabled(features.WatchList)

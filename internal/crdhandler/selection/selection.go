@@ -84,7 +84,9 @@ func (sel *Selection) Scope() string { return cmp.Or(sel.Key, sel.Prefix) }
 
 // Candidates returns the entries of a snapshot that may be selected, in the order of their keys and from start on. They
 // are all that are selected and some others, which Matches drops. An index finds them where it can.
-func (sel *Selection) Candidates(ctx context.Context, snapshot *dynamicstorage.Snapshot, start string) iter.Seq2[*dynamicstorage.Entry, error] {
+func (sel *Selection) Candidates(
+	ctx context.Context, snapshot *dynamicstorage.Snapshot, start string,
+) iter.Seq2[*dynamicstorage.Entry, error] {
 	if sel.Key != "" {
 		return sel.only(snapshot.Ascend(ctx, sel.Key, start))
 	}
@@ -120,7 +122,8 @@ func (sel *Selection) requirements() (requirements []dynamicstorage.Requirement)
 		for _, r := range demanded {
 			switch r.Operator() {
 			case operators.Equals, operators.DoubleEquals, operators.In:
-				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Label, Name: r.Key(), Values: r.Values().List()})
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Label, Name: r.Key(),
+					Values: r.Values().List()})
 			case operators.Exists, operators.GreaterThan, operators.LessThan:
 				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Label, Name: r.Key()})
 			}
@@ -130,7 +133,8 @@ func (sel *Selection) requirements() (requirements []dynamicstorage.Requirement)
 		for _, r := range sel.fields.Requirements() {
 			declared := r.Field != "metadata.name" && r.Field != "metadata.namespace"
 			if declared && (r.Operator == operators.Equals || r.Operator == operators.DoubleEquals) {
-				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Field, Name: r.Field, Values: []string{r.Value}})
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Field, Name: r.Field,
+					Values: []string{r.Value}})
 			}
 		}
 	}

@@ -88,7 +88,9 @@ func newEncoder(req *http.Request, c *Config) (*encoder, error) {
 	return e, nil
 }
 
-func encoderFor(codecs runtime.NegotiatedSerializer, serializer runtime.Serializer, gv schema.GroupVersion) runtime.Encoder {
+func encoderFor(
+	codecs runtime.NegotiatedSerializer, serializer runtime.Serializer, gv schema.GroupVersion,
+) runtime.Encoder {
 	if wire.CBOREnabled() {
 		return codecs.EncoderForVersion(runtime.UseNondeterministicEncoding(serializer), gv)
 	}
@@ -97,7 +99,9 @@ func encoderFor(codecs runtime.NegotiatedSerializer, serializer runtime.Serializ
 
 // object appends the frame of an event about a stored object to dst. JSON of the object itself, and protobuf of a
 // built-in one, is copied from its view.
-func (e *encoder) object(dst []byte, eventType watch.EventType, view *dynamicstorage.View, revision int64) ([]byte, error) {
+func (e *encoder) object(
+	dst []byte, eventType watch.EventType, view *dynamicstorage.View, revision int64,
+) ([]byte, error) {
 	target := e.printer.Target()
 	if target == nil && (e.json || e.protobuf != nil) {
 		object := stored.Object(view, revision)

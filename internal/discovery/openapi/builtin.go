@@ -85,7 +85,9 @@ func builtinV2(rows []*builtin.Definition) (*spec.Swagger, error) {
 		},
 		GetOperationIDAndTagsFromRoute: operationIDAndTags,
 		GetDefinitionName:              definitionName,
-		GetDefinitions:                 func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return definitions },
+		GetDefinitions: func(common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+			return definitions
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 
 // openAPIVersion has the differences between the versions of OpenAPI.
 type openAPIVersion struct {
-	// begin is the text before the title of a document, definitions the text between the paths and the definitions, and end
-	// the text after both.
+	// begin is the text before the title of a document, definitions the text between the paths and the definitions, and
+	// end the text after both.
 	begin, definitions, end string
 	// protobuf encodes a document.
 	protobuf func(document []byte) ([]byte, error)

@@ -28,7 +28,8 @@ type shape struct {
 // newResource returns a CRD in one of its versions as a resource.
 func newResource(crd *apiextensions.CustomResourceDefinition, version string) (*resource, error) {
 	names := &crd.Spec.Names
-	r := &resource{group: crd.Spec.Group, version: version, plural: names.Plural, kind: names.Kind, listKind: names.ListKind}
+	r := &resource{group: crd.Spec.Group, version: version, plural: names.Plural, kind: names.Kind,
+		listKind: names.ListKind}
 	r.namespaced = crd.Spec.Scope == apiextensions.NamespaceScoped
 	subresources, err := apiextensions.GetSubresourcesForVersion(crd, version)
 	if err != nil {
@@ -66,8 +67,8 @@ func reversed(group string) string {
 	return strings.Join(labels, ".")
 }
 
-// forms returns every form in which the names of the resource occur in the builder's output, encoded as in JSON. The order of
-// forms is the same for all resources: form n of the sample marks the places of form n of a resource.
+// forms returns every form in which the names of the resource occur in the builder's output, encoded as in JSON. The
+// order of forms is the same for all resources: form n of the sample marks the places of form n of a resource.
 func (r *resource) forms() ([][]byte, error) {
 	fields, err := json.Marshal(r.fields)
 	if err != nil {

@@ -30,7 +30,9 @@ func structuralOf(crd *apiextensions.CustomResourceDefinition, version string) (
 }
 
 // objectSchema returns the definition of the kind of the resource.
-func (r *resource) objectSchema(crd *apiextensions.CustomResourceDefinition, v *openAPIVersion, t *template) (*spec.Schema, error) {
+func (r *resource) objectSchema(
+	crd *apiextensions.CustomResourceDefinition, v *openAPIVersion, t *template,
+) (*spec.Schema, error) {
 	structural, err := structuralOf(crd, r.version)
 	if err != nil {
 		return nil, fmt.Errorf("describing CustomResourceDefinition %s: %w", crd.Name, err)
@@ -50,7 +52,8 @@ func (r *resource) objectSchema(crd *apiextensions.CustomResourceDefinition, v *
 		}
 		setCommonProperties(schema, t.object)
 	}
-	schema.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": r.group, "version": r.version, "kind": r.kind}})
+	schema.AddExtension("x-kubernetes-group-version-kind",
+		[]any{map[string]any{"group": r.group, "version": r.version, "kind": r.kind}})
 	if r.selectable {
 		schema.AddExtension("x-kubernetes-selectable-fields", r.fields)
 	}
@@ -67,8 +70,8 @@ func setCommonProperties(s *spec.Schema, from spec.Schema) {
 	}
 }
 
-// dropDefaults removes the defaults from a schema, because version 2 has none. Upstream removes them from copies of the finished
-// definitions.
+// dropDefaults removes the defaults from a schema, because version 2 has none. Upstream removes them from copies of the
+// finished definitions.
 func dropDefaults(structural *structuralschema.Structural) {
 	visitor := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
 		had := s.Default.Object != nil
@@ -101,7 +104,8 @@ func embedded(s *spec.Schema, v *openAPIVersion, from spec.Schema) {
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
 		embedded(s.AdditionalProperties.Schema, v, from)
 	}
-	if extended(s, "x-kubernetes-preserve-unknown-fields") && v == version2 || !extended(s, "x-kubernetes-embedded-resource") {
+	if extended(s, "x-kubernetes-preserve-unknown-fields") && v == version2 ||
+		!extended(s, "x-kubernetes-embedded-resource") {
 		return
 	}
 	setCommonProperties(s, from)

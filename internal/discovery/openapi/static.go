@@ -12,7 +12,8 @@ import (
 	builtin "github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// staticJSON has the documents that do not depend on CRDs, as upstream's builder makes them. TestStaticEqualsUpstream writes it.
+// staticJSON has the documents that do not depend on CRDs, as upstream's builder makes them. TestStaticEqualsUpstream
+// writes it.
 //
 //go:embed static.json
 var staticJSON []byte
@@ -130,7 +131,8 @@ func (s *Static) newStaticV3() (map[string]*Document, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encoding OpenAPI: %w", err)
 		}
-		documents[path] = &Document{Begin: encoded, Protobuf: sync.OnceValues(func() ([]byte, error) { return protobufV3(encoded) })}
+		documents[path] = &Document{Begin: encoded,
+			Protobuf: sync.OnceValues(func() ([]byte, error) { return protobufV3(encoded) })}
 	}
 	return documents, nil
 }

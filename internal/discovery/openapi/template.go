@@ -13,10 +13,12 @@ import (
 	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-// sample is the resource that the builder describes. Its names differ in all forms, and none occurs in the builder's own texts.
+// sample is the resource that the builder describes. Its names differ in all forms, and none occurs in the builder's
+// own texts.
 var sample = resource{
-	group: "sample.group", version: "sample-version", plural: "sample-plural", kind: "sample-kind", listKind: "sample-list",
-	fields: []any{map[string]any{"fieldPath": "sampleField"}},
+	group: "sample.group", version: "sample-version", plural: "sample-plural", kind: "sample-kind",
+	listKind: "sample-list",
+	fields:   []any{map[string]any{"fieldPath": "sampleField"}},
 }
 
 // embeddedProperty is the property of the sample that is an embedded object.
@@ -96,8 +98,10 @@ func (s shape) sample() *apiextensionsv1.CustomResourceDefinition {
 		version.SelectableFields = []apiextensionsv1.SelectableField{{JSONPath: ".sampleField"}}
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: sample.group, Scope: apiextensionsv1.ClusterScoped, Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version},
-		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: sample.plural, Kind: sample.kind, ListKind: sample.listKind},
+		Group: sample.group, Scope: apiextensionsv1.ClusterScoped,
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version},
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: sample.plural, Kind: sample.kind,
+			ListKind: sample.listKind},
 	}}
 	if s.namespaced {
 		crd.Spec.Scope = apiextensionsv1.NamespaceScoped

@@ -54,7 +54,8 @@ func (id *Identity) IsFixed(file string) bool { return slices.Contains(id.fixed,
 func (c *Config) CheckFiles() error {
 	if c.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile); err != nil {
-			return fmt.Errorf("--tls-cert-file %s with --tls-private-key-file %s: certificate is unreadable: %w", c.CertFile, c.KeyFile, err)
+			return fmt.Errorf("--tls-cert-file %s with --tls-private-key-file %s: certificate is unreadable: %w", c.CertFile,
+				c.KeyFile, err)
 		}
 	}
 	for _, pair := range c.Named {

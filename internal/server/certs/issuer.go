@@ -76,7 +76,8 @@ func (p Issuer) obtain(name string, template *x509.Certificate, authority *Pair)
 	}
 	found.Cert, err = ReadCertificate(found.CertFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("certificate %s is unreadable (remove it to have a new one made): %w", found.CertFile, datadir.Cause(err))
+		return nil, fmt.Errorf("certificate %s is unreadable (remove it to have a new one made): %w", found.CertFile,
+			datadir.Cause(err))
 	}
 	if err == nil && p.fits(found, template, authority) {
 		return found, nil

@@ -30,10 +30,12 @@ type Authorities struct {
 	Change bool
 }
 
-// ReadAuthorities reads the authorities of client certificates, in the order of their files. The watchers read the files
-// again when they change; see NewTLS. Files that never change have none: each would need an inotify instance, of which
-// a user has few.
-func ReadAuthorities(id *Identity) ([]dynamiccertificates.CAContentProvider, []dynamiccertificates.ControllerRunner, error) {
+// ReadAuthorities reads the authorities of client certificates, in the order of their files. The watchers read the
+// files again when they change; see NewTLS. Files that never change have none: each would need an inotify instance, of
+// which a user has few.
+func ReadAuthorities(
+	id *Identity,
+) ([]dynamiccertificates.CAContentProvider, []dynamiccertificates.ControllerRunner, error) {
 	var (
 		authorities []dynamiccertificates.CAContentProvider
 		watchers    []dynamiccertificates.ControllerRunner

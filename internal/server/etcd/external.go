@@ -92,7 +92,8 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 	}
 	config, err := files.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("--etcd-certfile %s with --etcd-keyfile %s: certificate is unreadable: %w", o.CertFile, o.KeyFile, err)
+		return nil, fmt.Errorf("--etcd-certfile %s with --etcd-keyfile %s: certificate is unreadable: %w", o.CertFile,
+			o.KeyFile, err)
 	}
 	return config, nil
 }

@@ -82,7 +82,9 @@ func (kv *measuredKV) Get(ctx context.Context, key string, opts ...clientv3.OpOp
 	return response, err
 }
 
-func (kv *measuredKV) Compact(ctx context.Context, revision int64, opts ...clientv3.CompactOption) (*clientv3.CompactResponse, error) {
+func (kv *measuredKV) Compact(
+	ctx context.Context, revision int64, opts ...clientv3.CompactOption,
+) (*clientv3.CompactResponse, error) {
 	began := time.Now()
 	response, err := kv.KV.Compact(ctx, revision, opts...)
 	kv.observe("compact", "", began, err)

@@ -36,7 +36,8 @@ func NewOptions() Options {
 // AddFlags adds the flags of o.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Servers, "etcd-servers", o.Servers,
-		"Servers of an external etcd (scheme://ip:port or unix:///path), comma separated. Without any, etcd runs in this process.")
+		"Servers of an external etcd (scheme://ip:port or unix:///path), comma separated. Without any, etcd runs in this "+
+			"process.")
 	fs.StringVar(&o.CAFile, "etcd-cafile", o.CAFile, "`File` with the authority of the etcd servers' certificates.")
 	fs.StringVar(&o.CertFile, "etcd-certfile", o.CertFile, "`File` with the client certificate for etcd.")
 	fs.StringVar(&o.KeyFile, "etcd-keyfile", o.KeyFile, "`File` with the private key of --etcd-certfile.")
@@ -68,7 +69,8 @@ func isEndpoint(server string) bool {
 func (o *Options) Validate() (errs []error) {
 	for _, server := range o.Servers {
 		if !isEndpoint(server) {
-			errs = append(errs, fmt.Errorf("--etcd-servers: %q is not of the form http://HOST:PORT, https://HOST:PORT or unix:///PATH", server))
+			errs = append(errs, fmt.Errorf("--etcd-servers: %q is not of the form http://HOST:PORT, https://HOST:PORT or "+
+				"unix:///PATH", server))
 		}
 	}
 	if (o.CertFile == "") != (o.KeyFile == "") {

@@ -76,7 +76,8 @@ func refuse(w http.ResponseWriter) {
 
 // report updates the metrics of requests in flight once a second, until ctx is done.
 func (f *inFlight) report(ctx context.Context) {
-	reading, writing := flowcontrolmetrics.GetExecutingReadonlyConcurrency(), flowcontrolmetrics.GetExecutingMutatingConcurrency()
+	reading, writing := flowcontrolmetrics.GetExecutingReadonlyConcurrency(),
+		flowcontrolmetrics.GetExecutingMutatingConcurrency()
 	reading.SetDenominator(float64(f.reads.limit))
 	writing.SetDenominator(float64(f.writes.limit))
 	second := time.NewTicker(time.Second)

@@ -79,14 +79,18 @@ var resourceMetrics = []resourceMetric{
 		kind: prometheus.GaugeValue, of: func(s *resourceStats) int64 { return int64(s.Entries) }},
 	{desc: perResource("apiserver_storage_events_received_total", "Number of etcd events received split by kind."),
 		kind: prometheus.CounterValue, of: func(s *resourceStats) int64 { return s.Received }},
-	{desc: perResource("apiserver_watch_cache_events_received_total", "Counter of events received in watch cache broken by resource type."),
+	{desc: perResource("apiserver_watch_cache_events_received_total",
+		"Counter of events received in watch cache broken by resource type."),
 		kind: prometheus.CounterValue, of: func(s *resourceStats) int64 { return s.Received }},
 	{desc: perResource("apiserver_watch_cache_resource_version",
-		"Current resource version of watch cache broken by resource type. This is truncated to the 15 least significant digits."),
+		"Current resource version of watch cache broken by resource type. This is truncated to the 15 least significant "+
+			"digits."),
 		kind: prometheus.GaugeValue, of: func(s *resourceStats) int64 { return s.Revision % 1e15 }},
-	{desc: perResource("apiserver_watch_cache_initializations_total", "Counter of watch cache initializations broken by resource type."),
+	{desc: perResource("apiserver_watch_cache_initializations_total",
+		"Counter of watch cache initializations broken by resource type."),
 		kind: prometheus.CounterValue, of: func(s *resourceStats) int64 { return s.Loads }},
-	{desc: perResource("apiserver_watch_cache_initialization_errors_total", "Counter of watch cache initialization errors broken by resource type."),
+	{desc: perResource("apiserver_watch_cache_initialization_errors_total",
+		"Counter of watch cache initialization errors broken by resource type."),
 		kind: prometheus.CounterValue, of: func(s *resourceStats) int64 { return s.FailedLoads }},
 	{desc: perResource("watch_cache_capacity", "Total capacity of watch cache broken by resource type."),
 		kind: prometheus.GaugeValue, of: func(s *resourceStats) int64 { return int64(s.EventCapacity) }},
@@ -107,9 +111,11 @@ var resourceMetrics = []resourceMetric{
 
 	{desc: perResource("crd_server_cache_bytes", "About the memory of the objects in memory."),
 		kind: prometheus.GaugeValue, of: func(s *resourceStats) int64 { return s.Bytes }},
-	{desc: perResource("crd_server_cache_reloads_total", "How often a resource was read again because events had been lost."),
+	{desc: perResource("crd_server_cache_reloads_total",
+		"How often a resource was read again because events had been lost."),
 		kind: prometheus.CounterValue, of: func(s *resourceStats) int64 { return s.Reloads }},
-	{desc: perResource("crd_server_ring_events", "Recent events at hand for watches; watch_cache_capacity is the most there can be."),
+	{desc: perResource("crd_server_ring_events",
+		"Recent events at hand for watches; watch_cache_capacity is the most there can be."),
 		kind: prometheus.GaugeValue, of: func(s *resourceStats) int64 { return int64(s.Events) }},
 	{desc: perResource("crd_server_ring_bytes", "About the memory of replaced objects that recent events hold."),
 		kind: prometheus.GaugeValue, of: func(s *resourceStats) int64 { return s.EventBytes }},
@@ -134,8 +140,9 @@ var storeMetrics = []storeMetric{
 
 var (
 	lagRevisions = ofStore("crd_server_feed_lag_revisions", "How many revisions memory was behind etcd when it was asked.")
-	lagSeconds   = ofStore("crd_server_feed_lag_seconds", "How long it took memory to come to where etcd was then; the time it was given if it did not.")
-	storedBytes  = prometheus.NewDesc("apiserver_storage_size_bytes",
+	lagSeconds   = ofStore("crd_server_feed_lag_seconds",
+		"How long it took memory to come to where etcd was then; the time it was given if it did not.")
+	storedBytes = prometheus.NewDesc("apiserver_storage_size_bytes",
 		stable+"Size of the storage database file physically allocated in bytes.", []string{"storage_cluster_id"}, nil)
 )
 

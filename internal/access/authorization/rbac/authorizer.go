@@ -35,7 +35,9 @@ func (z Authorizer) Authorize(_ context.Context, a authorizer.Attributes) (autho
 var errNoUser = errors.New("RBAC: the request has no user")
 
 // ConditionsAwareAuthorize implements authorizer.Authorizer: roles have no conditions.
-func (z Authorizer) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+func (z Authorizer) ConditionsAwareAuthorize(
+	ctx context.Context, a authorizer.Attributes,
+) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(z.Authorize(ctx, a))
 }
 
@@ -57,7 +59,8 @@ func (z Authorizer) RulesFor(ctx context.Context, u user.Info, namespace string)
 			})
 		}
 		if len(rule.NonResourceURLs) > 0 {
-			paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
+			paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: rule.Verbs,
+				NonResourceURLs: rule.NonResourceURLs})
 		}
 	}
 	return resources, paths, false, err

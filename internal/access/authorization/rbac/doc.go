@@ -2,8 +2,9 @@
 // authorizer does.
 //
 // Begin with index.go. An Index observes the stored objects and keeps them by subject: a user, a group or a service
-// account has the list of the bindings that name it (binding.go, shards.go). A role is kept once (role.go), and compiled
-// at its first use, so that a decision about one role is a lookup (rules.go). objects.go makes them of stored values.
+// account has the list of the bindings that name it (binding.go, shards.go). A role is kept once (role.go), and
+// compiled at its first use, so that a decision about one role is a lookup (rules.go). objects.go makes them of stored
+// values.
 //
 // Reads take no lock. They begin with one immutable state. A change copies the few lists that it changes and publishes
 // a new state.

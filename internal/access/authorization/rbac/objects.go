@@ -112,7 +112,8 @@ func (o *objects) decode(observed *dynamicstorage.Observation) runtime.Object {
 	}
 	if o.unreadable[observed.Key] != observed.Revision {
 		o.unreadable[observed.Key] = observed.Revision
-		klog.Background().Error(fmt.Errorf("decoding: %w", err), "Authorization ignores an unreadable object", "key", observed.Key)
+		klog.Background().Error(fmt.Errorf("decoding: %w", err), "Authorization ignores an unreadable object", "key",
+			observed.Key)
 	}
 	return nil
 }

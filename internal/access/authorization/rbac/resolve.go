@@ -16,10 +16,12 @@ func (i *Index) RulesFor(_ context.Context, u user.Info, namespace string) ([]rb
 	return rules, utilerrors.NewAggregate(errs)
 }
 
-// GetRoleReferenceRules returns the rules of the role to which a binding refers. namespace is that of the binding; it is
-// empty for a ClusterRoleBinding. The error for a role that does not exist is the NotFound of a GET. The caller must not
-// modify the rules.
-func (i *Index) GetRoleReferenceRules(_ context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+// GetRoleReferenceRules returns the rules of the role to which a binding refers. namespace is that of the binding; it
+// is empty for a ClusterRoleBinding. The error for a role that does not exist is the NotFound of a GET. The caller must
+// not modify the rules.
+func (i *Index) GetRoleReferenceRules(
+	_ context.Context, ref rbacv1.RoleRef, namespace string,
+) ([]rbacv1.PolicyRule, error) {
 	named := &slot{key: keyOf(ref, namespace)}
 	if found := i.current.Load().slots.get(named.key); found != nil {
 		if role := found.role.Load(); role != nil {

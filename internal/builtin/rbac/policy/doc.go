@@ -1,5 +1,5 @@
-// Package policy has the default roles and bindings: cluster-admin, admin, edit, view, and those that let users find out
-// about the server and about themselves. Their names, rules and labels are kube-apiserver's.
+// Package policy has the default roles and bindings: cluster-admin, admin, edit, view, and those that let users find
+// out about the server and about themselves. Their names, rules and labels are kube-apiserver's.
 //
 // Begin with policy.go. roles.go and bindings.go have those of every server: namespaced.go has the rules of admin, edit
 // and view, controllers.go the roles of the controllers of kube-controller-manager that are of use here. cluster.json

@@ -33,7 +33,8 @@ func BindingFields(binding metav1.Object, subjects []rbacv1.Subject) string {
 }
 
 func metadataFields(m metav1.Object) string {
-	return `"f:metadata":{"f:annotations":` + keyFields(m.GetAnnotations()) + `,"f:labels":` + keyFields(m.GetLabels()) + `}`
+	return `"f:metadata":{"f:annotations":` + keyFields(m.GetAnnotations()) + `,"f:labels":` + keyFields(m.GetLabels()) +
+		`}`
 }
 
 // keyFields returns the fields of a map. None of the keys needs to be escaped.

@@ -24,8 +24,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// Reconciler adds to the stored roles and bindings what defaults have and they lack, as kube-apiserver does at its start.
-// It removes nothing, but replaces a binding to another role, and leaves objects alone whose annotation
+// Reconciler adds to the stored roles and bindings what defaults have and they lack, as kube-apiserver does at its
+// start. It removes nothing, but replaces a binding to another role, and leaves objects alone whose annotation
 // rbac.authorization.kubernetes.io/autoupdate is "false".
 type Reconciler struct {
 	Store *dynamicstorage.Store
@@ -67,7 +67,8 @@ func (r *Reconciler) read(ctx context.Context, d *resource.Definition, defaults 
 	for _, role := range defaults.ClusterRoles {
 		objects[role.Name] = nil // bindings have the same names
 	}
-	snapshot, err := r.Store.ResourceAt(d.StorageFolder()).Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
+	snapshot, err := r.Store.ResourceAt(d.StorageFolder()).Snapshot(ctx,
+		dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", d.Plural, err)
 	}
