@@ -106,7 +106,8 @@ func TestDocumentedMetrics(t *testing.T) {
 		}
 	}
 	documented := map[string]bool{}
-	for _, name := range regexp.MustCompile(`crd_server_\w+`).FindAllString(read(t, filepath.Join(root, "docs/metrics.md")), -1) {
+	for _, name := range regexp.MustCompile(`crd_server_\w+`).FindAllString(
+		read(t, filepath.Join(root, "docs/metrics.md")), -1) {
 		documented[name] = true
 	}
 	if len(exists) == 0 || !maps.Equal(exists, documented) {

@@ -1,6 +1,6 @@
 // Package internal_test checks all packages of the server: that they import only what the table in docs/architecture.md
-// allows, that they do not import the packages that the server replaces, that each has a package comment, and that files
-// and packages stay within their lengths. It also checks the documents.
+// allows, that they do not import the packages that the server replaces, that each has a package comment, and that
+// files and packages stay within their lengths. It also checks the documents.
 package internal_test
 
 import (
@@ -21,7 +21,8 @@ const module = "github.com/crd-server/crd-server/"
 // these belongs to it.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
-	_, section, found := strings.Cut(read(t, filepath.Join(root, "docs/architecture.md")), "\n| package | one job | imports, of ours |\n")
+	_, section, found := strings.Cut(read(t, filepath.Join(root, "docs/architecture.md")),
+		"\n| package | one job | imports, of ours |\n")
 	if !found {
 		t.Fatal("docs/architecture.md has no table of imports")
 	}
@@ -57,8 +58,8 @@ func imports(t *testing.T) map[string][]string {
 // forTests are the packages that only tests may import.
 var forTests = []string{"internal/etcdtest"}
 
-// banned are the packages that crd-server replaces, and those that import them; with "/..." also everything below. Tests
-// may compare with them.
+// banned are the packages that crd-server replaces, and those that import them; with "/..." also everything below.
+// Tests may compare with them.
 var banned = []string{
 	"k8s.io/apiserver/pkg/server",
 	"k8s.io/apiserver/pkg/server/options",
@@ -85,7 +86,8 @@ type listed struct {
 // packages lists the module's packages that have code.
 func packages(t *testing.T) []listed {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-pgo=off", "-json=ImportPath,Dir,Doc,GoFiles,Imports", "./...")
+	command := exec.CommandContext(t.Context(), "go", "list", "-pgo=off", "-json=ImportPath,Dir,Doc,GoFiles,Imports",
+		"./...")
 	command.Dir = ".."
 	var stderr strings.Builder
 	command.Stderr = &stderr

@@ -63,7 +63,8 @@ func TestSmallRequestsReserveNothing(t *testing.T) {
 		}
 	}
 	g.empty(t, 1)
-	for _, ctx := range []context.Context{t.Context(), func() context.Context { ctx, _ := begun(t.Context(), nil, "jane"); return ctx }()} {
+	for _, ctx := range []context.Context{t.Context(),
+		func() context.Context { ctx, _ := begun(t.Context(), nil, "jane"); return ctx }()} {
 		if err := Reserve(ctx, 1<<30); err != nil {
 			t.Errorf("without a limit: %v", err)
 		}

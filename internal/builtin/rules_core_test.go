@@ -9,7 +9,8 @@ const (
 	invalidSubdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
 		"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
 		"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-	invalidLabel = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start " +
+	invalidLabel = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must " +
+		"start " +
 		"and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is " +
 		"'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 	immutable = "field is immutable when `immutable` is set"
@@ -20,13 +21,15 @@ var megabyte = strings.Repeat("x", 1<<20)
 var namespaceWrites = []write{
 	{
 		name: "create", resource: "namespaces",
-		obj:    `{"metadata":{"name":"n"},"spec":{"finalizers":["example.com/a"]},"status":{"phase":"Terminating"}}`,
-		stored: `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"n"}},"spec":{"finalizers":["example.com/a","kubernetes"]},"status":{"phase":"Active"}}`,
+		obj: `{"metadata":{"name":"n"},"spec":{"finalizers":["example.com/a"]},"status":{"phase":"Terminating"}}`,
+		stored: `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"n"}},` +
+			`"spec":{"finalizers":["example.com/a","kubernetes"]},"status":{"phase":"Active"}}`,
 	},
 	{
 		name: "label of another name", resource: "namespaces",
-		obj:    `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"other"}}}`,
-		stored: `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"n"}},"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}}`,
+		obj: `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"other"}}}`,
+		stored: `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"n"}},` +
+			`"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}}`,
 	},
 	{
 		name: "invalid", resource: "namespaces",
@@ -41,7 +44,8 @@ var namespaceWrites = []write{
 	{
 		name: "update", resource: "namespaces",
 		old: `{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes"]}}`,
-		obj: `{"metadata":{"name":"n","labels":{"a":"b"}},"spec":{"finalizers":["example.com/a"]},"status":{"phase":"Terminating"}}`,
+		obj: `{"metadata":{"name":"n","labels":{"a":"b"}},"spec":{"finalizers":["example.com/a"]},` +
+			`"status":{"phase":"Terminating"}}`,
 		stored: `{"metadata":{"name":"n","labels":{"a":"b","kubernetes.io/metadata.name":"n"}},` +
 			`"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}}`,
 	},
@@ -49,26 +53,30 @@ var namespaceWrites = []write{
 		name: "status", resource: "namespaces/status",
 		old: `{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes"]}}`,
 		obj: `{"metadata":{"name":"n"},"status":{"conditions":[{"type":"A","status":"True"}]}}`,
-		stored: `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"n"}},"spec":{"finalizers":["kubernetes"]},` +
+		stored: `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"n"}},` +
+			`"spec":{"finalizers":["kubernetes"]},` +
 			`"status":{"phase":"Active","conditions":[{"type":"A","status":"True","lastTransitionTime":null}]}}`,
 	},
 	{
 		name: "terminating too early", resource: "namespaces/status",
-		old:    `{"metadata":{"name":"n"}}`,
-		obj:    `{"metadata":{"name":"n"},"status":{"phase":"Terminating"}}`,
-		errors: []string{"status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"},
+		old: `{"metadata":{"name":"n"}}`,
+		obj: `{"metadata":{"name":"n"},"status":{"phase":"Terminating"}}`,
+		errors: []string{"status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is " +
+			"empty"},
 	},
 	{
 		name: "active too late", resource: "namespaces/status",
-		old:    `{"metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z"},"status":{"phase":"Terminating"}}`,
-		obj:    `{"metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z"},"status":{"phase":"Active"}}`,
-		errors: []string{"status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty"},
+		old: `{"metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z"},"status":{"phase":"Terminating"}}`,
+		obj: `{"metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z"},"status":{"phase":"Active"}}`,
+		errors: []string{"status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not " +
+			"empty"},
 	},
 	{
 		name: "finalize", resource: "namespaces/finalize",
-		old:    `{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes"]}}`,
-		obj:    `{"metadata":{"name":"n"},"status":{"phase":"Terminating"}}`,
-		stored: `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"n"}},"spec":{},"status":{"phase":"Active"}}`,
+		old: `{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes"]}}`,
+		obj: `{"metadata":{"name":"n"},"status":{"phase":"Terminating"}}`,
+		stored: `{"metadata":{"name":"n","labels":{"kubernetes.io/metadata.name":"n"}},"spec":{},` +
+			`"status":{"phase":"Active"}}`,
 	},
 	{
 		name: "finalize with an unknown finalizer", resource: "namespaces/finalize",

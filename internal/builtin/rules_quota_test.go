@@ -1,11 +1,14 @@
 package builtin_test
 
 const (
-	misplaced   = "unsupported scope applied to resource"
-	mustExist   = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+	misplaced = "unsupported scope applied to resource"
+	mustExist = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, " +
+		"ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or " +
+		"ResourceQuotaScopeCrossNamespacePodAffinity"
 	notStandard = "must be a standard resource type or fully qualified"
 	notForQuota = "must be a standard resource for quota"
-	deprecated  = "metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+	deprecated  = "metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate " +
+		"namespaces to isolate access to mounted secrets"
 )
 
 var quotaWrites = []write{
@@ -56,10 +59,12 @@ var quotaWrites = []write{
 		errors: []string{
 			`spec.scopeSelector.matchExpressions: Invalid value: ` + shownSelector + `: ` + misplaced,
 			`spec.scopeSelector.matchExpressions.operator: Invalid value: "In": ` + mustExist,
-			"spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is 'In' or 'NotIn' for scope selector",
+			"spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is 'In' " +
+				"or 'NotIn' for scope selector",
 			`spec.scopeSelector.matchExpressions.scopeName: Invalid value: "X": unsupported scope`,
 			`spec.scopeSelector.matchExpressions.operator: Invalid value: "Y": not a valid selector operator`,
-			"spec.scopeSelector.matchExpressions.values: Invalid value: [\"a\"]: must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
+			"spec.scopeSelector.matchExpressions.values: Invalid value: [\"a\"]: must be no value when `operator` is 'Exist' " +
+				"or 'DoesNotExist' for scope selector",
 			`spec.scopeSelector.matchExpressions: Invalid value: null: conflicting scopes`,
 		},
 	},
@@ -74,9 +79,12 @@ var quotaWrites = []write{
 	},
 	{
 		name: "update", resource: "resourcequotas",
-		old:    `{"metadata":{"name":"q"},"spec":{"hard":{"pods":"1"},"scopes":["Terminating","BestEffort"]},"status":{"hard":{"pods":"1"}}}`,
-		obj:    `{"metadata":{"name":"q"},"spec":{"hard":{"pods":"2"},"scopes":["BestEffort","Terminating"]},"status":{"hard":{"foo":"1"}}}`,
-		stored: `{"metadata":{"name":"q"},"spec":{"hard":{"pods":"2"},"scopes":["BestEffort","Terminating"]},"status":{"hard":{"pods":"1"}}}`,
+		old: `{"metadata":{"name":"q"},"spec":{"hard":{"pods":"1"},"scopes":["Terminating","BestEffort"]},` +
+			`"status":{"hard":{"pods":"1"}}}`,
+		obj: `{"metadata":{"name":"q"},"spec":{"hard":{"pods":"2"},"scopes":["BestEffort","Terminating"]},` +
+			`"status":{"hard":{"foo":"1"}}}`,
+		stored: `{"metadata":{"name":"q"},"spec":{"hard":{"pods":"2"},"scopes":["BestEffort","Terminating"]},` +
+			`"status":{"hard":{"pods":"1"}}}`,
 	},
 	{
 		name: "other scopes", resource: "resourcequotas",
@@ -138,7 +146,8 @@ func otherWrites() []write {
 		{
 			name: "old deprecated annotation", resource: "serviceaccounts",
 			old: `{"metadata":{"name":"a","annotations":{"kubernetes.io/enforce-mountable-secrets":""}}}`,
-			obj: `{"metadata":{"name":"a","annotations":{"kubernetes.io/enforce-mountable-secrets":""}},"secrets":[{"name":"s","kind":"k"}]}`,
+			obj: `{"metadata":{"name":"a","annotations":{"kubernetes.io/enforce-mountable-secrets":""}},` +
+				`"secrets":[{"name":"s","kind":"k"}]}`,
 			stored: `{"metadata":{"name":"a","annotations":{"kubernetes.io/enforce-mountable-secrets":""}},` +
 				`"secrets":[{"name":"s"}]}`,
 		},
@@ -149,7 +158,8 @@ func otherWrites() []write {
 		},
 		{
 			name: "create", resource: "leases",
-			obj:    `{"metadata":{"name":"l","finalizers":["foo"]},"spec":{"holderIdentity":"me","strategy":"x","preferredHolder":"y"}}`,
+			obj: `{"metadata":{"name":"l","finalizers":["foo"]},"spec":{"holderIdentity":"me","strategy":"x",` +
+				`"preferredHolder":"y"}}`,
 			stored: `{"metadata":{"name":"l","finalizers":["foo"]},"spec":{"holderIdentity":"me"}}`,
 		},
 		{
@@ -163,7 +173,8 @@ func otherWrites() []write {
 		{
 			name: "update", resource: "leases",
 			old: `{"metadata":{"name":"l"},"spec":{"leaseTransitions":0}}`,
-			obj: `{"metadata":{"name":"l"},"spec":{"leaseDurationSeconds":-1,"leaseTransitions":0,"strategy":"x","preferredHolder":"y"}}`,
+			obj: `{"metadata":{"name":"l"},"spec":{"leaseDurationSeconds":-1,"leaseTransitions":0,"strategy":"x",` +
+				`"preferredHolder":"y"}}`,
 			errors: []string{
 				"spec.leaseDurationSeconds: Invalid value: -1: must be greater than 0",
 			},

@@ -30,7 +30,8 @@ var rbacWrites = []write{
 			"rules[1].apiGroups: " + noGroup,
 			"rules[1].resources: " + noResource,
 			`rules[2].nonResourceURLs: Invalid value: ["/a"]: namespaced rules cannot apply to non-resource URLs`,
-			`rules[2].nonResourceURLs: Invalid value: ["/a"]: rules cannot apply to both regular resources and non-resource URLs`,
+			`rules[2].nonResourceURLs: Invalid value: ["/a"]: rules cannot apply to both regular resources and non-resource ` +
+				`URLs`,
 			"rules[1].verbs: Required value",
 		},
 	},
@@ -49,7 +50,8 @@ var rbacWrites = []write{
 		obj: `{"metadata":{"name":"r"},"rules":[{"nonResourceURLs":["/a"]}],"aggregationRule":{"clusterRoleSelectors":[` +
 			`{"matchExpressions":[{"key":"a","operator":"Is"}]}]}}`,
 		errors: []string{
-			`aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator`,
+			`aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector ` +
+				`operator`,
 			`aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.`,
 			"rules[0].verbs: Required value",
 		},
@@ -62,7 +64,8 @@ var rbacWrites = []write{
 	},
 	{
 		name: "invalid", resource: "rolebindings",
-		obj: `{"metadata":{"name":"b"},"roleRef":{"apiGroup":"a","kind":"User"},"subjects":[{"kind":"User","apiGroup":"b","name":"u"},` +
+		obj: `{"metadata":{"name":"b"},"roleRef":{"apiGroup":"a","kind":"User"},"subjects":[{"kind":"User","apiGroup":"b",` +
+			`"name":"u"},` +
 			`{"kind":"ServiceAccount","apiGroup":"c","name":"S"},{"kind":"Pod","name":"p"},{"kind":"Group"}]}`,
 		errors: []string{
 			`roleRef.apiGroup: Unsupported value: "a": ` + rbacOnly,
@@ -79,7 +82,8 @@ var rbacWrites = []write{
 		name: "another role", resource: "rolebindings",
 		old: `{"metadata":{"name":"b"},"roleRef":{"kind":"Role","name":"r"}}`,
 		obj: `{"metadata":{"name":"b"},"roleRef":{"kind":"ClusterRole","name":"r"}}`,
-		errors: []string{`roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"r"}: ` +
+		errors: []string{`roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole",` +
+			`"Name":"r"}: ` +
 			`field is immutable`},
 	},
 	{
@@ -93,7 +97,8 @@ var rbacWrites = []write{
 	},
 	{
 		name: "invalid", resource: "clusterrolebindings",
-		obj: `{"metadata":{"name":"b"},"roleRef":{"kind":"Role","name":"."},"subjects":[{"kind":"ServiceAccount","name":"s"}]}`,
+		obj: `{"metadata":{"name":"b"},"roleRef":{"kind":"Role","name":"."},"subjects":[{"kind":"ServiceAccount",` +
+			`"name":"s"}]}`,
 		errors: []string{
 			`roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"`,
 			`roleRef.name: Invalid value: ".": may not be '.'`,

@@ -32,7 +32,8 @@ type write struct {
 // TestRules plays the writes on the strategies of the table.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	for _, writes := range [][]write{namespaceWrites, configMapWrites, secretWrites, quotaWrites, rbacWrites, otherWrites()} {
+	for _, writes := range [][]write{namespaceWrites, configMapWrites, secretWrites, quotaWrites, rbacWrites,
+		otherWrites()} {
 		for _, w := range writes {
 			t.Run(w.resource+"/"+w.name, func(t *testing.T) {
 				t.Parallel()

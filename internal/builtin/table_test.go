@@ -30,11 +30,13 @@ func TestRows(t *testing.T) {
 				}
 				return
 			}
-			if kind := typeName(d.Object); kind != d.Kind || typeName(d.List) != kind+"List" || d.Singular != strings.ToLower(kind) {
+			if kind := typeName(d.Object); kind != d.Kind || typeName(d.List) != kind+"List" ||
+				d.Singular != strings.ToLower(kind) {
 				t.Errorf("%s and %s are types of %s, singular %s", kind, typeName(d.List), d.Kind, d.Singular)
 			}
 			for _, sub := range d.Subresources {
-				isAction := sub.Action != nil && sub.Strategy == nil && sub.Resets == nil && slices.Equal(sub.Verbs, []string{"create"})
+				isAction := sub.Action != nil && sub.Strategy == nil && sub.Resets == nil &&
+					slices.Equal(sub.Verbs, []string{"create"})
 				isScale := sub.Scale != nil && sub.Strategy == nil && sub.Resets == nil && len(sub.Verbs) == 3
 				isConnect := sub.Connect != nil && sub.Strategy == nil && sub.Resets == nil && sub.Connect.Refuse != nil
 				if !isAction && !isScale && !isConnect && (sub.Strategy == nil || sub.Resets == nil || sub.Verbs == nil) {

@@ -95,8 +95,10 @@ func TestRetryAfterIsIgnored(t *testing.T) {
 
 // FuzzWebhookAnswer checks that any response of a webhook is refused or contains the requested objects.
 func FuzzWebhookAnswer(f *testing.F) {
-	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"UID","result":{"status":"Success"},"convertedObjects":[`
-	const object = `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"uid-a"}`
+	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"UID",` +
+		`"result":{"status":"Success"},"convertedObjects":[`
+	const object = `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"a","namespace":"default",` +
+		`"uid":"uid-a"}`
 	for _, answer := range []string{
 		``, `{}`, `null`, head + `null,null]}}`, head + object + `},` + object + `}]}}`, head + `{},1]}}`,
 		head + object + `,"items":[{}]},` + object + `,"spec":null}]}}`,

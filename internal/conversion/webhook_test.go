@@ -186,7 +186,8 @@ func TestWebhookThatFails(t *testing.T) {
 			one: "conversion webhook for " + from +
 				" returned invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)",
 			many: "conversion webhook for " + from +
-				" returned invalid converted object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)",
+				" returned invalid converted object at index 0: invalid groupVersion (expected example.com/v2, received " +
+				"example.com/v1)",
 		},
 		{
 			name: "another name",
@@ -205,7 +206,8 @@ func TestWebhookThatFails(t *testing.T) {
 		{
 			name: "too deep",
 			hook: &hook{convert: func(obj *unstructured.Unstructured) { obj.Object["spec"] = nested(1001) }},
-			one:  "conversion webhook for " + from + " returned invalid object: objects and lists may be nested 1000 levels deep",
+			one: "conversion webhook for " + from + " returned invalid object: objects and lists may be nested 1000 levels " +
+				"deep",
 		},
 		{
 			name: "too many annotations",

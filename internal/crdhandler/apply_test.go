@@ -70,7 +70,8 @@ func TestApply(t *testing.T) {
 			metav1.StatusReasonBadRequest, "metadata.managedFields must be nil"},
 		{"uid of nothing", "/none?fieldManager=one", widget("none", `"uid":"u"`, `{}`), 409,
 			metav1.StatusReasonConflict,
-			`Operation cannot be fulfilled on widgets.example.com "none": uid mismatch: the provided object specified uid u, and no existing object was found`},
+			`Operation cannot be fulfilled on widgets.example.com "none": uid mismatch: the provided object specified uid u, ` +
+				`and no existing object was found`},
 		{"name", "/a?fieldManager=one", widget("b", "", `{}`), 400, metav1.StatusReasonBadRequest,
 			"the name of the object (b) does not match the name on the URL (a)"},
 		{"no name", "/b?fieldManager=one", "apiVersion: example.com/v1\nkind: Widget\n", 400,
@@ -79,11 +80,13 @@ func TestApply(t *testing.T) {
 		{"no YAML", "/a?fieldManager=one", "a: b: c", 400, metav1.StatusReasonBadRequest,
 			"error encoding patch: yaml: mapping values are not allowed in this context"},
 		{"no map", "/a?fieldManager=one", "[1]", 400, metav1.StatusReasonBadRequest,
-			"error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}"},
+			"error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value " +
+				"of type map[string]interface {}"},
 		{"strict", "/a?fieldManager=one&fieldValidation=Strict",
 			"apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: a\nspec:\n  x: 1\n  x: 1\n", 400,
 			metav1.StatusReasonBadRequest,
-			"error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key \"x\" already set in map"},
+			"error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key \"x\" already " +
+				"set in map"},
 		{"stale", "/a?fieldManager=two", widget("a", `"resourceVersion":"`+first.GetResourceVersion()+`"`,
 			`{"size":2}`), 409, metav1.StatusReasonConflict, modified},
 	}
@@ -108,6 +111,7 @@ func TestApplyMustBeAllowedToCreate(t *testing.T) {
 	t.Parallel()
 	f := newWrites(t, func(f *writes) { f.config.Authorizer = denyCreate{} })
 	f.apply("/a?fieldManager=one", widget("a", "", `{}`)).fails(403, metav1.StatusReasonForbidden,
-		`widgets.example.com "a" is forbidden: User "somebody" cannot create resource "widgets" in API group "example.com" in the namespace "ns": creation denied`)
+		`widgets.example.com "a" is forbidden: User "somebody" cannot create resource "widgets" in API group "example.com" `+
+			`in the namespace "ns": creation denied`)
 	f.apply("/allowed?fieldManager=one", widget("allowed", "", `{}`)).is(201)
 }

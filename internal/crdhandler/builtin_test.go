@@ -51,22 +51,27 @@ func TestMadeUpKind(t *testing.T) {
 		GroupVersion: schema.GroupVersion{Group: "made.example.com", Version: "v1"},
 		Kind:         "Gizmo", Plural: "gizmos", Singular: "gizmo", Namespaced: true, Object: &gizmo{}, List: &gizmoList{},
 	}))
-	const path, head = "/apis/made.example.com/v1/namespaces/ns/gizmos", `{"kind":"Gizmo","apiVersion":"made.example.com/v1","metadata":{`
+	const path, head = "/apis/made.example.com/v1/namespaces/ns/gizmos",
+		`{"kind":"Gizmo","apiVersion":"made.example.com/v1","metadata":{`
 	for _, step := range []struct {
 		method, path, mediaType, body string
 		code                          int
 		want                          string
 	}{
 		{"POST", path, "application/json", head + `"name":"a"},"size":1}`, 201, `"size":1`},
-		{"POST", path, "application/json", head + `"name":"a"},"size":1}`, 409, `gizmos.made.example.com \"a\" already exists`},
-		{"POST", path, "application/json", head + `"name":"b"},"size":"x"}`, 400, `cannot unmarshal string into Go struct field`},
-		{"POST", path + "?fieldValidation=Strict", "application/json", head + `"name":"b"},"sizes":1}`, 400, `unknown field \"sizes\"`},
+		{"POST", path, "application/json", head + `"name":"a"},"size":1}`, 409,
+			`gizmos.made.example.com \"a\" already exists`},
+		{"POST", path, "application/json", head + `"name":"b"},"size":"x"}`, 400,
+			`cannot unmarshal string into Go struct field`},
+		{"POST", path + "?fieldValidation=Strict", "application/json", head + `"name":"b"},"sizes":1}`, 400,
+			`unknown field \"sizes\"`},
 		{"PUT", path + "/a", "application/json", head + `"name":"a","resourceVersion":"1"},"size":2}`, 409, `"Conflict"`},
 		{"PUT", path + "/a", "application/json", head + `"name":"a","labels":{"x":"y"}},"size":2}`, 200, `"size":2`},
 		{"PATCH", path + "/a", "application/merge-patch+json", `{"size":3}`, 200, `"size":3`},
 		{"PATCH", path + "/a", "application/json-patch+json", `[{"op":"replace","path":"/size","value":4}]`, 200, `"size":4`},
 		{"PATCH", path + "/a", "application/strategic-merge-patch+json", `{"size":5}`, 200, `"size":5`},
-		{"PATCH", path + "/c?fieldManager=m", "application/apply-patch+yaml", head + `"name":"c"},"size":6}`, 201, `"operation":"Apply"`},
+		{"PATCH", path + "/c?fieldManager=m", "application/apply-patch+yaml", head + `"name":"c"},"size":6}`, 201,
+			`"operation":"Apply"`},
 		{"GET", path + "/a", "", "", 200, `"size":5`},
 		{"GET", "/apis/made.example.com/v1/gizmos?labelSelector=x%3Dy", "", "", 200, `"items":[{"metadata":{"name":"a"`},
 		{"GET", path + "?fieldSelector=metadata.name%3Da", "", "", 200, `"items":[{"metadata":{"name":"a"`},

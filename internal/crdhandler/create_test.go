@@ -71,18 +71,22 @@ func TestCreate(t *testing.T) {
 		{"malformed",
 			call{body: `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"this is a long one"`}, 400,
 			metav1.StatusReasonBadRequest,
-			`the object provided is unrecognized (must be of type Widget): couldn't get version/kind; json parse error: unexpected end of JSON input ({"kind":"Widget","apiVersion": ...)`},
+			`the object provided is unrecognized (must be of type Widget): couldn't get version/kind; json parse error: ` +
+				`unexpected end of JSON input ({"kind":"Widget","apiVersion": ...)`},
 		{"empty", call{}, 400, metav1.StatusReasonBadRequest,
-			`the object provided is unrecognized (must be of type Widget): couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)`},
+			`the object provided is unrecognized (must be of type Widget): couldn't get version/kind; json parse error: ` +
+				`unexpected end of JSON input (<empty>)`},
 		{"content type", call{contentType: "text/plain", body: `x`}, 415, metav1.StatusReasonUnsupportedMediaType,
-			"the body of the request was in an unknown format - accepted media types include: application/json, application/yaml"},
+			"the body of the request was in an unknown format - accepted media types include: application/json, " +
+				"application/yaml"},
 		{"too large", call{body: widget("b", "", `"`+strings.Repeat("x", 3<<20)+`"`)}, 413,
 			metav1.StatusReasonRequestEntityTooLarge, "Request entity too large: limit is 3145728"},
 		{"dry run", call{path: "?dryRun=Some", body: widget("b", "", `{}`)}, 422, metav1.StatusReasonInvalid,
 			`CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"`},
 		{"field validation", call{path: "?fieldValidation=Maybe", body: widget("b", "", `{}`)}, 422,
 			metav1.StatusReasonInvalid,
-			`CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Maybe": supported values: "", "Ignore", "Strict", "Warn"`},
+			`CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Maybe": supported values: "", ` +
+				`"Ignore", "Strict", "Warn"`},
 		{"strict", call{path: "?fieldValidation=Strict", body: object + `{"name":"b"},"spec":{"a":1,"a":2}}`}, 400,
 			metav1.StatusReasonBadRequest,
 			`Widget in version "v1" cannot be handled as a Widget: strict decoding error: duplicate field "spec.a"`},
@@ -140,7 +144,8 @@ func TestCreateWhileTerminating(t *testing.T) {
 	t.Parallel()
 	f := newWrites(t, nil)
 	f.url = strings.Replace(f.url, "/ns/", "/terminating/", 1)
-	const message = `widgets.example.com "a" is forbidden: create not allowed while custom resource definition is terminating`
+	const message = `widgets.example.com "a" is forbidden: create not allowed while custom resource definition is ` +
+		`terminating`
 	f.do(call{method: "POST", body: widget("a", "", `{}`)}).fails(http.StatusForbidden, metav1.StatusReasonForbidden,
 		message)
 	f.do(call{method: "PATCH", path: "/a?fieldManager=m", contentType: "application/apply-patch+yaml",

@@ -78,12 +78,14 @@ func TestWriteDefinitions(t *testing.T) {
 	})
 	t.Run("apply", func(t *testing.T) {
 		f.do(call{method: "PATCH", path: path + "?fieldManager=m", contentType: "application/apply-patch+yaml",
-			body: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets.example.com","labels":{"c":"d"}}}`}).is(200)
+			body: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
+				`"metadata":{"name":"gadgets.example.com","labels":{"c":"d"}}}`}).is(200)
 	})
 	t.Run("status", func(t *testing.T) {
 		got := f.do(call{
 			method: "PATCH", path: path + "/status", contentType: "application/merge-patch+json",
-			body: `{"metadata":{"labels":{"e":"f"}},"spec":{"scope":"Cluster"},"status":{"conditions":[{"type":"Established","status":"True"}]}}`,
+			body: `{"metadata":{"labels":{"e":"f"}},"spec":{"scope":"Cluster"},"status":{"conditions":[{"type":"Established",` +
+				`"status":"True"}]}}`,
 		}).is(200).obj
 		scope, _, _ := unstructured.NestedString(got.Object, "spec", "scope")
 		if scope != "Namespaced" || got.GetLabels()["e"] != "f" {

@@ -29,7 +29,8 @@ func TestDelete(t *testing.T) {
 		f.del("/a?dryRun=All", "").is(200)
 		f.get("a").is(200)
 		got := f.del("/a", "").is(200).text
-		want := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"a","group":"example.com","kind":"widgets","uid":%q}}`, obj.GetUID())
+		want := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"a",`+
+			`"group":"example.com","kind":"widgets","uid":%q}}`, obj.GetUID())
 		if got != want+"\n" {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -63,7 +64,8 @@ func TestDelete(t *testing.T) {
 			t.Errorf("foreground: got %v", leaving)
 		}
 		if leaving := f.del("/c",
-			`{"kind":"DeleteOptions","apiVersion":"example.com/v1","propagationPolicy":"Orphan"}`).is(200).obj; !slices.Equal(leaving.GetFinalizers(), []string{"orphan"}) {
+			`{"kind":"DeleteOptions","apiVersion":"example.com/v1","propagationPolicy":"Orphan"}`).is(200).obj; !slices.Equal(
+			leaving.GetFinalizers(), []string{"orphan"}) {
 			t.Errorf("orphan: got %v", leaving)
 		}
 		f.del("/c", `{"propagationPolicy":"Background"}`).is(200)
@@ -83,12 +85,15 @@ func TestDelete(t *testing.T) {
 		message          string
 	}{
 		{"uid", "/d", `{"preconditions":{"uid":"x"}}`, 409, metav1.StatusReasonConflict,
-			`Operation cannot be fulfilled on Widget.example.com "d": the UID in the precondition (x) does not match the UID in record (` + string(d.GetUID()) + `). The object might have been deleted and then recreated`},
+			`Operation cannot be fulfilled on Widget.example.com "d": the UID in the precondition (x) does not match the UID ` +
+				`in record (` + string(d.GetUID()) + `). The object might have been deleted and then recreated`},
 		{"resourceVersion", "/d", `{"preconditions":{"resourceVersion":"1"}}`, 409, metav1.StatusReasonConflict,
-			`Operation cannot be fulfilled on Widget.example.com "d": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (` + d.GetResourceVersion() + `). The object might have been modified`},
+			`Operation cannot be fulfilled on Widget.example.com "d": the ResourceVersion in the precondition (1) does not ` +
+				`match the ResourceVersion in record (` + d.GetResourceVersion() + `). The object might have been modified`},
 		{"both policies", "/d", `{"orphanDependents":true,"propagationPolicy":"Orphan"}`, 422,
 			metav1.StatusReasonInvalid,
-			`DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set`},
+			`DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and ` +
+				`deletionPropagation cannot be both set`},
 		{"dry run", "/d?dryRun=x", "", 422, metav1.StatusReasonInvalid,
 			`DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"`},
 		{"another kind", "/d", `{"kind":"Status","apiVersion":"v1"}`, 400, metav1.StatusReasonBadRequest,
@@ -134,7 +139,8 @@ func TestDeleteFinalize(t *testing.T) {
 	})
 	obj := f.created("a", "")
 	f.del("/a", `{"preconditions":{"uid":"x"}}`).fails(409, metav1.StatusReasonConflict,
-		`Operation cannot be fulfilled on widgets.example.com "a": precondition failed: UID in precondition: x, UID in object meta: `+string(obj.GetUID()))
+		`Operation cannot be fulfilled on widgets.example.com "a": precondition failed: UID in precondition: x, UID in `+
+			`object meta: `+string(obj.GetUID()))
 	f.del("/a?dryRun=All", "").is(200)
 	leaving := f.del("/a", "").is(200).obj
 	if !slices.Equal(leaving.GetFinalizers(), []string{"example.com/cleanup"}) || leaving.GetGeneration() != 1 {

@@ -80,7 +80,8 @@ func TestDeleteCollectionRefuses(t *testing.T) {
 	f.del("?fieldSelector=spec.x%3D1", "").fails(400, metav1.StatusReasonBadRequest,
 		"field label not supported: spec.x")
 	f.del("", `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`).fails(422, metav1.StatusReasonInvalid,
-		`DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: is not allowed with DELETECOLLECTION, try again after removing the option`)
+		`DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: `+
+			`is not allowed with DELETECOLLECTION, try again after removing the option`)
 	f.del("", `{"preconditions":{"uid":"x"}}`).is(409)
 	f.get("a").is(200)
 }

@@ -31,7 +31,8 @@ func TestDeleteCorrupt(t *testing.T) {
 		`widgets.example.com "corrupt" already exists`)
 
 	f.del("/readable", ignoreReadErrors).fails(409, metav1.StatusReasonConflict,
-		`Operation cannot be fulfilled on widgets.example.com "readable": StorageError: invalid object, Code: 4, Key: /registry/example.com/widgets/ns/readable, ResourceVersion: 0, `+
+		`Operation cannot be fulfilled on widgets.example.com "readable": StorageError: invalid object, Code: 4, Key: `+
+			`/registry/example.com/widgets/ns/readable, ResourceVersion: 0, `+
 			`AdditionalErrorMsg: unsafe deletion is not allowed because the object is decodable from storage`)
 	f.del("/none", ignoreReadErrors).fails(404, metav1.StatusReasonNotFound, `widgets.example.com "none" not found`)
 	f.del("/corrupt", `{"ignoreStoreReadErrorWithClusterBreakingPotential":true,"propagationPolicy":"Orphan"}`).is(422)

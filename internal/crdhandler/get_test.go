@@ -17,7 +17,8 @@ func TestGet(t *testing.T) {
 	t.Parallel()
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
-	want := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"ns",`+
+	want := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"labels":{"color":"red"},"name":"a",`+
+		`"namespace":"ns",`+
 		`"resourceVersion":"%d","uid":"uid"},"spec":{"color":"red"}}`+"\n", revision)
 	for _, query := range []string{"", "?resourceVersion=0", "?resourceVersion=", "?resourceVersion=0&pretty=false",
 		fmt.Sprint("?resourceVersion=", revision), "?export=false"} {
@@ -87,7 +88,8 @@ func TestGetFailures(t *testing.T) {
 			metav1.StatusReasonTimeout,
 			fmt.Sprintf("Timeout: Too large resource version: %d, current: ", revision+future)},
 		"other format": {"/namespaces/ns/gadgets/a", "text/html", 406, metav1.StatusReasonNotAcceptable,
-			"only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"},
+			"only the following media types are accepted: application/json, application/yaml, " +
+				"application/vnd.kubernetes.protobuf"},
 		"bad table": {"/namespaces/ns/gadgets/a?includeObject=All", "application/json;as=Table;v=v1;g=meta.k8s.io", 400,
 			metav1.StatusReasonBadRequest, "Unable to convert to Table as requested: includeObject: Invalid value"},
 		"corrupt": {"/namespaces/ns/gadgets/corrupt", "", 500, metav1.StatusReasonInternalError,

@@ -82,8 +82,10 @@ func withRequestInfo(next http.Handler) http.Handler {
 
 // definitionOf returns a CRD with one version whose objects have a default for spec.from.
 func definitionOf(group, plural, version, from string) string {
-	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[2]s.%[1]s"},
+	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+"metadata":{"name":"%[2]s.%[1]s"},
 "spec":{"group":"%[1]s","scope":"Namespaced","names":{"plural":"%[2]s","kind":"Kind%[2]s"},
 "versions":[{"name":"%[3]s","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
-"spec":{"type":"object","default":{},"properties":{"from":{"type":"string","default":"%[4]s"}}}}}}}]}}`, group, plural, version, from)
+"spec":{"type":"object","default":{},"properties":{"from":{"type":"string",
+"default":"%[4]s"}}}}}}}]}}`, group, plural, version, from)
 }

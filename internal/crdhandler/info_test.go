@@ -14,7 +14,8 @@ import (
 // TestVersionsShareWhatDescribesAll checks that the state of a CRD grows with the number of its versions, and not with
 // its square. It does not run in parallel, because it counts allocations.
 func TestVersionsShareWhatDescribesAll(t *testing.T) {
-	store, err := dynamicstorage.New(dynamicstorage.Options{Client: etcd.Client, Prefix: etcd.Prefix(t), Header: widgetHeader})
+	store, err := dynamicstorage.New(dynamicstorage.Options{Client: etcd.Client, Prefix: etcd.Prefix(t),
+		Header: widgetHeader})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,8 @@ func TestLimits(t *testing.T) {
 	}
 	deep := strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000)
 	const tooDeep = "objects and lists may be nested 1000 levels deep"
-	const merge, operations, apply = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
+	const merge, operations, apply = "application/merge-patch+json", "application/json-patch+json",
+		"application/apply-patch+yaml"
 	for _, test := range []struct{ name, method, mediaType, body, want string }{
 		{"deep create", "POST", "application/json", thing("", `"a":`+deep), tooDeep},
 		{"deep update", "PUT", "application/json", thing("", `"a":`+deep), tooDeep},
@@ -53,7 +54,8 @@ func TestLimits(t *testing.T) {
 		{"deep merge patch", "PATCH", merge, `{"spec":{"any":{"a":` + deep + `}}}`, tooDeep},
 		{"deep apply", "PATCH", apply, thing("", `"a":`+deep), tooDeep},
 		{"deep YAML, applied", "PATCH", apply, "# no JSON\n" + thing("", `"a":`+deep), tooDeep},
-		{"many objects", "POST", "application/json", thing("", `"a":[`+copies(50_000, "{}")+`]`), "at most 50000 JSON objects"},
+		{"many objects", "POST", "application/json", thing("", `"a":[`+copies(50_000, "{}")+`]`),
+			"at most 50000 JSON objects"},
 		{"much YAML", "POST", "application/yaml", strings.Repeat("a:\n", 100_001), "use JSON for more"},
 		{"much YAML, applied", "PATCH", apply, strings.Repeat("a:\n", 100_001), "use JSON for more"},
 		{"labels", "POST", "application/json", thing(`,"labels":{`+copies(10_001, `"l%d":""`)+`}`, ""),

@@ -12,7 +12,8 @@ import (
 
 // gadgetPart is one of the eight parts of a gadget of 2.3 KB, gadgetManaged its entry in managed fields.
 const (
-	gadgetPart    = `{"image":"registry.example.com/team/part-%[1]d:1.%[2]d","name":"part-%[1]d","port":808%[1]d,"protocol":"TCP"}`
+	gadgetPart = `{"image":"registry.example.com/team/part-%[1]d:1.%[2]d","name":"part-%[1]d","port":808%[1]d,` +
+		`"protocol":"TCP"}`
 	gadgetManaged = `"k:{\"name\":\"part-%d\"}":{".":{},"f:image":{},"f:name":{},"f:port":{}}`
 )
 
@@ -23,10 +24,14 @@ func gadgetOfSize(n int, color string) string {
 		parts = append(parts, fmt.Sprintf(gadgetPart, p, n%50))
 		fields = append(fields, fmt.Sprintf(gadgetManaged, p))
 	}
-	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"creationTimestamp":"2026-01-01T00:%02d:%02dZ","generation":1,`+
-		`"labels":{"app.kubernetes.io/name":"gadget","app.kubernetes.io/part-of":"bench","color":"%s"},"managedFields":[{"apiVersion":"example.com/v1",`+
-		`"fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:maxReplicas":{},"f:parts":{".":{},%s},"f:paused":{},"f:replicas":{}}},"manager":"client",`+
-		`"operation":"Update","time":"2026-01-01T00:00:00Z"}],"name":"g%05d","namespace":"ns","uid":"%08x-%04x-4000-8000-%012x"},"spec":{"color":"%s",`+
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget",`+
+		`"metadata":{"creationTimestamp":"2026-01-01T00:%02d:%02dZ","generation":1,`+
+		`"labels":{"app.kubernetes.io/name":"gadget","app.kubernetes.io/part-of":"bench","color":"%s"},`+
+		`"managedFields":[{"apiVersion":"example.com/v1",`+
+		`"fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:maxReplicas":{},"f:parts":{".":{},%s},"f:paused":{},`+
+		`"f:replicas":{}}},"manager":"client",`+
+		`"operation":"Update","time":"2026-01-01T00:00:00Z"}],"name":"g%05d","namespace":"ns",`+
+		`"uid":"%08x-%04x-4000-8000-%012x"},"spec":{"color":"%s",`+
 		`"maxReplicas":10000,"parts":[%s],"paused":false,"replicas":%d,"strategy":{"maxSurge":1,"type":"Rolling"}}}`+
 		"\n",
 		n/600%60, n/10%60, color, strings.Join(fields, ","), n, uint32(n)*2654435761, n*40503%65536, n*1000003, color,

@@ -187,9 +187,11 @@ func TestListFailures(t *testing.T) {
 		"resourceVersion=x": {400,
 			`invalid resource version: resourceVersion: Invalid value: "x"`},
 		"resourceVersionMatch=Exact": {422,
-			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided`},
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless ` +
+				`resourceVersion is provided`},
 		"resourceVersion=0&resourceVersionMatch=Exact": {422,
-			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"`},
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is ` +
+				`forbidden for resourceVersion "0"`},
 		"resourceVersion=1&resourceVersionMatch=Other": {422,
 			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Other"`},
 		"sendInitialEvents=true": {422,
@@ -206,10 +208,12 @@ func TestListFailures(t *testing.T) {
 		fmt.Sprintf("resourceVersion=%d&limit=1", 1<<40): {504,
 			fmt.Sprintf("Timeout: Too large resource version: %d, current: ", 1<<40)},
 		"watch=true&sendInitialEvents=true": {422,
-			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan`},
+			`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting ` +
+				`resourceVersionMatch to NotOlderThan`},
 		"watch=true&resourceVersion=x": {500, `resourceVersion: Invalid value: "x"`},
 		"watch=true&resourceVersion=1&resourceVersionMatch=x": {422,
-			`ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided`},
+			`ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for ` +
+				`watch unless sendInitialEvents is provided`},
 	} {
 		t.Run(query, func(t *testing.T) {
 			if status := r.get("/gadgets?"+query).status(t, want.code); !strings.HasPrefix(status.Message,
@@ -219,7 +223,8 @@ func TestListFailures(t *testing.T) {
 		})
 	}
 	status := r.get("/gadgets", "Accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io").status(t, 406)
-	if want := "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"; status.Message != want {
+	if want := "you requested PartialObjectMetadata, but the requested object is a list " +
+		"(*unstructured.UnstructuredList)"; status.Message != want {
 		t.Errorf("metadata of a list: %s", status.Message)
 	}
 }

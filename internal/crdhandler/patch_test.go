@@ -79,7 +79,8 @@ func TestPatch(t *testing.T) {
 			"name must be provided"},
 		{"content type", call{path: "/a", contentType: "application/strategic-merge-patch+json", body: `{}`}, 415,
 			metav1.StatusReasonUnsupportedMediaType,
-			"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"},
+			"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, " +
+				"application/merge-patch+json, application/apply-patch+yaml"},
 		{"no JSON", call{path: "/a", contentType: mergePatch, body: `{`}, 400, metav1.StatusReasonBadRequest,
 			"invalid JSON patch"},
 		{"no object", call{path: "/a", contentType: mergePatch, body: `[]`}, 400, metav1.StatusReasonBadRequest,

@@ -105,7 +105,8 @@ func TestScale(t *testing.T) {
 	f.do(call{method: "PATCH", path: "/a/status", contentType: mergePatchType,
 		body: `{"status":{"replicas":4,"selector":"a=b"}}`}).is(200)
 	scaleJSON := func(metadata string, replicas int) string {
-		return fmt.Sprintf(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"%s},"spec":{"replicas":%d}}`, metadata, replicas)
+		return fmt.Sprintf(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"%s},"spec":{"replicas":%d}}`,
+			metadata, replicas)
 	}
 
 	t.Run("read", func(t *testing.T) {
@@ -168,7 +169,8 @@ func TestScale(t *testing.T) {
 		f.do(call{method: "PATCH", path: "/a/scale?fieldManager=applier&force=true",
 			contentType: "application/apply-patch+yaml", body: scaleJSON("", 8)}).
 			fails(500, "",
-				"failed to convert new object (/a; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1")
+				"failed to convert new object (/a; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an "+
+					"invalid group/version: autoscaling/v1")
 	})
 	t.Run("without replicas", func(t *testing.T) {
 		f.do(call{method: "POST", body: gadgetJSON("bare", "", `{}`)}).is(201)

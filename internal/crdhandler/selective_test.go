@@ -22,12 +22,15 @@ func paintedCRD(fields ...string) string {
 	for _, field := range fields {
 		declared = append(declared, fmt.Sprintf(`{"jsonPath":".spec.%s"}`, field))
 	}
-	return strings.Replace(fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"machines.example.com","uid":"machines"},
+	return strings.Replace(fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+"metadata":{"name":"machines.example.com","uid":"machines"},
 "spec":{"group":"example.com","scope":"Namespaced","conversion":{"strategy":"None"},
 "names":{"plural":"machines","singular":"machine","kind":"Machine","listKind":"MachineList"},
-"versions":[{"name":"v1","served":true,"storage":true,"selectableFields":[%s],"schema":{"openAPIV3Schema":{"type":"object","properties":{
+"versions":[{"name":"v1","served":true,"storage":true,"selectableFields":[%s],
+"schema":{"openAPIV3Schema":{"type":"object","properties":{
 "spec":{"type":"object","properties":{"color":{"type":"string"},"size":{"type":"string"}}}}}}}]},
-"status":{"acceptedNames":{"plural":"machines","singular":"machine","kind":"Machine","listKind":"MachineList"},"storedVersions":["v1"]}}`,
+"status":{"acceptedNames":{"plural":"machines","singular":"machine","kind":"Machine","listKind":"MachineList"},
+"storedVersions":["v1"]}}`,
 		strings.Join(declared, ",")), "\n", "", -1)
 }
 
@@ -37,7 +40,8 @@ func painted(n, shard int) string {
 	if n%2 == 1 {
 		odd = `,"odd":"yes"`
 	}
-	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"m%03d","namespace":"ns","uid":"u%d","labels":{"shard":"%d"%s}},"spec":{"color":"%s","size":"%d"}}`,
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"m%03d","namespace":"ns",`+
+		`"uid":"u%d","labels":{"shard":"%d"%s}},"spec":{"color":"%s","size":"%d"}}`,
 		n, n, shard, odd, []string{"red", "green", "blue"}[n%3], n%5)
 }
 

@@ -22,13 +22,18 @@ func deadWebhookCRD(t *testing.T) string {
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 		Bytes: hook.Certificate().Raw}))
 	version := func(name string, storage bool) string {
-		return fmt.Sprintf(`{"name":"%s","served":true,"storage":%v,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}`, name, storage)
+		return fmt.Sprintf(`{"name":"%s","served":true,"storage":%v,"schema":{"openAPIV3Schema":{"type":"object",`+
+			`"x-kubernetes-preserve-unknown-fields":true}}}`, name, storage)
 	}
-	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"machines.example.com","uid":"machines"},
-"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"machines","singular":"machine","kind":"Machine","listKind":"MachineList"},
-"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"%s","caBundle":"%s"}}},
+	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+"metadata":{"name":"machines.example.com","uid":"machines"},
+"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"machines","singular":"machine","kind":"Machine",
+"listKind":"MachineList"},
+"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"%s",
+"caBundle":"%s"}}},
 "versions":[%s,%s]},
-"status":{"acceptedNames":{"plural":"machines","singular":"machine","kind":"Machine","listKind":"MachineList"},"storedVersions":["v1","v2"]}}`,
+"status":{"acceptedNames":{"plural":"machines","singular":"machine","kind":"Machine","listKind":"MachineList"},
+"storedVersions":["v1","v2"]}}`,
 		hook.URL, ca, version("v1", true), version("v2", false))
 }
 
@@ -45,7 +50,8 @@ func TestDeadWebhook(t *testing.T) {
 	info := infoOf(t, config, deadWebhookCRD(t))
 	put := func(name, version, metadata string) {
 		t.Helper()
-		value := fmt.Sprintf(`{"apiVersion":"example.com/%s","kind":"Machine","metadata":{"name":"%s","namespace":"ns","uid":"uid-%s","labels":{"in":"%s"}%s},"spec":{}}`+"\n",
+		value := fmt.Sprintf(`{"apiVersion":"example.com/%s","kind":"Machine","metadata":{"name":"%s","namespace":"ns",`+
+			`"uid":"uid-%s","labels":{"in":"%s"}%s},"spec":{}}`+"\n",
 			version, name, name, version, metadata)
 		if _, err := etcd.Client.Put(t.Context(), etcd.Prefix(t)+"/example.com/machines/ns/"+name, value); err != nil {
 			t.Fatal(err)

@@ -36,7 +36,8 @@ func setSize(size int) func(*unstructured.Unstructured) {
 	return func(obj *unstructured.Unstructured) { obj.Object["spec"] = map[string]any{"size": int64(size)} }
 }
 
-const modified = `Operation cannot be fulfilled on widgets.example.com "a": the object has been modified; please apply your changes to the latest version and try again`
+const modified = `Operation cannot be fulfilled on widgets.example.com "a": the object has been modified; please ` +
+	`apply your changes to the latest version and try again`
 
 func TestUpdate(t *testing.T) {
 	t.Parallel()
@@ -116,7 +117,8 @@ func TestUpdate(t *testing.T) {
 		{"no number", func(obj *unstructured.Unstructured) { obj.SetResourceVersion("x") }, 500,
 			metav1.StatusReasonUnknown, `strconv.ParseUint: parsing "x": invalid syntax`},
 		{"another one", func(obj *unstructured.Unstructured) { obj.SetUID("other") }, 409, metav1.StatusReasonConflict,
-			`Operation cannot be fulfilled on widgets.example.com "a": StorageError: invalid object, Code: 4, Key: /registry/example.com/widgets/ns/a, ResourceVersion: 0, ` +
+			`Operation cannot be fulfilled on widgets.example.com "a": StorageError: invalid object, Code: 4, Key: ` +
+				`/registry/example.com/widgets/ns/a, ResourceVersion: 0, ` +
 				`AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: ` +
 				string(first.GetUID())},
 		{"name", func(obj *unstructured.Unstructured) { obj.SetName("b") }, 400, metav1.StatusReasonBadRequest,
@@ -129,8 +131,10 @@ func TestUpdate(t *testing.T) {
 			`Widget.example.com "a" is invalid: spec.bad: Invalid value: true: no bad widgets`},
 		{"label", func(obj *unstructured.Unstructured) { obj.SetLabels(map[string]string{"x": "-"}) }, 422,
 			metav1.StatusReasonInvalid,
-			`Widget.example.com "a" is invalid: metadata.labels: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', ` +
-				`and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+			`Widget.example.com "a" is invalid: metadata.labels: Invalid value: "-": a valid label must be an empty string or ` +
+				`consist of alphanumeric characters, '-', '_' or '.', ` +
+				`and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used ` +
+				`for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -162,7 +166,8 @@ func TestUpdateEndsDeletion(t *testing.T) {
 			"example.com/g"})
 	}).
 		fails(422, metav1.StatusReasonInvalid,
-			`Widget.example.com "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/g"}`)
+			`Widget.example.com "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object `+
+				`is being deleted, found new finalizers []string{"example.com/g"}`)
 
 	finish := func(obj *unstructured.Unstructured) { obj.SetFinalizers(nil) }
 	if last := f.put(leaving, "?dryRun=All", finish).is(200).obj; len(last.GetFinalizers()) != 0 {

@@ -86,7 +86,8 @@ func (r *reading) watchers() int {
 
 // largeGadget returns a stored gadget of about size bytes.
 func largeGadget(name string, size int) string {
-	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"%s","namespace":"ns","uid":"uid","labels":{"color":"red"}},`+
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"%s","namespace":"ns",`+
+		`"uid":"uid","labels":{"color":"red"}},`+
 		`"spec":{"color":"red","padding":"%s"}}`, name, strings.Repeat("x", size))
 }
 

@@ -46,7 +46,8 @@ func TestWatchFrame(t *testing.T) {
 	r := newReading(t)
 	revision := r.put("ns/a", "red")
 	w := r.watch("/gadgets?watch=true")
-	want := fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"labels":{"color":"red"},"name":"a",`+
+	want := fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Gadget",`+
+		`"metadata":{"labels":{"color":"red"},"name":"a",`+
 		`"namespace":"ns","resourceVersion":"%d","uid":"uid"},"spec":{"color":"red"}}}`+"\n", revision)
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(w.response.Body, got); err != nil || string(got) != want {
@@ -109,7 +110,10 @@ func TestWatchList(t *testing.T) {
 			[]string{fmt.Sprint("ADDED a red ", a), fmt.Sprint("ADDED b blue ", b), "BOOKMARK"}},
 		"selected": {"&allowWatchBookmarks=true&labelSelector=color%3Dblue",
 			[]string{fmt.Sprint("ADDED b blue ", b), "BOOKMARK"}},
-		"not older":             {fmt.Sprintf("&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=%d", a), []string{fmt.Sprint("ADDED a red ", a), fmt.Sprint("ADDED b blue ", b), "BOOKMARK"}},
+		"not older": {
+			fmt.Sprint("&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=", a),
+			[]string{fmt.Sprint("ADDED a red ", a), fmt.Sprint("ADDED b blue ", b), "BOOKMARK"},
+		},
 		"without initial state": {"&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +232,8 @@ func TestWatchFormats(t *testing.T) {
 	}
 
 	binary := r.watch(path, "Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
-	if contentType := binary.response.Header.Get("Content-Type"); contentType != "application/vnd.kubernetes.protobuf;stream=watch" {
+	if contentType := binary.response.Header.Get(
+		"Content-Type"); contentType != "application/vnd.kubernetes.protobuf;stream=watch" {
 		t.Errorf("Content-Type %q", contentType)
 	}
 	frames := protobuf.LengthDelimitedFramer.NewFrameReader(binary.response.Body)

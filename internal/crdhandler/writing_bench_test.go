@@ -26,10 +26,12 @@ const machineCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomRes
 "spec": {"group": "example.com", "scope": "Namespaced", "conversion": {"strategy": "None"},
  "names": {"plural": "machines", "singular": "machine", "kind": "Machine", "listKind": "MachineList"},
  "versions": [{"name": "v1", "served": true, "storage": true,
-  "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}},
+  "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas",
+  "statusReplicasPath": ".status.replicas"}},
   "schema": {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": {
    "spec": {"type": "object", "required": ["maxReplicas"],
-    "x-kubernetes-validations": [{"rule": "self.replicas <= self.maxReplicas", "message": "replicas must not exceed maxReplicas"}],
+    "x-kubernetes-validations": [{"rule": "self.replicas <= self.maxReplicas",
+      "message": "replicas must not exceed maxReplicas"}],
     "properties": {
      "replicas": {"type": "integer", "default": 1, "minimum": 0},
      "maxReplicas": {"type": "integer", "minimum": 0},
@@ -47,7 +49,8 @@ const machineCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomRes
     "phase": {"type": "string"}, "replicas": {"type": "integer"},
     "conditions": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
      "items": {"type": "object", "required": ["type", "status"], "properties": {
-      "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"}, "message": {"type": "string"},
+      "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"},
+      "message": {"type": "string"},
       "lastTransitionTime": {"type": "string", "format": "date-time"}}}}}}}}}}]},
 "status": {"acceptedNames": {"plural": "machines", "singular": "machine", "kind": "Machine", "listKind": "MachineList"},
  "storedVersions": ["v1"]}}`

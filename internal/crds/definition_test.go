@@ -48,7 +48,8 @@ spec:
     served: true
     storage: true
     subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {replicas: {type: integer, default: 1}}}}}}
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {replicas: {type: integer,
+      default: 1}}}}}}
   - name: v1beta1
     served: true
     storage: false
@@ -57,15 +58,20 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 status:
   storedVersions: [v1]
-  acceptedNames: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList, shortNames: [wd], categories: [all]}
+  acceptedNames: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList, shortNames: [wd],
+  categories: [all]}
   conditions:
-  - {type: NamesAccepted, status: "True", reason: NoConflicts, message: no conflicts found, lastTransitionTime: "2026-01-02T03:04:05Z"}
-  - {type: Established, status: "True", reason: InitialNamesAccepted, message: the initial names have been accepted, lastTransitionTime: "2026-01-02T03:04:05Z"}
+  - {type: NamesAccepted, status: "True", reason: NoConflicts, message: no conflicts found,
+    lastTransitionTime: "2026-01-02T03:04:05Z"}
+  - {type: Established, status: "True", reason: InitialNamesAccepted, message: the initial names have been accepted,
+    lastTransitionTime: "2026-01-02T03:04:05Z"}
 `
 
 // ancient is a CRD of old clusters: v1beta1 without optional fields.
-const ancient = `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"olds.example.com","uid":"1"},
-"spec":{"group":"example.com","version":"v1","names":{"plural":"olds","kind":"Old"},"subresources":{"status":{}},"validation":{"openAPIV3Schema":{"type":"object"}}},
+const ancient = `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition",
+"metadata":{"name":"olds.example.com","uid":"1"},
+"spec":{"group":"example.com","version":"v1","names":{"plural":"olds","kind":"Old"},"subresources":{"status":{}},
+"validation":{"openAPIV3Schema":{"type":"object"}}},
 "status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":null}}`
 
 func internalOf(t *testing.T, manifest string) *apiextensions.CustomResourceDefinition {

@@ -35,7 +35,8 @@ func TestReadHeader(t *testing.T) {
 	}
 	for name, value := range map[string][]byte{
 		"JSON": jsonValue, "CBOR": append(slices.Clone(cborPrefix), cborValue...),
-		"metadata last": []byte(`{"spec":{"metadata":{"uid":"no"}},"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b","é":"\n"},"uid":"u-1"}}`),
+		"metadata last": []byte(`{"spec":{"metadata":{"uid":"no"}},"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z",` +
+			`"labels":{"a":"b","é":"\n"},"uid":"u-1"}}`),
 	} {
 		got, err := ReadHeader(value)
 		if err != nil || got != want {
@@ -103,7 +104,11 @@ func FuzzReadHeader(f *testing.F) {
 }
 
 func BenchmarkReadHeader(b *testing.B) {
-	value := []byte(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"creationTimestamp":"2026-01-01T00:00:00Z","generation":1,"labels":{"app":"a","tier":"b"},"managedFields":[{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:items":{},"f:replicas":{}}},"manager":"kubectl","operation":"Update","time":"2026-01-01T00:00:00Z"}],"name":"n","namespace":"default","uid":"0b5d6b2e-7a55-4b87-9d5c-2b8f2a3c4d5e"},"spec":{}}`)
+	value := []byte(`{"apiVersion":"example.com/v1","kind":"Thing",` +
+		`"metadata":{"creationTimestamp":"2026-01-01T00:00:00Z","generation":1,"labels":{"app":"a","tier":"b"},` +
+		`"managedFields":[{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:items":{},` +
+		`"f:replicas":{}}},"manager":"kubectl","operation":"Update","time":"2026-01-01T00:00:00Z"}],"name":"n",` +
+		`"namespace":"default","uid":"0b5d6b2e-7a55-4b87-9d5c-2b8f2a3c4d5e"},"spec":{}}`)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := ReadHeader(value); err != nil {

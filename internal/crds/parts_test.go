@@ -9,18 +9,25 @@ import (
 )
 
 // shared is a CRD whose versions have the same schema, with all characters that JSON escapes.
-const shared = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"pages.example.com","uid":"2","annotations":{"a":"{\"description\":\"hole-0-\"}"}},
+const shared = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+"metadata":{"name":"pages.example.com","uid":"2","annotations":{"a":"{\"description\":\"hole-0-\"}"}},
 "spec":{"group":"example.com","scope":"Cluster","names":{"plural":"pages","kind":"Page"},"versions":[
- {"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","description":"{\"description\":\"hole-0-\"} <a & b> \u2028","default":{"a":[null,"<",1.50]},"properties":{
-  "a":{"type":"array","items":{"type":"string","enum":["<>",null]},"default":[]},"b":{"description":"hole-0-"},"c":{"additionalProperties":false},"d":{"anyOf":[{"description":"\"}"}]}}}}},
- {"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","description":"{\"description\":\"hole-0-\"} <a & b> \u2028","default":{"a":[null,"<",1.50]},"properties":{
-  "a":{"type":"array","items":{"type":"string","enum":["<>",null]},"default":[]},"b":{"description":"hole-0-"},"c":{"additionalProperties":false},"d":{"anyOf":[{"description":"\"}"}]}}}}}]},
+ {"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
+ "description":"{\"description\":\"hole-0-\"} <a & b> \u2028","default":{"a":[null,"<",1.50]},"properties":{
+  "a":{"type":"array","items":{"type":"string","enum":["<>",null]},"default":[]},"b":{"description":"hole-0-"},
+  "c":{"additionalProperties":false},"d":{"anyOf":[{"description":"\"}"}]}}}}},
+ {"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object",
+ "description":"{\"description\":\"hole-0-\"} <a & b> \u2028","default":{"a":[null,"<",1.50]},"properties":{
+  "a":{"type":"array","items":{"type":"string","enum":["<>",null]},"default":[]},"b":{"description":"hole-0-"},
+  "c":{"additionalProperties":false},"d":{"anyOf":[{"description":"\"}"}]}}}}}]},
 "status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":null}}`
 
 // schemaless is a CRD whose versions have no schema, in every form of that.
-const schemaless = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"voids.example.com","uid":"3"},
+const schemaless = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+"metadata":{"name":"voids.example.com","uid":"3"},
 "spec":{"group":"example.com","scope":"Cluster","names":{"plural":"voids","kind":"Void"},"versions":[
- {"name":"v1","served":true,"storage":true,"schema":{}},{"name":"v2","served":true,"storage":false},{"name":"v3","served":true,"storage":false,"schema":{"openAPIV3Schema":{}}}]},
+ {"name":"v1","served":true,"storage":true,"schema":{}},{"name":"v2","served":true,"storage":false},{"name":"v3",
+ "served":true,"storage":false,"schema":{"openAPIV3Schema":{}}}]},
 "status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":null}}`
 
 // manifests are the CRDs of the tests.

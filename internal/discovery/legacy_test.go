@@ -18,21 +18,36 @@ func TestLegacyAnswers(t *testing.T) {
 	d, _ := newFixture(t, widgets, gadgets, acmes)
 	h := handler(d)
 	for path, want := range map[string]string{
-		"/api":    `{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":"example.com"}]}`,
+		"/api": `{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0",` +
+			`"serverAddress":"example.com"}]}`,
 		"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[]}`,
 		"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[` +
-			`{"name":"apiextensions.k8s.io","versions":[{"groupVersion":"apiextensions.k8s.io/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apiextensions.k8s.io/v1","version":"v1"}},` +
-			`{"name":"acme.io","versions":[{"groupVersion":"acme.io/v2","version":"v2"}],"preferredVersion":{"groupVersion":"acme.io/v2","version":"v2"}},` +
-			`{"name":"stable.example.com","versions":[{"groupVersion":"stable.example.com/v1","version":"v1"},{"groupVersion":"stable.example.com/v1beta1","version":"v1beta1"}],"preferredVersion":{"groupVersion":"stable.example.com/v1","version":"v1"}}]}`,
-		"/apis/acme.io": `{"kind":"APIGroup","apiVersion":"v1","name":"acme.io","versions":[{"groupVersion":"acme.io/v2","version":"v2"}],"preferredVersion":{"groupVersion":"acme.io/v2","version":"v2"}}`,
-		"/apis/stable.example.com/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"stable.example.com/v1","resources":[` +
-			`{"name":"gadgets","singularName":"gadget","namespaced":false,"kind":"Gadget","verbs":["delete","deletecollection","get","list","patch","create","update","watch"],"storageVersionHash":"cl/irpy5E88="},` +
-			`{"name":"widgets","singularName":"widget","namespaced":true,"kind":"Widget","verbs":["delete","deletecollection","get","list","patch","create","update","watch"],"shortNames":["wd"],"categories":["all"],"storageVersionHash":"2vCiI1Gcs2s="},` +
+			`{"name":"apiextensions.k8s.io","versions":[{"groupVersion":"apiextensions.k8s.io/v1","version":"v1"}],` +
+			`"preferredVersion":{"groupVersion":"apiextensions.k8s.io/v1","version":"v1"}},` +
+			`{"name":"acme.io","versions":[{"groupVersion":"acme.io/v2","version":"v2"}],` +
+			`"preferredVersion":{"groupVersion":"acme.io/v2","version":"v2"}},` +
+			`{"name":"stable.example.com","versions":[{"groupVersion":"stable.example.com/v1","version":"v1"},` +
+			`{"groupVersion":"stable.example.com/v1beta1","version":"v1beta1"}],` +
+			`"preferredVersion":{"groupVersion":"stable.example.com/v1","version":"v1"}}]}`,
+		"/apis/acme.io": `{"kind":"APIGroup","apiVersion":"v1","name":"acme.io","versions":[{"groupVersion":"acme.io/v2",` +
+			`"version":"v2"}],"preferredVersion":{"groupVersion":"acme.io/v2","version":"v2"}}`,
+		"/apis/stable.example.com/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"stable.example.com/v1",` +
+			`"resources":[` +
+			`{"name":"gadgets","singularName":"gadget","namespaced":false,"kind":"Gadget","verbs":["delete",` +
+			`"deletecollection","get","list","patch","create","update","watch"],"storageVersionHash":"cl/irpy5E88="},` +
+			`{"name":"widgets","singularName":"widget","namespaced":true,"kind":"Widget","verbs":["delete","deletecollection",` +
+			`"get","list","patch","create","update","watch"],"shortNames":["wd"],"categories":["all"],` +
+			`"storageVersionHash":"2vCiI1Gcs2s="},` +
 			`{"name":"widgets/status","singularName":"","namespaced":true,"kind":"Widget","verbs":["get","patch","update"]},` +
-			`{"name":"widgets/scale","singularName":"","namespaced":true,"group":"autoscaling","version":"v1","kind":"Scale","verbs":["get","patch","update"]}]}`,
-		"/apis/apiextensions.k8s.io/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apiextensions.k8s.io/v1","resources":[` +
-			`{"name":"customresourcedefinitions","singularName":"customresourcedefinition","namespaced":false,"kind":"CustomResourceDefinition","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["crd","crds"],"categories":["api-extensions"],"storageVersionHash":"jfWCUB31mvA="},` +
-			`{"name":"customresourcedefinitions/status","singularName":"","namespaced":false,"kind":"CustomResourceDefinition","verbs":["get","patch","update"]}]}`,
+			`{"name":"widgets/scale","singularName":"","namespaced":true,"group":"autoscaling","version":"v1","kind":"Scale",` +
+			`"verbs":["get","patch","update"]}]}`,
+		"/apis/apiextensions.k8s.io/v1": `{"kind":"APIResourceList","apiVersion":"v1",` +
+			`"groupVersion":"apiextensions.k8s.io/v1","resources":[` +
+			`{"name":"customresourcedefinitions","singularName":"customresourcedefinition","namespaced":false,` +
+			`"kind":"CustomResourceDefinition","verbs":["create","delete","deletecollection","get","list","patch","update",` +
+			`"watch"],"shortNames":["crd","crds"],"categories":["api-extensions"],"storageVersionHash":"jfWCUB31mvA="},` +
+			`{"name":"customresourcedefinitions/status","singularName":"","namespaced":false,` +
+			`"kind":"CustomResourceDefinition","verbs":["get","patch","update"]}]}`,
 	} {
 		got := get(t, h, path).expect(t, http.StatusOK)
 		if diff := cmp.Diff(want, strings.TrimSpace(string(got.body))); diff != "" {
@@ -170,7 +185,8 @@ func TestWithoutCore(t *testing.T) {
 func TestDelegate(t *testing.T) {
 	t.Parallel()
 	table := &fakeTable{records: map[string]*crds.Record{}}
-	d := New(table, Options{Delegate: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })})
+	d := New(table, Options{Delegate: http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })})
 	h := handler(d)
 	get(t, h, "/apis/unknown.io").expect(t, http.StatusTeapot)
 	get(t, h, "/apis/apiextensions.k8s.io/v1beta1").expect(t, http.StatusTeapot)

@@ -11,7 +11,8 @@ func TestHasBelow(t *testing.T) {
 	put(t, r, "d/1", "1")
 	check := func(state string) {
 		t.Helper()
-		for prefix, want := range map[string]bool{"a/": false, "b/": true, "c/": false, "d/": true, "d/1": true, "e/": false, "": true} {
+		for prefix, want := range map[string]bool{"a/": false, "b/": true, "c/": false, "d/": true, "d/1": true, "e/": false,
+			"": true} {
 			if got, err := r.HasBelow(deadline(t), prefix); err != nil || got != want {
 				t.Errorf("%s: %q: %v, %v", state, prefix, got, err)
 			}

@@ -15,7 +15,8 @@ func TestFolders(t *testing.T) {
 			t.Parallel()
 			prefix := shared.Prefix(t)
 			s := run(t, Options{Client: client, Prefix: prefix})
-			folders := []string{"configmaps", "configmaps.example.com/configmaps", "services/specs", "services/endpoints", "config"}
+			folders := []string{"configmaps", "configmaps.example.com/configmaps", "services/specs", "services/endpoints",
+				"config"}
 			for _, folder := range folders {
 				r := s.ResourceAt(folder)
 				if r != s.ResourceAt(folder) {

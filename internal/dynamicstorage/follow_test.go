@@ -8,8 +8,8 @@ import (
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
-// TestFollow checks that a follower gets the stored entries and then the events, in this order, and the same again after
-// events were lost.
+// TestFollow checks that a follower gets the stored entries and then the events, in this order, and the same again
+// after events were lost.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	s := run(t, Options{Client: shared.client, Prefix: shared.Prefix(t)})

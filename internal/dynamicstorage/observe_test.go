@@ -93,7 +93,8 @@ func TestObserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := observe(t, s)
-	wantCalls(t, j.until(t, "scanned"), "reset", "example.com/cold/y=2", "example.com/warm/a/x=1", "secrets/a/z=3", "scanned")
+	wantCalls(t, j.until(t, "scanned"), "reset", "example.com/cold/y=2", "example.com/warm/a/x=1", "secrets/a/z=3",
+		"scanned")
 	put(t, warm, "a/x", "4")
 	remove(t, cold, "y")
 	put(t, cold, "y", "5")
@@ -228,7 +229,8 @@ func TestObserveUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := observe(t, s)
-	wantCalls(t, j.until(t, "scanned"), "reset", "example.com/widgets/x=abc", "example.com/widgets/y unreadable", "scanned")
+	wantCalls(t, j.until(t, "scanned"), "reset", "example.com/widgets/x=abc", "example.com/widgets/y unreadable",
+		"scanned")
 }
 
 func TestReadByKey(t *testing.T) {

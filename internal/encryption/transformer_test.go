@@ -54,7 +54,8 @@ func configuration(t *testing.T, file string, providers ...string) {
 // configure writes a configuration that encrypts a resource, or the resources of a wildcard.
 func configure(t *testing.T, file, resources string, providers ...string) {
 	t.Helper()
-	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [\"" + resources +
+	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [\"" +
+		resources +
 		"\"]\n  providers:\n"
 	for _, p := range providers {
 		text += p

@@ -54,7 +54,8 @@ func usual(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	obj := machine(t, 1)
 	more := map[string]any{}
-	if err := utiljson.Unmarshal([]byte(`{"tags":["a","b"],"args":[{"a":1}],"selector":{"a":"b"},"env":{"a":"b","c":"d"},"port":1,"ratio":1.5,
+	if err := utiljson.Unmarshal([]byte(`{"tags":["a","b"],"args":[{"a":1}],"selector":{"a":"b"},"env":{"a":"b","c":"d"},
+"port":1,"ratio":1.5,
 "ports":[{"port":1,"protocol":"TCP","name":"a"},{"port":1,"protocol":"UDP","name":"b"}],"any":{"a":{"b":"c"},"d":["e"]},
 "template":{"metadata":{"labels":{"a":"b"}}}}`), &more); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,10 @@ import (
 func FuzzMarshal(f *testing.F) {
 	for _, seed := range []struct{ document, text string }{
 		{machine, "plain"},
-		{`{"metadata":{"uid":"u","resourceVersion":"1","selfLink":"/","zone":1,"name":"n"},"spec":{"a":[],"b":{},"c":[null,true,false]}}`, "\"quoted\"\\"},
-		{`{"metadata":{"name":"n","resource":"a"},"a":1.5,"b":1e-7,"c":1e21,"d":-0.0,"e":123456789012345678901234567890}`, "<a>&"},
+		{`{"metadata":{"uid":"u","resourceVersion":"1","selfLink":"/","zone":1,"name":"n"},"spec":{"a":[],"b":{},"c":[null,` +
+			`true,false]}}`, "\"quoted\"\\"},
+		{`{"metadata":{"name":"n","resource":"a"},"a":1.5,"b":1e-7,"c":1e21,"d":-0.0,"e":123456789012345678901234567890}`,
+			"<a>&"},
 		{`{"metadata":{},"ü":"日本\u2028","f:parts":{"k:{\"name\":\"part-1\"}":{".":{}}}}`,
 			"\u2028\u2029 \xff\xfe\t\r\n\b\f\x00\x7f"},
 		{`[{"metadata":1},[[[-9223372036854775808]]],"",""]`, ""},

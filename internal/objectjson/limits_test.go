@@ -64,7 +64,8 @@ func FuzzLimits(f *testing.F) {
 		var decoded Shape
 		decoded.add(value, 0)
 		// Decoding drops duplicate members.
-		if s := ShapeOf(document); s.Depth < min(decoded.Depth, maxDepth) || s.Objects < decoded.Objects || s.Lists < decoded.Lists {
+		if s := ShapeOf(document); s.Depth < min(decoded.Depth, maxDepth) || s.Objects < decoded.Objects ||
+			s.Lists < decoded.Lists {
 			t.Errorf("scanned %+v, decoded %+v", s, decoded)
 		}
 	})

@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// TestPolicyStatus checks that the types of a policy's expressions are checked, against a custom and a built-in resource.
+// TestPolicyStatus checks that the types of a policy's expressions are checked, against a custom and a built-in
+// resource.
 func TestPolicyStatus(t *testing.T) {
 	t.Parallel()
 	root := startWhole(t).root().withTables()
@@ -39,7 +40,8 @@ func TestPolicyStatus(t *testing.T) {
 	waitUntil(t, "the policy is checked", observed)
 	warnings := status.Status.TypeChecking.ExpressionWarnings
 	if len(warnings) != 1 || warnings[0].FieldRef != "spec.validations[0].expression" ||
-		!strings.Contains(warnings[0].Warning, "shop.example.com/v1, Kind=Table: ERROR: <input>:1:12: undefined field 'lgs'") ||
+		!strings.Contains(warnings[0].Warning, "shop.example.com/v1, Kind=Table: ERROR: <input>:1:12: undefined field "+
+			"'lgs'") ||
 		!strings.Contains(warnings[0].Warning, "/v1, Kind=Secret: ERROR: <input>:1:7: undefined field 'spec'") {
 		t.Errorf("got %+v", warnings)
 	}
@@ -72,7 +74,8 @@ func TestServices(t *testing.T) {
 	hook.StartTLS()
 	t.Cleanup(hook.Close)
 	root := startWhole(t, "--service-resolution", "default/hook=https://"+hook.Listener.Addr().String()).root()
-	webhook := "\n- name: %[1]s.example.com\n  admissionReviewVersions: [v1]\n  sideEffects: None\n  rules: [" + ofSecrets + "]\n" +
+	webhook := "\n- name: %[1]s.example.com\n  admissionReviewVersions: [v1]\n  sideEffects: None\n  rules: [" +
+		ofSecrets + "]\n" +
 		"  objectSelector: {matchExpressions: [{key: %[1]s, operator: Exists}]}\n" +
 		"  clientConfig: {service: {namespace: default, name: %[1]s, path: /check}, caBundle: %[2]s}"
 	bundle := base64.StdEncoding.EncodeToString(certificate)
@@ -86,11 +89,14 @@ func TestServices(t *testing.T) {
 		t.Errorf("asked %s", got)
 	}
 	const advice = "start the server with --service-resolution default/missing=https://HOST:PORT"
-	if got := root.send("POST", secretsPath, secret("a", `"missing":""`)); got.code != 500 || !strings.Contains(got.body, advice) {
+	if got := root.send("POST", secretsPath, secret("a", `"missing":""`)); got.code != 500 ||
+		!strings.Contains(got.body, advice) {
 		t.Errorf("without a rule: %d %s", got.code, got.body)
 	}
-	root.must(201, "POST", definitionsPath, strings.Replace(tablesCRD, `"scope"`, `"conversion":{"strategy":"Webhook","webhook":{`+
-		`"conversionReviewVersions":["v1"],"clientConfig":{"caBundle":"`+bundle+`","service":{"namespace":"default","name":"missing"}}}},"scope"`, 1))
+	root.must(201, "POST", definitionsPath, strings.Replace(tablesCRD, `"scope"`,
+		`"conversion":{"strategy":"Webhook","webhook":{`+
+			`"conversionReviewVersions":["v1"],"clientConfig":{"caBundle":"`+bundle+
+			`","service":{"namespace":"default","name":"missing"}}}},"scope"`, 1))
 	root.must(201, "POST", tablesPath, table("a", 4))
 	got := root.send("GET", strings.Replace(tablesPath, "/v1/", "/v2/", 1)+"/a", "")
 	if got.code != 500 || !strings.Contains(got.body, advice) {
@@ -118,10 +124,12 @@ func TestParamAccess(t *testing.T) {
 	jane.must(201, "POST", bindings, bound, yaml...)
 	refused, unbound := of("Secret")
 	for _, test := range []struct{ path, body, message string }{
-		{policies, refused, `must have \"get\" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`},
+		{policies, refused, `must have \"get\" permission on all objects of the referenced paramKind (kind=Secret, ` +
+			`apiVersion=v1)`},
 		{bindings, unbound, `does not have \"get\" permission`},
 	} {
-		if got := jane.send("POST", test.path, test.body, yaml...); got.code != 422 || !strings.Contains(got.body, test.message) {
+		if got := jane.send("POST", test.path, test.body, yaml...); got.code != 422 ||
+			!strings.Contains(got.body, test.message) {
 			t.Errorf("%s: %d %s", test.path, got.code, got.body)
 		}
 	}

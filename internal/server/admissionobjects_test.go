@@ -29,7 +29,8 @@ func (p *person) apply(path, yaml string) {
 
 // webhooks returns a configuration of a kind, Validating or Mutating.
 func webhooks(kind, name, list string) string {
-	return "apiVersion: admissionregistration.k8s.io/v1\nkind: " + kind + "WebhookConfiguration\nmetadata: {name: " + name +
+	return "apiVersion: admissionregistration.k8s.io/v1\nkind: " + kind + "WebhookConfiguration\nmetadata: {name: " +
+		name +
 		"}\nwebhooks:" + list
 }
 
@@ -48,12 +49,14 @@ func TestWebhookObjects(t *testing.T) {
 	root.must(201, "POST", secretsPath, secret("before", `"reject":""`))
 	root.apply(rulesPath+"validatingwebhookconfigurations", webhooks("Validating", "checks",
 		h.webhook("reject", "", ofTables+", "+ofSecrets, "")+
-			h.webhook("look", "", ofTables+", "+ofSecrets+", {apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*/scale']}", "")))
+			h.webhook("look", "", ofTables+", "+ofSecrets+
+				", {apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*/scale']}", "")))
 	root.apply(rulesPath+"mutatingwebhookconfigurations", webhooks("Mutating", "changes",
 		h.webhook("first", "", strings.Replace(ofTables, `"*"`, "CREATE, UPDATE", 1), "")))
 	waitUntil(t, "the webhooks are called", func() bool {
 		rejected := root.send("POST", secretsPath+"?dryRun=All", secret("dry", `"reject":""`)).code == 418
-		return rejected && strings.Contains(root.send("POST", tablesPath+"?dryRun=All", table("dry", 4, "first", "")).body, "first")
+		return rejected && strings.Contains(root.send("POST", tablesPath+"?dryRun=All", table("dry", 4, "first", "")).body,
+			"first")
 	})
 	h.take()
 	merge := []string{"Content-Type", "application/merge-patch+json"}
@@ -138,10 +141,12 @@ kind: ValidatingAdmissionPolicy
 metadata: {name: legs}
 spec:
   paramKind: {apiVersion: %[1]s, kind: %[2]s}
-  matchConstraints: {resourceRules: [{apiGroups: [shop.example.com], apiVersions: [v1], operations: [CREATE], resources: [tables]}]}
+  matchConstraints: {resourceRules: [{apiGroups: [shop.example.com], apiVersions: [v1], operations: [CREATE],
+    resources: [tables]}]}
   matchConditions: [{name: marked, expression: "has(object.metadata.labels) && 'limited' in object.metadata.labels"}]
   variables: [{name: least, expression: "%[3]s"}]
-  validations: [{expression: "object.spec.legs >= variables.least", messageExpression: "'at least ' + string(variables.least)", reason: Forbidden}]
+  validations: [{expression: "object.spec.legs >= variables.least",
+    messageExpression: "'at least ' + string(variables.least)", reason: Forbidden}]
   auditAnnotations: [{key: legs, valueExpression: "string(object.spec.legs)"}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -158,12 +163,15 @@ spec:
 // the policy.
 func TestPolicyParameters(t *testing.T) {
 	t.Parallel()
-	limits := strings.NewReplacer("table", "limit", "Table", "Limit", "shop.example.com", "limits.example.com").Replace(tablesCRD)
+	limits := strings.NewReplacer("table", "limit", "Table", "Limit", "shop.example.com",
+		"limits.example.com").Replace(tablesCRD)
 	for name, test := range map[string]struct{ version, kind, expression, path, param, changed string }{
 		"ConfigMap": {"v1", "ConfigMap", "int(params.data.legs)", "/api/v1/namespaces/default/configmaps",
 			`{"metadata":{"name":"legs"},"data":{"legs":"4"}}`, `{"data":{"legs":"6"}}`},
-		"custom": {"limits.example.com/v1", "Limit", "params.spec.legs", "/apis/limits.example.com/v1/namespaces/default/limits",
-			`{"apiVersion":"limits.example.com/v1","kind":"Limit","metadata":{"name":"legs"},"spec":{"legs":4}}`, `{"spec":{"legs":6}}`},
+		"custom": {"limits.example.com/v1", "Limit", "params.spec.legs",
+			"/apis/limits.example.com/v1/namespaces/default/limits",
+			`{"apiVersion":"limits.example.com/v1","kind":"Limit","metadata":{"name":"legs"},"spec":{"legs":4}}`,
+			`{"spec":{"legs":6}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,7 +208,8 @@ spec:
   reinvocationPolicy: IfNeeded
   matchConstraints: {resourceRules: [
     {apiGroups: ["", shop.example.com], apiVersions: [v1], operations: [CREATE], resources: [secrets, tables]},
-    {apiGroups: [apiextensions.k8s.io], apiVersions: [v1], operations: [CREATE], resources: [customresourcedefinitions]}]}
+    {apiGroups: [apiextensions.k8s.io], apiVersions: [v1], operations: [CREATE],
+    resources: [customresourcedefinitions]}]}
   matchConditions: [{name: once, expression: "%[2]s"}]
   mutations: [%[3]s]
 ---
@@ -210,8 +219,9 @@ metadata: {name: %[1]s}
 spec: {policyName: %[1]s}
 `
 
-// TestMutatingPolicyObjects checks both types of patches for built-in and custom resources and for CRDs. The first policy
-// patches nothing until the second one has labelled the object; policies have no order, so it may be invoked again.
+// TestMutatingPolicyObjects checks both types of patches for built-in and custom resources and for CRDs. The first
+// policy patches nothing until the second one has labelled the object; policies have no order, so it may be invoked
+// again.
 func TestMutatingPolicyObjects(t *testing.T) {
 	t.Parallel()
 	root := startWhole(t).root().withTables()
@@ -219,7 +229,8 @@ func TestMutatingPolicyObjects(t *testing.T) {
 		"has(object.metadata.labels) && 'applied' in object.metadata.labels ?
 		[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('x/again'), value: 'yes'}] : []"}}`))
 	root.applyPolicy("mutating", fmt.Sprintf(mutations, "b-applied", "!has(object.metadata.labels)",
-		`{patchType: ApplyConfiguration, applyConfiguration: {expression: "Object{metadata: Object.metadata{labels: Object.metadata.labels{applied: 'yes'}}}"}}`))
+		`{patchType: ApplyConfiguration, applyConfiguration: {expression: "Object{metadata: Object.metadata{labels: `+
+			`Object.metadata.labels{applied: 'yes'}}}"}}`))
 	mutated := func(body string) bool {
 		return strings.Contains(body, `"applied":"yes"`) && strings.Contains(body, `"x/again":"yes"`)
 	}

@@ -66,7 +66,8 @@ var everyVerb = []struct {
 		200},
 	{"get tables/scale", "GET", tablesPath + "/there/scale", "", "", 200},
 	{"update tables/scale", "PUT", tablesPath + "/there/scale",
-		`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"there","namespace":"default"},"spec":{"replicas":2}}`,
+		`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"there","namespace":"default"},` +
+			`"spec":{"replicas":2}}`,
 		"", 200},
 	{"patch tables/scale", "PATCH", tablesPath + "/there/scale", `{"spec":{"replicas":3}}`, "application/merge-patch+json",
 		200},
@@ -78,7 +79,8 @@ var everyVerb = []struct {
 		strings.ReplaceAll(strings.ReplaceAll(tablesCRD, "table", "chair"), "Table", "Chair"), "", 201},
 	{"delete customresourcedefinitions", "DELETE", definitionsPath + "/chairs.shop.example.com", "", "", 200},
 	{"create subjectaccessreviews", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-		`{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"x","nonResourceAttributes":{"verb":"get","path":"/"}}}`,
+		`{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"x",` +
+			`"nonResourceAttributes":{"verb":"get","path":"/"}}}`,
 		"", 201},
 	{"get /metrics", "GET", "/metrics", "", "", 200},
 }
@@ -152,7 +154,9 @@ func TestDefaultAuthorization(t *testing.T) {
 			}
 		}
 	}
-	want := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"tables.shop.example.com is forbidden: User \"jane\" cannot list resource \"tables\" in API group \"shop.example.com\" in the namespace \"default\"","reason":"Forbidden","details":{"group":"shop.example.com","kind":"tables"},"code":403}` +
+	want := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"tables.shop.example.com is ` +
+		`forbidden: User \"jane\" cannot list resource \"tables\" in API group \"shop.example.com\" in the namespace ` +
+		`\"default\"","reason":"Forbidden","details":{"group":"shop.example.com","kind":"tables"},"code":403}` +
 		"\n"
 	if got := jane.send("GET", tablesPath, ""); got.body != want {
 		t.Errorf("got %s", got.body)
@@ -199,9 +203,12 @@ func TestAuthorizationIsReloaded(t *testing.T) {
 	t.Parallel()
 	r := newRules(t)
 	config := func(group string) string {
-		return fmt.Sprintf(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration","authorizers":[{"type":"Webhook","name":"names",
-"webhook":{"authorizedTTL":"1ms","unauthorizedTTL":"1ms","timeout":"3s","subjectAccessReviewVersion":"v1","matchConditionSubjectAccessReviewVersion":"v1","failurePolicy":"Deny",
-"connectionInfo":{"type":"KubeConfigFile","kubeConfigFile":%q},"matchConditions":[{"expression":"'%s' in request.groups"}]}}]}`,
+		return fmt.Sprintf(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration",
+"authorizers":[{"type":"Webhook","name":"names",
+"webhook":{"authorizedTTL":"1ms","unauthorizedTTL":"1ms","timeout":"3s","subjectAccessReviewVersion":"v1",
+"matchConditionSubjectAccessReviewVersion":"v1","failurePolicy":"Deny",
+"connectionInfo":{"type":"KubeConfigFile","kubeConfigFile":%q},
+"matchConditions":[{"expression":"'%s' in request.groups"}]}}]}`,
 			kubeconfigOf(t, r.Server), group)
 	}
 	file := written(t, "config.json", config("dev"))
@@ -228,7 +235,8 @@ func TestImpersonation(t *testing.T) {
 	if got := s.root().with(as...).whoami(); got != "ann dev,system:authenticated" {
 		t.Errorf("root as ann is %s", got)
 	}
-	if got := s.person("impersonate users,impersonate groups").with(as...).whoami(); got != "ann dev,system:authenticated" {
+	if got := s.person("impersonate users,impersonate groups").with(
+		as...).whoami(); got != "ann dev,system:authenticated" {
 		t.Errorf("a user with the permissions is %s", got)
 	}
 	if got := s.person("jane").with(as...).whoami(); !strings.Contains(got, `User "jane" cannot impersonate`) {

@@ -20,11 +20,15 @@ func TestGarbageCollection(t *testing.T) {
 	}
 	const maps = "/api/v1/namespaces/default/configmaps"
 	read(p.must(http.StatusCreated, http.MethodPost, maps, `{"metadata":{"name":"owner"}}`))
-	owned := fmt.Sprintf(`"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q,"blockOwnerDeletion":true}]`, uid)
-	p.must(http.StatusCreated, http.MethodPost, tablesPath, strings.Replace(table("owned", 4), `"name":"owned"`, `"name":"owned",`+owned, 1))
-	p.must(http.StatusCreated, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"owned",`+owned+`}}`)
+	owned := fmt.Sprintf(`"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q,`+
+		`"blockOwnerDeletion":true}]`, uid)
+	p.must(http.StatusCreated, http.MethodPost, tablesPath,
+		strings.Replace(table("owned", 4), `"name":"owned"`, `"name":"owned",`+owned, 1))
+	p.must(http.StatusCreated, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"owned",`+owned+
+		`}}`)
 	deleted := p.awaitDeletion(maps + "?watch=true&fieldSelector=metadata.name%3Downer")
-	p.must(http.StatusOK, http.MethodDelete, maps+"/owner", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
+	p.must(http.StatusOK, http.MethodDelete, maps+"/owner",
+		`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
 	deleted()
 	p.must(http.StatusNotFound, http.MethodGet, tablesPath+"/owned", "")
 	p.must(http.StatusNotFound, http.MethodGet, "/api/v1/namespaces/default/secrets/owned", "")
@@ -72,14 +76,17 @@ func TestOwnerInAnotherNamespace(t *testing.T) {
 	s := startWhole(t)
 	p := s.root()
 	const maps = "/api/v1/namespaces/default/configmaps"
-	_, rest, _ := strings.Cut(p.must(http.StatusCreated, http.MethodPost, maps, `{"metadata":{"name":"owner"}}`).body, `"uid":"`)
+	_, rest, _ := strings.Cut(p.must(http.StatusCreated, http.MethodPost, maps, `{"metadata":{"name":"owner"}}`).body,
+		`"uid":"`)
 	uid, _, _ := strings.Cut(rest, `"`)
 	deleted := p.awaitDeletion("/api/v1/namespaces/kube-public/configmaps?watch=true&fieldSelector=metadata.name%3Downed")
 	p.must(http.StatusCreated, http.MethodPost, "/api/v1/namespaces/kube-public/configmaps", fmt.Sprintf(
-		`{"metadata":{"name":"owned","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`, uid))
+		`{"metadata":{"name":"owned","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`,
+		uid))
 	deleted()
 	got := p.must(http.StatusOK, http.MethodGet, "/api/v1/namespaces/kube-public/events", "").body
-	want := fmt.Sprintf(`ownerRef [v1/ConfigMap, namespace: kube-public, name: owner, uid: %s] does not exist in namespace \"kube-public\"`, uid)
+	want := fmt.Sprintf(`ownerRef [v1/ConfigMap, namespace: kube-public, name: owner, uid: %s] does not exist in `+
+		`namespace \"kube-public\"`, uid)
 	if !strings.Contains(got, want) || !strings.Contains(got, `"reason":"OwnerRefInvalidNamespace"`) {
 		t.Errorf("%s", got)
 	}

@@ -46,7 +46,8 @@ func TestDeadline(t *testing.T) {
 	}), nil)
 	client, url := s.as("root", "system:masters")
 	path := url + "/apis/example.com/v1/namespaces/default/crontabs/"
-	const timeout = `{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}` +
+	const timeout = `{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted ` +
+		`timeout","reason":"Timeout","details":{},"code":504}` +
 		"\n"
 
 	for _, name := range []string{"sleeps", "falls-silent"} {

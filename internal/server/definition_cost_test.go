@@ -45,7 +45,8 @@ func (d *costlyDefinition) json() string {
 	}
 	return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
 		`"metadata":{"name":"things.` + d.group() + `"},` +
-		`"spec":{"group":"` + d.group() + `","scope":"Namespaced","names":{"plural":"things","kind":"Thing"` + d.names + `},` +
+		`"spec":{"group":"` + d.group() + `","scope":"Namespaced","names":{"plural":"things","kind":"Thing"` + d.names +
+		`},` +
 		`"versions":[` + strings.Join(versions, ",") + `]}}`
 }
 
@@ -181,7 +182,8 @@ func (d *costlyDefinition) use(t *testing.T, handler http.Handler) {
 		d.send(t, handler, "PATCH", named+"/scale", "application/merge-patch+json", "", `{"spec":{"replicas":1}}`)
 		d.send(t, handler, "POST", path, "application/json", "", strings.Replace(obj, `"field":`, `"field":{"b":[]},"g":`, 1))
 		d.send(t, handler, "GET", "/openapi/v3/apis/"+gv, "", "application/json", "")
-		d.send(t, handler, "GET", "/openapi/v3/apis/"+gv, "", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf", "")
+		d.send(t, handler, "GET", "/openapi/v3/apis/"+gv, "", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+			"")
 	}
 }
 

@@ -40,10 +40,11 @@ func (k *churnedCRD) definition(resourceVersion string) string {
 	version := func(name string, served, storage bool) map[string]any {
 		return map[string]any{"name": name, "served": served, "storage": storage,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{
-				"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": map[string]any{
-					"size": map[string]any{"type": "integer",
-						"x-kubernetes-validations": []any{map[string]any{"rule": fmt.Sprintf("self <= %d", k.max)}}},
-				}}},
+				"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object",
+					"properties": map[string]any{
+						"size": map[string]any{"type": "integer",
+							"x-kubernetes-validations": []any{map[string]any{"rule": fmt.Sprintf("self <= %d", k.max)}}},
+					}}},
 			}}}
 	}
 	names := map[string]any{"plural": k.plural, "singular": k.plural + "one", "kind": "K" + k.plural}

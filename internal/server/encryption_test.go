@@ -23,7 +23,8 @@ func encryptionConfig(keys ...byte) string {
 		listed += fmt.Sprintf(`{"name":"key%d","secret":%q},`, key,
 			base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{key}, 32)))
 	}
-	return `{"apiVersion":"apiserver.config.k8s.io/v1","kind":"EncryptionConfiguration","resources":[{"resources":["tables.shop.example.com"],
+	return `{"apiVersion":"apiserver.config.k8s.io/v1","kind":"EncryptionConfiguration",
+"resources":[{"resources":["tables.shop.example.com"],
 "providers":[{"aesgcm":{"keys":[` + strings.TrimSuffix(listed, ",") + `]}},{"identity":{}}]}]}`
 }
 

@@ -53,7 +53,8 @@ func TestStartFailures(t *testing.T) {
 		{
 			name:   "serving certificate missing",
 			change: func(o *Options) { o.Serving.CertFile, o.Serving.KeyFile = "/nowhere.crt", "/nowhere.key" },
-			want:   `--tls-cert-file /nowhere.crt with --tls-private-key-file /nowhere.key: certificate is unreadable: .*no such file or directory`,
+			want: `--tls-cert-file /nowhere.crt with --tls-private-key-file /nowhere.key: certificate is unreadable: .*no ` +
+				`such file or directory`,
 		},
 		{
 			name:   "client CA unreadable",
@@ -109,7 +110,8 @@ func TestDataDirIsLocked(t *testing.T) {
 	o := NewOptions()
 	o.DataDir, o.Serving.SecurePort = s.options.DataDir, 0
 	err := runWith(t.Context(), o, fakeResources(http.NotFoundHandler(), nil))
-	if want := fmt.Sprintf("data dir %s is locked by another process (process ID %d)", o.DataDir, os.Getpid()); err == nil ||
+	if want := fmt.Sprintf("data dir %s is locked by another process (process ID %d)", o.DataDir,
+		os.Getpid()); err == nil ||
 		err.Error() != want {
 		t.Errorf("got %v", err)
 	}

@@ -63,8 +63,10 @@ func FuzzHeaders(f *testing.F) {
 		"X-Remote-User: system:apiserver\r\nX-Remote-Group: system:masters", "Authorization: Bearer x",
 		"Authorization: Basic YTpi", "Authorization: bearer",
 		"Impersonate-User: a\r\nImpersonate-Group: system:masters\r\nImpersonate-Extra-%zz: a",
-		"Connection: upgrade\r\nUpgrade: websocket\r\nSec-Websocket-Protocol: base64url.bearer.authorization.k8s.io.eA, x\r\nSec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13",
-		"Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nTracestate: a=b\r\nX-Forwarded-For: 1.2.3.4, x\r\nX-Forwarded-Host: evil\r\nOrigin: null\r\nCookie: a",
+		"Connection: upgrade\r\nUpgrade: websocket\r\nSec-Websocket-Protocol: base64url.bearer.authorization.k8s.io.eA, " +
+			"x\r\nSec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13",
+		"Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nTracestate: a=b\r\nX-Forwarded-For: " +
+			"1.2.3.4, x\r\nX-Forwarded-Host: evil\r\nOrigin: null\r\nCookie: a",
 	} {
 		for place := range len(readPlaces) + len(writePlaces) {
 			f.Add(byte(place), lines)

@@ -17,10 +17,12 @@ func FuzzReviewBody(f *testing.F) {
 	h := newHostile(f)
 	for n := range reviewPaths {
 		addBodies(f, func(kind byte, body []byte) { f.Add(byte(n), bodyTypes[kind].mediaType, body, "", "") },
-			`{"spec":{"user":"u","groups":["g"],"extra":{"k":["v"]},"resourceAttributes":{"namespace":"default","verb":"get","group":"fuzz.example.com","resource":"things"}}}`,
+			`{"spec":{"user":"u","groups":["g"],"extra":{"k":["v"]},"resourceAttributes":{"namespace":"default","verb":"get",`+
+				`"group":"fuzz.example.com","resource":"things"}}}`,
 			`{"spec":{"nonResourceAttributes":{"path":"/x","verb":"get"},"namespace":"default","token":"a.b.c"}}`)
 		f.Add(byte(n), "application/json",
-			[]byte(`{"spec":{"resourceAttributes":{"labelSelector":{"rawSelector":"a in (b","requirements":[{"key":"a","operator":"In","values":[]}]}}}}`),
+			[]byte(`{"spec":{"resourceAttributes":{"labelSelector":{"rawSelector":"a in (b","requirements":[{"key":"a",`+
+				`"operator":"In","values":[]}]}}}}`),
 			"", "")
 		f.Add(byte(n), "application/json", []byte(`{}`), "system:serviceaccount:a:b", "g%2")
 	}

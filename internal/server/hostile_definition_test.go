@@ -74,7 +74,8 @@ func TestHostileDefinitionsAreBounded(t *testing.T) {
 		{"a rule that builds large lists",
 			`{"type":"string","maxLength":1000,"x-kubernetes-validations":[` +
 				rule(`[1,2,3,4,5,6,7,8].map(a, [1,2,3,4,5,6,7,8].map(b, self + self)).size() > 0`) + `]}`, `"a"`, "", 0},
-		{"a huge default", `{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer","default":1}}},"default":[` +
+		{"a huge default", `{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer","default":1}}},` +
+			`"default":[` +
 			each(`{}`, 50000) + `]}`, `[]`, "", 0},
 		{"defaults in each item", `{"type":"array","items":{"type":"object","properties":{"a":{"type":"string","default":"` +
 			strings.Repeat("x", 1000) + `"}}}}`, `[` + each(`{}`, 1000) + `]`, "", 0},
@@ -89,9 +90,11 @@ func TestHostileDefinitionsAreBounded(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			group := fmt.Sprintf("hostile%d.example.com", n)
-			definition := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.` +
+			definition := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
+				`"metadata":{"name":"things.` +
 				group + `"},
-"spec":{"group":"` + group + `","scope":"Cluster","names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true` + test.more + `,
+"spec":{"group":"` + group + `","scope":"Cluster","names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1",
+"served":true,"storage":true` + test.more + `,
 "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"field":` +
 				test.field + `}}}}}}]}}`
 			code := sendHostile(t, handler, "POST", definitionsPath, definition)

@@ -27,15 +27,21 @@ func hostileServer(t *testing.T) http.Handler {
 	t.Helper()
 	handler, _ := assembled(t)
 	served(t, handler, "POST", definitionsPath,
-		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.hostile.example.com"},
-"spec":{"group":"hostile.example.com","scope":"Namespaced","names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+"metadata":{"name":"things.hostile.example.com"},
+"spec":{"group":"hostile.example.com","scope":"Namespaced","names":{"plural":"things","kind":"Thing"},
+"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
 "texts":{"type":"array","items":{"type":"string"}},
 "values":{"type":"object","additionalProperties":{"type":"integer","minimum":1}},
-"named":{"type":"object","additionalProperties":{"type":"object","required":["a"],"properties":{"a":{"type":"string","enum":["`+strings.Join(numbered("value", 5000), `","`)+`"]}}}},
-"set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"a":{"type":"integer"}}}},
+"named":{"type":"object","additionalProperties":{"type":"object","required":["a"],"properties":{"a":{"type":"string",
+"enum":["`+strings.Join(numbered("value", 5000), `","`)+`"]}}}},
+"set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"object","x-kubernetes-map-type":"atomic",
+"properties":{"a":{"type":"integer"}}}},
 "plain":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
-"map":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"],"items":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}},
-"defaulted":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string","default":"`+strings.Repeat("x", 1000)+`"}}}},
+"map":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"],"items":{"type":"object",
+"required":["a"],"properties":{"a":{"type":"integer"}}}},
+"defaulted":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string",
+"default":"`+strings.Repeat("x", 1000)+`"}}}},
 "nothing":{"type":"string","nullable":true},
 "text":{"type":"string","pattern":"(a?){900}b"},
 "mail":{"type":"string","format":"email"},
@@ -158,7 +164,8 @@ func hostileRequests() []hostileRequest {
 				1)},
 		{"managed fields of numbers", "PUT", "application/json",
 			strings.Replace(hostileObject("thing", `"free":{"a":[2]}`), `"name"`,
-				`"managedFields":[{"manager":"m","operation":"Update","apiVersion":"hostile.example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:free":{`+
+				`"managedFields":[{"manager":"m","operation":"Update","apiVersion":"hostile.example.com/v1",`+
+					`"fieldsType":"FieldsV1","fieldsV1":{"f:free":{`+
 					list(`"v:-%d":{}`, 3*many)+`}}}],"name"`, 1)},
 		{"owners", "POST", "application/json",
 			strings.Replace(hostileObject("thing", `"free":{}`), `"name"`,
@@ -188,7 +195,8 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 				!strings.Contains(w.Body.String(), "failed to create typed patch object") {
 				t.Errorf("%d %.300s", w.Code, w.Body)
 			}
-			t.Logf("%d bytes: %d with %d bytes, %d of %d MiB: %.150s", len(test.body), w.Code, w.Body.Len(), live>>20, budget>>20,
+			t.Logf("%d bytes: %d with %d bytes, %d of %d MiB: %.150s", len(test.body), w.Code, w.Body.Len(), live>>20,
+				budget>>20,
 				w.Body)
 		})
 	}

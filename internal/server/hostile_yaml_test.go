@@ -20,7 +20,8 @@ func TestHostileResponsesInYAML(t *testing.T) {
 		{"many texts", `"free":{"a":[` + list(`"x"`, 150_000) + `]}`, false},
 		{"many numbers", `"free":{"a":[` + list(`1`, 400_000) + `]}`, true},
 		{"empty lists", `"free":{"a":[` + list(`[]`, 249_000) + `]}`, true},
-		{"deep items", `"free":` + strings.Repeat(`{"a":`, 900) + `[` + list(`1`, 20_000) + `]` + strings.Repeat("}", 900), true},
+		{"deep items", `"free":` + strings.Repeat(`{"a":`, 900) + `[` + list(`1`, 20_000) + `]` + strings.Repeat("}", 900),
+			true},
 	} {
 		t.Run(test.name, func(t *testing.T) { // one by one, because the heap is that of the process
 			body := hostileObject("new", test.fields)

@@ -36,8 +36,10 @@ spec:
 
 func TestManifests(t *testing.T) {
 	t.Parallel()
-	const list = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": {"name": "a.example.com", "uid": "1", "resourceVersion": "7", "managedFields": []}, "spec": {}, "status": {"conditions": []}}]}`
+	const list = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "apiextensions.k8s.io/v1",
+"kind": "CustomResourceDefinition",
+		"metadata": {"name": "a.example.com", "uid": "1", "resourceVersion": "7", "managedFields": []}, "spec": {},
+		"status": {"conditions": []}}]}`
 	for _, test := range []struct {
 		name  string
 		files map[string]string
@@ -147,7 +149,8 @@ func (a *applied) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		a.generations[info.Name], a.body = generation, string(body)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": %q, "generation": %d}}`,
+	fmt.Fprintf(w, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": %q, `+
+		`"generation": %d}}`,
 		info.Name, generation)
 }
 
@@ -156,7 +159,8 @@ func TestInstall(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "crds.yaml")
 	server := &applied{generations: map[string]int64{}}
-	const ask = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/good.example.com?%sfieldManager=crd-server&force=true" +
+	const ask = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/good.example.com" +
+		"?%sfieldManager=crd-server&force=true" +
 		" as system:apiserver application/apply-patch+yaml"
 	try, apply := fmt.Sprintf(ask, "dryRun=All&"), fmt.Sprintf(ask, "")
 	for _, step := range []struct {

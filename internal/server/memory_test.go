@@ -49,7 +49,8 @@ webhooks:` + h.webhook("slow", "", ofTables, "  timeoutSeconds: 30\n"),
 	}()
 	waitUntil(t, "the webhook is called", func() bool { return len(h.take()) > 0 })
 
-	const merge, asTable, asYAML = "application/merge-patch+json", "application/json;as=Table;v=v1;g=meta.k8s.io", "application/yaml"
+	const merge, asTable, asYAML = "application/merge-patch+json", "application/json;as=Table;v=v1;g=meta.k8s.io",
+		"application/yaml"
 	var waiting sync.WaitGroup
 	for _, test := range []struct {
 		name, method, path, body, mediaType, accept string

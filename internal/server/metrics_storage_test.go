@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-const measuredCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "measures.example.com"},
+const measuredCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+"metadata": {"name": "measures.example.com"},
 	"spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": "measures", "kind": "Measure"}, "versions": [
 		{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`
 
@@ -136,12 +137,14 @@ func TestStorageMetrics(t *testing.T) {
 	}
 
 	send(t, client, "DELETE", url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/measures.example.com", "")
-	left := regexp.MustCompile(`(?m)^(apiserver_resource_objects|apiserver_storage_|apiserver_watch_cache_|watch_cache_capacity|crd_server_).*resource="measures".*$`)
+	left := regexp.MustCompile(`(?m)^(apiserver_resource_objects|apiserver_storage_|apiserver_watch_cache_|` +
+		`watch_cache_capacity|crd_server_).*resource="measures".*$`)
 	waitUntil(t, "the series of the deleted CRD have been removed", func() bool {
 		page = do(t, client, "GET", url+"/metrics").body
 		return !left.MatchString(page)
 	})
-	if value, ok := series(page, `apiserver_resource_objects{group="apiextensions.k8s.io",resource="customresourcedefinitions"}`); !ok ||
+	if value, ok := series(page, `apiserver_resource_objects{group="apiextensions.k8s.io",`+
+		`resource="customresourcedefinitions"}`); !ok ||
 		value != 0 {
 		t.Errorf("%v CRDs are left (%v)", value, ok)
 	}

@@ -21,10 +21,11 @@ const namespacesPath = "/api/v1/namespaces"
 func (p *person) becomes(code int, path, text string) answer {
 	p.t.Helper()
 	var got answer
-	if err := wait.PollUntilContextTimeout(p.t.Context(), readyPoll, 20*time.Second, true, func(context.Context) (bool, error) {
-		got = p.send(http.MethodGet, path, "")
-		return got.code == code && strings.Contains(got.body, text), nil
-	}); err != nil {
+	if err := wait.PollUntilContextTimeout(p.t.Context(), readyPoll, 20*time.Second, true,
+		func(context.Context) (bool, error) {
+			got = p.send(http.MethodGet, path, "")
+			return got.code == code && strings.Contains(got.body, text), nil
+		}); err != nil {
 		p.t.Fatalf("%s: %v, last %d: %.3900s", path, err, got.code, got.body)
 	}
 	return got
@@ -33,7 +34,8 @@ func (p *person) becomes(code int, path, text string) answer {
 func (p *person) namespace(name string) *corev1.Namespace {
 	p.t.Helper()
 	namespace := &corev1.Namespace{}
-	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, namespacesPath+"/"+name, "").body), namespace); err != nil {
+	if err := json.Unmarshal([]byte(p.must(http.StatusOK, http.MethodGet, namespacesPath+"/"+name, "").body),
+		namespace); err != nil {
 		p.t.Fatal(err)
 	}
 	return namespace
@@ -80,7 +82,8 @@ kind: ValidatingAdmissionPolicy
 metadata: {name: public.static.k8s.io}
 spec:
   failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [namespaces]}]}
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE],
+    resources: [namespaces]}]}
   validations: [{expression: 'object.metadata.name != "kube-public"', message: nothing is public}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -153,9 +156,12 @@ func TestNamespaceDeletion(t *testing.T) {
 	if got, want := strings.Join(conditions, "\n"), strings.Join([]string{
 		"NamespaceDeletionDiscoveryFailure=False ResourcesDiscovered: All resources successfully discovered",
 		"NamespaceDeletionGroupVersionParsingFailure=False ParsedGroupVersions: All legacy kube types successfully parsed",
-		"NamespaceDeletionContentFailure=False ContentDeleted: All content successfully deleted, may be waiting on finalization",
-		"NamespaceContentRemaining=True SomeResourcesRemain: Some resources are remaining: tables.shop.example.com has 1 resource instances",
-		"NamespaceFinalizersRemaining=True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
+		"NamespaceDeletionContentFailure=False ContentDeleted: All content successfully deleted, may be waiting on " +
+			"finalization",
+		"NamespaceContentRemaining=True SomeResourcesRemain: Some resources are remaining: tables.shop.example.com has 1 " +
+			"resource instances",
+		"NamespaceFinalizersRemaining=True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: " +
+			"example.com/hold in 1 resource instances",
 	}, "\n"); got != want {
 		t.Errorf("conditions:\n%s\nwant:\n%s", got, want)
 	}
@@ -222,7 +228,8 @@ func TestNamespaceWithoutConversion(t *testing.T) {
 	t.Parallel()
 	p := startWhole(t).root()
 	p.must(http.StatusCreated, http.MethodPost, definitionsPath, strings.Replace(tablesCRD, `"scope":`,
-		`"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}},"scope":`, 1))
+		`"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],`+
+			`"clientConfig":{"url":"https://127.0.0.1:1/"}}},"scope":`, 1))
 	p.createNamespace("x")
 	p.createTable("x", "a")
 	p.must(http.StatusInternalServerError, http.MethodGet, "/apis/shop.example.com/v2/namespaces/x/tables/a", "")
@@ -235,7 +242,8 @@ kind: ValidatingAdmissionPolicy
 metadata: {name: kept.static.k8s.io}
 spec:
   failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [shop.example.com], apiVersions: [v1, v2], operations: [DELETE], resources: [tables]}]}
+  matchConstraints: {resourceRules: [{apiGroups: [shop.example.com], apiVersions: [v1, v2], operations: [DELETE],
+    resources: [tables]}]}
   validations: [{expression: '!has(oldObject.metadata.labels)', message: a table with labels is kept}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -259,9 +267,11 @@ func TestNamespaceWhoseContentStays(t *testing.T) {
 		return p.send(http.MethodDelete, kept+"?dryRun=All", "").code == http.StatusUnprocessableEntity
 	})
 	p.must(http.StatusOK, http.MethodDelete, namespacesPath+"/x", "")
-	p.becomes(http.StatusOK, namespacesPath+"/x", `"reason":"ContentDeletionFailed","message":"Failed to delete all resource types, 1 remaining: `+
-		`tables.shop.example.com \"Unknown\" is forbidden: ValidatingAdmissionPolicy 'kept.static.k8s.io' with binding 'kept.static.k8s.io' denied request: `+
-		`a table with labels is kept"`)
+	p.becomes(http.StatusOK, namespacesPath+"/x",
+		`"reason":"ContentDeletionFailed","message":"Failed to delete all resource types, 1 remaining: `+
+			`tables.shop.example.com \"Unknown\" is forbidden: ValidatingAdmissionPolicy 'kept.static.k8s.io' with binding `+
+			`'kept.static.k8s.io' denied request: `+
+			`a table with labels is kept"`)
 	p.must(http.StatusOK, http.MethodPatch, kept, `{"metadata":{"labels":null}}`, mergePatch...)
 	p.becomes(http.StatusNotFound, namespacesPath+"/x", "")
 }

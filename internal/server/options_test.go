@@ -27,8 +27,10 @@ func TestParse(t *testing.T) {
 	o := NewOptions()
 	err := o.Parse(strings.Fields(`--data-dir /d --crds a.yaml --crds b,c.yaml --bind-address ::1 --secure-port 1
 		--tls-cert-file c --tls-private-key-file k --tls-san x,y --tls-san z --client-ca-file ca --anonymous-auth=false
-		--etcd-servers https://a:1,https://b:2 --etcd-cafile eca --etcd-certfile ec --etcd-keyfile ek --etcd-prefix p --etcd-compaction-interval 7m
-		--request-timeout 5s --min-request-timeout 7 --max-request-memory 700Mi --max-requests-inflight 8 --max-mutating-requests-inflight 9
+		--etcd-servers https://a:1,https://b:2 --etcd-cafile eca --etcd-certfile ec --etcd-keyfile ek --etcd-prefix p
+		--etcd-compaction-interval 7m
+		--request-timeout 5s --min-request-timeout 7 --max-request-memory 700Mi --max-requests-inflight 8
+		--max-mutating-requests-inflight 9
 		--http2-max-streams-per-connection 10 --cache-consistency-check-interval 13s --cache-consistency-check-views
 		--shutdown-delay-duration 11s --delete-collection-workers 12 --schema-cache-size 100Mi
 		--enable-garbage-collector --goaway-chance 0.01 --cors-allowed-origins //a,//b
@@ -105,26 +107,31 @@ func TestValidate(t *testing.T) {
 		"--tls-san a..b":                        `--tls-san: "a..b" is neither an IP address nor a DNS name`,
 		"--http2-max-streams-per-connection -1": "--http2-max-streams-per-connection must not be negative, not -1",
 		"--cors-allowed-origins (":              "--cors-allowed-origins: error parsing regexp: missing closing ): `(`",
-		"--strict-transport-security-directives max-age":     `--strict-transport-security-directives: "max-age" is none of max-age=SECONDS, includeSubDomains, preload`,
-		"--goaway-chance 0.5":                                "--goaway-chance must be between 0 and 0.02, not 0.5",
-		"--etcd-servers localhost:2379":                      `--etcd-servers: "localhost:2379" is not of the form http://HOST:PORT, https://HOST:PORT or unix:///PATH`,
-		"--etcd-servers unix://a/b":                          `--etcd-servers: "unix://a/b" is not of the form http://HOST:PORT, https://HOST:PORT or unix:///PATH`,
-		"--etcd-servers http://a:1 --etcd-certfile c":        "--etcd-certfile and --etcd-keyfile must be given together",
-		"--etcd-cafile c":                                    "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers",
-		"--etcd-compaction-interval -1s":                     "--etcd-compaction-interval must not be negative, not -1s",
-		"--etcd-prefix /":                                    `--etcd-prefix must name something, not "/"`,
-		"--request-timeout 0s":                               "--request-timeout must be positive, not 0s",
-		"--min-request-timeout -1":                           "--min-request-timeout must not be negative, not -1",
-		"--max-requests-inflight -1":                         "--max-requests-inflight must not be negative, not -1",
-		"--max-mutating-requests-inflight -1":                "--max-mutating-requests-inflight must not be negative, not -1",
-		"--shutdown-delay-duration -1s":                      "--shutdown-delay-duration must not be negative, not -1s",
-		"--max-request-memory=-1":                            "--max-request-memory must not be negative, not -1",
-		"--schema-cache-size 0":                              "--schema-cache-size must be more than 0, not 0",
-		"--delete-collection-workers 0":                      "--delete-collection-workers must be at least 1, not 0",
-		"--feature-gates Nonsense=true":                      `--feature-gates: unknown feature "Nonsense"`,
-		"--emulated-version new":                             `--emulated-version must be of the form 1.36, not "new"`,
-		"--logging-format xml":                               `logging: format: Invalid value: "xml": Unsupported log format`,
-		"--data-dir= --secure-port 65536 --goaway-chance -1": "--data-dir must not be empty\n--secure-port must be between 0 and 65535, not 65536\n--goaway-chance must be between 0 and 0.02, not -1",
+		"--strict-transport-security-directives max-age": `--strict-transport-security-directives: "max-age" is none ` +
+			`of max-age=SECONDS, includeSubDomains, preload`,
+		"--goaway-chance 0.5": "--goaway-chance must be between 0 and 0.02, not 0.5",
+		"--etcd-servers localhost:2379": `--etcd-servers: "localhost:2379" is not of the form ` +
+			`http://HOST:PORT, https://HOST:PORT or unix:///PATH`,
+		"--etcd-servers unix://a/b": `--etcd-servers: "unix://a/b" is not of the form ` +
+			`http://HOST:PORT, https://HOST:PORT or unix:///PATH`,
+		"--etcd-servers http://a:1 --etcd-certfile c": "--etcd-certfile and --etcd-keyfile must be given together",
+		"--etcd-cafile c": "--etcd-cafile, --etcd-certfile and --etcd-keyfile need " +
+			"--etcd-servers",
+		"--etcd-compaction-interval -1s":      "--etcd-compaction-interval must not be negative, not -1s",
+		"--etcd-prefix /":                     `--etcd-prefix must name something, not "/"`,
+		"--request-timeout 0s":                "--request-timeout must be positive, not 0s",
+		"--min-request-timeout -1":            "--min-request-timeout must not be negative, not -1",
+		"--max-requests-inflight -1":          "--max-requests-inflight must not be negative, not -1",
+		"--max-mutating-requests-inflight -1": "--max-mutating-requests-inflight must not be negative, not -1",
+		"--shutdown-delay-duration -1s":       "--shutdown-delay-duration must not be negative, not -1s",
+		"--max-request-memory=-1":             "--max-request-memory must not be negative, not -1",
+		"--schema-cache-size 0":               "--schema-cache-size must be more than 0, not 0",
+		"--delete-collection-workers 0":       "--delete-collection-workers must be at least 1, not 0",
+		"--feature-gates Nonsense=true":       `--feature-gates: unknown feature "Nonsense"`,
+		"--emulated-version new":              `--emulated-version must be of the form 1.36, not "new"`,
+		"--logging-format xml":                `logging: format: Invalid value: "xml": Unsupported log format`,
+		"--data-dir= --secure-port 65536 --goaway-chance -1": "--data-dir must not be empty\n--secure-port must be between " +
+			"0 and 65535, not 65536\n--goaway-chance must be between 0 and 0.02, not -1",
 	} {
 		o := NewOptions()
 		if err := o.Parse(strings.Fields(args)); err != nil {

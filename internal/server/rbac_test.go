@@ -60,7 +60,8 @@ func (p *person) hasDefaults(defaults *policy.Policy) {
 	t := p.t
 	for _, want := range defaults.ClusterRoles {
 		role := p.clusterRole(want.Name)
-		if !reflect.DeepEqual(role.Rules, want.Rules) || len(role.Rules) == 0 || !reflect.DeepEqual(role.Labels, want.Labels) {
+		if !reflect.DeepEqual(role.Rules, want.Rules) || len(role.Rules) == 0 ||
+			!reflect.DeepEqual(role.Labels, want.Labels) {
 			t.Errorf("%s is %+v", want.Name, role)
 		}
 		p.sameFields(clusterRolesPath, role, &role.ObjectMeta)
@@ -147,20 +148,23 @@ func TestReconciledRoles(t *testing.T) {
 		p.must(http.StatusOK, http.MethodPatch, path, body, "Content-Type", "application/merge-patch+json")
 	}
 	extra := `{"verbs":["get"],"apiGroups":["example.com"],"resources":["extras"]}`
-	patch(clusterRolesPath+"/system:basic-user", `{"rules":[`+extra+`],"metadata":{"labels":{"kubernetes.io/bootstrapping":null,"mine":"kept"}}}`)
+	patch(clusterRolesPath+"/system:basic-user", `{"rules":[`+extra+
+		`],"metadata":{"labels":{"kubernetes.io/bootstrapping":null,"mine":"kept"}}}`)
 	patch(clusterRolesPath+"/system:discovery",
 		`{"rules":null,"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}}}`)
 	p.must(http.StatusOK, http.MethodDelete, clusterRolesPath+"/view", "")
 	patch(bindingsPath+"/system:monitoring", `{"subjects":[{"kind":"User","name":"me"}]}`)
 	p.must(http.StatusOK, http.MethodDelete, bindingsPath+"/system:discovery", "")
 	p.must(http.StatusCreated, http.MethodPost, bindingsPath,
-		`{"metadata":{"name":"system:discovery"},"roleRef":{"kind":"ClusterRole","name":"view"},"subjects":[{"kind":"User","name":"me"}]}`)
+		`{"metadata":{"name":"system:discovery"},"roleRef":{"kind":"ClusterRole","name":"view"},"subjects":[{"kind":"User",`+
+			`"name":"me"}]}`)
 	untouched := p.clusterRole("system:aggregate-to-edit").ResourceVersion
 
 	p = start()
 	// What was missing is added as one rule for each permission.
 	role := p.clusterRole("system:basic-user")
-	if len(role.Rules) != 4 || role.Rules[0].Resources[0] != "extras" || role.Labels["mine"] != "kept" || len(role.Labels) != 2 {
+	if len(role.Rules) != 4 || role.Rules[0].Resources[0] != "extras" || role.Labels["mine"] != "kept" ||
+		len(role.Labels) != 2 {
 		t.Errorf("a role that lacked rules is %+v", role)
 	}
 	if role := p.clusterRole("system:discovery"); len(role.Rules) > 0 {
@@ -172,7 +176,8 @@ func TestReconciledRoles(t *testing.T) {
 	if subjects := p.clusterRoleBinding("system:monitoring").Subjects; len(subjects) != 2 || subjects[0].Name != "me" {
 		t.Errorf("a binding without its subject has %+v", subjects)
 	}
-	if b := p.clusterRoleBinding("system:discovery"); b.RoleRef.Name != "system:discovery" || len(b.Subjects) != 1 || b.Subjects[0].Kind != "Group" {
+	if b := p.clusterRoleBinding("system:discovery"); b.RoleRef.Name != "system:discovery" || len(b.Subjects) != 1 ||
+		b.Subjects[0].Kind != "Group" {
 		t.Errorf("a binding to another role is %+v", b)
 	}
 	if version := p.clusterRole("system:aggregate-to-edit").ResourceVersion; version != untouched {
@@ -211,11 +216,13 @@ func TestAggregatedRoles(t *testing.T) {
 			applied = entry
 		}
 	}
-	if applied.Operation != metav1.ManagedFieldsOperationApply || string(applied.FieldsV1.GetRawBytes()) != `{"f:rules":{}}` {
+	if applied.Operation != metav1.ManagedFieldsOperationApply ||
+		string(applied.FieldsV1.GetRawBytes()) != `{"f:rules":{}}` {
 		t.Errorf("the rules are managed by %+v", applied)
 	}
 	p.must(http.StatusCreated, http.MethodPost, clusterRolesPath,
-		`{"metadata":{"name":"all"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"kubernetes.io/bootstrapping":"rbac-defaults"}}]}}`)
+		`{"metadata":{"name":"all"},`+
+			`"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"kubernetes.io/bootstrapping":"rbac-defaults"}}]}}`)
 	p.becomes(http.StatusOK, clusterRolesPath+"/all", `"nonResourceURLs":["*"]`)
 	p.must(http.StatusOK, http.MethodDelete, clusterRolesPath+"/a", "")
 	p.without(clusterRolesPath+"/admin", crontabs)

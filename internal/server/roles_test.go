@@ -106,7 +106,8 @@ func TestAnonymousRoles(t *testing.T) {
 	nobody.must(200, "GET", "/version", "")
 	nobody.must(403, "GET", "/apis", "")
 	nobody.must(403, "GET", configMapsPath, "")
-	s.root().must(201, "POST", bindingsInDefault, bindingJSON("all", "ClusterRole", "view", "Group", "system:unauthenticated"))
+	s.root().must(201, "POST", bindingsInDefault,
+		bindingJSON("all", "ClusterRole", "view", "Group", "system:unauthenticated"))
 	nobody.must(200, "GET", configMapsPath, "")
 }
 
@@ -138,7 +139,8 @@ func TestReviewsOfRoles(t *testing.T) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
-	if got := status(jane, "selfsubjectaccessreviews", `{`+strings.Replace(reads, "configmaps", "secrets", 1)+`}`); got.Allowed || got.Denied {
+	if got := status(jane, "selfsubjectaccessreviews", `{`+strings.Replace(reads, "configmaps", "secrets", 1)+
+		`}`); got.Allowed || got.Denied {
 		t.Errorf("%+v", got)
 	}
 	rules := func(p *person, namespace string) (status authorizationv1.SubjectRulesReviewStatus) {
@@ -167,7 +169,8 @@ func TestTokenReviews(t *testing.T) {
 	tokens := written(t, "tokens.csv", `secret,jane,7,"dev"`)
 	s := startWhole(t, "--token-auth-file", tokens)
 	review := func(token string) string {
-		body := s.root().must(201, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", `{"spec":{"token":"`+token+`"}}`).body
+		body := s.root().must(201, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", `{"spec":{"token":"`+token+
+			`"}}`).body
 		return body[strings.Index(body, `"status"`):]
 	}
 	if got := review("secret"); !strings.Contains(got, `"authenticated":true`) ||
@@ -185,8 +188,9 @@ func TestReviewsInDiscovery(t *testing.T) {
 	t.Parallel()
 	root := startWhole(t).root()
 	for path, want := range map[string]string{
-		"/apis/authentication.k8s.io":               `"preferredVersion":{"groupVersion":"authentication.k8s.io/v1"`,
-		"/apis/authentication.k8s.io/v1":            `"name":"tokenreviews","singularName":"tokenreview","namespaced":false,"kind":"TokenReview","verbs":["create"]}`,
+		"/apis/authentication.k8s.io": `"preferredVersion":{"groupVersion":"authentication.k8s.io/v1"`,
+		"/apis/authentication.k8s.io/v1": `"name":"tokenreviews","singularName":"tokenreview",` +
+			`"namespaced":false,"kind":"TokenReview","verbs":["create"]}`,
 		"/apis/authorization.k8s.io":                `"preferredVersion":{"groupVersion":"authorization.k8s.io/v1"`,
 		"/apis/authorization.k8s.io/v1":             `"name":"localsubjectaccessreviews"`,
 		"/openapi/v3/apis/authentication.k8s.io/v1": `createAuthenticationV1TokenReview`,

@@ -44,9 +44,11 @@ func TestAuthorizationOfPaths(t *testing.T) {
 		{user: "jane", path: "/debug/pprof/", code: 403, message: `forbidden: User "jane" cannot get path "/debug/pprof/"`},
 		{user: "jane", method: "POST", path: "/apis", code: 403, message: `forbidden: User "jane" cannot post path "/apis"`},
 		{user: "jane", path: crontabs, code: 403,
-			message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group "example.com" in the namespace "default"`},
+			message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group ` +
+				`"example.com" in the namespace "default"`},
 		{user: "jane", path: "/apis/example.com/v1/crontabs", code: 403,
-			message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group "example.com" at the cluster scope`},
+			message: `crontabs.example.com is forbidden: User "jane" cannot list resource "crontabs" in API group ` +
+				`"example.com" at the cluster scope`},
 		{user: "root", groups: []string{"system:masters"}, path: crontabs, code: 200},
 		{user: "root", groups: []string{"system:masters"}, path: "/", code: 200},
 		{user: "root", groups: []string{"system:masters"}, path: "/metrics", code: 200},

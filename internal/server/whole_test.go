@@ -105,13 +105,17 @@ func (p *person) versionOf(path string) string {
 
 const (
 	tablesPath = "/apis/shop.example.com/v1/namespaces/default/tables"
-	tablesCRD  = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tables.shop.example.com"},"spec":{"group":"shop.example.com","scope":"Namespaced","names":{"plural":"tables","singular":"table","kind":"Table"},"versions":[` +
+	tablesCRD  = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
+		`"metadata":{"name":"tables.shop.example.com"},"spec":{"group":"shop.example.com","scope":"Namespaced",` +
+		`"names":{"plural":"tables","singular":"table","kind":"Table"},"versions":[` +
 		tablesV1 + `,` + tablesV2 + `]}}`
 	tablesV1    = `{"name":"v1","served":true,"storage":true,` + tableSchema + `}`
 	tablesV2    = `{"name":"v2","served":true,"storage":false,` + tableSchema + `}`
-	tableSchema = `"subresources":{"status":{},"scale":{"specReplicasPath":".spec.legs","statusReplicasPath":".status.legs"}},` +
+	tableSchema = `"subresources":{"status":{},"scale":{"specReplicasPath":".spec.legs",` +
+		`"statusReplicasPath":".status.legs"}},` +
 		`"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{` +
-		`"legs":{"type":"integer","minimum":1},"color":{"type":"string","default":"white"},"seen":{"type":"array","items":{"type":"string"}}}},` +
+		`"legs":{"type":"integer","minimum":1},"color":{"type":"string","default":"white"},"seen":{"type":"array",` +
+		`"items":{"type":"string"}}}},` +
 		`"status":{"type":"object","properties":{"legs":{"type":"integer"}}}}}}`
 )
 
@@ -242,7 +246,8 @@ func (h *host) get(w http.ResponseWriter, req *http.Request) {
 	}
 	if strings.HasPrefix(req.URL.Path, "/api/v1/namespaces/") && strings.Count(req.URL.Path, "/") == 4 {
 		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it is not in the host cluster","reason":"NotFound","code":404}`)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it is not in the host cluster",`+
+			`"reason":"NotFound","code":404}`)
 		return
 	}
 	if objects, ok := h.objects[req.URL.Path]; ok || !strings.Contains(req.URL.Path, "/configmaps/") {
@@ -256,7 +261,8 @@ func (h *host) get(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusNotFound)
-	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it is not in the host cluster","reason":"NotFound","code":404}`)
+	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it is not in the host cluster",`+
+		`"reason":"NotFound","code":404}`)
 }
 
 // waitUntil waits until a condition is true. It has no timeout of its own: that of the test binary is the limit. The

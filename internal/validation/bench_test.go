@@ -37,11 +37,15 @@ func benchCases(b testing.TB) []benchCase {
 // machine is an object of machines.yaml, 2.3 KB of JSON.
 func machine(t testing.TB) *unstructured.Unstructured {
 	obj := wrap(t, `{apiVersion: example.com/v1, kind: Machine,
-		metadata: {name: machine-000001, namespace: bench, uid: 5b0f4f0a-4ee8-4d5e-9f24-8a1e9a3a2f57, resourceVersion: "1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z",
+		metadata: {name: machine-000001, namespace: bench, uid: 5b0f4f0a-4ee8-4d5e-9f24-8a1e9a3a2f57, resourceVersion: "1",
+		  generation: 1, creationTimestamp: "2026-01-01T00:00:00Z",
 			labels: {app.kubernetes.io/name: machine, app.kubernetes.io/part-of: bench, shard: s1},
-			managedFields: [{manager: bench, operation: Update, apiVersion: example.com/v1, time: "2026-01-01T00:00:00Z", fieldsType: FieldsV1,
-				fieldsV1: {"f:metadata": {"f:labels": {".": {}, "f:app.kubernetes.io/name": {}, "f:app.kubernetes.io/part-of": {}, "f:shard": {}}},
-					"f:spec": {".": {}, "f:maxReplicas": {}, "f:paused": {}, "f:replicas": {}, "f:strategy": {".": {}, "f:maxSurge": {}, "f:type": {}}, "f:parts": {".": {}}}}}]},
+			managedFields: [{manager: bench, operation: Update, apiVersion: example.com/v1, time: "2026-01-01T00:00:00Z",
+			  fieldsType: FieldsV1,
+				fieldsV1: {"f:metadata": {"f:labels": {".": {}, "f:app.kubernetes.io/name": {}, "f:app.kubernetes.io/part-of": {},
+				"f:shard": {}}},
+					"f:spec": {".": {}, "f:maxReplicas": {}, "f:paused": {}, "f:replicas": {}, "f:strategy": {".": {},
+					"f:maxSurge": {}, "f:type": {}}, "f:parts": {".": {}}}}}]},
 		spec: {replicas: 1, maxReplicas: 10000, paused: false, strategy: {type: Rolling, maxSurge: 1}, parts: []}}`)
 	manager := obj.Object["metadata"].(map[string]any)["managedFields"].([]any)[0].(map[string]any)
 	owned := manager["fieldsV1"].(map[string]any)["f:spec"].(map[string]any)["f:parts"].(map[string]any)
@@ -62,11 +66,15 @@ func machine(t testing.TB) *unstructured.Unstructured {
 // benchObject is an ordinary object of widgets.yaml: some metadata, managed fields, a spec and a status.
 func benchObject(b testing.TB) *unstructured.Unstructured {
 	return wrap(b, `{apiVersion: example.com/v1, kind: Widget,
-		metadata: {name: w, namespace: default, uid: 5b0f4f0a-4ee8-4d5e-9f24-8a1e9a3a2f57, resourceVersion: "1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z",
+		metadata: {name: w, namespace: default, uid: 5b0f4f0a-4ee8-4d5e-9f24-8a1e9a3a2f57, resourceVersion: "1",
+		  generation: 1, creationTimestamp: "2026-01-01T00:00:00Z",
 			labels: {app: a, tier: b}, annotations: {note: some text},
-			managedFields: [{manager: kubectl, operation: Apply, apiVersion: example.com/v1, time: "2026-01-01T00:00:00Z", fieldsType: FieldsV1,
-				fieldsV1: {"f:spec": {"f:color": {}, "f:replicas": {}, "f:ports": {"k:{\"number\":1,\"protocol\":\"TCP\"}": {".": {}, "f:number": {}}}}}}]},
-		spec: {color: red, replicas: 2, name: abc, weight: 1.5, port: 80, maybe: x, labels: {a: b}, tags: [a, b], limits: {cpu: 1m},
+			managedFields: [{manager: kubectl, operation: Apply, apiVersion: example.com/v1, time: "2026-01-01T00:00:00Z",
+			  fieldsType: FieldsV1,
+				fieldsV1: {"f:spec": {"f:color": {}, "f:replicas": {},
+				"f:ports": {"k:{\"number\":1,\"protocol\":\"TCP\"}": {".": {}, "f:number": {}}}}}}]},
+		spec: {color: red, replicas: 2, name: abc, weight: 1.5, port: 80, maybe: x, labels: {a: b}, tags: [a, b],
+		limits: {cpu: 1m},
 			ports: [{number: 1, protocol: TCP, note: x}, {number: 2, protocol: UDP}]},
 		status: {replicas: 2, selector: a=b, phase: Ready, conditions: [{type: A, status: "True"}, {type: B}]}}`)
 }
@@ -146,7 +154,8 @@ func largeObject(t testing.TB) *unstructured.Unstructured {
 	deep := "{" + block + ", block1: [{" + block + "}, {" + block + ", block0: [{" + block + "}]}], block2: [{" +
 		block + "}]}"
 	return wrap(t,
-		`{apiVersion: example.com/v1, kind: Large, metadata: {name: large, uid: u, resourceVersion: "1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z"},
+		`{apiVersion: example.com/v1, kind: Large, metadata: {name: large, uid: u, resourceVersion: "1", generation: 1,
+creationTimestamp: "2026-01-01T00:00:00Z"},
 		spec: `+deep+`, status: `+deep+`}`)
 }
 

@@ -47,10 +47,12 @@ func TestCoerce(t *testing.T) {
 		{
 			name: "embedded resources",
 			in: head +
-				"spec: {template: {apiVersion: v1, kind: Pod, metadata: {name: p, bogus: 1}, any: 1}, strict: {apiVersion: v1, kind: X, metadata: {name: p}, other: 1}}",
+				"spec: {template: {apiVersion: v1, kind: Pod, metadata: {name: p, bogus: 1}, any: 1}, strict: {apiVersion: v1, " +
+				"kind: X, metadata: {name: p}, other: 1}}",
 			options: CoerceOptions{ReturnUnknownFieldPaths: true},
 			want: head +
-				"spec: {template: {apiVersion: v1, kind: Pod, metadata: {name: p}, any: 1}, strict: {apiVersion: v1, kind: X, metadata: {name: p}}}",
+				"spec: {template: {apiVersion: v1, kind: Pod, metadata: {name: p}, any: 1}, strict: {apiVersion: v1, kind: X, " +
+				"metadata: {name: p}}}",
 			unknown: []string{"spec.strict.other", "spec.template.metadata.bogus"},
 		},
 		{
@@ -163,7 +165,8 @@ func TestDefault(t *testing.T) {
 		{
 			name: "missing fields, null that may not be null, no missing parents",
 			in:   "{apiVersion: example.com/v1, kind: Widget, spec: {replicas: null, ports: [{number: 1}]}}",
-			want: "{apiVersion: example.com/v1, kind: Widget, spec: {replicas: 1, maybe: perhaps, limits: {cpu: 100m}, ports: [{number: 1, protocol: TCP}]}}",
+			want: "{apiVersion: example.com/v1, kind: Widget, spec: {replicas: 1, maybe: perhaps, limits: {cpu: 100m}, ports: " +
+				"[{number: 1, protocol: TCP}]}}",
 		},
 		{
 			name: "nullable null stays",

@@ -46,7 +46,8 @@ func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition,
 	internal := &apiextensions.CustomResourceValidation{}
 	var structural *structuralschema.Structural
 	if version.Schema != nil {
-		must(apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(version.Schema, internal, nil))
+		must(apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(version.Schema,
+			internal, nil))
 		s, err := structuralschema.NewStructural(internal.OpenAPIV3Schema)
 		if !crd.Spec.PreserveUnknownFields {
 			must(err)
@@ -71,7 +72,8 @@ func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition,
 	}
 	if sub := version.Subresources; sub != nil && sub.Scale != nil {
 		scaleSpec = &apiextensions.CustomResourceSubresourceScale{}
-		must(apiextensionsv1.Convert_v1_CustomResourceSubresourceScale_To_apiextensions_CustomResourceSubresourceScale(sub.Scale, scaleSpec, nil))
+		must(apiextensionsv1.Convert_v1_CustomResourceSubresourceScale_To_apiextensions_CustomResourceSubresourceScale(
+			sub.Scale, scaleSpec, nil))
 	}
 	kind := New(crd).kind.WithVersion(version.Name)
 	s := customresource.NewStrategy(nil, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, kind, object,
@@ -182,9 +184,12 @@ func compareDecisions(t *testing.T, ours *Version, main, status strategy, obj, o
 // randomObject returns an object that is valid in widgets/v1 except for a few changes.
 func randomObject(t testing.TB, random *rand.Rand, kind, version string) *unstructured.Unstructured {
 	obj := wrap(t,
-		widget(`color: red, replicas: 2, name: abc, weight: 1.5, port: 80, when: "2026-01-01T00:00:00Z", maybe: null, never: x,
-		immutable: a, limits: {cpu: 1m}, free: {a: {b: [1, {c: d}]}}, bag: {known: {a: b}, x: y}, labels: {a: b}, atoms: {a: b}, tags: [a, b],
-		ports: [{number: 1, protocol: TCP, note: x}, {number: 2, protocol: UDP}], age: 200, finds: [a, b], colour: grey, choice: {a: x, b: z}, other: {a: z},
+		widget(`color: red, replicas: 2, name: abc, weight: 1.5, port: 80, when: "2026-01-01T00:00:00Z", maybe: null,
+never: x,
+		immutable: a, limits: {cpu: 1m}, free: {a: {b: [1, {c: d}]}}, bag: {known: {a: b}, x: y}, labels: {a: b},
+		atoms: {a: b}, tags: [a, b],
+		ports: [{number: 1, protocol: TCP, note: x}, {number: 2, protocol: UDP}], age: 200, finds: [a, b], colour: grey,
+		  choice: {a: x, b: z}, other: {a: z},
 		template: {apiVersion: v1, kind: Pod, metadata: {name: p, labels: {a: b}}, spec: {x: 1}}`))
 	obj.SetKind(kind)
 	obj.SetAPIVersion("example.com/" + version)

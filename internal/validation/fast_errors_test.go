@@ -84,7 +84,9 @@ func TestManyErrors(t *testing.T) {
 				int64(-9)
 			obj["keyed"] = append(keyed[:20:20], keyed[21:]...)
 		}, []string{"keyed[8].value", "keyed[9].more.b"}},
-		"what is needed": {func(obj map[string]any) { obj["needed"].(map[string]any)["fields"].(map[string]any)["new"] = int64(0) }, []string{"needed.fields.new"}},
+		"what is needed": {func(obj map[string]any) {
+			obj["needed"].(map[string]any)["fields"].(map[string]any)["new"] = int64(0)
+		}, []string{"needed.fields.new"}},
 	} {
 		obj := bad.DeepCopy()
 		test.change(obj.Object)
@@ -237,7 +239,8 @@ func TestUnchangedErrorsAgainstUpstream(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for round := range 60 {
 		old := object(t,
-			"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: default, resourceVersion: \"1\"}, one: x}")
+			"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: default, resourceVersion: \"1\"}, one: "+
+				"x}")
 		fields, list, keyed := map[string]any{}, []any{}, []any{}
 		for i := range 50 {
 			fields[fmt.Sprint("f", i)] = oddity(random)
@@ -301,7 +304,9 @@ func manyErrorsCRD() *apiextensionsv1.CustomResourceDefinition {
 						"odd": {
 							Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &texts},
 							AnyOf: []apiextensionsv1.JSONSchemaProps{
-								{Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Enum: []apiextensionsv1.JSON{{Raw: []byte(`{"a":"b"}`)}}}}},
+								{Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
+									Enum: []apiextensionsv1.JSON{{Raw: []byte(`{"a":"b"}`)}},
+								}}},
 								{MaxItems: ptr.To[int64](1)},
 							},
 						},
@@ -312,5 +317,6 @@ func manyErrorsCRD() *apiextensionsv1.CustomResourceDefinition {
 
 // itemsLike returns a branch for lists of items that match pattern.
 func itemsLike(pattern string) apiextensionsv1.JSONSchemaProps {
-	return apiextensionsv1.JSONSchemaProps{Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Pattern: pattern}}}
+	items := &apiextensionsv1.JSONSchemaProps{Pattern: pattern}
+	return apiextensionsv1.JSONSchemaProps{Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: items}}
 }

@@ -63,11 +63,12 @@ func TestLongTextsAgainstUpstream(t *testing.T) {
 	const length = 16 << 10 // more than is left to the library
 	long := strings.Repeat("a", length)
 	for name, schema := range map[string]apiextensionsv1.JSONSchemaProps{
-		"pattern":   {Type: "string", Pattern: "^a*$"},
-		"length":    {Type: "string", Pattern: "^a*$", MaxLength: ptr.To[int64](length)},
-		"short":     {Type: "string", Pattern: "^a*$", MinLength: ptr.To[int64](2 * length)},
-		"format":    {Type: "string", Pattern: "^a*$", Format: "date"},
-		"enum":      {Type: "string", Pattern: "^a*$", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"a"`)}, {Raw: []byte(`"0"`)}}},
+		"pattern": {Type: "string", Pattern: "^a*$"},
+		"length":  {Type: "string", Pattern: "^a*$", MaxLength: ptr.To[int64](length)},
+		"short":   {Type: "string", Pattern: "^a*$", MinLength: ptr.To[int64](2 * length)},
+		"format":  {Type: "string", Pattern: "^a*$", Format: "date"},
+		"enum": {Type: "string", Pattern: "^a*$",
+			Enum: []apiextensionsv1.JSON{{Raw: []byte(`"a"`)}, {Raw: []byte(`"0"`)}}},
 		"end":       {Type: "string", Pattern: "a$"},
 		"boundary":  {Type: "string", Pattern: `a\b`},
 		"alternate": {Type: "string", AllOf: []apiextensionsv1.JSONSchemaProps{{Pattern: "^a*$"}}},

@@ -46,5 +46,6 @@ func wrap(t testing.TB, text string) *unstructured.Unstructured {
 
 // widget returns a Widget in v1 with the given fields of its spec, in flow style.
 func widget(spec string) string {
-	return `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: default, uid: u, resourceVersion: "1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {` + spec + `}}`
+	return `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: default, uid: u, resourceVersion: ` +
+		`"1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {` + spec + `}}`
 }

@@ -36,7 +36,8 @@ func TestCanonicalMeta(t *testing.T) {
 		`{ownerReferences: [{apiVersion: v1, kind: A, name: a, uid: u, controller: true}]}`: true,
 		`{ownerReferences: [{apiVersion: v1, kind: A, name: a}]}`:                           false,
 		`{ownerReferences: [null]}`: false,
-		`{managedFields: [{manager: a, operation: Apply, time: "2026-01-01T00:00:00Z", fieldsType: FieldsV1, fieldsV1: {"f:spec": {".": {}}}}]}`: true,
+		`{managedFields: [{manager: a, operation: Apply, time: "2026-01-01T00:00:00Z", fieldsType: FieldsV1, fieldsV1: ` +
+			`{"f:spec": {".": {}}}}]}`: true,
 		`{managedFields: [{}]}`:                 true,
 		`{managedFields: [{fieldsV1: {a: 1}}]}`: false,
 		`{managedFields: [{fieldsV1: null}]}`:   false,
@@ -78,9 +79,11 @@ func roundTripped(t *testing.T, metadata any) {
 // FuzzCanonicalMeta tests that metadata reported to be canonical is canonical.
 func FuzzCanonicalMeta(f *testing.F) {
 	for _, text := range []string{
-		`{name: a, generation: 1, creationTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 0, labels: {a: b}, finalizers: [a]}`,
+		`{name: a, generation: 1, creationTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 0, labels: {a: b},` +
+			` finalizers: [a]}`,
 		`{ownerReferences: [{apiVersion: v1, kind: A, name: a, uid: u, controller: true, blockOwnerDeletion: false}]}`,
-		`{managedFields: [{manager: a, operation: Apply, apiVersion: v1, time: "2026-01-01T00:00:00Z", fieldsType: FieldsV1, fieldsV1: {"f:spec": {".": {}}}, subresource: status}]}`,
+		`{managedFields: [{manager: a, operation: Apply, apiVersion: v1, time: "2026-01-01T00:00:00Z", fieldsType: ` +
+			`FieldsV1, fieldsV1: {"f:spec": {".": {}}}, subresource: status}]}`,
 	} {
 		data, err := json.Marshal(object(f, text))
 		if err != nil {

@@ -14,7 +14,8 @@ const fullMeta = `{name: one, generateName: g, namespace: d, uid: u, resourceVer
 	creationTimestamp: "2026-01-01T00:00:00Z", deletionTimestamp: "2026-01-02T00:00:00Z", deletionGracePeriodSeconds: 30,
 	labels: {a: b, c: d}, annotations: {e: f}, finalizers: [x/y],
 	ownerReferences: [{apiVersion: v1, kind: K, name: o, uid: p, controller: true, blockOwnerDeletion: false}],
-	managedFields: [{manager: m, operation: Apply, apiVersion: v1, time: "2026-01-01T00:00:00Z", fieldsType: FieldsV1, subresource: status, fieldsV1: {"f:a": {}}},
+	managedFields: [{manager: m, operation: Apply, apiVersion: v1, time: "2026-01-01T00:00:00Z", fieldsType: FieldsV1,
+	  subresource: status, fieldsV1: {"f:a": {}}},
 		{manager: other, operation: Update, fieldsV1: {"f:b": {}}}]}`
 
 // TestObjectMeta tests that metadata is decoded or refused like the library does, except that valid entries of managed

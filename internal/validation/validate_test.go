@@ -40,13 +40,16 @@ func TestValidateCreate(t *testing.T) {
 			name: "name",
 			spec: "color: red",
 			edit: func(obj map[string]any) { obj["metadata"].(map[string]any)["name"] = "A_" },
-			want: []string{`metadata.name: Invalid value: "A_": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
+			want: []string{`metadata.name: Invalid value: "A_": a lowercase RFC 1123 subdomain must consist of lower case ` +
+				`alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', ` +
+				`regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
 		},
 		{
 			name: "missing, and rules are not run then",
 			want: []string{
 				`spec.color: Required value`,
-				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the ` +
+					`existing errors to complete validation`,
 			},
 		},
 		{
@@ -54,7 +57,8 @@ func TestValidateCreate(t *testing.T) {
 			spec: "color: pink",
 			want: []string{
 				`spec.color: Unsupported value: "pink": supported values: "red", "green", "blue"`,
-				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the ` +
+					`existing errors to complete validation`,
 			},
 		},
 		{
@@ -62,7 +66,8 @@ func TestValidateCreate(t *testing.T) {
 			spec: "color: red, weight: heavy",
 			want: []string{
 				`spec.weight: Invalid value: "string": spec.weight in body must be of type number: "string"`,
-				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the ` +
+					`existing errors to complete validation`,
 			},
 		},
 		{
@@ -81,7 +86,8 @@ func TestValidateCreate(t *testing.T) {
 			spec: "color: red, when: now",
 			want: []string{
 				`spec.when: Invalid value: "now": spec.when in body must be of type date-time: "now"`,
-				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the ` +
+					`existing errors to complete validation`,
 			},
 		},
 		{
@@ -94,7 +100,8 @@ func TestValidateCreate(t *testing.T) {
 				`status.selector: Invalid value: "integer": status.selector in body must be of type string: "integer"`,
 				`.status.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647`,
 				`.status.selector: Invalid value: "": .status.selector accessor error: 1 is of the type int64, expected string`,
-				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the ` +
+					`existing errors to complete validation`,
 			},
 		},
 		{
@@ -188,7 +195,8 @@ func TestValidateStatusUpdate(t *testing.T) {
 			new:  "{phase: Lost}",
 			want: []string{
 				`status.phase: Unsupported value: "Lost": supported values: "Pending", "Ready"`,
-				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+				`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the ` +
+					`existing errors to complete validation`,
 			},
 		},
 		{name: "unchanged errors are dropped", spec: "color: red", old: "{phase: Lost}",

@@ -99,14 +99,20 @@ func TestSelectableFieldsThatCannotBeRead(t *testing.T) {
 func TestWarningsForFinalizers(t *testing.T) {
 	t.Parallel()
 	obj := wrap(t,
-		"{metadata: {finalizers: [kubernetes, orphan, foregroundDeletion, plain, dotted.name, example.com/ok, 'bad name', old]}}")
+		"{metadata: {finalizers: [kubernetes, orphan, foregroundDeletion, plain, dotted.name, example.com/ok, 'bad name', "+
+			"old]}}")
 	old := wrap(t, "{metadata: {finalizers: [old]}}")
 	got := WarningsForFinalizers(obj, old)
 	want := []string{
-		`metadata.finalizers: "bad name": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
-		`metadata.finalizers: "bad name": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
-		`metadata.finalizers: "dotted.name": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
-		`metadata.finalizers: "plain": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
+		`metadata.finalizers: "bad name": name part must consist of alphanumeric characters, '-', '_' or '.', and must ` +
+			`start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for ` +
+			`validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+		`metadata.finalizers: "bad name": prefer a domain-qualified finalizer name to avoid accidental conflicts with ` +
+			`other finalizer writers`,
+		`metadata.finalizers: "dotted.name": prefer a domain-qualified finalizer name including a path (/) to avoid ` +
+			`accidental conflicts with other finalizer writers`,
+		`metadata.finalizers: "plain": prefer a domain-qualified finalizer name to avoid accidental conflicts with other ` +
+			`finalizer writers`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

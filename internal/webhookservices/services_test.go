@@ -58,7 +58,8 @@ func TestInvalidRules(t *testing.T) {
 
 // FuzzRule checks that a valid rule resolves to an address.
 func FuzzRule(f *testing.F) {
-	for _, rule := range []string{"shop/hook:8443=https://127.0.0.1:1", "*/*=dns", "a/b:*=https://[::1]", "a/b=https://c%41"} {
+	for _, rule := range []string{"shop/hook:8443=https://127.0.0.1:1", "*/*=dns", "a/b:*=https://[::1]",
+		"a/b=https://c%41"} {
 		f.Add(rule)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

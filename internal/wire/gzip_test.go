@@ -158,7 +158,8 @@ func FuzzGzip(f *testing.F) {
 }
 
 func BenchmarkDeflate(b *testing.B) {
-	text := bytes.Repeat([]byte(`{"image":"registry.example.com/team/part:1.1","name":"part","port":8080,"protocol":"TCP"},`), 800)
+	text := bytes.Repeat([]byte(`{"image":"registry.example.com/team/part:1.1","name":"part","port":8080,`+
+		`"protocol":"TCP"},`), 800)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -88,7 +88,8 @@ const policyConfiguration = `apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
 plugins:
 - name: ValidatingAdmissionPolicy
-  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: ValidatingAdmissionPolicyConfiguration, staticManifestsDir: DIR/policies}
+  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: ValidatingAdmissionPolicyConfiguration,
+  staticManifestsDir: DIR/policies}
 `
 
 const policy = `apiVersion: admissionregistration.k8s.io/v1
@@ -124,7 +125,8 @@ const webhookConfiguration = `apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
 plugins:
 - name: MutatingAdmissionWebhook
-  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, staticManifestsDir: DIR/webhooks}
+  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration,
+  staticManifestsDir: DIR/webhooks}
 `
 
 // legsWebhook starts a webhook that adds a leg and refuses the namespace "closed". It returns its manifest.
@@ -204,7 +206,8 @@ func TestHostCluster(t *testing.T) {
 			_, _ = w.Write(copied[:n])
 		}
 	}))
-	dir := files(t, map[string]string{"kubeconfig": fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"host",
+	dir := files(t, map[string]string{"kubeconfig": fmt.Sprintf(`{"apiVersion":"v1","kind":"Config",
+"current-context":"host",
 "clusters":[{"name":"host","cluster":{"server":%q}}],"contexts":[{"name":"host","context":{"cluster":"host"}}]}`,
 		host.URL)})
 	t.Cleanup(host.CloseClientConnections)
@@ -245,7 +248,8 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	o := Options{ConfigFile: "file", Disable: []string{"MutatingAdmissionPolicy"}}
-	if got := fmt.Sprint(o.plugins(false)); got != "[MutatingAdmissionWebhook ValidatingAdmissionPolicy ValidatingAdmissionWebhook]" {
+	if got := fmt.Sprint(o.plugins(false)); got != "[MutatingAdmissionWebhook ValidatingAdmissionPolicy "+
+		"ValidatingAdmissionWebhook]" {
 		t.Errorf("with a configuration and without a host cluster there are %s", got)
 	}
 }

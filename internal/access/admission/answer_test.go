@@ -55,15 +55,18 @@ func TestEndlessWebhookResponse(t *testing.T) {
 // FuzzAnswer sends any response of a webhook. Nothing may panic, and an admitted object must have its kind.
 func FuzzAnswer(f *testing.F) {
 	patched := func(patch string) string {
-		return `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"UID","allowed":true,"patchType":"JSONPatch","patch":"` +
+		return `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"UID","allowed":true,` +
+			`"patchType":"JSONPatch","patch":"` +
 			base64.StdEncoding.EncodeToString([]byte(patch)) + `"}}`
 	}
 	for _, answer := range []string{
 		``, `{}`, `null`, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"x"}`,
 		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`,
 		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"other","allowed":true}}`,
-		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"UID","allowed":true,"warnings":["\u0000"],"auditAnnotations":{"a":"b"}}}`,
-		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"UID","allowed":false,"status":{"code":99999,"message":"no"}}}`,
+		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"UID","allowed":true,` +
+			`"warnings":["\u0000"],"auditAnnotations":{"a":"b"}}}`,
+		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"UID","allowed":false,` +
+			`"status":{"code":99999,"message":"no"}}}`,
 		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","response":{"uid":"UID","allowed":true}}`,
 		patched(`[{"op":"replace","path":"/spec/legs","value":5}]`), patched(`[{"op":"remove","path":"/metadata"}]`),
 		patched(`[{"op":"replace","path":"","value":null}]`),

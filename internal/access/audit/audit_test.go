@@ -144,7 +144,8 @@ func TestPolicy(t *testing.T) {
 	t.Parallel()
 	o := NewOptions()
 	o.Log.Path = filepath.Join(t.TempDir(), "log")
-	o.PolicyFile = write(t, `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"None","verbs":["get"]},{"level":"Request"}]}`)
+	o.PolicyFile = write(t, `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"None","verbs":["get"]},`+
+		`{"level":"Request"}]}`)
 	a, err := New(&o)
 	if err != nil {
 		t.Fatal(err)
@@ -164,11 +165,16 @@ func TestInvalidFlags(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--audit-log-path=-":    "--audit-log-path and --audit-webhook-config-file need --audit-policy-file",
 		"--audit-policy-file=p": "--audit-policy-file needs --audit-log-path or --audit-webhook-config-file",
-		"--audit-policy-file=p --audit-log-path=- --audit-log-mode=x":                          `--audit-log-mode must be one of batch, blocking, blocking-strict, not "x"`,
-		"--audit-policy-file=p --audit-log-path=- --audit-log-format=xml":                      `--audit-log-format must be legacy or json, not "xml"`,
-		"--audit-policy-file=p --audit-log-path=- --audit-log-version=v2":                      `--audit-log-version must be audit.k8s.io/v1, not "v2"`,
-		"--audit-policy-file=p --audit-log-path=- --audit-log-maxage=-1":                       "--audit-log-maxage, --audit-log-maxbackup and --audit-log-maxsize must not be negative",
-		"--audit-policy-file=p --audit-webhook-config-file=w --audit-webhook-batch-max-size=0": "--audit-webhook-batch-buffer-size and --audit-webhook-batch-max-size must be positive",
+		"--audit-policy-file=p --audit-log-path=- --audit-log-mode=x": `--audit-log-mode must be ` +
+			`one of batch, blocking, blocking-strict, not "x"`,
+		"--audit-policy-file=p --audit-log-path=- --audit-log-format=xml": `--audit-log-format must ` +
+			`be legacy or json, not "xml"`,
+		"--audit-policy-file=p --audit-log-path=- --audit-log-version=v2": `--audit-log-version must ` +
+			`be audit.k8s.io/v1, not "v2"`,
+		"--audit-policy-file=p --audit-log-path=- --audit-log-maxage=-1": "--audit-log-maxage, " +
+			"--audit-log-maxbackup and --audit-log-maxsize must not be negative",
+		"--audit-policy-file=p --audit-webhook-config-file=w --audit-webhook-batch-max-size=0": "--audit-webhook-batch-" +
+			"buffer-size and --audit-webhook-batch-max-size must be positive",
 	} {
 		o := NewOptions()
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -34,10 +34,12 @@ func FuzzFrontProxy(f *testing.F) {
 		"signed by another authority": {newAuthority(f).client(later, "front")},
 	}
 	for _, headers := range []string{
-		"", "X-Remote-User: ann", "X-Remote-User: ann\r\nX-Remote-Group: a\r\nx-remote-group: b\r\nX-Remote-Uid: 7\r\nX-Remote-Extra-Team: red\r\nX-Remote-Extra-Team: blue",
+		"", "X-Remote-User: ann", "X-Remote-User: ann\r\nX-Remote-Group: a\r\nx-remote-group: b\r\nX-Remote-Uid: " +
+			"7\r\nX-Remote-Extra-Team: red\r\nX-Remote-Extra-Team: blue",
 		"X-Remote-User:\r\nX-Other-User: bob", "X-Remote-User:\r\nX-Remote-User: ann", "X-Remote-Group: system:masters",
 		"X-Remote-User: ann\r\nX-Remote-Group:\r\nX-Other-Group: é",
-		"x-remote-user: ann\r\nX-Remote-Extra-: empty\r\nX-Remote-Extra-Example.com%2fKey: v\r\nX-Remote-Extra-%zz: v\r\nX-Remote-Extra-%45: v\r\nX-Remote-Extra-E: w\r\nX-Extra-E: x",
+		"x-remote-user: ann\r\nX-Remote-Extra-: empty\r\nX-Remote-Extra-Example.com%2fKey: v\r\nX-Remote-Extra-%zz: " +
+			"v\r\nX-Remote-Extra-%45: v\r\nX-Remote-Extra-E: w\r\nX-Extra-E: x",
 		"X_Remote_User: ann\r\nX-Remote-User : ann", "X-Remote-User: a\r\n b",
 		"Connection: X-Remote-User\r\nX-Remote-User: ann\r\nAuthorization: Bearer x",
 	} {

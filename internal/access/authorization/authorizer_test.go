@@ -229,9 +229,11 @@ func TestWebhookDecides(t *testing.T) {
 	kubeconfig := startWebhook(t)
 	john := &user.DefaultInfo{Name: "john", Groups: []string{user.AllAuthenticated}}
 	file := filepath.Join(t.TempDir(), "config.json")
-	if err := os.WriteFile(file, []byte(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration","authorizers":[
+	if err := os.WriteFile(file, []byte(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration",
+"authorizers":[
 {"type":"Webhook","name":"it","webhook":{"timeout":"3s","failurePolicy":"Deny","subjectAccessReviewVersion":"v1",
-"matchConditionSubjectAccessReviewVersion":"v1","connectionInfo":{"type":"KubeConfigFile","kubeConfigFile":"`+kubeconfig+`"}}}]}`),
+"matchConditionSubjectAccessReviewVersion":"v1","connectionInfo":{"type":"KubeConfigFile",
+"kubeConfigFile":"`+kubeconfig+`"}}}]}`),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -292,13 +294,22 @@ func TestRulesFor(t *testing.T) {
 func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Options){
-		`--authorization-mode: "Roles" is none of AlwaysAllow, AlwaysDeny, Webhook, RBAC, Node`: func(o *Options) { o.Modes = []string{"Roles"} },
-		"--authorization-mode: ABAC, with its policy file, is not supported: use RBAC":          func(o *Options) { o.Modes = []string{"ABAC"} },
+		`--authorization-mode: "Roles" is none of AlwaysAllow, AlwaysDeny, Webhook, RBAC, Node`: func(
+			o *Options) {
+			o.Modes = []string{"Roles"}
+		},
+		"--authorization-mode: ABAC, with its policy file, is not supported: use RBAC": func(
+			o *Options) {
+			o.Modes = []string{"ABAC"}
+		},
 		"--authorization-mode names AlwaysDeny twice": func(o *Options) {
 			o.Modes = []string{ModeAlwaysDeny,
 				ModeAlwaysDeny}
 		},
-		"--authorization-mode Webhook and --authorization-webhook-config-file need each other": func(o *Options) { o.Modes = []string{ModeWebhook} },
+		"--authorization-mode Webhook and --authorization-webhook-config-file need each other": func(
+			o *Options) {
+			o.Modes = []string{ModeWebhook}
+		},
 		"--authorization-config and --authorization-mode exclude each other": func(o *Options) {
 			o.Modes,
 				o.ConfigFile = []string{ModeAlwaysAllow}, "file"

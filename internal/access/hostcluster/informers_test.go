@@ -59,7 +59,8 @@ func TestInformersFollowTheCluster(t *testing.T) {
 // TestUnknownResourceHasNoInformer shows that policies fall back to the dynamic client.
 func TestUnknownResourceHasNoInformer(t *testing.T) {
 	t.Parallel()
-	if _, err := NewInformers(nil).ForResource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}); err == nil {
+	if _, err := NewInformers(nil).ForResource(schema.GroupVersionResource{Version: "v1",
+		Resource: "configmaps"}); err == nil {
 		t.Error("an informer for a resource without one")
 	}
 }

@@ -108,7 +108,8 @@ func sendRequest(t *testing.T, d *decider, req *http.Request) (int, string) {
 		Extra: map[string][]string{"k": {"v"}}})
 	w := httptest.NewRecorder()
 	delegate := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	New(Config{Authorizer: d, Tokens: Tokens{Request: knownTokens{}}, Delegate: delegate}).ServeHTTP(w, req.WithContext(ctx))
+	New(Config{Authorizer: d, Tokens: Tokens{Request: knownTokens{}}, Delegate: delegate}).ServeHTTP(w,
+		req.WithContext(ctx))
 	return w.Code, w.Body.String()
 }
 
@@ -153,7 +154,8 @@ func TestReviews(t *testing.T) {
 			`{"authenticated":true,"user":{"username":"jane","uid":"8","groups":["shop"],"extra":{"k":["v"]}}}`},
 		"a token for an audience": {authentication + "tokenreviews",
 			reviewOf("TokenReview", `{"token":"good","audiences":["a","b"]}`),
-			`{"authenticated":true,"user":{"username":"jane","uid":"8","groups":["shop"],"extra":{"k":["v"]}},"audiences":["a","b"]}`},
+			`{"authenticated":true,"user":{"username":"jane","uid":"8","groups":["shop"],"extra":{"k":["v"]}},` +
+				`"audiences":["a","b"]}`},
 		"a wrong token": {authentication + "tokenreviews", reviewOf("TokenReview", `{"token":"bad"}`),
 			`{"user":{},"error":"invalid bearer token"}`},
 		"an unknown token": {authentication + "tokenreviews", reviewOf("TokenReview", `{"token":"unknown"}`), `{"user":{}}`},
@@ -162,7 +164,8 @@ func TestReviews(t *testing.T) {
 		"a selector that cannot be parsed": {authorization + "selfsubjectaccessreviews",
 			reviewOf("SelfSubjectAccessReview",
 				`{"resourceAttributes":{"verb":"list","resource":"things","labelSelector":{"rawSelector":"a in"}}}`),
-			`{"allowed":true,"reason":"because","evaluationError":"spec.resourceAttributes.labelSelector ignored due to parse error"}`},
+			`{"allowed":true,"reason":"because","evaluationError":"spec.resourceAttributes.labelSelector ignored due to parse ` +
+				`error"}`},
 	} {
 		code, body := send(t, &decider{}, http.MethodPost, test.path, test.body)
 		var got struct{ Status json.RawMessage }
@@ -176,12 +179,15 @@ func TestReviews(t *testing.T) {
 func TestAttributes(t *testing.T) {
 	t.Parallel()
 	var d decider
-	spec := `{"user":"jane","groups":["shop"],"resourceAttributes":{"verb":"list","group":"example.com","resource":"things","subresource":"status","name":"one",
-"fieldSelector":{"requirements":[{"key":"metadata.name","operator":"In","values":["one"]},{"key":"x","operator":"Exists"}]},
+	spec := `{"user":"jane","groups":["shop"],"resourceAttributes":{"verb":"list","group":"example.com",
+"resource":"things","subresource":"status","name":"one",
+"fieldSelector":{"requirements":[{"key":"metadata.name","operator":"In","values":["one"]},{"key":"x",
+"operator":"Exists"}]},
 "labelSelector":{"requirements":[{"key":"a","operator":"In","values":["b","c"]}]}}}`
 	code, body := send(t, &d, http.MethodPost, authorization+"subjectaccessreviews", reviewOf("SubjectAccessReview", spec))
 	if code != http.StatusCreated ||
-		!strings.Contains(body, `"evaluationError":"spec.resourceAttributes.fieldSelector partially ignored due to parse error"`) {
+		!strings.Contains(body, `"evaluationError":"spec.resourceAttributes.fieldSelector partially ignored due to parse `+
+			`error"`) {
 		t.Errorf("%d %s", code, body)
 	}
 	a := d.last

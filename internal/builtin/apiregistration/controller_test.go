@@ -111,10 +111,11 @@ func (c *cluster) eventually(names ...string) map[string]*apiregistrationv1.APIS
 	c.t.Helper()
 	slices.Sort(names)
 	var stored map[string]*apiregistrationv1.APIService
-	err := wait.PollUntilContextTimeout(c.t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		stored = c.stored(ctx)
-		return slices.Equal(slices.Sorted(maps.Keys(stored)), names), nil
-	})
+	err := wait.PollUntilContextTimeout(c.t.Context(), 10*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			stored = c.stored(ctx)
+			return slices.Equal(slices.Sorted(maps.Keys(stored)), names), nil
+		})
 	if err != nil {
 		c.t.Fatalf("stored are %v, not %v: %v", slices.Sorted(maps.Keys(stored)), names, err)
 	}
@@ -150,7 +151,8 @@ func TestController(t *testing.T) {
 	replica := c.replica(builtins...)
 	stored := c.eventually("v1.", "v1.events.k8s.io", "v1.shop.example.com")
 	for _, service := range stored {
-		if service.UID == "" || service.CreationTimestamp.IsZero() || service.Status.Conditions[0].LastTransitionTime.IsZero() {
+		if service.UID == "" || service.CreationTimestamp.IsZero() ||
+			service.Status.Conditions[0].LastTransitionTime.IsZero() {
 			t.Errorf("%s is incomplete: %+v", service.Name, service)
 		}
 	}
@@ -172,7 +174,8 @@ func TestController(t *testing.T) {
 		t.Errorf("built-in (-wanted +stored):\n%s", diff)
 	}
 	custom := stored["v1.shop.example.com"]
-	spec := apiregistrationv1.APIServiceSpec{Group: "shop.example.com", Version: "v1", GroupPriorityMinimum: 1000, VersionPriority: 100}
+	spec := apiregistrationv1.APIServiceSpec{Group: "shop.example.com", Version: "v1", GroupPriorityMinimum: 1000,
+		VersionPriority: 100}
 	if diff := cmp.Diff(spec, custom.Spec); diff != "" || custom.Labels[managedLabel] != "true" {
 		t.Errorf("custom has labels %v and a spec (-wanted +stored):\n%s", custom.Labels, diff)
 	}
@@ -208,8 +211,10 @@ func TestControllerStart(t *testing.T) {
 	c.put(foreign, encode)
 	wrong := newAPIService(events, priority{1, 1}, managedAtStart)
 	c.put(wrong, encodeProtobuf) // as kube-apiserver stores it
-	c.put(newAPIService(schema.GroupVersion{Group: "apps", Version: "v1"}, priorities[schema.GroupVersion{Group: "apps", Version: "v1"}], managedAtStart), encode)
-	c.put(newAPIService(schema.GroupVersion{Group: "gone.example.com", Version: "v1"}, customPriority, managedAlways), encode)
+	c.put(newAPIService(schema.GroupVersion{Group: "apps", Version: "v1"},
+		priorities[schema.GroupVersion{Group: "apps", Version: "v1"}], managedAtStart), encode)
+	c.put(newAPIService(schema.GroupVersion{Group: "gone.example.com", Version: "v1"}, customPriority, managedAlways),
+		encode)
 
 	replica := c.replica(builtins...)
 	stored := c.eventually("v1.", "v1.events.k8s.io", "v1.shop.example.com", "v1beta1.light.example.com")

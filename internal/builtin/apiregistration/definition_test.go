@@ -22,8 +22,10 @@ func TestColumns(t *testing.T) {
 		wanted  []any
 	}{
 		{apiregistrationv1.APIService{Status: condition("True", "Local")}, []any{"v1.a", "Local", "True", "<unknown>"}},
-		{apiregistrationv1.APIService{Spec: remote, Status: condition("False", "Down")}, []any{"v1.a", "ns/svc", "False (Down)", "<unknown>"}},
-		{apiregistrationv1.APIService{Spec: remote, Status: condition("False", "")}, []any{"v1.a", "ns/svc", "False", "<unknown>"}},
+		{apiregistrationv1.APIService{Spec: remote, Status: condition("False", "Down")},
+			[]any{"v1.a", "ns/svc", "False (Down)", "<unknown>"}},
+		{apiregistrationv1.APIService{Spec: remote, Status: condition("False", "")},
+			[]any{"v1.a", "ns/svc", "False", "<unknown>"}},
 		{apiregistrationv1.APIService{}, []any{"v1.a", "Local", "Unknown", "<unknown>"}},
 	} {
 		test.service.ObjectMeta = metav1.ObjectMeta{Name: "v1.a"}

@@ -60,7 +60,8 @@ func TestFields(t *testing.T) {
 	t.Parallel()
 	common := map[string]string{"reason": "R", "type": "Normal"}
 	regarding := map[string]string{
-		"kind": "Pod", "name": "p", "namespace": "a", "uid": "u", "apiVersion": "v1", "resourceVersion": "7", "fieldPath": "spec",
+		"kind": "Pod", "name": "p", "namespace": "a", "uid": "u", "apiVersion": "v1", "resourceVersion": "7",
+		"fieldPath": "spec",
 	}
 	for _, test := range []struct {
 		definition *resource.Definition
@@ -93,7 +94,8 @@ func TestFields(t *testing.T) {
 				t.Errorf("%s is %q, not %q", name, values[name], value)
 			}
 		}
-		if _, _, err := fields.Convert(test.foreign, ""); err == nil || err.Error() != "field label not supported: "+test.foreign {
+		if _, _, err := fields.Convert(test.foreign, ""); err == nil || err.Error() != "field label not supported: "+
+			test.foreign {
 			t.Errorf("the error for %s is %v", test.foreign, err)
 		}
 	}

@@ -13,8 +13,10 @@ import (
 // The messages in these tests were recorded from kube-apiserver.
 
 const (
-	notQualified = `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`
-	wrongObject  = `involvedObject.namespace: Invalid value: "": does not match event.namespace`
+	notQualified = `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an ` +
+		`alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is ` +
+		`'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`
+	wrongObject = `involvedObject.namespace: Invalid value: "": does not match event.namespace`
 )
 
 var occurred = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
@@ -50,7 +52,10 @@ func incomplete(e *eventsv1.Event) {
 }
 
 const (
-	tooLongErrors = `Invalid value: "bad name": ` + notQualified + `, reportingInstance: Invalid value: "": can have at most 128 characters, action: Invalid value: "": can have at most 128 characters, reason: Invalid value: "": can have at most 128 characters, message: Invalid value: "": can have at most 1024 characters`
+	tooLongErrors = `Invalid value: "bad name": ` + notQualified +
+		`, reportingInstance: Invalid value: "": can have at most 128 characters, action: Invalid value: "": can have at ` +
+		`most 128 characters, reason: Invalid value: "": can have at most 128 characters, message: Invalid value: "": can ` +
+		`have at most 1024 characters`
 	missingErrors = `, reportingInstance: Required value, action: Required value, reason: Required value`
 	noReporter    = `: Invalid value: "": name part must be non-empty, `
 )
@@ -62,23 +67,30 @@ func TestValidateCore(t *testing.T) {
 		new    func(*eventsv1.Event)
 		wanted string
 	}{
-		"old":                     {old: func(*corev1.Event) {}},
-		"without namespace":       {old: func(e *corev1.Event) { e.InvolvedObject.Namespace = "" }, wanted: wrongObject},
-		"without, in default":     {old: func(e *corev1.Event) { e.InvolvedObject.Namespace, e.Namespace = "", "default" }},
-		"without, in kube-system": {old: func(e *corev1.Event) { e.InvolvedObject.Namespace, e.Namespace = "", "kube-system" }, wanted: wrongObject},
+		"old":                 {old: func(*corev1.Event) {}},
+		"without namespace":   {old: func(e *corev1.Event) { e.InvolvedObject.Namespace = "" }, wanted: wrongObject},
+		"without, in default": {old: func(e *corev1.Event) { e.InvolvedObject.Namespace, e.Namespace = "", "default" }},
+		"without, in kube-system": {
+			old:    func(e *corev1.Event) { e.InvolvedObject.Namespace, e.Namespace = "", "kube-system" },
+			wanted: wrongObject,
+		},
 		"other namespace": {
 			old:    func(e *corev1.Event) { e.InvolvedObject.Namespace = "b" },
 			wanted: `involvedObject.namespace: Invalid value: "b": does not match event.namespace`,
 		},
-		"any name":                     {old: func(e *corev1.Event) { e.Name = "Up_per" }},
-		"new":                          {new: func(*eventsv1.Event) {}},
-		"new, without namespace":       {new: func(e *eventsv1.Event) { e.Regarding.Namespace = "" }, wanted: wrongObject},
-		"new, without, in kube-system": {new: func(e *eventsv1.Event) { e.Regarding.Namespace, e.Namespace = "", "kube-system" }},
-		"new, other namespace":         {new: func(e *eventsv1.Event) { e.Regarding.Namespace = "b" }},
-		"new, series":                  {new: func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 1} }},
+		"any name":               {old: func(e *corev1.Event) { e.Name = "Up_per" }},
+		"new":                    {new: func(*eventsv1.Event) {}},
+		"new, without namespace": {new: func(e *eventsv1.Event) { e.Regarding.Namespace = "" }, wanted: wrongObject},
+		"new, without, in kube-system": {new: func(
+			e *eventsv1.Event) {
+			e.Regarding.Namespace, e.Namespace = "", "kube-system"
+		}},
+		"new, other namespace": {new: func(e *eventsv1.Event) { e.Regarding.Namespace = "b" }},
+		"new, series":          {new: func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 1} }},
 		"new, incomplete": {
-			new:    incomplete,
-			wanted: "[reportingComponent: Required value, reportingComponent" + noReporter + `reportingComponent: Invalid value: "": ` + notQualified + missingErrors + "]",
+			new: incomplete,
+			wanted: "[reportingComponent: Required value, reportingComponent" + noReporter +
+				`reportingComponent: Invalid value: "": ` + notQualified + missingErrors + "]",
 		},
 		"new, too long": {new: tooLong, wanted: "[reportingComponent: " + tooLongErrors + "]"},
 	} {
@@ -105,10 +117,12 @@ func TestValidateV1(t *testing.T) {
 		"valid":               {func(*eventsv1.Event) {}, ""},
 		"without namespace":   {func(e *eventsv1.Event) { e.Regarding.Namespace = "" }, wrongObject},
 		"qualified finalizer": {func(e *eventsv1.Event) { e.Finalizers = []string{"x/y", "orphan"} }, ""},
-		"complete series":     {func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: e.EventTime} }, ""},
-		"without a time":      {func(e *eventsv1.Event) { e.EventTime = metav1.MicroTime{} }, "eventTime: Required value"},
-		"unknown type":        {func(e *eventsv1.Event) { e.Type = "X" }, `type: Invalid value: "": has invalid value: X`},
-		"too long":            {tooLong, "[reportingController: " + tooLongErrors + "]"},
+		"complete series": {func(e *eventsv1.Event) {
+			e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: e.EventTime}
+		}, ""},
+		"without a time": {func(e *eventsv1.Event) { e.EventTime = metav1.MicroTime{} }, "eventTime: Required value"},
+		"unknown type":   {func(e *eventsv1.Event) { e.Type = "X" }, `type: Invalid value: "": has invalid value: X`},
+		"too long":       {tooLong, "[reportingController: " + tooLongErrors + "]"},
 		"unqualified finalizer": {
 			func(e *eventsv1.Event) { e.Finalizers = []string{"x"} },
 			`metadata.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified`,
@@ -119,7 +133,8 @@ func TestValidateV1(t *testing.T) {
 		},
 		"incomplete": {
 			incomplete,
-			"[reportingController: Required value, reportingController" + noReporter + `reportingController: Invalid value: "": ` + notQualified + missingErrors + "]",
+			"[reportingController: Required value, reportingController" + noReporter +
+				`reportingController: Invalid value: "": ` + notQualified + missingErrors + "]",
 		},
 		"incomplete series": {
 			func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 1} },
@@ -130,11 +145,14 @@ func TestValidateV1(t *testing.T) {
 				e.DeprecatedCount, e.DeprecatedSource.Host = 1, "h"
 				e.DeprecatedFirstTimestamp, e.DeprecatedLastTimestamp = metav1.NewTime(occurred), metav1.NewTime(occurred)
 			},
-			`[firstTimestamp: Invalid value: "": needs to be unset, lastTimestamp: Invalid value: "": needs to be unset, count: Invalid value: "": needs to be unset, source: Invalid value: "": needs to be unset]`,
+			`[firstTimestamp: Invalid value: "": needs to be unset, lastTimestamp: Invalid value: "": needs to be unset, ` +
+				`count: Invalid value: "": needs to be unset, source: Invalid value: "": needs to be unset]`,
 		},
 		"name": {
 			func(e *eventsv1.Event) { e.Name = "Up_per" },
-			`metadata.name: Invalid value: "Up_per": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+			`metadata.name: Invalid value: "Up_per": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric ` +
+				`characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used ` +
+				`for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
 		},
 	} {
 		event := newEvent()
@@ -175,7 +193,16 @@ func TestValidateUpdateV1(t *testing.T) {
 					DeprecatedFirstTimestamp: metav1.NewTime(occurred), DeprecatedLastTimestamp: metav1.NewTime(occurred),
 				}
 			},
-			`[involvedObject: Invalid value: {"Kind":"Pod","Namespace":"a","Name":"q","UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}: field is immutable, reason: Invalid value: "S": field is immutable, message: Invalid value: "N": field is immutable, source: Invalid value: {"Component":"","Host":"h"}: field is immutable, firstTimestamp: Invalid value: "2026-01-02T03:04:05Z": field is immutable, lastTimestamp: Invalid value: "2026-01-02T03:04:05Z": field is immutable, count: Invalid value: 1: field is immutable, type: Invalid value: "Warning": field is immutable, eventTime: Invalid value: "2026-01-02T03:04:06.000006Z": field is immutable, action: Invalid value: "B": field is immutable, related: Invalid value: {"Kind":"x","Namespace":"","Name":"y","UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}: field is immutable, reportingController: Invalid value: "z": field is immutable, reportingInstance: Invalid value: "j": field is immutable]`,
+			`[involvedObject: Invalid value: {"Kind":"Pod","Namespace":"a","Name":"q","UID":"","APIVersion":"",` +
+				`"ResourceVersion":"","FieldPath":""}: field is immutable, reason: Invalid value: "S": field is immutable, ` +
+				`message: Invalid value: "N": field is immutable, source: Invalid value: {"Component":"","Host":"h"}: field is ` +
+				`immutable, firstTimestamp: Invalid value: "2026-01-02T03:04:05Z": field is immutable, lastTimestamp: Invalid ` +
+				`value: "2026-01-02T03:04:05Z": field is immutable, count: Invalid value: 1: field is immutable, type: Invalid ` +
+				`value: "Warning": field is immutable, eventTime: Invalid value: "2026-01-02T03:04:06.000006Z": field is ` +
+				`immutable, action: Invalid value: "B": field is immutable, related: Invalid value: {"Kind":"x","Namespace":"",` +
+				`"Name":"y",` +
+				`"UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}: field is immutable, reportingController: ` +
+				`Invalid value: "z": field is immutable, reportingInstance: Invalid value: "j": field is immutable]`,
 		},
 	} {
 		old := newEvent()

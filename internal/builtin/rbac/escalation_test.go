@@ -42,7 +42,9 @@ func (resolver) RulesFor(_ context.Context, u user.Info, _ string) ([]rbacv1.Pol
 	return held[u.GetName()], nil
 }
 
-func (resolver) GetRoleReferenceRules(_ context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+func (resolver) GetRoleReferenceRules(
+	_ context.Context, ref rbacv1.RoleRef, namespace string,
+) ([]rbacv1.PolicyRule, error) {
 	switch {
 	case ref.Kind == "Role" && namespace == "n" && ref.Name == "podreader":
 		return []rbacv1.PolicyRule{rule("get", "", "pods")}, nil
@@ -56,18 +58,23 @@ func (resolver) GetRoleReferenceRules(_ context.Context, ref rbacv1.RoleRef, nam
 type verbs []string
 
 func (v verbs) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	asked := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetNamespace(), a.GetName()}, " ")
+	asked := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetNamespace(), a.GetName()},
+		" ")
 	if a.IsResourceRequest() && a.GetAPIGroup() == rbacv1.GroupName && slices.Contains(v, asked) {
 		return authorizer.DecisionAllow, "", nil
 	}
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func (v verbs) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+func (v verbs) ConditionsAwareAuthorize(
+	ctx context.Context, a authorizer.Attributes,
+) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(v.Authorize(ctx, a))
 }
 
-func (verbs) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+func (verbs) EvaluateConditions(
+	context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData,
+) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", nil
 }
 
@@ -103,7 +110,8 @@ func finalized(obj *rbacv1.Role) *rbacv1.Role {
 }
 
 const (
-	attempt   = `is forbidden: user "reader" (groups=["team"]) is attempting to grant RBAC permissions not currently held:` + "\n"
+	attempt = `is forbidden: user "reader" (groups=["team"]) is attempting to grant RBAC permissions not currently ` +
+		`held:` + "\n"
 	noPrivies = "must have cluster-admin privileges to use the aggregationRule"
 )
 
@@ -117,12 +125,15 @@ func TestEscalation(t *testing.T) {
 		allowed              verbs
 		err                  string // the whole error or, with a leading "...", a part of it
 	}{
-		{name: "a role with less", user: "reader", resource: "roles", obj: role(rule("get", "", "pods"), rule("get", "", "secrets", "mine"))},
+		{name: "a role with less", user: "reader", resource: "roles",
+			obj: role(rule("get", "", "pods"), rule("get", "", "secrets", "mine"))},
 		{name: "an empty role", user: "nobody", resource: "roles", obj: role()},
 		{
 			name: "a role with more", user: "reader", resource: "roles",
-			obj: role(rule("get,delete,watch", "", "pods"), rule("get", "", "secrets", "mine", "other"), rule("get", "", "secrets")),
-			err: `roles.rbac.authorization.k8s.io "x" ` + attempt + `{APIGroups:[""], Resources:["pods"], Verbs:["delete" "watch"]}` + "\n" +
+			obj: role(rule("get,delete,watch", "", "pods"), rule("get", "", "secrets", "mine", "other"),
+				rule("get", "", "secrets")),
+			err: `roles.rbac.authorization.k8s.io "x" ` + attempt +
+				`{APIGroups:[""], Resources:["pods"], Verbs:["delete" "watch"]}` + "\n" +
 				`{APIGroups:[""], Resources:["secrets"], ResourceNames:["other"], Verbs:["get"]}` + "\n" +
 				`{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`,
 		},
@@ -144,16 +155,20 @@ func TestEscalation(t *testing.T) {
 		{
 			name: "paths", user: "reader", resource: "clusterroles",
 			obj: clusterRole(0, rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/a", "/b"}}),
-			err: `...held:` + "\n" + `{NonResourceURLs:["/a"], Verbs:["get"]}` + "\n" + `{NonResourceURLs:["/b"], Verbs:["get"]}`,
+			err: `...held:` + "\n" + `{NonResourceURLs:["/a"], Verbs:["get"]}` + "\n" +
+				`{NonResourceURLs:["/b"], Verbs:["get"]}`,
 		},
 		{name: "aggregation", user: "reader", resource: "clusterroles", obj: clusterRole(1), err: "..." + noPrivies},
-		{name: "no more aggregation", user: "reader", resource: "clusterroles", obj: clusterRole(0), old: clusterRole(1), err: "..." + noPrivies},
+		{name: "no more aggregation", user: "reader", resource: "clusterroles", obj: clusterRole(0), old: clusterRole(1),
+			err: "..." + noPrivies},
 		{name: "aggregation by an administrator", user: "admin", resource: "clusterroles", obj: clusterRole(1)},
 		{name: "system:masters", user: "root", resource: "clusterroles", obj: clusterRole(1, rule("*", "*", "*"))},
 		{name: "a role that is held", user: "reader", resource: "rolebindings", obj: binding("Role", "podreader")},
 		{
-			name: "a role that is not held", user: "reader", resource: "rolebindings", obj: binding("ClusterRole", "secretreader"),
-			err: `rolebindings.rbac.authorization.k8s.io "x" ` + attempt + `{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`,
+			name: "a role that is not held", user: "reader", resource: "rolebindings",
+			obj: binding("ClusterRole", "secretreader"),
+			err: `rolebindings.rbac.authorization.k8s.io "x" ` + attempt +
+				`{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`,
 		},
 		{
 			name: "bind here", user: "reader", resource: "rolebindings", obj: binding("ClusterRole", "secretreader"),
@@ -167,11 +182,14 @@ func TestEscalation(t *testing.T) {
 			name: "bind everywhere", user: "reader", resource: "clusterrolebindings", obj: clusterBinding("secretreader"),
 			allowed: verbs{"reader bind clusterroles  secretreader"},
 		},
-		{name: "a missing role", user: "reader", resource: "rolebindings", obj: binding("Role", "absent"), err: `rolebindings.rbac.authorization.k8s.io "absent" not found`},
-		{name: "a role of another kind", user: "reader", resource: "rolebindings", obj: binding("Other", "x"), err: `unsupported role reference kind: "Other"`},
+		{name: "a missing role", user: "reader", resource: "rolebindings", obj: binding("Role", "absent"),
+			err: `rolebindings.rbac.authorization.k8s.io "absent" not found`},
+		{name: "a role of another kind", user: "reader", resource: "rolebindings", obj: binding("Other", "x"),
+			err: `unsupported role reference kind: "Other"`},
 		{
 			name: "too many permissions", user: "admin", resource: "roles",
-			obj: role(rbacv1.PolicyRule{Verbs: many(100), APIGroups: many(100), Resources: many(100)}), err: "...more than 100000 RBAC permissions",
+			obj: role(rbacv1.PolicyRule{Verbs: many(100), APIGroups: many(100), Resources: many(100)}),
+			err: "...more than 100000 RBAC permissions",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

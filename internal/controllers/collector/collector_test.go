@@ -228,7 +228,8 @@ func TestChangedDependent(t *testing.T) {
 	for _, id := range []string{"saved", "changed", "replaced"} {
 		decisions = append(decisions, r.decide("example.com/widgets/n/"+id))
 	}
-	s.merge("n/saved", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"b","uid":%q}]}}`, b))
+	s.merge("n/saved", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget",`+
+		`"name":"b","uid":%q}]}}`, b))
 	s.merge("n/changed", `{"metadata":{"labels":{"a":"b"}}}`)
 	s.delete("n/replaced", background)
 	s.create("n/replaced", owned)

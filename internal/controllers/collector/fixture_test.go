@@ -56,7 +56,8 @@ func startServer(t testing.TB) *server {
 	t.Helper()
 	s := &server{TB: t, prefix: etcd.Prefix(t), undefined: make(chan string, 1)}
 	var err error
-	s.store, err = dynamicstorage.New(dynamicstorage.Options{Client: etcd.Client, Prefix: s.prefix, Header: crds.ReadHeader})
+	s.store, err = dynamicstorage.New(dynamicstorage.Options{Client: etcd.Client, Prefix: s.prefix,
+		Header: crds.ReadHeader})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +145,10 @@ func (s *server) define(plural, kind, scope string) {
 	s.Helper()
 	s.must(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", fmt.Sprintf(
 		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[1]s.example.com"},
-"spec":{"group":"example.com","scope":"%[3]s","names":{"plural":"%[1]s","kind":"%[2]s"},"versions":[{"name":"v1","served":true,
-"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`, plural, kind, scope))
+"spec":{"group":"example.com","scope":"%[3]s","names":{"plural":"%[1]s","kind":"%[2]s"},"versions":[{"name":"v1",
+"served":true,
+"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
+"x-kubernetes-preserve-unknown-fields":true}}}]}}`, plural, kind, scope))
 }
 
 // path returns the path of an object that tests call "[namespace/]name"; realms have no namespace.
@@ -170,7 +173,8 @@ func (s *server) create(id string, meta metav1.ObjectMeta) types.UID {
 		s.Fatal(err)
 	}
 	var created metav1.PartialObjectMetadata
-	if err := json.Unmarshal(s.must(http.MethodPost, path(id)[:at], "application/json", string(body)), &created); err != nil {
+	if err := json.Unmarshal(s.must(http.MethodPost, path(id)[:at], "application/json", string(body)),
+		&created); err != nil {
 		s.Fatal(err)
 	}
 	return created.UID
@@ -204,7 +208,8 @@ func (s *server) get(id string) *metav1.PartialObjectMetadata {
 
 func (s *server) collector() *Collector {
 	s.Helper()
-	c, err := New(Config{Store: s.store, Kinds: s.kinds, Client: &rest.Config{Host: "https://test", Transport: s, QPS: -1}})
+	c, err := New(Config{Store: s.store, Kinds: s.kinds,
+		Client: &rest.Config{Host: "https://test", Transport: s, QPS: -1}})
 	if err != nil {
 		s.Fatal(err)
 	}

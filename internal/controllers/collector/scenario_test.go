@@ -183,13 +183,15 @@ var scenarios = []struct {
 	{"absent owner", func(w *world) { w.ownedBy("n/b", "n/absent") }, nil, ""},
 	{"absent owner, and one of a kind that is not served", func(w *world) {
 		w.ownedBy("n/b", "n/absent")
-		w.merge("n/b", `{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"absent","uid":"1"},
+		w.merge("n/b", `{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"absent",
+"uid":"1"},
 {"apiVersion":"apps/v1","kind":"Deployment","name":"x","uid":"2"}]}}`)
 	}, nil, "n/b<1,2"},
 	{"owner in a version that is not served", func(w *world) {
 		w.ownedBy("n/a")
 		w.ownedBy("n/b", "n/a")
-		w.merge("n/b", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v2","kind":"Widget","name":"a","uid":%q}]}}`,
+		w.merge("n/b", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v2","kind":"Widget",`+
+			`"name":"a","uid":%q}]}}`,
 			w.uids["n/a"]))
 	}, func(w *world) { w.delete("n/a", background) }, "n/b<n/a"},
 	{"owner with another UID", func(w *world) {
@@ -201,7 +203,8 @@ var scenarios = []struct {
 	}, nil, "n/a n/c<n/a"},
 	{"owner by another name", func(w *world) {
 		w.ownedBy("n/a")
-		w.uids["n/b"] = w.create("n/b", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{widget("x", w.uids["n/a"])}})
+		w.uids["n/b"] = w.create("n/b", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{widget("x",
+			w.uids["n/a"])}})
 		w.ownedBy("n/c", "n/a")
 	}, nil, "n/a n/c<n/a"},
 	{"owner in another namespace", func(w *world) {
@@ -244,7 +247,8 @@ var scenarios = []struct {
 	{"an owner is added", func(w *world) {
 		w.ownedBy("n/b")
 	}, func(w *world) {
-		w.merge("n/b", `{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"x","uid":"1"}]}}`)
+		w.merge("n/b", `{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget","name":"x",`+
+			`"uid":"1"}]}}`)
 	}, ""},
 	{"the owner is removed in time", func(w *world) {
 		w.ownedBy("n/a")

@@ -57,7 +57,8 @@ func terminatingStates(t *testing.T, name string) []string {
 }
 
 const (
-	pending    = "True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+	pending = "True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion " +
+		"will begin soon"
 	inProgress = "True InstanceDeletionInProgress: CustomResource deletion is in progress"
 )
 

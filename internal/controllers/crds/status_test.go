@@ -56,7 +56,9 @@ func definition(change ...func(*apiextensionsv1.CustomResourceDefinition)) *apie
 			Names: named("alfa", "alf", "Alfa", "AlfaList"),
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+				Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"},
+				},
 			}},
 		},
 	}
@@ -78,7 +80,8 @@ func bundle(ca string) func(*apiextensionsv1.CustomResourceDefinition) {
 	return func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 			Strategy: apiextensionsv1.WebhookConverter,
-			Webhook:  &apiextensionsv1.WebhookConversion{ClientConfig: &apiextensionsv1.WebhookClientConfig{CABundle: []byte(ca)}},
+			Webhook: &apiextensionsv1.WebhookConversion{ClientConfig: &apiextensionsv1.WebhookClientConfig{CABundle: []byte(
+				ca)}},
 		}
 	}
 }
@@ -154,14 +157,16 @@ func TestConditions(t *testing.T) {
 			crd: definition(inGroup("k8s.io", "")),
 			want: []condition{accepted(now), isEstablished(now),
 				cond(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, no, "MissingAnnotation",
-					`protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111`,
+					`protected groups must have approval annotation "api-approved.kubernetes.io", see `+
+						`https://github.com/kubernetes/enhancements/pull/1111`,
 					now)},
 		},
 		"approval invalid": {
 			crd: definition(inGroup("k8s.io", "yes")),
 			want: []condition{accepted(now), isEstablished(now),
 				cond(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, no, "InvalidAnnotation",
-					`protected groups must have approval annotation "api-approved.kubernetes.io" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
+					`protected groups must have approval annotation "api-approved.kubernetes.io" with either a URL or a reason `+
+						`starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
 					now)},
 		},
 		"no community group": {crd: definition(inGroup("notk8s.io", "")),
@@ -175,8 +180,10 @@ func TestConditions(t *testing.T) {
 			crd: definition(schemaOf(apiextensionsv1.JSONSchemaProps{Type: "object",
 				Properties: map[string]apiextensionsv1.JSONSchemaProps{"b": {}, "a": {}}})),
 			want: []condition{accepted(now), isEstablished(now), cond(apiextensionsv1.NonStructuralSchema, yes, "Violations",
-				"[spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields, "+
-					"spec.versions[0].schema.openAPIV3Schema.properties[b].type: Required value: must not be empty for specified object fields]",
+				"[spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified "+
+					"object fields, "+
+					"spec.versions[0].schema.openAPIV3Schema.properties[b].type: Required value: must not be empty for specified "+
+					"object fields]",
 				now)},
 		},
 		"no schema to check": {

@@ -23,7 +23,8 @@ func TestConditions(t *testing.T) {
 		status.Conditions[n].LastTransitionTime = before
 	}
 	found := &content{
-		remaining:  map[schema.GroupVersionResource]int{{Version: "v1", Resource: "configmaps"}: 2, {Group: "a.b", Version: "v2", Resource: "tables"}: 1},
+		remaining: map[schema.GroupVersionResource]int{{Version: "v1", Resource: "configmaps"}: 2,
+			{Group: "a.b", Version: "v2", Resource: "tables"}: 1},
 		finalizers: map[string]int{"x/y": 2, "a/b": 1},
 		errs:       []error{errors.New("second"), errors.New("first")},
 	}
@@ -32,7 +33,8 @@ func TestConditions(t *testing.T) {
 	}
 	for n, want := range []corev1.NamespaceCondition{
 		other,
-		{Type: "NamespaceDeletionDiscoveryFailure", Status: "False", Reason: "ResourcesDiscovered", Message: "All resources successfully discovered"},
+		{Type: "NamespaceDeletionDiscoveryFailure", Status: "False", Reason: "ResourcesDiscovered",
+			Message: "All resources successfully discovered"},
 		{Type: "NamespaceDeletionGroupVersionParsingFailure", Status: "False", Reason: "ParsedGroupVersions",
 			Message: "All legacy kube types successfully parsed"},
 		{Type: "NamespaceDeletionContentFailure", Status: "True", Reason: "ContentDeletionFailed",
@@ -40,7 +42,8 @@ func TestConditions(t *testing.T) {
 		{Type: "NamespaceContentRemaining", Status: "True", Reason: "SomeResourcesRemain",
 			Message: "Some resources are remaining: configmaps. has 2 resource instances, tables.a.b has 1 resource instances"},
 		{Type: "NamespaceFinalizersRemaining", Status: "True", Reason: "SomeFinalizersRemain",
-			Message: "Some content in the namespace has finalizers remaining: a/b in 1 resource instances, x/y in 2 resource instances"},
+			Message: "Some content in the namespace has finalizers remaining: a/b in 1 resource instances, x/y in 2 resource " +
+				"instances"},
 	} {
 		got := status.Conditions[n]
 		if changed := !got.LastTransitionTime.Equal(&before); changed != (n > 2) {

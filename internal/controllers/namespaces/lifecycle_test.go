@@ -19,7 +19,8 @@ import (
 
 const (
 	activeNamespace      = `{"metadata":{"name":"x"},"status":{"phase":"Active"}}`
-	terminatingNamespace = `{"metadata":{"name":"x","deletionTimestamp":"2026-01-01T00:00:00Z"},"status":{"phase":"Terminating"}}`
+	terminatingNamespace = `{"metadata":{"name":"x","deletionTimestamp":"2026-01-01T00:00:00Z"},` +
+		`"status":{"phase":"Terminating"}}`
 )
 
 // store writes a value, or deletes the key if the value is empty.
@@ -134,7 +135,8 @@ func TestCreateDuringDeletion(t *testing.T) {
 	}
 	for object, err := range snapshot.Ascend(t.Context(), "x/", "") {
 		if err != nil || object.Revision > entry.Revision {
-			t.Errorf("%s was created at %d, the namespace was deleted at %d: %v", object.Key, object.Revision, entry.Revision, err)
+			t.Errorf("%s was created at %d, the namespace was deleted at %d: %v", object.Key, object.Revision, entry.Revision,
+				err)
 		}
 	}
 }
@@ -185,7 +187,8 @@ func BenchmarkForCreate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := l.ForCreate(ctx, "x", false, func() admission.Attributes {
-			return admission.NewAttributesRecord(nil, nil, kind, "x", "", schema.GroupVersionResource{}, "", admission.Create, nil, false, nil)
+			return admission.NewAttributesRecord(nil, nil, kind, "x", "", schema.GroupVersionResource{}, "", admission.Create,
+				nil, false, nil)
 		}); err != nil {
 			b.Fatal(err)
 		}

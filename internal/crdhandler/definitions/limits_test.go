@@ -194,7 +194,8 @@ func TestExceededLimits(t *testing.T) {
 	}
 	named := few.DeepCopy()
 	named.Status.AcceptedNames.Categories = make([]string, MaxNames+1)
-	if errs := status.ValidateUpdate(t.Context(), named, few); len(errs) != 1 || errs[0].Field != "status.acceptedNames.categories" {
+	if errs := status.ValidateUpdate(t.Context(), named, few); len(errs) != 1 ||
+		errs[0].Field != "status.acceptedNames.categories" {
 		t.Errorf("got %v", errs)
 	}
 }

@@ -15,9 +15,9 @@ func TestSelectableFieldsWithoutStructure(t *testing.T) {
 	t.Parallel()
 	fields := []apiextensions.SelectableField{{JSONPath: ".spec.x"}}
 	reference := "#/x"
-	unfounded := &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Properties: map[string]apiextensions.JSONSchemaProps{
-		"spec": {Ref: &reference},
-	}}}
+	unfounded := &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
+		Properties: map[string]apiextensions.JSONSchemaProps{"spec": {Ref: &reference}},
+	}}
 	rules := NewStrategy()
 	versioned := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "things.example.com",
 		ResourceVersion: "1"}}

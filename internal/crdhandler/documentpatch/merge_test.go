@@ -14,13 +14,19 @@ import (
 // FuzzMergedMembers compares patches of the members that a patch names with patches of the whole document.
 func FuzzMergedMembers(f *testing.F) {
 	for _, patch := range []string{
-		`{"spec":{"replicas":2}}`, `{"status":{"phase":"a"},"metadata":null}`, `{"metadata":{"labels":{"shard":null,"a":"<b>"}}}`, `{"spec":{"parts":[{"a":null},null]}}`,
-		`{"spec":7}`, `{"new":{"a":null,"b":1}}`, `{}`, `null`, `[]`, `[1]`, `"a"`, `{"a":1,"a":{"b":2}}`, `{"kind":"a"}`, `{"Kind":"a","apiVersion":null}`,
-		`{"b":{"b":{"c":null,"d":{"e":null}},"x":{"y":null}}}`, `{"b":[{"c":null}]}`, `{"n":[{"c":null}],"a":[{"c":null}],"z":[{"c":null}]}`, `{"b":{"b":{}},"spec":{}}`,
-		`{"b":-0,"c":1e3,"d":12345678901234567890}`, "{\"\xff\":\"\xff\"}", `{"b":{"b":{}},"n":{}}`, ` {"b" : 1 } `, `{"b":1}}`,
+		`{"spec":{"replicas":2}}`, `{"status":{"phase":"a"},"metadata":null}`,
+		`{"metadata":{"labels":{"shard":null,"a":"<b>"}}}`, `{"spec":{"parts":[{"a":null},null]}}`,
+		`{"spec":7}`, `{"new":{"a":null,"b":1}}`, `{}`, `null`, `[]`, `[1]`, `"a"`, `{"a":1,"a":{"b":2}}`, `{"kind":"a"}`,
+		`{"Kind":"a","apiVersion":null}`,
+		`{"b":{"b":{"c":null,"d":{"e":null}},"x":{"y":null}}}`, `{"b":[{"c":null}]}`,
+		`{"n":[{"c":null}],"a":[{"c":null}],"z":[{"c":null}]}`, `{"b":{"b":{}},"spec":{}}`,
+		`{"b":-0,"c":1e3,"d":12345678901234567890}`, "{\"\xff\":\"\xff\"}", `{"b":{"b":{}},"n":{}}`, ` {"b" : 1 } `,
+		`{"b":1}}`,
 	} {
-		f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"m","labels":{"shard":"s"}},"spec":{"replicas":1,"parts":[{"name":"a"}]}}`), []byte(patch))
-		f.Add([]byte(`{"a":null,"b":{"b":{"c":[1,2.5,1e21,-0,12345678901234567890,"\u2028"]}},"kind":"K","n":[]}`), []byte(patch))
+		f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"m","labels":{"shard":"s"}},`+
+			`"spec":{"replicas":1,"parts":[{"name":"a"}]}}`), []byte(patch))
+		f.Add([]byte(`{"a":null,"b":{"b":{"c":[1,2.5,1e21,-0,12345678901234567890,"\u2028"]}},"kind":"K","n":[]}`),
+			[]byte(patch))
 	}
 	f.Fuzz(func(t *testing.T, document, body []byte) {
 		live := map[string]any{}

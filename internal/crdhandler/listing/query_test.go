@@ -49,7 +49,8 @@ func TestNewQuery(t *testing.T) {
 		"bad token": {opts: metainternal.ListOptions{Continue: "x"},
 			err: "invalid continue token: continue key is not valid"},
 		"bad version": {opts: metainternal.ListOptions{ResourceVersion: "x"},
-			err: `invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax`},
+			err: `invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid ` +
+				`syntax`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, err := NewQuery(selection.New(selection.Request{Namespaced: true, Namespace: "ns", Options: &tc.opts},

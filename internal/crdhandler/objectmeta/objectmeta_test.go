@@ -129,7 +129,8 @@ func TestCollectorFinalizers(t *testing.T) {
 		//lint:ignore SA1019 old clients set it
 		{name: "old no orphan", finalizers: []string{orphan}, options: metav1.DeleteOptions{OrphanDependents: &no}},
 	}
-	repeated := NamespaceCollectorFinalizers([]string{"x", "x"}, &metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)})
+	repeated := NamespaceCollectorFinalizers([]string{"x", "x"},
+		&metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)})
 	if want := []string{"x", orphan}; !slices.Equal(repeated, want) {
 		t.Errorf("got %v of repeated finalizers of a namespace, want %v", repeated, want)
 	}

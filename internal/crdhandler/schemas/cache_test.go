@@ -30,7 +30,8 @@ func limited(name string, max int) *apiextensionsv1.CustomResourceDefinition {
 	for n := range fields {
 		properties[fmt.Sprintf("field%d", n)] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	}
-	names := apiextensionsv1.CustomResourceDefinitionNames{Plural: name, Singular: name, Kind: "Gadget", ListKind: "GadgetList"}
+	names := apiextensionsv1.CustomResourceDefinitionNames{Plural: name, Singular: name, Kind: "Gadget",
+		ListKind: "GadgetList"}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: name + ".example.com", UID: "gadgets"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{

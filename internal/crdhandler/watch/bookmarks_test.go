@@ -41,7 +41,8 @@ func TestBookmarkDuringEvents(t *testing.T) {
 }
 
 func bookmarkAt(revision int64) string {
-	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"%d"}}}`+"\n", revision)
+	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget",`+
+		`"metadata":{"resourceVersion":"%d"}}}`+"\n", revision)
 }
 
 // timedWatch is a watch of gadgets with bookmarks that ends after 90 seconds of a fake clock. It is the stream of its

@@ -23,7 +23,8 @@ import (
 // gadget returns the stored bytes of a gadget with a padding of size bytes.
 func gadget(name string, size int) []byte {
 	return fmt.Appendf(nil,
-		`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"%s","namespace":"ns","uid":"uid"},"spec":{"padding":"%s"}}`,
+		`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"%s","namespace":"ns","uid":"uid"},`+
+			`"spec":{"padding":"%s"}}`,
 		name, strings.Repeat("x", size))
 }
 

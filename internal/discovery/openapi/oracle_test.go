@@ -59,7 +59,8 @@ spec:
                   properties: {name: {type: string}, value: {type: number, default: 1.5}}
               labels: {type: object, additionalProperties: {type: string, nullable: true}, maxProperties: 3}
               free: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}
-              freeList: {type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+              freeList: {type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: object,
+                x-kubernetes-preserve-unknown-fields: true}}
               template:
                 type: object
                 x-kubernetes-embedded-resource: true
@@ -81,7 +82,8 @@ spec:
   - name: v1beta1
     served: true
     storage: false
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object}}}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true,
+      properties: {spec: {type: object}}}}
   - name: v1alpha1
     served: false
     storage: false
@@ -97,7 +99,8 @@ spec:
     served: true
     storage: true
     subresources: {status: {}}
-    schema: {openAPIV3Schema: {type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 9}}}}}}
+    schema: {openAPIV3Schema: {type: object, properties: {metadata: {type: object, properties: {name: {type: string,
+      maxLength: 9}}}}}}
 `,
 	"plural kind": `
 spec:
@@ -122,7 +125,8 @@ spec:
   scope: Namespaced
   names: {plural: bads, singular: bad, kind: Bad, listKind: BadList}
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {properties: {spec: {properties: {a: {type: string}}}}}}}
+  - {name: v1, served: true, storage: true,
+    schema: {openAPIV3Schema: {properties: {spec: {properties: {a: {type: string}}}}}}}
 `,
 	"preserving": `
 spec:
@@ -131,7 +135,8 @@ spec:
   preserveUnknownFields: true
   names: {plural: keeps, singular: keep, kind: Keep, listKind: KeepList}
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object,
+    properties: {spec: {type: object}}}}}
 `,
 }
 
@@ -179,7 +184,10 @@ func TestV3EqualsUpstream(t *testing.T) {
 }
 
 // compareV3 compares the document of a CRD in one version.
-func compareV3(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, internal *apiextensions.CustomResourceDefinition, version string) {
+func compareV3(
+	t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, internal *apiextensions.CustomResourceDefinition,
+	version string,
+) {
 	t.Helper()
 	want, err := builder.BuildOpenAPIV3(crd.DeepCopy(), version, builder.Options{IncludeSelectableFields: true})
 	if err != nil {
@@ -222,7 +230,9 @@ func TestV2EqualsUpstream(t *testing.T) {
 }
 
 // compareV2 compares the section of a CRD with the documents of its served versions.
-func compareV2(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, internal *apiextensions.CustomResourceDefinition) {
+func compareV2(
+	t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, internal *apiextensions.CustomResourceDefinition,
+) {
 	t.Helper()
 	document, err := forTests.V2()
 	if err != nil {
@@ -237,7 +247,8 @@ func compareV2(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, inte
 		if !v.Served {
 			continue
 		}
-		swagger, err := builder.BuildOpenAPIV2(crd.DeepCopy(), v.Name, builder.Options{V2: true, IncludeSelectableFields: true})
+		swagger, err := builder.BuildOpenAPIV2(crd.DeepCopy(), v.Name,
+			builder.Options{V2: true, IncludeSelectableFields: true})
 		if err != nil {
 			t.Fatal(err)
 		}

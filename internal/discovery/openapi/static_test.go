@@ -39,8 +39,8 @@ import (
 
 var update = flag.Bool("update", false, "write static.json")
 
-// TestStaticEqualsUpstream compares static.json with the documents that the libraries make for the routes that do not come
-// from CRDs. After an upgrade of the libraries, run it with -update.
+// TestStaticEqualsUpstream compares static.json with the documents that the libraries make for the routes that do not
+// come from CRDs. After an upgrade of the libraries, run it with -update.
 func TestStaticEqualsUpstream(t *testing.T) {
 	t.Parallel()
 	services := staticServices(t)
@@ -89,7 +89,8 @@ func staticServices(t *testing.T) []*restful.WebService {
 	container.Add(discovery.NewAPIGroupHandler(crds.Codecs, metav1.APIGroup{Name: apiextensionsv1.GroupName}).WebService())
 	const purpose = "get the version information for this server"
 	service := new(restful.WebService).Path("/version")
-	service.Route(service.GET("/").To(func(*restful.Request, *restful.Response) {}).Doc(purpose).Operation("getCodeVersion").
+	service.Route(service.GET("/").To(func(*restful.Request, *restful.Response) {}).Doc(purpose).Operation(
+		"getCodeVersion").
 		Produces(restful.MIME_JSON).Consumes(restful.MIME_JSON).Writes(version.Info{}))
 	container.Add(service)
 	group := &endpoints.APIGroupVersion{
@@ -100,7 +101,8 @@ func staticServices(t *testing.T) []*restful.WebService {
 		Root: "/apis", GroupVersion: apiextensionsv1.SchemeGroupVersion,
 		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"},
 		Serializer:             crds.Codecs, ParameterCodec: runtime.NewParameterCodec(crds.Scheme),
-		Typer: crds.Scheme, Creater: crds.Scheme, Convertor: crds.Scheme, UnsafeConvertor: crds.Scheme, Defaulter: crds.Scheme,
+		Typer: crds.Scheme, Creater: crds.Scheme, Convertor: crds.Scheme, UnsafeConvertor: crds.Scheme,
+		Defaulter:                  crds.Scheme,
 		Namer:                      runtime.Namer(meta.NewAccessor()),
 		TypeConverter:              managedfields.NewDeducedTypeConverter(),
 		EquivalentResourceRegistry: runtime.NewEquivalentResourceRegistry(),
@@ -159,14 +161,15 @@ func staticV3(t *testing.T, services []*restful.WebService) map[string]any {
 	t.Helper()
 	documents := map[string]any{}
 	for _, service := range services {
-		document, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}), &common.OpenAPIV3Config{
-			Info:            &spec.Info{},
-			CommonResponses: map[int]*spec3.Response{401: {ResponseProps: spec3.ResponseProps{Description: unauthorized}}},
-			//lint:ignore SA1019 upstream sets it too
-			GetOperationIDAndTags: openapi.GetOperationIDAndTags,
-			GetDefinitionName:     definitionNames(), GetDefinitions: generated,
-			SecuritySchemes: spec3.SecuritySchemes{"BearerToken": {SecuritySchemeProps: bearerToken}},
-		})
+		document, err := builder3.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices([]*restful.WebService{service}),
+			&common.OpenAPIV3Config{
+				Info:            &spec.Info{},
+				CommonResponses: map[int]*spec3.Response{401: {ResponseProps: spec3.ResponseProps{Description: unauthorized}}},
+				//lint:ignore SA1019 upstream sets it too
+				GetOperationIDAndTags: openapi.GetOperationIDAndTags,
+				GetDefinitionName:     definitionNames(), GetDefinitions: generated,
+				SecuritySchemes: spec3.SecuritySchemes{"BearerToken": {SecuritySchemeProps: bearerToken}},
+			})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// TestShapesEqualUpstream compares sections of resources of all shapes, with various names, with the builder's documents.
+// TestShapesEqualUpstream compares sections of resources of all shapes, with various names, with the builder's
+// documents.
 func TestShapesEqualUpstream(t *testing.T) {
 	t.Parallel()
 	for _, names := range []struct{ group, version, plural, kind, listKind string }{
@@ -27,7 +28,8 @@ func TestShapesEqualUpstream(t *testing.T) {
 			crd := s.sample()
 			crd.Name = names.plural + "." + names.group
 			crd.Spec.Group, crd.Spec.Versions[0].Name = names.group, names.version
-			crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: names.plural, Kind: names.kind, ListKind: names.listKind}
+			crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: names.plural, Kind: names.kind,
+				ListKind: names.listKind}
 			internal, err := crds.FromV1(crd.DeepCopy())
 			if err != nil {
 				t.Fatal(err)

@@ -16,11 +16,14 @@ const testedPackage = "k8s.io/apiserver/pkg/storage/testing"
 var notApplicable = map[string]string{
 	"RunTestCreateWithTTL":           "objects that expire are an affair of events, which are not custom resources",
 	"RunTestGuaranteedUpdateWithTTL": "objects that expire are an affair of events, which are not custom resources",
-	"RunTestKeySchema": "a key is \"name\" or \"namespace/name\" and belongs to a Resource: what the test stores at the resource itself " +
+	"RunTestKeySchema": "a key is \"name\" or \"namespace/name\" and belongs to a Resource: what the test stores at the " +
+		"resource itself " +
 		"is refused, and a key cannot lack its resource (dynamicstorage )",
-	"RunTestGetListWithErrorAggregation": "the answer to a list with objects that cannot be read is crdhandler's (TestListOfCorruptObjects); " +
+	"RunTestGetListWithErrorAggregation": "the answer to a list with objects that cannot be read is crdhandler's " +
+		"(TestListOfCorruptObjects); " +
 		"dynamicstorage returns each with its error",
-	"RunTestWatchInitializationSignal": "the signal is for priority and fairness and given by crdhandler, when it has sent the initial objects",
+	"RunTestWatchInitializationSignal": "the signal is for priority and fairness and given by crdhandler, when it has " +
+		"sent the initial objects",
 }
 
 // TestComplete checks that every test of upstream's package is run or listed, so that none of a new release is missed.

@@ -126,7 +126,8 @@ func expiredContinue(from, prefix string) error {
 	if err != nil {
 		return err
 	}
-	expired := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result.")
+	expired := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list " +
+		"result.")
 	expired.ErrStatus.ListMeta = metav1.ListMeta{Continue: next}
 	return expired
 }

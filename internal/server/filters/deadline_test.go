@@ -16,7 +16,8 @@ import (
 func TestDeadlineWithoutConnection(t *testing.T) {
 	t.Parallel()
 	labels := &MetricLabels{Serves: func(*request.RequestInfo) bool { return false }}
-	handler := begin(labels.enforceDeadline(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })), nil)
+	handler := begin(labels.enforceDeadline(http.HandlerFunc(
+		func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })), nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	req := httptest.NewRequest(http.MethodPost, "/apis/example.com/v1/crontabs",

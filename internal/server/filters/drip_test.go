@@ -18,7 +18,10 @@ import (
 func TestRefusedBodyThatDrips(t *testing.T) {
 	t.Parallel()
 	labels := &MetricLabels{Serves: func(*request.RequestInfo) bool { return false }}
-	refusing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
+	refusing := http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
 	server := httptest.NewServer(begin(apifilters.WithRequestDeadline(labels.enforceDeadline(refusing), nil, nil,
 		longRunning, Codecs, 200*time.Millisecond), nil))
 	t.Cleanup(server.Close)

@@ -27,7 +27,8 @@ func crowd() stored {
 		subjects := []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: group}}
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 		add(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
-			{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"shop.example.com"}, Resources: []string{name, name + "/status"}},
+			{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"shop.example.com"},
+				Resources: []string{name, name + "/status"}},
 			{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{name}},
 		}})
 		if n%2 == 0 {
@@ -35,7 +36,8 @@ func crowd() stored {
 			continue
 		}
 		namespace := fmt.Sprintf("namespace-%02d", n%100)
-		add(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, RoleRef: ref, Subjects: subjects})
+		add(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, RoleRef: ref,
+			Subjects: subjects})
 	}
 	var large []rbacv1.PolicyRule
 	for n := range 60 {

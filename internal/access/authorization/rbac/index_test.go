@@ -67,7 +67,8 @@ func (r *replica) write(folder, key string, value []byte) {
 // may asks whether jane may read a configmap.
 func (r *replica) may() bool {
 	decision, _, _ := NewAuthorizer(r.index).Authorize(r.Context(), authorizer.AttributesRecord{
-		User: &user.DefaultInfo{Name: "jane"}, Verb: "get", Resource: "configmaps", Namespace: "a", Name: "x", ResourceRequest: true,
+		User: &user.DefaultInfo{Name: "jane"}, Verb: "get", Resource: "configmaps", Namespace: "a", Name: "x",
+		ResourceRequest: true,
 	})
 	return decision == authorizer.DecisionAllow
 }
@@ -172,10 +173,12 @@ func TestRulesFor(t *testing.T) {
 		if namespace == "" {
 			return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: subjects, RoleRef: ref}
 		}
-		return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Subjects: subjects, RoleRef: ref}
+		return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Subjects: subjects,
+			RoleRef: ref}
 	}
 	objects := stored{}
-	for _, obj := range []runtime.Object{reader, paths, bound("b", "paths", ""), bound("a", "absent", ""), bound("c", "reader", "a")} {
+	for _, obj := range []runtime.Object{reader, paths, bound("b", "paths", ""), bound("a", "absent", ""),
+		bound("c", "reader", "a")} {
 		objects[keyOfObject(obj)] = obj
 	}
 	w.scan(t, index, objects, 1)
@@ -193,7 +196,8 @@ func TestRulesFor(t *testing.T) {
 	if len(resources) != 1 || len(others) != 1 || incomplete || err == nil {
 		t.Errorf("%v, %v, %v, %v", resources, others, incomplete, err)
 	}
-	if rules, err = index.GetRoleReferenceRules(t.Context(), rbacv1.RoleRef{Kind: "ClusterRole", Name: "reader"}, "a"); len(rules) != 1 {
+	if rules, err = index.GetRoleReferenceRules(t.Context(), rbacv1.RoleRef{Kind: "ClusterRole", Name: "reader"},
+		"a"); len(rules) != 1 {
 		t.Errorf("%v, %v", rules, err)
 	}
 	_, err = index.GetRoleReferenceRules(t.Context(), rbacv1.RoleRef{Kind: "Role", Name: "reader"}, "a")

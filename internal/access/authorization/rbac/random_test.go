@@ -92,10 +92,12 @@ func (w world) subjects() []rbacv1.Subject {
 
 // object returns one of the objects that may exist, of which there are few enough to be replaced.
 func (w world) object(roles, bindings int) runtime.Object {
-	namespace, ref := w.of(namespaces), rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: w.name("role", roles)}
+	namespace, ref := w.of(namespaces), rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+		Name: w.name("role", roles)}
 	switch w.IntN(6) {
 	case 0:
-		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name("role", roles)}, Rules: w.rules()}
+		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name("role", roles)},
+			Rules: w.rules()}
 	case 1:
 		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.name("role", roles)}, Rules: w.rules()}
 	case 2, 3:
@@ -107,7 +109,8 @@ func (w world) object(roles, bindings int) runtime.Object {
 		ref.Kind = "Role"
 	}
 	return &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name("binding", bindings)}, Subjects: w.subjects(), RoleRef: ref,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name("binding", bindings)}, Subjects: w.subjects(),
+		RoleRef: ref,
 	}
 }
 
@@ -130,11 +133,13 @@ func (w world) user() user.Info {
 func (w world) request() authorizer.AttributesRecord {
 	a := authorizer.AttributesRecord{User: w.user(), Verb: w.of(append(verbs[:len(verbs)-1:len(verbs)-1], "patch"))}
 	if w.IntN(4) == 0 {
-		a.Path = w.of([]string{"/metrics", "/metrics/slis", "/healthz", "/healthz/etcd", "/apis", "/apis/apps", "/", "/logs/x"})
+		a.Path = w.of([]string{"/metrics", "/metrics/slis", "/healthz", "/healthz/etcd", "/apis", "/apis/apps", "/",
+			"/logs/x"})
 		return a
 	}
 	a.ResourceRequest, a.APIGroup = true, w.of(apiGroups[:3])
-	a.Resource, a.Subresource = w.of([]string{"pods", "tables", "chairs"}), w.of([]string{"", "", "status", "log", "scale"})
+	a.Resource, a.Subresource = w.of([]string{"pods", "tables", "chairs"}),
+		w.of([]string{"", "", "status", "log", "scale"})
 	a.Namespace, a.Name = w.of(append([]string{""}, namespaces...)), w.of([]string{"", "object0", "object1", "other5"})
 	return a
 }
@@ -170,7 +175,8 @@ func (w world) compare(t *testing.T, objects stored, index *Index, requests int)
 		a := w.request()
 		want, reason := objects.reference(a)
 		decision, got, err := z.Authorize(t.Context(), a)
-		if (decision == authorizer.DecisionAllow) != want || decision == authorizer.DecisionDeny || got != reason || err != nil {
+		if (decision == authorizer.DecisionAllow) != want || decision == authorizer.DecisionDeny || got != reason ||
+			err != nil {
 			t.Fatalf("%+v of %+v: %v %q %v, want %v %q", a, a.User, decision, got, err, want, reason)
 		}
 		if want {

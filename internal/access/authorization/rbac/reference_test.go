@@ -31,8 +31,8 @@ func keyOfObject(obj runtime.Object) string {
 	return folder + "/" + m.GetName()
 }
 
-// reference decides by looking at all objects, as upstream's documentation describes RBAC. The bindings are looked at in
-// the order of their names.
+// reference decides by looking at all objects, as upstream's documentation describes RBAC. The bindings are looked at
+// in the order of their names.
 func (objects stored) reference(a authorizer.Attributes) (allowed bool, reason string) {
 	var missing []string
 	scopes := []string{"clusterrolebindings/"}
@@ -51,7 +51,8 @@ func (objects stored) reference(a authorizer.Attributes) (allowed bool, reason s
 			}
 			rules, found := objects.rules(b)
 			if !found {
-				missing = append(missing, fmt.Sprintf("%s.rbac.authorization.k8s.io %q not found", strings.ToLower(b.ref.Kind), b.ref.Name))
+				missing = append(missing, fmt.Sprintf("%s.rbac.authorization.k8s.io %q not found", strings.ToLower(b.ref.Kind),
+					b.ref.Name))
 				continue
 			}
 			// A request is allowed if the rules cover the rule that allows nothing but the request.
