@@ -79,7 +79,8 @@ func TestContinueToken(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	var results Results
-	results.PutSample(rowGet, Upstream, Sample{Ops: 1000, Elapsed: time.Second, CPU: time.Second, P50: time.Millisecond, P99: 2 * time.Millisecond})
+	results.PutSample(rowGet, Upstream, Sample{Ops: 1000, Elapsed: time.Second, CPU: time.Second, P50: time.Millisecond,
+		P99: 2 * time.Millisecond})
 	results.PutSample(rowGet, Ours, Sample{Ops: 1000, Elapsed: time.Second, CPU: 100 * time.Millisecond})
 	results.Put(rowPeak, Upstream, 1000)
 	results.Put(rowPeak, Ours, 500)
@@ -121,7 +122,8 @@ func TestGrowth(t *testing.T) {
 			t.Errorf("%s: %d lines\n%s", name, lines, &plot)
 		}
 		// The names stand where the lines end: at 100 s and 50 of CPU, of 100.
-		if ended := strings.Contains(plot.String(), `y="64.0"`) && strings.Contains(plot.String(), `y="214.0"`); ended != (fifths == groupNames) {
+		if ended := strings.Contains(plot.String(), `y="64.0"`) &&
+			strings.Contains(plot.String(), `y="214.0"`); ended != (fifths == groupNames) {
 			t.Errorf("%s: wrong ends:\n%s", name, &plot)
 		}
 	}

@@ -16,7 +16,8 @@ var generatedSizes = []int{
 const generatedPerGroup = 6
 
 // fieldText is the description of a field.
-const fieldText = "What the provider is asked for. Changing it replaces the resource. Defaults to what the account says for its region."
+const fieldText = "What the provider is asked for. Changing it replaces the resource. Defaults to what the account " +
+	"says for its region."
 
 // generateCRDs returns CRDs with the sizes of those of a large provider.
 func generateCRDs(count int) ([]*Definition, error) {
@@ -72,7 +73,8 @@ func generatedCRD(i, size int) object {
 							"deletionPolicy": object{"type": "string", "enum": []string{"Orphan", "Delete"}, "default": "Delete"},
 							"forProvider":    generatedFields(fields, 0),
 						},
-						"x-kubernetes-validations": []object{{"rule": "has(self.forProvider)", "message": "spec.forProvider is required"}},
+						"x-kubernetes-validations": []object{{"rule": "has(self.forProvider)",
+							"message": "spec.forProvider is required"}},
 					},
 					"status": object{"type": "object", "properties": object{"atProvider": generatedFields(fields, 0)}},
 				}}},

@@ -105,7 +105,8 @@ func newDefinition(body []byte) (*Definition, error) {
 			Name: crd.Metadata.Name,
 			Path: path + "/" + crd.Spec.Names.Plural,
 			Body: body,
-			Object: fmt.Appendf(nil, `{"apiVersion":"%s/%s","kind":"%s","metadata":{"name":"one"},"spec":{"forProvider":{"region":"us-west-1"}}}`,
+			Object: fmt.Appendf(nil, `{"apiVersion":"%s/%s","kind":"%s","metadata":{"name":"one"},`+
+				`"spec":{"forProvider":{"region":"us-west-1"}}}`,
 				crd.Spec.Group, version.Name, crd.Spec.Names.Kind),
 		}, nil
 	}

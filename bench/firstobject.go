@@ -80,7 +80,8 @@ func (b *Bench) firstObject(ctx context.Context, s *Server, row Work, prefix str
 		return err
 	}
 	b.Results.Put(row, s.Kind, millis(percentile(took, 99)))
-	b.Results.Note(row, s.Kind, "%d CRDs, median %.1f ms, %d answers 404 after the 201", len(took), millis(percentile(took, 50)), early)
+	b.Results.Note(row, s.Kind, "%d CRDs, median %.1f ms, %d answers 404 after the 201", len(took),
+		millis(percentile(took, 50)), early)
 	return nil
 }
 

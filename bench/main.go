@@ -16,15 +16,18 @@ import (
 )
 
 func main() {
-	parts := flag.String("parts", "", "parts to run, comma separated: "+strings.Join(partNames(), ", ")+"; all these by default; and "+partGrowth)
+	parts := flag.String("parts", "", "parts to run, comma separated: "+strings.Join(partNames(), ", ")+
+		"; all these by default; and "+partGrowth)
 	output := flag.String("output", filepath.Join("..", "build", "bench"), "directory for the programs and the results")
 	b := &Bench{}
 	flag.IntVar(&b.Objects, "objects", 10000, "objects that are created")
 	flag.DurationVar(&b.Load, "load", 5*time.Second, "how long each load lasts")
-	flag.StringVar(&b.CRDs, "crds", "", "directory of CRDs (YAML or JSON) for the part crds; without one, CRDs like those of a large provider are generated")
+	flag.StringVar(&b.CRDs, "crds", "", "directory of CRDs (YAML or JSON) for the part crds; without one, CRDs like "+
+		"those of a large provider are generated")
 	flag.IntVar(&b.MaxCRDs, "max-crds", 2065, "bounds the number of CRDs")
 	flag.BoolVar(&b.Alone, "alone", false, "measure crd-server only")
-	flag.StringVar(&b.Profiles, "profiles", "", "directory for profiles of crd-server; taking them changes the figures a little")
+	flag.StringVar(&b.Profiles, "profiles", "", "directory for profiles of crd-server; taking them changes the figures "+
+		"a little")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -88,7 +88,8 @@ func (b *Bench) run(ctx context.Context, names []string) error {
 	for _, own := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{partScale, b.scale}, {partCrowd, b.crowd}, {partCRDs, b.manyCRDs}, {partBuiltin, b.builtin}, {partGrowth, b.growth}} {
+	}{{partScale, b.scale}, {partCrowd, b.crowd}, {partCRDs, b.manyCRDs}, {partBuiltin, b.builtin},
+		{partGrowth, b.growth}} {
 		if !wanted(own.name) {
 			continue
 		}
@@ -200,5 +201,6 @@ func (b *Bench) put(ctx context.Context, s *Server, work Work, megabytes float64
 
 // progress prints what is running, in one line.
 func (b *Bench) progress(part, what string, kind Kind) {
-	fmt.Fprintf(os.Stderr, "\r\033[K%5s  load %s  %s: %s, %s", time.Since(b.began).Round(time.Second), loadAverage(), part, what, kind)
+	fmt.Fprintf(os.Stderr, "\r\033[K%5s  load %s  %s: %s, %s", time.Since(b.began).Round(time.Second), loadAverage(), part,
+		what, kind)
 }

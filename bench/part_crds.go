@@ -85,10 +85,11 @@ func (b *Bench) install(ctx context.Context, s *Server, definitions []*Definitio
 	if err != nil {
 		return err
 	}
-	sample, err := Load{For: discoveryTimeout, Count: len(definitions), Op: func(ctx context.Context, c *Client, i int) error {
-		_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, definitions[i].Body)
-		return err
-	}}.run(ctx, s)
+	sample, err := Load{For: discoveryTimeout, Count: len(definitions),
+		Op: func(ctx context.Context, c *Client, i int) error {
+			_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, definitions[i].Body)
+			return err
+		}}.run(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,8 @@ func (b *Bench) install(ctx context.Context, s *Server, definitions []*Definitio
 	waited := time.Since(began)
 	b.Results.Put(rowInstalled, s.Kind, (sample.Elapsed + waited).Seconds())
 	b.Results.Put(rowInstalledCPU, s.Kind, used.Seconds())
-	b.Results.Note(rowInstalled, s.Kind, "%d CRDs; the last 201 after %.1f s, a creation took %.0f ms (median), %.0f ms (p99)",
+	b.Results.Note(rowInstalled, s.Kind, "%d CRDs; the last 201 after %.1f s, a creation took %.0f ms (median), %.0f ms "+
+		"(p99)",
 		len(definitions), sample.Elapsed.Seconds(), millis(sample.P50), millis(sample.P99))
 	return b.memory(ctx, s, rowCRDs)
 }
@@ -154,7 +156,8 @@ func (b *Bench) readOpenAPI(ctx context.Context, s *Server, definitions []*Defin
 		}
 		size += read
 	}
-	b.Results.Note(rowCRDsRead, s.Kind, "%d OpenAPI v3 documents, %.1f MB as sent, in %.1f s", len(v3.Paths), float64(size)/1e6, time.Since(began).Seconds())
+	b.Results.Note(rowCRDsRead, s.Kind, "%d OpenAPI v3 documents, %.1f MB as sent, in %.1f s", len(v3.Paths),
+		float64(size)/1e6, time.Since(began).Seconds())
 	return b.memory(ctx, s, rowCRDsRead)
 }
 
@@ -164,8 +167,10 @@ func (b *Bench) changeSchemas(ctx context.Context, s *Server, definitions []*Def
 	worst := time.Duration(0)
 	for i := range changes {
 		name := definitions[i*len(definitions)/changes].Name
-		patch := fmt.Appendf(nil, `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":"change %d"}]`, i)
-		if _, err := s.Client().Do(ctx, http.StatusOK, http.MethodPatch, crds+"/"+name, "application/json-patch+json", patch); err != nil {
+		patch := fmt.Appendf(nil, `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description",`+
+			`"value":"change %d"}]`, i)
+		if _, err := s.Client().Do(ctx, http.StatusOK, http.MethodPatch, crds+"/"+name, "application/json-patch+json",
+			patch); err != nil {
 			return err
 		}
 		began := time.Now()
@@ -181,13 +186,14 @@ func (b *Bench) changeSchemas(ctx context.Context, s *Server, definitions []*Def
 // listEach lists each resource once.
 func (b *Bench) listEach(ctx context.Context, s *Server, definitions []*Definition) error {
 	b.progress(partCRDs, rowCRDsListed.Name, s.Kind)
-	sample, err := Load{For: discoveryTimeout, Count: len(definitions), Op: func(ctx context.Context, c *Client, i int) error {
-		code, answer, err := c.Patient(ctx, http.MethodGet, definitions[i].Path, "", nil)
-		if err == nil && code != http.StatusOK {
-			err = fmt.Errorf("GET %s: status %d: %.300s", definitions[i].Path, code, answer)
-		}
-		return err
-	}}.run(ctx, s)
+	sample, err := Load{For: discoveryTimeout, Count: len(definitions),
+		Op: func(ctx context.Context, c *Client, i int) error {
+			code, answer, err := c.Patient(ctx, http.MethodGet, definitions[i].Path, "", nil)
+			if err == nil && code != http.StatusOK {
+				err = fmt.Errorf("GET %s: status %d: %.300s", definitions[i].Path, code, answer)
+			}
+			return err
+		}}.run(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -196,7 +202,8 @@ func (b *Bench) listEach(ctx context.Context, s *Server, definitions []*Definiti
 		return err
 	}
 	b.Results.Put(rowCRDsListed, s.Kind, memory/float64(len(definitions)))
-	b.Results.Note(rowCRDsListed, s.Kind, "%.0f MB in all; a first list took %.1f ms (median), %.0f ms (p99)", memory, millis(sample.P50), millis(sample.P99))
+	b.Results.Note(rowCRDsListed, s.Kind, "%.0f MB in all; a first list took %.1f ms (median), %.0f ms (p99)", memory,
+		millis(sample.P50), millis(sample.P99))
 	return nil
 }
 
@@ -204,14 +211,15 @@ func (b *Bench) listEach(ctx context.Context, s *Server, definitions []*Definiti
 func (b *Bench) useEach(ctx context.Context, s *Server, definitions []*Definition) error {
 	b.progress(partCRDs, rowCRDsUsed.Name, s.Kind)
 	refused := make([]bool, len(definitions))
-	sample, err := Load{For: discoveryTimeout, Count: len(definitions), Op: func(ctx context.Context, c *Client, i int) error {
-		code, answer, err := c.Patient(ctx, http.MethodPost, definitions[i].Path, asJSON, definitions[i].Object)
-		refused[i] = code == http.StatusUnprocessableEntity
-		if err == nil && code != http.StatusCreated && !refused[i] {
-			err = fmt.Errorf("POST %s: status %d: %.300s", definitions[i].Path, code, answer)
-		}
-		return err
-	}}.run(ctx, s)
+	sample, err := Load{For: discoveryTimeout, Count: len(definitions),
+		Op: func(ctx context.Context, c *Client, i int) error {
+			code, answer, err := c.Patient(ctx, http.MethodPost, definitions[i].Path, asJSON, definitions[i].Object)
+			refused[i] = code == http.StatusUnprocessableEntity
+			if err == nil && code != http.StatusCreated && !refused[i] {
+				err = fmt.Errorf("POST %s: status %d: %.300s", definitions[i].Path, code, answer)
+			}
+			return err
+		}}.run(ctx, s)
 	if err != nil {
 		return err
 	}

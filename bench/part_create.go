@@ -22,10 +22,11 @@ func (b *Bench) create(ctx context.Context, s *Server) error {
 	for i := range bodies {
 		bodies[i] = widget("Widget", widgetName(i), i, 1+i%10)
 	}
-	err := b.load(ctx, s, rowCreate, Load{For: 10 * time.Minute, Count: len(bodies), Op: func(ctx context.Context, c *Client, i int) error {
-		_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON, bodies[i])
-		return err
-	}})
+	err := b.load(ctx, s, rowCreate, Load{For: 10 * time.Minute, Count: len(bodies),
+		Op: func(ctx context.Context, c *Client, i int) error {
+			_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON, bodies[i])
+			return err
+		}})
 	if err != nil {
 		return err
 	}

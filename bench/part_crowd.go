@@ -226,7 +226,8 @@ func (b *Bench) withOpen(ctx context.Context, s *Server, sent []time.Time, readi
 	for i := range sent {
 		sent[i] = time.Now()
 		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"#%d#"}}}`, i)
-		if _, err := s.Client().Do(ctx, http.StatusOK, http.MethodPatch, widgets+"/"+widgetName(0), asMergePatch, body); err != nil {
+		if _, err := s.Client().Do(ctx, http.StatusOK, http.MethodPatch, widgets+"/"+widgetName(0), asMergePatch,
+			body); err != nil {
 			return err
 		}
 	}

@@ -52,10 +52,11 @@ func (b *Bench) growth(ctx context.Context) (err error) {
 			return err
 		}
 		all = append(all, batch...)
-		if err := b.load(ctx, s, rowGrowth(n+1), Load{For: discoveryTimeout, Count: len(batch), Op: func(ctx context.Context, c *Client, i int) error {
-			_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, batch[i].Body)
-			return err
-		}}); err != nil {
+		if err := b.load(ctx, s, rowGrowth(n+1), Load{For: discoveryTimeout, Count: len(batch),
+			Op: func(ctx context.Context, c *Client, i int) error {
+				_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, crds, asJSON, batch[i].Body)
+				return err
+			}}); err != nil {
 			return err
 		}
 	}

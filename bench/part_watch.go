@@ -32,12 +32,14 @@ const watchedName = "watched"
 // watch measures many watchers, first with many on a connection, as informers of a few processes, then with a
 // connection each.
 func (b *Bench) watch(ctx context.Context, s *Server) error {
-	created, err := s.Client().Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON, widget("Widget", watchedName, 0, 1))
+	created, err := s.Client().Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON,
+		widget("Widget", watchedName, 0, 1))
 	if err != nil {
 		return err
 	}
 	together := watched{
-		work: rowWatch, lag: rowLag, collection: widgets, clients: s.clients[:clientCount], watchers: watchers, events: watchEvents,
+		work: rowWatch, lag: rowLag, collection: widgets, clients: s.clients[:clientCount], watchers: watchers,
+		events: watchEvents,
 	}
 	if err := b.watchFrom(ctx, s, created, together); err != nil {
 		return err
@@ -112,7 +114,8 @@ func (b *Bench) watchFrom(ctx context.Context, s *Server, state []byte, w watche
 	for i := range w.events {
 		sent[i] = time.Now()
 		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"change":"#%d#"}}}`, i)
-		if _, err := s.Client().Do(ctx, http.StatusOK, http.MethodPatch, w.collection+"/"+watchedName, asMergePatch, body); err != nil {
+		if _, err := s.Client().Do(ctx, http.StatusOK, http.MethodPatch, w.collection+"/"+watchedName, asMergePatch,
+			body); err != nil {
 			cancel()
 			reading.Wait()
 			return errors.Join(append(errs, err)...)
@@ -131,7 +134,8 @@ func (b *Bench) watchFrom(ctx context.Context, s *Server, state []byte, w watche
 		return err
 	}
 	all := slices.Concat(lags...)
-	sample := Sample{Ops: len(all), Elapsed: elapsed, CPU: used - before, P50: percentile(all, 50), P99: percentile(all, 99)}
+	sample := Sample{Ops: len(all), Elapsed: elapsed, CPU: used - before, P50: percentile(all, 50),
+		P99: percentile(all, 99)}
 	b.Results.PutSample(w.work, s.Kind, sample)
 	if w.lag != (Work{}) {
 		b.Results.Put(w.lag, s.Kind, millis(sample.P99))

@@ -31,7 +31,8 @@ func (b *Bench) write(ctx context.Context, s *Server) error {
 	path := func(i int) string { return widgets + "/" + widgetName(i%b.Objects) }
 	// Every write changes its object.
 	replicas := func(i int) int { return 20 + i/b.Objects%100 + i%100 }
-	send := func(code int, method, suffix, mediaType string, body func(i int) []byte) func(context.Context, *Client, int) error {
+	send := func(code int, method, suffix, mediaType string, body func(i int) []byte) func(context.Context, *Client,
+		int) error {
 		return func(ctx context.Context, c *Client, i int) error {
 			_, err := c.Do(ctx, code, method, path(i)+suffix, mediaType, body(i))
 			return err
@@ -78,7 +79,8 @@ func (b *Bench) write(ctx context.Context, s *Server) error {
 		}
 	}
 	rows = append(rows, row{rowCreate, func(ctx context.Context, c *Client, i int) error {
-		_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON, widget("Widget", widgetName(b.Objects+i), i, 1))
+		_, err := c.Do(ctx, http.StatusCreated, http.MethodPost, widgets, asJSON,
+			widget("Widget", widgetName(b.Objects+i), i, 1))
 		return err
 	}})
 	// The same with other numbers of clients. i continues, so that every write changes its object.

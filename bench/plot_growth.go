@@ -27,15 +27,19 @@ func (r *Report) WriteGrowth(w io.Writer) error {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", growthWidth+2*growthMargin, growthHeight+2*growthMargin)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" `+
+		`font-size="12">`+"\n", growthWidth+2*growthMargin, growthHeight+2*growthMargin)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/>`+"\n")
-	fmt.Fprintf(&b, `<text x="10" y="18" font-size="14">Seconds to install CRDs, by their number; dashed: all as the first fifth</text>`+"\n")
+	fmt.Fprintf(&b, `<text x="10" y="18" font-size="14">Seconds to install CRDs, by their number; dashed: all as the `+
+		`first fifth</text>`+"\n")
 	most := math.Ceil(max(cpu.highest(), elapsed.highest(), 10)/10) * 10
 	for tenth := range 11 {
 		x, y := growthMargin+growthWidth*tenth/10, growthMargin+growthHeight-growthHeight*tenth/10
 		fmt.Fprintf(&b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#ddd"/>`, growthMargin, y, growthMargin+growthWidth, y)
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666" text-anchor="end">%g</text>`, growthMargin-6, y+4, most*float64(tenth)/10)
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666" text-anchor="middle">%d</text>`+"\n", x, growthMargin+growthHeight+18, 1000*tenth)
+		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666" text-anchor="end">%g</text>`, growthMargin-6, y+4,
+			most*float64(tenth)/10)
+		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666" text-anchor="middle">%d</text>`+"\n", x, growthMargin+growthHeight+
+			18, 1000*tenth)
 	}
 	for _, line := range []growthLine{cpu, elapsed} {
 		line.draw(&b, most)
@@ -84,7 +88,8 @@ func (l *growthLine) draw(b *strings.Builder, most float64) {
 		points = append(points, at(n+1, seconds))
 	}
 	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`, strings.Join(points, " "), l.colour)
-	fmt.Fprintf(b, `<polyline points="%s %s" fill="none" stroke="%s" stroke-dasharray="4"/>`, at(0, 0), at(groupNames, l.straight()), l.colour)
+	fmt.Fprintf(b, `<polyline points="%s %s" fill="none" stroke="%s" stroke-dasharray="4"/>`, at(0, 0),
+		at(groupNames, l.straight()), l.colour)
 	fmt.Fprintf(b, `<text x="%d" y="%.1f" fill="%s">%s</text>`+"\n",
 		growthMargin+growthWidth+6, growthMargin+growthHeight*(1-l.sum()/most)+4, l.colour, l.name)
 }

@@ -37,12 +37,14 @@ func machine() string {
 			model, _, _ = strings.Cut(after, "\n")
 		}
 	}
-	return fmt.Sprintf("%d cores (%s), %s, %s %s/%s", runtime.NumCPU(), model, memory, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%d cores (%s), %s, %s %s/%s", runtime.NumCPU(), model, memory, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
 }
 
 // WriteTable prints the report as Markdown that is readable as plain text.
 func (r *Report) WriteTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s; %s, %s; load average %s before, %s after\n\n", r.Machine, r.When.UTC().Format("2006-01-02"), r.Took, r.LoadBefore, r.LoadAfter)
+	fmt.Fprintf(w, "%s; %s, %s; load average %s before, %s after\n\n", r.Machine, r.When.UTC().Format("2006-01-02"),
+		r.Took, r.LoadBefore, r.LoadAfter)
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	fmt.Fprintf(t, "| work\t| upstream\t| crd-server\t| ratio\t| target\t| \t| with etcd in it\t| bare handler\t|\n")
 	fmt.Fprintf(t, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|\n")
@@ -74,7 +76,8 @@ func (r *Report) writeLoads(w io.Writer) error {
 		}
 		if !header {
 			header = true
-			fmt.Fprintf(t, "\n| work\t| upstream: per second\t| p50 ms\t| p99 ms\t| crd-server: per second\t| p50 ms\t| p99 ms\t|\n")
+			fmt.Fprintf(t, "\n| work\t| upstream: per second\t| p50 ms\t| p99 ms\t| crd-server: per second\t| p50 ms\t| p99 "+
+				"ms\t|\n")
 			fmt.Fprintf(t, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|\n")
 		}
 		fmt.Fprintf(t, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", row.Name,

@@ -106,7 +106,8 @@ func (r *Results) PutSample(work Work, kind Kind, s Sample) {
 	if work.Unit == MillisCPU {
 		value /= 1e3
 	}
-	r.Row(work).Values[kind.column()] = Value{Value: value, PerSecond: s.Rate(), P50Millis: millis(s.P50), P99Millis: millis(s.P99)}
+	r.Row(work).Values[kind.column()] = Value{Value: value, PerSecond: s.Rate(), P50Millis: millis(s.P50),
+		P99Millis: millis(s.P99)}
 }
 
 // Note adds a remark to a row.

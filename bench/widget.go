@@ -29,11 +29,14 @@ func widgetCRD(group, plural, kind string) []byte {
 "spec": {"group": "GROUP", "scope": "Namespaced",
  "names": {"plural": "PLURAL", "singular": "` + strings.ToLower(kind) + `", "kind": "KIND", "listKind": "KINDList"},
  "versions": [{"name": "v1", "served": true, "storage": true,
-  "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}},
-  "additionalPrinterColumns": [{"name": "Replicas", "type": "integer", "jsonPath": ".spec.replicas"}, {"name": "Phase", "type": "string", "jsonPath": ".status.phase"}],
+  "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas",
+  "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}},
+  "additionalPrinterColumns": [{"name": "Replicas", "type": "integer", "jsonPath": ".spec.replicas"}, {"name": "Phase",
+    "type": "string", "jsonPath": ".status.phase"}],
   "schema": {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": {
    "spec": {"type": "object", "required": ["maxReplicas"],
-    "x-kubernetes-validations": [{"rule": "self.replicas <= self.maxReplicas", "message": "replicas must not exceed maxReplicas"}],
+    "x-kubernetes-validations": [{"rule": "self.replicas <= self.maxReplicas",
+      "message": "replicas must not exceed maxReplicas"}],
     "properties": {
      "replicas": {"type": "integer", "default": 1, "minimum": 0},
      "maxReplicas": {"type": "integer", "minimum": 0},
@@ -52,7 +55,8 @@ func widgetCRD(group, plural, kind string) []byte {
     "replicas": {"type": "integer"}, "observedGeneration": {"type": "integer"},
     "conditions": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
      "items": {"type": "object", "required": ["type", "status"], "properties": {
-      "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"}, "message": {"type": "string"},
+      "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"},
+      "message": {"type": "string"},
       "lastTransitionTime": {"type": "string", "format": "date-time"}}}}}}}}}}]}}`))
 }
 
@@ -69,7 +73,8 @@ func widget(kind, name string, i, replicas int) []byte {
 		if part > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"name":"part-%d","image":"registry.example.com/team/part-%d:1.%d","port":%d}`, part, part, i%50, 8080+part)
+		fmt.Fprintf(&b, `{"name":"part-%d","image":"registry.example.com/team/part-%d:1.%d","port":%d}`, part, part, i%50,
+			8080+part)
 	}
 	b.WriteString(`]}}`)
 	return []byte(b.String())

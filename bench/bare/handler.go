@@ -44,7 +44,8 @@ func newHandler() http.Handler {
 
 // object returns JSON with the fields that bench reads, and the size of objects of other servers.
 func object(change string, revision int) []byte {
-	known := fmt.Sprintf(`{"metadata":{"resourceVersion":"%d","annotations":{"change":"#%s#"}},"padding":""}`, revision, change)
+	known := fmt.Sprintf(`{"metadata":{"resourceVersion":"%d","annotations":{"change":"#%s#"}},"padding":""}`, revision,
+		change)
 	return []byte(strings.TrimSuffix(known, `"}`) + strings.Repeat("x", max(0, objectSize-len(known))) + `"}`)
 }
 

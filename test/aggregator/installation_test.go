@@ -68,13 +68,14 @@ func prepare(t *testing.T) *installation {
 	i.admin = clientset.NewForConfigOrDie(i.config(i.kubeconfig("admin", "system:masters")))
 	i.own = i.kubeconfig("crd-server", "system:masters")
 	certificate := i.serving.server(t, serviceName+"."+serviceNamespace+".svc")
-	i.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"), Args: slices.Concat(process.CheckCache, []string{
-		"--tls-cert-file", certificate.certFile, "--tls-private-key-file", certificate.keyFile,
-		"--authentication-kubeconfig", i.own,
-		"--aggregator-kubeconfig", i.own,
-		"--aggregator-service", serviceNamespace + "/" + serviceName,
-		"--aggregator-ca-file", i.serving.file,
-	})}
+	i.options = process.Options{Binary: programs.Server(), DataDir: filepath.Join(t.TempDir(), "data"),
+		Args: slices.Concat(process.CheckCache, []string{
+			"--tls-cert-file", certificate.certFile, "--tls-private-key-file", certificate.keyFile,
+			"--authentication-kubeconfig", i.own,
+			"--aggregator-kubeconfig", i.own,
+			"--aggregator-service", serviceNamespace + "/" + serviceName,
+			"--aggregator-ca-file", i.serving.file,
+		})}
 	return i
 }
 

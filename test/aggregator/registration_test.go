@@ -149,7 +149,9 @@ func TestRegistration(t *testing.T) {
 		t.Errorf("APIService %s: %+v", found.Name, found.Spec)
 	}
 
-	ours, err := i.services().List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=crd-server"})
+	ours, err := i.services().List(t.Context(), metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/managed-by=crd-server",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,8 @@ func summarize(results []Result, took time.Duration) (passed bool) {
 	for _, r := range results[:min(5, len(results))] {
 		fmt.Printf(" %s %.1fs", r.Test, r.Took.Seconds())
 	}
-	fmt.Printf("\nconformance: %d passed, %d failed in %s\n", len(results)-len(failed), len(failed), took.Round(100*time.Millisecond))
+	fmt.Printf("\nconformance: %d passed, %d failed in %s\n", len(results)-len(failed), len(failed),
+		took.Round(100*time.Millisecond))
 	if len(failed) > 0 {
 		fmt.Printf("failed:\n  %s\n", strings.Join(failed, "\n  "))
 	}

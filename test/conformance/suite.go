@@ -21,7 +21,8 @@ const (
 )
 
 // leftOut are the tests that emulate Kubernetes 1.31 or 1.32, which a 1.37 server cannot. All other tests run.
-var leftOut = regexp.MustCompile(`^(TestFieldSelectorDropFields|TestFieldSelectorDisablement|TestRatchetingDropFields)$`)
+var leftOut = regexp.MustCompile(`^(TestFieldSelectorDropFields|TestFieldSelectorDisablement|` +
+	`TestRatchetingDropFields)$`)
 
 // Package is one compiled test package of the suite.
 type Package struct {

@@ -88,7 +88,8 @@ func converse(t *testing.T, shell *session, block block) {
 	for _, step := range steps(block.text) {
 		printed, err := shell.run(step.command + " || :")
 		if err != nil || normal(printed) != normal(step.want) {
-			t.Fatalf("line %d: %s: %v\nprinted:\n%s\nnot:\n%s", block.line, step.command, err, normal(printed), normal(step.want))
+			t.Fatalf("line %d: %s: %v\nprinted:\n%s\nnot:\n%s", block.line, step.command, err, normal(printed),
+				normal(step.want))
 		}
 	}
 }

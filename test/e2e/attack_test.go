@@ -201,7 +201,8 @@ func TestSmuggling(t *testing.T) {
 	installSamples(t, server)
 	a := newAttacker(t, server)
 	const (
-		post   = "POST /apis/stable.example.com/v1/namespaces/default/crontabs HTTP/1.1\r\nHost: crds\r\nContent-Type: application/json\r\n"
+		post = "POST /apis/stable.example.com/v1/namespaces/default/crontabs HTTP/1.1\r\nHost: crds\r\nContent-Type: " +
+			"application/json\r\n"
 		hidden = "GET /version HTTP/1.1\r\nHost: crds\r\nConnection: close\r\n\r\n"
 	)
 	tests := []struct {
@@ -299,7 +300,8 @@ func TestOversized(t *testing.T) {
 		{"number of headers", "GET /version HTTP/1.1\r\nHost: crds\r\n" + strings.Repeat("X-Many: y\r\n", large/11) +
 			"\r\n", 431},
 		{"path", "GET /" + strings.Repeat("x", large) + " HTTP/1.1\r\nHost: crds\r\n\r\n", 431},
-		{"body", "POST /apis/stable.example.com/v1/namespaces/default/crontabs HTTP/1.1\r\nHost: crds\r\nConnection: close\r\nContent-Type: application/json\r\n" +
+		{"body", "POST /apis/stable.example.com/v1/namespaces/default/crontabs HTTP/1.1\r\nHost: crds\r\nConnection: " +
+			"close\r\nContent-Type: application/json\r\n" +
 			"Content-Length: " + strconv.Itoa(large) + "\r\n\r\n" + strings.Repeat(" ", large), 413},
 	}
 	for _, test := range tests {

@@ -194,7 +194,8 @@ func TestReadyLine(t *testing.T) {
 func TestOtherDataDir(t *testing.T) {
 	t.Parallel()
 	first := run(t)
-	options := process.Options{DataDir: filepath.Join(t.TempDir(), "data"), Env: []string{"KUBECONFIG=" + first.Kubeconfig}}
+	options := process.Options{DataDir: filepath.Join(t.TempDir(), "data"),
+		Env: []string{"KUBECONFIG=" + first.Kubeconfig}}
 	for n, warns := range []bool{true, false} {
 		server := start(t, options)
 		if err := server.Stop(); err != nil {

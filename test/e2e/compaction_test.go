@@ -47,7 +47,8 @@ func expires(t *testing.T, clients ...dynamic.Interface) {
 		namespace string
 	}{
 		{resource: resources["Region"], kind: "Region"},
-		{resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, kind: "ConfigMap", namespace: "kube-public"},
+		{resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, kind: "ConfigMap",
+			namespace: "kube-public"},
 	} {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
 		object.SetGroupVersionKind(sample.resource.GroupVersion().WithKind(sample.kind))

@@ -27,7 +27,8 @@ func TestInformer(t *testing.T) {
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) { events <- told("added", object) },
 		UpdateFunc: func(old, object any) {
-			if old.(*unstructured.Unstructured).GetResourceVersion() != object.(*unstructured.Unstructured).GetResourceVersion() {
+			before, after := old.(*unstructured.Unstructured), object.(*unstructured.Unstructured)
+			if before.GetResourceVersion() != after.GetResourceVersion() {
 				events <- told("updated", object)
 			}
 		},

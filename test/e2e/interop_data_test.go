@@ -65,7 +65,8 @@ func (i *interop) writeAll(client dynamic.Interface) {
 	}
 }
 
-const oldWebsite = `{apiVersion: web.example.com/v1beta1, kind: Website, metadata: {name: old}, spec: {domain: old.example.com, repository: "https://example.com/old", port: http}}`
+const oldWebsite = `{apiVersion: web.example.com/v1beta1, kind: Website, metadata: {name: old}, spec: {domain: ` +
+	`old.example.com, repository: "https://example.com/old", port: http}}`
 
 // changeAll changes every object, creates some and deletes some.
 func (i *interop) changeAll(client dynamic.Interface) {
@@ -90,7 +91,8 @@ func (i *interop) changeAll(client dynamic.Interface) {
 		metav1.PatchOptions{}); err != nil {
 		i.Fatal(err)
 	}
-	applied := []byte(`{"apiVersion":"infra.example.com/v1","kind":"Region","metadata":{"name":"applied"},"spec":{"location":"x","zones":["a"]}}`)
+	applied := []byte(`{"apiVersion":"infra.example.com/v1","kind":"Region","metadata":{"name":"applied"},` +
+		`"spec":{"location":"x","zones":["a"]}}`)
 	options := metav1.PatchOptions{FieldManager: "interop"}
 	if _, err := client.Resource(resources["Region"]).Patch(i.Context(), "applied", types.ApplyPatchType, applied,
 		options); err != nil {

@@ -37,7 +37,8 @@ func TestDeprecatedVersionIsCounted(t *testing.T) {
 	get("/apis/web.example.com/v1/websites")
 	get("/apis/web.example.com/v1beta1/websites")
 	metrics := get("/metrics")
-	const deprecated = `apiserver_requested_deprecated_apis{group="web.example.com",removed_release="",resource="websites",subresource="",version="%s"} 1`
+	const deprecated = `apiserver_requested_deprecated_apis{group="web.example.com",removed_release="",` +
+		`resource="websites",subresource="",version="%s"} 1`
 	if !strings.Contains(metrics, strings.Replace(deprecated, "%s", "v1beta1", 1)) {
 		t.Error("the deprecated version is not counted")
 	}

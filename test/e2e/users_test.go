@@ -126,7 +126,8 @@ func whoami(t *testing.T, client kubernetes.Interface) string {
 	return review.Status.UserInfo.Username + " " + strings.Join(review.Status.UserInfo.Groups, ",")
 }
 
-// TestUsers adds a user, uses the kubeconfig, removes the user while it has a connection and a watch, and adds it again.
+// TestUsers adds a user, uses the kubeconfig, removes the user while it has a connection and a watch, and adds it
+// again.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	server := run(t, "--authorization-mode=AlwaysAllow")
@@ -215,7 +216,8 @@ func TestUserTokens(t *testing.T) {
 			t.Errorf("without its account, the bot is %q", got)
 		}
 	}
-	if _, failure := u.try("token", "bot", "--namespace=nowhere", "--kubeconfig=-"); !strings.Contains(failure, "not found") {
+	if _, failure := u.try("token", "bot", "--namespace=nowhere", "--kubeconfig=-"); !strings.Contains(failure,
+		"not found") {
 		t.Errorf("a token in no namespace: %q", failure)
 	}
 }

@@ -25,7 +25,8 @@ const (
 
 	definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 "metadata":{"name":"` + plural + `.` + group + `"},
-"spec":{"group":"` + group + `","scope":"Namespaced","names":{"plural":"cells","singular":"cell","kind":"Cell","listKind":"CellList"},
+"spec":{"group":"` + group + `","scope":"Namespaced","names":{"plural":"cells","singular":"cell","kind":"Cell",
+"listKind":"CellList"},
  "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
   "spec":{"type":"object","properties":{"value":{"type":"string"}}}}}}}]}}`
 )
@@ -110,8 +111,9 @@ func connectTo(url, kubeconfig string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{base: url, token: config.BearerToken, http: &http.Client{Transport: &http.Transport{TLSClientConfig: security,
-		ForceAttemptHTTP2: true}}}, nil
+	return &client{base: url, token: config.BearerToken,
+		http: &http.Client{Transport: &http.Transport{TLSClientConfig: security,
+			ForceAttemptHTTP2: true}}}, nil
 }
 
 // do sends a request and reads the response.

@@ -33,7 +33,8 @@ type cost struct {
 }
 
 func (c *cost) String() string {
-	return fmt.Sprintf("%d MiB, CPU %s, slowest %s (%s), answers %s", c.memory>>20, rounded(c.processor), rounded(c.slowest),
+	return fmt.Sprintf("%d MiB, CPU %s, slowest %s (%s), answers %s", c.memory>>20, rounded(c.processor),
+		rounded(c.slowest),
 		c.slowestPhase, strings.Join(c.answers, " "))
 }
 
@@ -68,7 +69,8 @@ type hostileTable struct{ strings.Builder }
 func newHostileTable() *hostileTable {
 	t := &hostileTable{}
 	t.WriteString("| shape, size | server | bytes | memory | budget | memory per byte | CPU | CPU per KiB | " +
-		"slowest answer | slowest health | CPU after leaving | answers |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+		"slowest answer | slowest health | CPU after leaving | answers " +
+		"|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	return t
 }
 
@@ -103,9 +105,11 @@ func (h *hostileTable) add(t *testing.T, c hostile.Case, server string, input *h
 	if got.unanswered != "" {
 		slowest = "none (" + got.unanswered + ")"
 	}
-	row := fmt.Sprintf("| %s, %d | %s | %.0f | %s | %d MiB | %.0f | %s | %s | %s | %s | %s | %s |", c.Shape, c.Size, server,
+	row := fmt.Sprintf("| %s, %d | %s | %.0f | %s | %d MiB | %.0f | %s | %s | %s | %s | %s | %s |", c.Shape, c.Size,
+		server,
 		bytes, memory, got.budget(input)>>20, float64(got.memory)/bytes, rounded(got.processor),
-		(time.Duration(float64(got.processor) / bytes * 1024)).Round(100*time.Nanosecond), slowest, rounded(got.health.Slowest),
+		(time.Duration(float64(got.processor) / bytes * 1024)).Round(100*time.Nanosecond), slowest,
+		rounded(got.health.Slowest),
 		rounded(got.after), strings.Join(got.answers, " "))
 	t.Log(row)
 	h.WriteString(row + "\n")

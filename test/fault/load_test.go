@@ -125,7 +125,8 @@ func (l *load) send(ctx context.Context, c *client, method, path string, body []
 func (l *load) drips(ctx context.Context) error {
 	return l.connections(ctx, func(c net.Conn) error {
 		fmt.Fprintf(c,
-			"POST %s HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", cells, greedy, l.Seconds)
+			"POST %s HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\nContent-Type: application/json\r\nContent-Length: "+
+				"%d\r\n\r\n", cells, greedy, l.Seconds)
 		answered := make(chan error, 1)
 		// ends with the connection
 		go func() { _, err := http.ReadResponse(bufio.NewReader(c), nil); answered <- err }()

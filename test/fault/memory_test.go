@@ -25,7 +25,8 @@ const (
 	jars           = "/apis/fault.example.com/v1/namespaces/fault/jars"
 	jarsDefinition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 "metadata":{"name":"jars.fault.example.com"},"spec":{"group":"fault.example.com","scope":"Namespaced",
-"names":{"plural":"jars","kind":"Jar"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":
+"names":{"plural":"jars","kind":"Jar"},"versions":[{"name":"v1","served":true,"storage":true,
+"schema":{"openAPIV3Schema":
 {"type":"object","properties":{"free":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
 "texts":{"type":"array","items":{"type":"string"}}}}}}]}}`
 )
@@ -78,7 +79,8 @@ func expensiveRequests() []expensive {
 		{http.MethodPost, jars + dry, asJSON, "", jar("new", objects+`,"not":valid`)},
 		{http.MethodPost, jars + dry, asJSON, "", jar("new", `},"texts":[`+strings.Repeat("1,", large/2-100)+`1],"more":{`)},
 		{http.MethodPatch, jars + "/jar-0" + dry, asMergePatch, "", []byte(`{"free":{` + members.String() + `"z":1}}`)},
-		{http.MethodPatch, jars + "/applied" + dry + "&fieldManager=m", asApply, "", jar("applied", members.String()+`"z":1`)},
+		{http.MethodPatch, jars + "/applied" + dry + "&fieldManager=m", asApply, "",
+			jar("applied", members.String()+`"z":1`)},
 		{http.MethodPatch, jars + "/jar-1" + dry, asMergePatch, "", []byte(`{"free":{"small":1}}`)},
 		{http.MethodGet, jars, "", "application/json;as=Table;v=v1;g=meta.k8s.io", nil},
 		{http.MethodGet, jars, "", "application/yaml", nil},

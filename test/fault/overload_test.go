@@ -115,7 +115,8 @@ func overloadWithin(t *testing.T, server *process.Server, w task, limit int64) {
 		t.Errorf("%d answers with 429 do not say when to try again", l.Unhinted)
 	}
 	written.add(t,
-		"%d at a time, %s: %d served, %d refused with 429, %d other; health: %v; another user's reads: %v; writes: %v; at most %d MiB of memory (limit %d)",
+		"%d at a time, %s: %d served, %d refused with 429, %d other; health: %v; another user's reads: %v; writes: %v; at "+
+			"most %d MiB of memory (limit %d)",
 		w.Number, took, l.Served, l.Refused, l.Other, p.Health, p.Reads, p.Writes, memory.bytes>>20, limit>>20)
 }
 

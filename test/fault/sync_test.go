@@ -67,7 +67,8 @@ func TestSlowSync(t *testing.T) {
 	checkWriters(t, newClient(t, startServer(t, options)), writers)
 	acknowledged, _ := counted(writers)
 	written.add(t,
-		"%d writes acknowledged; with %s for a sync the slowest took %s; while it hangs a write of 3s gets %d, one that waits %d %s; well again %s after the disk",
+		"%d writes acknowledged; with %s for a sync the slowest took %s; while it hangs a write of 3s gets %d, one that "+
+			"waits %d %s; well again %s after the disk",
 		acknowledged, slowSync, slowest.Round(time.Millisecond), brief.code, patient.code, patient.Message,
 		back.Round(time.Millisecond))
 }

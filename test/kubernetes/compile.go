@@ -209,7 +209,8 @@ func (c compiler) compile(ctx context.Context, name string, reuse bool) (binary,
 	if !c.inProcess {
 		args = append(args, "-modfile", c.modfile())
 	}
-	if _, err := programs.Output(ctx, c.module(), "go", append(args, kubernetes+"/test/integration/"+name)...); err != nil {
+	if _, err := programs.Output(ctx, c.module(), "go",
+		append(args, kubernetes+"/test/integration/"+name)...); err != nil {
 		return b, fmt.Errorf("compile %s: %w", name, err)
 	}
 	return b, nil

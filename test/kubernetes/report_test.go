@@ -179,7 +179,8 @@ func TestUpdatePage(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	t.Parallel()
-	text := strings.Repeat("old\n", 20) + "    a_test.go:1: no\n    b.go:2: I1125 10:00:00.0] log\nW1125 10:00:00 log\n--- FAIL"
+	text := strings.Repeat("old\n", 20) + "    a_test.go:1: no\n    b.go:2: I1125 10:00:00.0] log\nW1125 10:00:00 " +
+		"log\n--- FAIL"
 	want := "    ...\n" + strings.Repeat("    old\n", shownLines-2) + "        a_test.go:1: no\n    --- FAIL"
 	if diff := cmp.Diff(want, summary(text)); diff != "" {
 		t.Error(diff)

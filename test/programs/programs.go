@@ -27,7 +27,8 @@ func Root() string {
 	return dir
 }
 
-// Server returns the path of the crd-server under test: the one that CRD_SERVER names, else the one that make build builds.
+// Server returns the path of the crd-server under test: the one that CRD_SERVER names, else the one that make build
+// builds.
 func Server() string {
 	if path := os.Getenv("CRD_SERVER"); path != "" {
 		return absolute(path)
@@ -55,8 +56,8 @@ var Upstream = sync.OnceValues(func() (string, error) {
 	return build("upstream", "./upstream")
 })
 
-// Kubectl builds the kubectl of this Kubernetes version (test/kubectl), with its version stamped in as in a release, and
-// returns its path.
+// Kubectl builds the kubectl of this Kubernetes version (test/kubectl), with its version stamped in as in a release,
+// and returns its path.
 var Kubectl = sync.OnceValues(func() (string, error) {
 	return build("kubectl", "./kubectl", "-ldflags", versionFlags())
 })
@@ -89,8 +90,8 @@ func ControlPlane(names ...string) (path string, args []string, err error) {
 // KubeAPIServer builds kube-apiserver as it is released and returns its path. The first build takes several minutes.
 var KubeAPIServer = sync.OnceValues(func() (string, error) { return release("kube-apiserver") })
 
-// release builds a program of Kubernetes (test/kubernetes/module), unless it was built before: its folder names its version.
-// Its own name is that of its field manager.
+// release builds a program of Kubernetes (test/kubernetes/module), unless it was built before: its folder names its
+// version. Its own name is that of its field manager.
 func release(name string) (string, error) {
 	file := filepath.Join("kubernetes-"+kubernetesVersion, name)
 	if path := filepath.Join(Root(), "build", "programs", file); exists(path) {
@@ -100,8 +101,8 @@ func release(name string) (string, error) {
 		"-ldflags", versionFlags())
 }
 
-// ClusterAPI builds the manager of Cluster API (test/clusterapi/manager) with that project's own versions of Kubernetes'
-// libraries, and returns its path. The first build takes several minutes.
+// ClusterAPI builds the manager of Cluster API (test/clusterapi/manager) with that project's own versions of
+// Kubernetes' libraries, and returns its path. The first build takes several minutes.
 var ClusterAPI = sync.OnceValues(func() (string, error) {
 	return buildIn("test/clusterapi/manager", "cluster-api", "sigs.k8s.io/cluster-api/core")
 })

@@ -36,7 +36,8 @@ func TestDecodeGinkgo(t *testing.T) {
 
 func TestOnly(t *testing.T) {
 	t.Parallel()
-	specs := []outcome.Test{{Name: "Client (v1) works", Spec: true}, {Name: "Table entry #2", Text: "Table entry", Spec: true}}
+	specs := []outcome.Test{{Name: "Client (v1) works", Spec: true},
+		{Name: "Table entry #2", Text: "Table entry", Spec: true}}
 	want := []string{`--ginkgo.focus=Client \(v1\) works$`, "--ginkgo.focus=Table entry$"}
 	if diff := cmp.Diff(want, only(specs)); diff != "" {
 		t.Error(diff)
@@ -57,7 +58,8 @@ func TestFindings(t *testing.T) {
 			Tests:  []outcome.Test{{Name: "a", State: outcome.Passed}, {Name: "b", State: outcome.Passed}}},
 		other: result{Server: crdServer, Seconds: 10, Left: 1,
 			Memory: process.Memory{Anonymous: 60e6, Proportional: 90e6},
-			Tests:  []outcome.Test{{Name: "a", State: outcome.Failed, Message: "no"}, {Name: "b", State: outcome.Passed, Repeated: true}}},
+			Tests: []outcome.Test{{Name: "a", State: outcome.Failed, Message: "no"},
+				{Name: "b", State: outcome.Passed, Repeated: true}}},
 	}}
 	text, failures := findings(comparisons)
 	want := `kro/core with crd-server: 1 processes were left running

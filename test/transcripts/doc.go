@@ -6,15 +6,16 @@
 // that must be refused, have a server process each. Those in testdata/builtin are on built-in resources; their
 // responses are kube-apiserver's (test/controlplane), and so are those in testdata/admission, on webhooks and policies,
 // those in testdata/all, on the resources that --builtin-resources=all adds, and those in testdata/quotas, on quotas
-// for them. Those in testdata/defaults change what all objects get, and have a server process each. In those in testdata/accounts, pods need service accounts.
+// for them. Those in testdata/defaults change what all objects get, and have a server process each. In those in
+// testdata/accounts, pods need service accounts.
 //
 //	go test .                                      # play the files against ../../bin/crd-server
 //	go test . -update                              # and write its responses to exchanges marked @ours or @differs
 //	go test . -run Differential -upstream          # play them on upstream's server too, and print the differences
 //	go test . -run Differential -upstream -update  # and write upstream's responses into the files
 //
-// The last two also play random sequences on both servers in lockstep; -seed repeats a run, -steps sets its length. Read
-// lockstep_test.go. TestWritten (written_test.go) plays random writes against crd-server alone:
+// The last two also play random sequences on both servers in lockstep; -seed repeats a run, -steps sets its length.
+// Read lockstep_test.go. TestWritten (written_test.go) plays random writes against crd-server alone:
 //
 //	go test . -run Written -definitions DIR        # for the CRDs in a folder
 //

@@ -189,7 +189,8 @@ func (n *node) unorder() {
 // invalidObject matches the beginning of the message of an error that shows an object.
 var invalidObject = regexp.MustCompile(`Invalid value: [{[].*?[]}]: `)
 
-// hideValues removes the objects that errors show, and the lines after the first one, which show differences of objects.
+// hideValues removes the objects that errors show, and the lines after the first one, which show differences of
+// objects.
 func (n *node) hideValues() {
 	n.walk(nil, func(_ []string, n *node) {
 		line, _, _ := strings.Cut(n.text(), "\n")

@@ -43,8 +43,9 @@ func startUncontrolled(t *testing.T) both {
 // inNamespace makes a script create the namespace of its sequence first, and speak protobuf too.
 func (s script) inNamespace() script {
 	create := func(known *side) request {
-		return request{method: "POST", path: "/api/v1/namespaces", header: map[string]string{"Content-Type": "application/json"},
-			body: encode(map[string]any{"metadata": map[string]any{"name": known.space}})}
+		return request{method: "POST", path: "/api/v1/namespaces",
+			header: map[string]string{"Content-Type": "application/json"},
+			body:   encode(map[string]any{"metadata": map[string]any{"name": known.space}})}
 	}
 	prologue := []func(*side) request{create}
 	for _, step := range s.prologue {

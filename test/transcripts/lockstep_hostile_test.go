@@ -19,15 +19,18 @@ var hostileBodies = []string{
 	"", "{}", "[]", "null", "1", `"x"`, "{", "\x00", "\xd9\xd9\xf7\xa0", "k8s\x00\x0a\x00", "a: b", "- a", "a: &a [*a]",
 	"---\na: 1\n---\nb: 2", "{}{}", `{"a":1,"a":2}`,
 	`{"apiVersion":"lockstep.example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"color":"red"}}`,
-	`{"apiVersion":"lockstep.example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"color":"red","color":"blue","replicas":1.0e2,"ratio":1e400}}`,
+	`{"apiVersion":"lockstep.example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"color":"red",` +
+		`"color":"blue","replicas":1.0e2,"ratio":1e400}}`,
 	`{"apiVersion":"lockstep.example.com/v1","kind":"Thing","metadata":[],"spec":7}`, `{"metadata":{"name":{}}}`,
 	`{"kind":7,"apiVersion":null}`,
 	`{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"x"}}`,
 	`{"apiVersion":"autoscaling/v1","kind":"Scale","spec":{"replicas":3}}`,
-	`[{"op":"add","path":"/spec/list/-","value":{"key":"c"}},{"op":"copy","from":"/spec","path":"/spec/free"},{"op":"test","path":"/kind","value":"Thing"}]`,
+	`[{"op":"add","path":"/spec/list/-","value":{"key":"c"}},{"op":"copy","from":"/spec","path":"/spec/free"},` +
+		`{"op":"test","path":"/kind","value":"Thing"}]`,
 	`[{"op":"add"}]`, `[{"op":"x","path":"/a"}]`, `[{"op":"remove","path":"/spec/set/7"}]`,
 	`[{"op":"add","path":"spec","value":1}]`, `[null]`, `[[]]`,
-	`{"spec":{"color":null,"free":{"a":{"b":[[[]]]}}},"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"a/b/c","fieldsType":"x","fieldsV1":{"f:spec":7}}]}}`,
+	`{"spec":{"color":null,"free":{"a":{"b":[[[]]]}}},"metadata":{"managedFields":[{"manager":"m","operation":"Update",` +
+		`"apiVersion":"a/b/c","fieldsType":"x","fieldsV1":{"f:spec":7}}]}}`,
 }
 
 var hostileTypes = []string{

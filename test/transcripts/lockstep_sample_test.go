@@ -15,9 +15,10 @@ var misfits = []any{nil, "misfit", 7, 1.5, true, []any{}, map[string]any{}, []an
 	map[string]any{"a": nil}, json.Number("1e2")}
 
 var (
-	words    = []string{"", "a", "b", "c", "left", "ü\"<", "True", "1"}
-	mapKeys  = []string{"a", "b", "c", "x", "y", "k/ey", "k~ey", "f:a", "."}
-	numbers  = []any{0, 1, 2, 5, 8, 41, -1, 70, json.Number("3.0"), json.Number("12345678901"), json.Number("1e1"), json.Number("1e6")}
+	words   = []string{"", "a", "b", "c", "left", "ü\"<", "True", "1"}
+	mapKeys = []string{"a", "b", "c", "x", "y", "k/ey", "k~ey", "f:a", "."}
+	numbers = []any{0, 1, 2, 5, 8, 41, -1, 70, json.Number("3.0"), json.Number("12345678901"), json.Number("1e1"),
+		json.Number("1e6")}
 	fraction = []any{0, 1, 1.5, -2.25, json.Number("2.0"), json.Number("1e3"), json.Number("0.1"), json.Number("-0.0")}
 	free     = []any{"free", 3, 2.5, true, nil, []any{"q", 1, nil}, map[string]any{"p": map[string]any{"q": 1}},
 		map[string]any{}, []any{map[string]any{"name": "n"}}}

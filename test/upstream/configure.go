@@ -38,7 +38,8 @@ func configure(dir string, listener net.Listener, etcd string, further []string)
 		"--authorization-kubeconfig", host,
 		"--kubeconfig", host,
 		"--enable-priority-and-fairness=false",
-		"--disable-admission-plugins", "NamespaceLifecycle,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,ValidatingAdmissionPolicy,MutatingAdmissionPolicy",
+		"--disable-admission-plugins", "NamespaceLifecycle,MutatingAdmissionWebhook," +
+			"ValidatingAdmissionWebhook,ValidatingAdmissionPolicy,MutatingAdmissionPolicy",
 	}, further...))
 	if err != nil {
 		return nil, err

@@ -25,7 +25,8 @@ type Cluster struct {
 	Client *clientv3.Client
 }
 
-// Start starts a cluster of size members, passes args to each of them, and returns when all serve. The cluster ends with the test.
+// Start starts a cluster of size members, passes args to each of them, and returns when all serve. The cluster ends
+// with the test.
 func Start(t testing.TB, size int, args ...string) *Cluster {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "etcd") // before Cleanup: it is removed after the members have ended

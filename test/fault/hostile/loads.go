@@ -64,7 +64,8 @@ func atOnce(tenths int, names ...string) *Input {
 
 // times returns an input that sends one request of a case n times at once.
 func times(c Case, phase string, n int) *Input {
-	return together(Phase{Name: "at once", Clients: n, Requests: slices.Repeat([]Request{c.of(singles).request(phase)}, n)})
+	return together(Phase{Name: "at once", Clients: n,
+		Requests: slices.Repeat([]Request{c.of(singles).request(phase)}, n)})
 }
 
 // together returns an input of a phase with the budget of any mix.

@@ -93,8 +93,9 @@ var patchShapes = []Shape{
 
 // patched returns an input that sends a JSON patch.
 func patched(operations string) *Input {
-	return requests(prepared(), one("JSON patch", Request{Method: "PATCH", Path: things + "/thing", ContentType: asJSONPatch,
-		Body: []byte("[" + operations + "]")}))
+	return requests(prepared(), one("JSON patch",
+		Request{Method: "PATCH", Path: things + "/thing", ContentType: asJSONPatch,
+			Body: []byte("[" + operations + "]")}))
 }
 
 // inYAML returns an input that creates and applies an object of fields in YAML.

@@ -59,7 +59,8 @@ var readShapes = []Shape{
 			one("table of objects", Request{Method: "GET", Path: things + "?includeObject=Object", Accept: asTable}),
 			one("metadata", Request{Method: "GET", Path: things, Accept: asMetadata}),
 			one("YAML", Request{Method: "GET", Path: things, Accept: asYAML}),
-			one("page", Request{Method: "GET", Path: things + "?limit=1"}), one("delete", Request{Method: "DELETE", Path: things}))
+			one("page", Request{Method: "GET", Path: things + "?limit=1"}),
+			one("delete", Request{Method: "DELETE", Path: things}))
 		lists.Stored = 1000 * int64(size)
 		lists.Budget += requestFactor * lists.Stored
 		return lists

@@ -8,12 +8,13 @@ import (
 	"unsafe"
 )
 
-// The code of syscall.Fdatasync, with which etcd syncs its log and its database, begins with a jump to slowFdatasync. (It is too large to be
-// compiled into its callers.)
+// The code of syscall.Fdatasync, with which etcd syncs its log and its database, begins with a jump to slowFdatasync.
+// (It is too large to be compiled into its callers.)
 func init() {
 	to := slowFdatasync
 	jump := binary.LittleEndian.AppendUint64([]byte{0x48, 0xba}, uint64(*(*uintptr)(unsafe.Pointer(&to)))) // MOVQ $to, DX
-	jump = append(jump, 0xff, 0x22)                                                                        // JMP (DX), as closures are called
+	// JMP (DX), as closures are called
+	jump = append(jump, 0xff, 0x22)
 	code, page := reflect.ValueOf(syscall.Fdatasync).Pointer(), uintptr(syscall.Getpagesize())
 	first, last := code&^(page-1), (code+uintptr(len(jump)-1))&^(page-1)
 	pages := unsafe.Slice((*byte)(unsafe.Pointer(first)), last-first+page)
