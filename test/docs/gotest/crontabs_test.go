@@ -56,8 +56,8 @@ func TestCronTabDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crontabs := client.Resource(schema.GroupVersionResource{Group: "stable.example.com", Version: "v1",
-		Resource: "crontabs"})
+	resource := schema.GroupVersionResource{Group: "stable.example.com", Version: "v1", Resource: "crontabs"}
+	crontabs := client.Resource(resource)
 	created, err := crontabs.Namespace("default").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "stable.example.com/v1",
 		"kind":       "CronTab",
