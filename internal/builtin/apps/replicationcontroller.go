@@ -66,8 +66,8 @@ func checkController(spec *corev1.ReplicationControllerSpec) field.ErrorList {
 	if spec.Template == nil {
 		errs = append(errs, field.Required(templatePath, ""))
 	} else {
-		errs = slices.Concat(errs, checkMatch(labels.SelectorFromSet(spec.Selector), spec.Template),
-			checkReplicated("ReplicationController")(spec.Template, templatePath))
+		errs = append(errs, slices.Concat(checkMatch(labels.SelectorFromSet(spec.Selector), spec.Template),
+			checkReplicated("ReplicationController")(spec.Template, templatePath))...)
 	}
 	return slices.Concat(errs, checkNumber(ptr.Deref(spec.Replicas, 0), "replicas"),
 		checkNumber(spec.MinReadySeconds, "minReadySeconds"))

@@ -111,12 +111,12 @@ func checkMetric(m *autoscalingv2.MetricSpec, path *field.Path) field.ErrorList 
 		}
 	}
 	for _, s := range all {
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			rules.When(s.kind == m.Type && !s.set,
 				field.Required(path.Child(s.name), "must populate information for the given metric source")),
 			rules.When(s.kind != m.Type && s.set && count != 1,
 				field.Forbidden(path.Child(s.name), "must populate the given metric source only")),
-		)
+		)...)
 	}
 	return errs
 }

@@ -76,11 +76,11 @@ func checkExitCodes(
 		rules.When(len(codes.Values) > maxExitCodes, field.TooMany(values, len(codes.Values), maxExitCodes)),
 	)
 	for n, code := range codes.Values {
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			rules.When(codes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && code == 0,
 				field.Invalid(values.Index(n), code, "must not be 0 for the In operator")),
 			rules.When(slices.Contains(codes.Values[:n], code), field.Duplicate(values.Index(n), code)),
-		)
+		)...)
 	}
 	return append(errs,
 		rules.When(!slices.IsSorted(codes.Values), field.Invalid(values, codes.Values, "must be ordered"))...)

@@ -28,8 +28,8 @@ func isIndexed(spec *batchv1.JobSpec) bool {
 func checkSpec(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
 	errs := checkNumbers(spec, path)
 	if name := spec.ManagedBy; name != nil {
-		errs = slices.Concat(errs, validation.IsDomainPrefixedPath(path.Child("managedBy"), *name),
-			rules.When(len(*name) > maxManagedByName, field.TooLong(path.Child("managedBy"), "", maxManagedByName)))
+		errs = append(errs, slices.Concat(validation.IsDomainPrefixedPath(path.Child("managedBy"), *name),
+			rules.When(len(*name) > maxManagedByName, field.TooLong(path.Child("managedBy"), "", maxManagedByName)))...)
 	}
 	errs = append(errs, checkMode(spec, path)...)
 	if spec.PodFailurePolicy != nil {

@@ -74,12 +74,12 @@ func checkConditions(s, old *batchv1.JobStatus) (errs field.ErrorList) {
 			invalidConditions("cannot set Complete=True and FailureTarget=true conditions")),
 	)
 	if changed(batchv1.JobComplete) || endChanged {
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			rules.When(s.CompletionTime != nil && !complete, field.Invalid(end, s.CompletionTime,
 				"cannot set completionTime when there is no Complete=True condition")),
 			rules.When(s.CompletionTime == nil && complete,
 				field.Required(end, "completionTime is required for Complete jobs")),
-		)
+		)...)
 	}
 	return slices.Concat(errs,
 		rules.When(failed && !target && changed(batchv1.JobFailed),

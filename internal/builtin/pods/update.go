@@ -42,7 +42,7 @@ func checkPodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	if errs = append(errs, deadlineErrs...); last {
 		return errs
 	}
-	errs = slices.Concat(errs, checkTolerations(pod, old), checkGates(pod, old))
+	errs = append(errs, slices.Concat(checkTolerations(pod, old), checkGates(pod, old))...)
 	if equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
 		return errs
 	}

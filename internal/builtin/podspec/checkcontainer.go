@@ -21,12 +21,12 @@ func (c *checker) checkContainers(path *field.Path) (errs field.ErrorList) {
 	names := sets.New[string]()
 	for n := range c.spec.Containers {
 		container, item := &c.spec.Containers[n], path.Index(n)
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			c.checkContainer(container, item),
 			checkNew(names, container.Name, item.Child("name")),
 			c.checkLifecycle(container, item),
 			checkRestartPolicy(container, item.Child("restartPolicy")),
-		)
+		)...)
 	}
 	return append(errs, checkPortConflicts(c.spec.Containers, path)...)
 }
@@ -50,12 +50,12 @@ func (c *checker) checkInitContainers(path *field.Path) (errs field.ErrorList) {
 	names := c.containerNames()
 	for n := range c.spec.InitContainers {
 		container, item := &c.spec.InitContainers[n], path.Index(n)
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			c.checkContainer(container, item),
 			checkRestartPolicy(container, item.Child("restartPolicy")),
 			checkNew(names, container.Name, item.Child("name")),
 			checkPortConflicts([]corev1.Container{*container}, path),
-		)
+		)...)
 		if IsSidecar(container) {
 			errs = append(errs, c.checkLifecycle(container, item)...)
 		} else {
@@ -177,13 +177,13 @@ func checkRestartPolicy(container *corev1.Container, path *field.Path) field.Err
 func (c *checker) checkResizePolicy(policies []corev1.ContainerResizePolicy, path *field.Path) (errs field.ErrorList) {
 	seen := sets.New[string]()
 	for n, policy := range policies {
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			checkNew(seen, string(policy.ResourceName), path.Index(n)),
 			rules.OneOf(policy.ResourceName, path, corev1.ResourceCPU, corev1.ResourceMemory),
 			rules.OneOf(policy.RestartPolicy, path, corev1.NotRequired, corev1.RestartContainer),
 			rules.When(c.spec.RestartPolicy == corev1.RestartPolicyNever && policy.RestartPolicy != corev1.NotRequired,
 				field.Invalid(path, policy.RestartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")),
-		)
+		)...)
 	}
 	return errs
 }

@@ -33,12 +33,12 @@ func checkDNS(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	for n, server := range config.Nameservers {
 		errs = append(errs, validation.IsValidIPForLegacyField(servers.Index(n), server, false, nil)...)
 	}
-	errs = slices.Concat(errs,
+	errs = append(errs, slices.Concat(
 		rules.When(len(config.Searches) > maxSearches, field.Invalid(searches, config.Searches,
 			fmt.Sprintf("must not have more than %v search paths", maxSearches))),
 		rules.When(len(strings.Join(config.Searches, " ")) > maxSearchText, field.Invalid(searches, config.Searches,
 			fmt.Sprintf("must not have more than %v characters (including spaces) in the search list", maxSearchText))),
-	)
+	)...)
 	for n, search := range config.Searches {
 		if domain := strings.TrimSuffix(search, "."); search != "." {
 			errs = append(errs,

@@ -18,13 +18,13 @@ func (c *checker) checkEphemeralContainers(path *field.Path) (errs field.ErrorLi
 	for n := range c.spec.EphemeralContainers {
 		ephemeral, item := &c.spec.EphemeralContainers[n], path.Index(n)
 		container, target := (*corev1.Container)(&ephemeral.EphemeralContainerCommon), ephemeral.TargetContainerName
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			c.checkContainer(container, item),
 			checkImageSpaces(container, item),
 			checkNew(names, container.Name, item.Child("name")),
 			rules.When(target != "" && !others.Has(target), field.NotFound(item.Child("targetContainerName"), target)),
 			checkEphemeralFields(container, item),
-		)
+		)...)
 	}
 	return errs
 }

@@ -18,7 +18,7 @@ func (c *checker) checkMounts(container *corev1.Container, path *field.Path) (er
 		samePath := func(other corev1.VolumeMount) bool { return other.MountPath == mount.MountPath }
 		sameDevice := func(device corev1.VolumeDevice) bool { return device.Name == mount.Name }
 		sameDevicePath := func(device corev1.VolumeDevice) bool { return device.DevicePath == mount.MountPath }
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			rules.Required(mount.Name, name),
 			rules.When(c.volumes[mount.Name] == nil, field.NotFound(name, mount.Name)),
 			rules.Required(mount.MountPath, mountPath),
@@ -33,7 +33,7 @@ func (c *checker) checkMounts(container *corev1.Container, path *field.Path) (er
 				mount.SubPathExpr, "subPathExpr and subPath are mutually exclusive")),
 			checkDescending(mount.SubPathExpr, path.Child("subPathExpr")),
 			checkPropagation(mount, container, path),
-		)
+		)...)
 	}
 	return errs
 }
@@ -62,7 +62,7 @@ func (c *checker) checkDevices(container *corev1.Container, path *field.Path) (e
 		before, volume := container.VolumeDevices[:n], c.volumes[device.Name]
 		name, devicePath := path.Index(n).Child("name"), path.Index(n).Child("devicePath")
 		mounted := func(m corev1.VolumeMount) bool { return m.Name == device.Name }
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			rules.Required(device.Name, name),
 			rules.When(slices.ContainsFunc(before, func(d corev1.VolumeDevice) bool { return d.Name == device.Name }),
 				field.Invalid(name, device.Name, "must be unique")),
@@ -80,7 +80,7 @@ func (c *checker) checkDevices(container *corev1.Container, path *field.Path) (e
 			rules.When(slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
 				return m.MountPath == device.DevicePath
 			}), field.Invalid(devicePath, device.DevicePath, "must not already exist as a path in volumeMounts")),
-		)
+		)...)
 	}
 	return errs
 }

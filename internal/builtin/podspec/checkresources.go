@@ -29,11 +29,11 @@ func checkRequirements(
 	limits, requests := path.Child("limits"), path.Child("requests")
 	for _, resource := range sortedNames(r.Limits) {
 		item := limits.Key(string(resource))
-		errs = slices.Concat(errs, name(resource, item), CheckQuantity(resource, r.Limits[resource], item))
+		errs = append(errs, slices.Concat(name(resource, item), CheckQuantity(resource, r.Limits[resource], item))...)
 	}
 	for _, resource := range sortedNames(r.Requests) {
 		item, request := requests.Key(string(resource)), r.Requests[resource]
-		errs = slices.Concat(errs, name(resource, item), CheckQuantity(resource, request, item))
+		errs = append(errs, slices.Concat(name(resource, item), CheckQuantity(resource, request, item))...)
 		limit, limited := r.Limits[resource]
 		switch overcommits := IsNative(resource) && !isHugePages(resource); {
 		case !limited && !overcommits:

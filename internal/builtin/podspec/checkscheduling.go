@@ -21,10 +21,10 @@ func checkGates(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	}
 	for n, gate := range spec.SchedulingGates {
 		item := path.Child("schedulingGates").Index(n)
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			rules.QualifiedName(gate.Name, item),
 			rules.When(slices.Contains(spec.SchedulingGates[:n], gate), field.Duplicate(item, gate.Name)),
-		)
+		)...)
 	}
 	return errs
 }
@@ -91,8 +91,8 @@ func checkNodeAffinity(affinity *corev1.NodeAffinity, path *field.Path) (errs fi
 	}
 	for n := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		term, item := &affinity.PreferredDuringSchedulingIgnoredDuringExecution[n], path.Child(preferred).Index(n)
-		errs = slices.Concat(errs, checkWeight(term.Weight, item),
-			checkNodeTerm(&term.Preference, false, item.Child("preference")))
+		errs = append(errs, slices.Concat(checkWeight(term.Weight, item),
+			checkNodeTerm(&term.Preference, false, item.Child("preference")))...)
 	}
 	return errs
 }
@@ -159,8 +159,8 @@ func checkTerms(
 	errs := rules.Each(must, path.Child(required), checkTerm)
 	for n := range should {
 		item := path.Child(preferred).Index(n)
-		errs = slices.Concat(errs, checkWeight(should[n].Weight, item),
-			checkTerm(&should[n].PodAffinityTerm, item.Child("podAffinityTerm")))
+		errs = append(errs, slices.Concat(checkWeight(should[n].Weight, item),
+			checkTerm(&should[n].PodAffinityTerm, item.Child("podAffinityTerm")))...)
 	}
 	return errs
 }
@@ -173,8 +173,8 @@ func checkTerm(term *corev1.PodAffinityTerm, path *field.Path) field.ErrorList {
 		errs = append(errs, rules.Label(name, path.Child("namespace"))...)
 	}
 	selects := term.LabelSelector != nil
-	errs = slices.Concat(errs, checkLabelKeys(term.MatchLabelKeys, selects, path.Child("matchLabelKeys")),
-		checkLabelKeys(term.MismatchLabelKeys, selects, path.Child("mismatchLabelKeys")))
+	errs = append(errs, slices.Concat(checkLabelKeys(term.MatchLabelKeys, selects, path.Child("matchLabelKeys")),
+		checkLabelKeys(term.MismatchLabelKeys, selects, path.Child("mismatchLabelKeys")))...)
 	for n, key := range term.MatchLabelKeys {
 		errs = append(errs, rules.When(slices.Contains(term.MismatchLabelKeys, key),
 			field.Invalid(path.Child("matchLabelKeys").Index(n), key, "exists in both matchLabelKeys and mismatchLabelKeys"))...)
@@ -203,27 +203,27 @@ func checkSpread(constraints []corev1.TopologySpreadConstraint, path *field.Path
 		repeated := slices.ContainsFunc(constraints[n+1:], func(other corev1.TopologySpreadConstraint) bool {
 			return other.TopologyKey == constraint.TopologyKey && other.WhenUnsatisfiable == constraint.WhenUnsatisfiable
 		})
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			checkPositive(constraint.MaxSkew, item.Child("maxSkew")),
 			checkTopologyKey(constraint.TopologyKey, item),
 			rules.Known(constraint.WhenUnsatisfiable, item.Child("whenUnsatisfiable"),
 				corev1.DoNotSchedule, corev1.ScheduleAnyway),
 			rules.When(repeated, field.Duplicate(item.Child("{topologyKey, whenUnsatisfiable}"),
 				fmt.Sprintf("{%v, %v}", constraint.TopologyKey, constraint.WhenUnsatisfiable))),
-		)
+		)...)
 		if domains := constraint.MinDomains; domains != nil {
-			errs = slices.Concat(errs,
+			errs = append(errs, slices.Concat(
 				checkPositive(*domains, item.Child("minDomains")),
 				rules.When(constraint.WhenUnsatisfiable != corev1.DoNotSchedule, field.Invalid(item.Child("minDomains"), domains,
 					fmt.Sprintf("can only use minDomains if whenUnsatisfiable=%s, not %s",
 						corev1.DoNotSchedule, constraint.WhenUnsatisfiable))),
-			)
+			)...)
 		}
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			checkLabelKeys(constraint.MatchLabelKeys, constraint.LabelSelector != nil, item.Child("matchLabelKeys")),
 			metav1validation.ValidateLabelSelector(constraint.LabelSelector,
 				metav1validation.LabelSelectorValidationOptions{}, item.Child("labelSelector")),
-		)
+		)...)
 	}
 	return errs
 }

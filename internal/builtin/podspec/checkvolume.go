@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/rules"
@@ -101,7 +101,7 @@ func checkVolumeType(source *corev1.VolumeSource, name string, path *field.Path)
 	case "Projected":
 		return checkProjected(source.Projected, path)
 	case "CSI":
-		return rules.RequiredName(source.CSI.Driver, path.Child("driver"), apivalidation.NameIsDNSSubdomain)
+		return CheckDriverName(source.CSI.Driver, path.Child("driver"))
 	case "Ephemeral":
 		path = path.Child("volumeClaimTemplate")
 		if source.Ephemeral.VolumeClaimTemplate == nil {
@@ -251,4 +251,16 @@ func (c *checker) checkNoTokens(path *field.Path) (errs field.ErrorList) {
 		}
 	}
 	return errs
+}
+
+// maxDriverName is how long the name of a CSI driver may be.
+const maxDriverName = 63
+
+// CheckDriverName checks the name of a CSI driver, whose letters may be capital.
+func CheckDriverName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	return append(rules.When(len(name) > maxDriverName, field.TooLong(path, "", maxDriverName)),
+		rules.Messages(path, name, validation.IsDNS1123Subdomain(strings.ToLower(name)))...)
 }

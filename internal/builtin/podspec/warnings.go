@@ -50,10 +50,12 @@ func specWarnings(spec *corev1.PodSpec, path *field.Path) (warnings []string) {
 		}
 	}
 	secrets := path.Child("imagePullSecrets")
+	seen := sets.New[string]()
 	for n, secret := range spec.ImagePullSecrets {
-		if slices.Contains(spec.ImagePullSecrets[:n], secret) {
+		if seen.Has(secret.Name) {
 			warn(secrets.Index(n).Child("name"), "duplicate name %q", secret.Name)
 		}
+		seen.Insert(secret.Name)
 	}
 	for n, secret := range spec.ImagePullSecrets {
 		if secret.Name == "" {

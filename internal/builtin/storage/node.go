@@ -52,15 +52,17 @@ func checkNode(obj *storagev1.CSINode) field.ErrorList {
 // checkNodeUpdate lets drivers come and go, but not change, except for the number of volumes that they allow.
 func checkNodeUpdate(obj, old *storagev1.CSINode) field.ErrorList {
 	errs := checkNode(obj)
+	drivers := map[string]storagev1.CSINodeDriver{}
+	for _, driver := range obj.Spec.Drivers {
+		drivers[driver.Name] = driver
+	}
 	for _, before := range old.Spec.Drivers {
-		for _, after := range obj.Spec.Drivers {
-			if after.Name != before.Name {
-				continue
-			}
-			after.Allocatable, before.Allocatable = nil, nil
-			path := field.NewPath("spec", "drivers")
-			errs = append(errs, apivalidation.ValidateImmutableField(&after, &before, path)...)
+		after, stays := drivers[before.Name]
+		if !stays {
+			continue
 		}
+		after.Allocatable, before.Allocatable = nil, nil
+		errs = append(errs, apivalidation.ValidateImmutableField(&after, &before, field.NewPath("spec", "drivers"))...)
 	}
 	return errs
 }

@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -78,7 +76,7 @@ func checkLocal(local *corev1.LocalVolumeSource, path *field.Path) field.ErrorLi
 }
 
 func checkCSI(csi *corev1.CSIPersistentVolumeSource, path *field.Path) field.ErrorList {
-	errs := checkDriverName(csi.Driver, path.Child("driver"))
+	errs := podspec.CheckDriverName(csi.Driver, path.Child("driver"))
 	if csi.VolumeHandle == "" {
 		errs = append(errs, field.Required(path.Child("volumeHandle"), ""))
 	}
@@ -86,22 +84,6 @@ func checkCSI(csi *corev1.CSIPersistentVolumeSource, path *field.Path) field.Err
 	errs = append(errs, checkSecretReference(csi.ControllerExpandSecretRef, path.Child("controllerExpandSecretRef"))...)
 	errs = append(errs, checkSecretReference(csi.NodePublishSecretRef, path.Child("nodePublishSecretRef"))...)
 	return append(errs, checkSecretReference(csi.NodeExpandSecretRef, path.Child("nodeExpandSecretRef"))...)
-}
-
-// maxDriverName is the length of the name of a driver.
-const maxDriverName = 63
-
-func checkDriverName(name string, path *field.Path) (errs field.ErrorList) {
-	if name == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	if len(name) > maxDriverName {
-		errs = append(errs, field.TooLong(path, "", maxDriverName))
-	}
-	for _, message := range validation.IsDNS1123Subdomain(strings.ToLower(name)) {
-		errs = append(errs, field.Invalid(path, name, message))
-	}
-	return errs
 }
 
 func checkSecretReference(ref *corev1.SecretReference, path *field.Path) (errs field.ErrorList) {

@@ -92,7 +92,7 @@ func claimedDevices(claim *resourcev1.ResourceClaim) map[string]int {
 func deviceCount(mode resourcev1.DeviceAllocationMode, count int64) int {
 	switch mode {
 	case resourcev1.DeviceAllocationModeExactCount:
-		return int(count)
+		return int(max(count, 0)) // the number is not validated
 	case resourcev1.DeviceAllocationModeAll:
 		return resourcev1.AllocationResultsMaxSize
 	}
