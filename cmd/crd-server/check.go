@@ -8,6 +8,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/check"
+	"github.com/crd-server/crd-server/internal/server/etcd"
 )
 
 // newCheckCommand returns the command that checks manifests without a running server.
@@ -29,6 +30,7 @@ are not called.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // the check itself reports what goes wrong
+			etcd.UseSmallLogs()
 			return check.Run(cmd.Context(), args, cmd.OutOrStdout())
 		},
 	}
