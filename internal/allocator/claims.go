@@ -94,43 +94,49 @@ func (i item) isTaken(ctx context.Context, mode dynamicstorage.ReadMode) (bool, 
 }
 
 // agree makes the claim agree with the stored Service: it creates the claim if the Service has the item, and removes it
-// if the Service does not have the item. A claim of another Service stays.
+// if the Service does not have the item. A claim of another Service stays. has says that the Service has the item.
 //
 // The transaction fails if the Service has changed since it was read, and then agree reads it again. A write of the
 // Service that is under way meanwhile fails if its claim is removed: see request.Conditions.
-func (c claim) agree(ctx context.Context) error {
+func (c claim) agree(ctx context.Context) (has bool, err error) {
+	change := func(ctx context.Context, current *dynamicstorage.Entry) (change dynamicstorage.Change, err error) {
+		change, has, err = c.agreed(ctx, current)
+		return change, err
+	}
 	for {
-		_, err := c.entries.Update(ctx, c.name, c.agreed, dynamicstorage.UpdateOptions{})
+		_, err := c.entries.Update(ctx, c.name, change, dynamicstorage.UpdateOptions{})
 		switch {
 		case errors.Is(err, dynamicstorage.ErrCondition):
 			continue
 		case err != nil:
-			return fmt.Errorf("claim %s of the Service %s: %w", c.name, c.service(), err)
+			return false, fmt.Errorf("claim %s of the Service %s: %w", c.name, c.service(), err)
 		}
-		return nil
+		return has, nil
 	}
 }
 
-// agreed returns the change of the current entry that agree makes.
-func (c claim) agreed(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+// agreed returns the change of the current entry that agree makes, and whether the Service has the item.
+func (c claim) agreed(
+	ctx context.Context, current *dynamicstorage.Entry,
+) (_ dynamicstorage.Change, has bool, _ error) {
 	keep := dynamicstorage.Change{Op: dynamicstorage.Keep}
 	service, unchanged, err := c.services.get(ctx, c.owner)
 	if err != nil {
-		return keep, err
+		return keep, false, err
 	}
 	conditions := []dynamicstorage.Condition{unchanged}
-	has := service != nil && slices.Contains(c.namesOf(service), c.name)
+	has = service != nil && slices.Contains(c.namesOf(service), c.name)
 	switch {
 	case has && current == nil:
 		value, err := c.encode(ctx, c.name, c.owner)
-		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value, If: conditions}, err
+		return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value, If: conditions}, has, err
 	case has || current == nil:
-		return keep, nil
+		return keep, has, nil
 	}
 	if holder, err := c.decode(current); err != nil || holder != c.owner {
-		return keep, err
+		return keep, false, err
 	}
-	return dynamicstorage.Change{Op: dynamicstorage.Delete, If: conditions}, nil
+	return dynamicstorage.Change{Op: dynamicstorage.Delete, If: conditions}, false, nil
 }
 
 // addTo adds the stored claims of Services to held.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -78,11 +79,41 @@ func TestLateService(t *testing.T) {
 	r.agrees()
 }
 
+// TestLateDeletion checks that what a Service had is free although etcd deletes the Service long after the answer was
+// lost.
+func TestLateDeletion(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, nil)
+	r.grace = time.Second
+	r.start()
+	service := r.newService("late", nil)
+	if err := r.store(t.Context(), service, nil); err != nil {
+		t.Fatal(err)
+	}
+	var late clientv3.Txn
+	mend := r.faults.fail("/services/specs/", func(_ context.Context, txn clientv3.Txn) (*clientv3.TxnResponse, error) {
+		late = txn
+		return nil, errLost
+	})
+	if err := r.remove(t.Context(), service); !errors.Is(err, dynamicstorage.ErrUnconfirmed) {
+		t.Fatal(err)
+	}
+	mend()
+	r.Release(t.Context(), service)
+	if claimed := r.claimed(); len(claimed) != 2 {
+		t.Errorf("claims %v", claimed)
+	}
+	if answer, err := late.Commit(); err != nil || !answer.Succeeded {
+		t.Fatalf("the late deletion: %v", err)
+	}
+	r.agrees()
+}
+
 // TestUnconfirmedClaim checks that a claim that was created unnoticed is given back.
 func TestUnconfirmedClaim(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, nil).start()
-	for _, keys := range []string{"/ipaddresses/", "/" + portsFolder + "/"} {
+	for _, keys := range []string{"/ipaddresses/", "/" + PortsFolder + "/"} {
 		mend := r.faults.fail(keys, func(ctx context.Context, txn clientv3.Txn) (*clientv3.TxnResponse, error) {
 			r.faults.commit.Store(nil) // the first one only
 			return loseAnswer(ctx, txn)

@@ -75,7 +75,7 @@ func newReplica(t *testing.T, configure func(*Config)) *replica {
 func (r *replica) start() *replica {
 	r.t.Helper()
 	etcdtest.Run(r.t, func(ctx context.Context) error { r.Run(ctx); return nil })
-	if err := r.Ready(r.t.Context()); err != nil {
+	if err := r.ready(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
 	return r

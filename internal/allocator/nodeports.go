@@ -28,9 +28,9 @@ func (p nodePort) String() string { return strconv.Itoa(int(p)) }
 // DefaultNodePorts is the range of node ports in kube-apiserver.
 var DefaultNodePorts = utilnet.PortRange{Base: 30000, Size: 2768}
 
-// portsFolder has the claims on node ports. kube-apiserver keeps an object of this name, which has a bit for each port.
+// PortsFolder has the claims on node ports. kube-apiserver keeps an object of this name, which has a bit for each port.
 // An entry for each port says whose it is, and writes of different ports do not wait for each other.
-const portsFolder = "ranges/servicenodeports"
+const PortsFolder = "ranges/servicenodeports"
 
 // portClaim is the stored claim on a node port.
 type portClaim struct {

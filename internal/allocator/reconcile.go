@@ -40,11 +40,8 @@ func (s *Services) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// Ready waits until the claims agree with the Services that were stored before the start. s may be nil.
-func (s *Services) Ready(ctx context.Context) error {
-	if s == nil {
-		return nil
-	}
+// ready waits until the claims agree with the Services that were stored before the start.
+func (s *Services) ready(ctx context.Context) error {
 	select {
 	case <-s.reconciled:
 		return nil
@@ -56,16 +53,20 @@ func (s *Services) Ready(ctx context.Context) error {
 // settle makes claims agree with their Services. Those that it cannot decide now stay, and are decided later.
 func (s *Services) settle(ctx context.Context, all []claim) {
 	for _, c := range all {
-		if err := c.agree(ctx); err != nil {
+		has, err := c.agree(ctx)
+		switch {
+		case err != nil:
 			klog.FromContext(ctx).V(1).Info("A claim of a Service is in doubt", "err", err)
 			s.doubts.AddRateLimited(c)
+		case has: // etcd may still carry out the write that gives it up
+			s.doubts.AddAfter(c, s.grace)
 		}
 	}
 }
 
 // process looks at a claim in doubt, and decides whether that is repeated.
 func (s *Services) process(ctx context.Context, c claim) {
-	if err := c.agree(ctx); err != nil && ctx.Err() == nil {
+	if _, err := c.agree(ctx); err != nil && ctx.Err() == nil {
 		workers.LogFailure(ctx, err, "A claim of a Service stays in doubt, will retry")
 		s.doubts.AddRateLimited(c)
 		return
@@ -109,7 +110,8 @@ func (s *Services) reconcile(ctx context.Context) error {
 			if isHeld {
 				s.settle(ctx, []claim{{i, holder}})
 			}
-			return c.agree(ctx)
+			_, err := c.agree(ctx)
+			return err
 		})
 	}
 	for i, holder := range held {

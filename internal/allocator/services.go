@@ -69,7 +69,7 @@ func New(c Config) *Services {
 	s := &Services{
 		ranges: map[corev1.IPFamily]*ipRange{}, portRange: c.NodePorts, services: stored,
 		addresses: newAddresses(c.Store.ResourceAt(ips.StorageFolder()), c.Set.Codec(ips), stored),
-		ports:     newPorts(c.Store.ResourceAt(portsFolder), stored),
+		ports:     newPorts(c.Store.ResourceAt(PortsFolder), stored),
 		doubts: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[claim](firstRetry, lastRetry),
 			workqueue.TypedRateLimitingQueueConfig[claim]{Name: "service_claims"},
@@ -98,7 +98,7 @@ func (s *Services) ByResource() map[schema.GroupResource]resource.Allocator {
 func (s *Services) Allocate(
 	ctx context.Context, obj, old runtime.Object, dryRun bool,
 ) (resource.Allocation, error) {
-	if err := s.Ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
 	r := &request{
