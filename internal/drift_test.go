@@ -28,7 +28,7 @@ var budgets = []struct {
 	deep  bool
 	lines int
 }{
-	{"internal", true, 68159},
+	{"internal", true, 68164},
 	{"internal/builtin", true, 19103},
 	{"internal/crdhandler", false, 5000},
 }

@@ -81,11 +81,15 @@ type resourceControllers struct {
 	endpoints *serverendpoints.Controller
 }
 
-// composer makes the handlers and controllers, which start nothing before they run.
+// composer makes the handlers and controllers, which change nothing before they run.
 type composer func(c *components) (*resourceServer, error)
 
 // compose makes the handlers, and then the controllers.
 func compose(c *components) (*resourceServer, error) {
+	register, err := newRegistrar(&c.options.Aggregator, c.access.trust.File, c.storage)
+	if err != nil {
+		return nil, err
+	}
 	kinds := builtinsConfig(c)
 	conditions := crdlifecycle.NewReconciler(crdlifecycle.Config{Store: c.storage.store, Table: c.storage.table})
 	published := newDiscovery(c)
@@ -109,7 +113,7 @@ func compose(c *components) (*resourceServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	running, err := newControllers(c, definitions, acting)
+	running, err := newControllers(c, register, definitions, acting)
 	if err != nil {
 		return nil, err
 	}

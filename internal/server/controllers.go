@@ -45,15 +45,12 @@ func (o *ResourceOptions) validateControllers() (errs []error) {
 	return errs
 }
 
-// newControllers returns the controllers. definitions is the life cycle of CRDs, and acting are the controllers of
-// built-in resources.
+// newControllers returns the controllers. register keeps the groups registered with an aggregator, definitions is the
+// life cycle of CRDs, and acting are the controllers of built-in resources.
 func newControllers(
-	c *components, definitions *crdlifecycle.Lifecycle, acting *builtins.Controllers,
+	c *components, register func(ctx context.Context) error, definitions *crdlifecycle.Lifecycle,
+	acting *builtins.Controllers,
 ) (*resourceControllers, error) {
-	register, err := newRegistrar(&c.options.Aggregator, c.access.trust.File, c.storage)
-	if err != nil {
-		return nil, err
-	}
 	lead, err := newLead(c, acting.Leading)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package server
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/crd-server/crd-server/internal/allocator"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/server/etcd"
 )
@@ -11,5 +14,6 @@ func (o *Options) folders() *etcd.Folders {
 	for _, d := range builtin.Definitions(o.builtinTier()) {
 		folders.Add(d.StorageFolder(), d.GroupVersionResource().GroupResource())
 	}
+	folders.Add(allocator.PortsFolder, corev1.Resource("servicenodeportallocations")) // its name in kube-apiserver
 	return folders
 }

@@ -17,8 +17,8 @@ import (
 var ErrTooLarge = errors.New("etcdserver: request is too large")
 
 // APIError returns the API error for an error of the storage. name is that of the object, or empty for the whole
-// resource. It is the only place where errors of the storage become API errors. It returns API errors and unknown
-// errors unchanged.
+// resource. It returns API errors and unknown errors unchanged. package write adds what only
+// writes have.
 func (o *Objects) APIError(err error, name string) error {
 	if status := apierrors.APIStatus(nil); err == nil || errors.As(err, &status) {
 		return err

@@ -4,7 +4,7 @@
 //	decode    options and body of the request
 //	build     the new object: the one that was sent, or the stored one with the patch in it; and its managed fields
 //	admit     mutating admission
-//	validate  the rules of the endpoint (strategy), then validating admission
+//	validate  what is shared with others (allocator), the rules of the endpoint (strategy), validating admission, quotas
 //	commit    encode the object, and store it in a transaction guarded by the revision of the object it was built from
 //	respond   with the stored object
 //

@@ -35,9 +35,9 @@ const (
 // Run runs a controller until its context is done, and returns when all its goroutines have ended.
 type Run = func(ctx context.Context)
 
-// Controllers act on built-in resources. They do nothing before they run.
+// Controllers act on built-in resources. They change nothing before they run.
 type Controllers struct {
-	// Prepare writes the objects that every server has, and waits until Services can get addresses.
+	// Prepare writes the objects that every server has.
 	Prepare func(ctx context.Context) error
 	// Everywhere run on every replica, and Leading on the one that leads.
 	Everywhere, Leading []Run
@@ -65,14 +65,8 @@ func NewControllers(c *Config, writes *Writes, objects *SystemObjects) (*Control
 	if err != nil {
 		return nil, err
 	}
-	prepare := func(ctx context.Context) error {
-		if err := objects.Create(ctx); err != nil {
-			return err
-		}
-		return writes.addresses.Ready(ctx)
-	}
 	return &Controllers{
-		Prepare: prepare, Everywhere: everywhere, Leading: leading, Endpoints: endpoints, Identity: identify,
+		Prepare: objects.Create, Everywhere: everywhere, Leading: leading, Endpoints: endpoints, Identity: identify,
 	}, nil
 }
 
