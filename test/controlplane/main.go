@@ -110,6 +110,7 @@ func (o *options) apiserverFlags(c *credentials, etcd string) []string {
 		"--service-account-key-file", c.key,
 		"--service-account-signing-key-file", c.key,
 		"--enable-priority-and-fairness=false",
+		"--allow-privileged", // as in most clusters
 	}
 	if !o.accounts {
 		flags = append(flags, "--disable-admission-plugins", "ServiceAccount")
