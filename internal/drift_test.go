@@ -28,8 +28,8 @@ var budgets = []struct {
 	deep  bool
 	lines int
 }{
-	{"internal", true, 68164},
-	{"internal/builtin", true, 19103},
+	{"internal", true, 68267},
+	{"internal/builtin", true, 19206},
 	{"internal/crdhandler", false, 5000},
 }
 

@@ -69,7 +69,7 @@ func (c *checker) check(path *field.Path) field.ErrorList {
 		rules.OneOf(spec.DNSPolicy, path.Child("dnsPolicy"),
 			corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone),
 		metav1validation.ValidateLabels(spec.NodeSelector, path.Child("nodeSelector")),
-		checkPodSecurity(spec.SecurityContext, path.Child("securityContext")),
+		checkPodSecurity(spec, path.Child("securityContext")),
 		rules.When(ptr.Deref(spec.ShareProcessNamespace, false) && spec.HostPID, field.Invalid(
 			path.Child("shareProcessNamespace"), true, "ShareProcessNamespace and HostPID cannot both be enabled")),
 		checkAffinity(spec.Affinity, path.Child("affinity")),

@@ -25,7 +25,8 @@ func (c *checker) checkContainers(path *field.Path) (errs field.ErrorList) {
 			c.checkContainer(container, item),
 			checkNew(names, container.Name, item.Child("name")),
 			c.checkLifecycle(container, item),
-			checkRestartPolicy(container, item.Child("restartPolicy")),
+			checkRestartPolicy(container, item),
+			checkRestartRules(container, item.Child("restartPolicyRules")),
 		)...)
 	}
 	return append(errs, checkPortConflicts(c.spec.Containers, path)...)
@@ -50,9 +51,11 @@ func (c *checker) checkInitContainers(path *field.Path) (errs field.ErrorList) {
 	names := c.containerNames()
 	for n := range c.spec.InitContainers {
 		container, item := &c.spec.InitContainers[n], path.Index(n)
+		errs = append(errs, slices.Concat(c.checkContainer(container, item), checkRestartPolicy(container, item))...)
+		if container.RestartPolicy != nil {
+			errs = append(errs, checkRestartRules(container, item.Child("restartPolicyRules"))...)
+		}
 		errs = append(errs, slices.Concat(
-			c.checkContainer(container, item),
-			checkRestartPolicy(container, item.Child("restartPolicy")),
 			checkNew(names, container.Name, item.Child("name")),
 			checkPortConflicts([]corev1.Container{*container}, path),
 		)...)
@@ -167,11 +170,35 @@ func (c *checker) checkHostPorts(path *field.Path) (errs field.ErrorList) {
 }
 
 func checkRestartPolicy(container *corev1.Container, path *field.Path) field.ErrorList {
+	path = path.Child("restartPolicy")
 	if container.RestartPolicy == nil {
-		return nil
+		return rules.When(len(container.RestartPolicyRules) > 0,
+			field.Required(path, "must specify restartPolicy when restart rules are used"))
 	}
 	return rules.Known(*container.RestartPolicy, path, corev1.ContainerRestartPolicyAlways,
 		corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure)
+}
+
+func checkRestartRules(container *corev1.Container, path *field.Path) field.ErrorList {
+	const maxRules = 20
+	count := len(container.RestartPolicyRules)
+	return append(rules.When(count > maxRules, field.TooMany(path, count, maxRules)),
+		rules.Each(container.RestartPolicyRules, path, checkRestartRule)...)
+}
+
+func checkRestartRule(rule *corev1.ContainerRestartRule, path *field.Path) field.ErrorList {
+	errs := rules.Known(rule.Action, path.Child("action"),
+		corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers)
+	codes, path := rule.ExitCodes, path.Child("exitCodes")
+	if codes == nil {
+		return append(errs, field.Required(path, "must be specified"))
+	}
+	const maxCodes = 255
+	return slices.Concat(errs,
+		rules.Known(codes.Operator, path.Child("operator"),
+			corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn),
+		rules.When(len(codes.Values) > maxCodes, field.TooMany(path.Child("values"), len(codes.Values), maxCodes)),
+	)
 }
 
 func (c *checker) checkResizePolicy(policies []corev1.ContainerResizePolicy, path *field.Path) (errs field.ErrorList) {

@@ -110,13 +110,37 @@ var containerQuantities = []string{
 
 // checkResourceRef checks a reference to a quantity. One in a volume has to name the container.
 func checkResourceRef(ref *corev1.ResourceFieldSelector, volume bool, path *field.Path) field.ErrorList {
+	errs := checkDivisor(ref, path.Child("divisor"))
 	if volume && ref.ContainerName == "" {
-		return field.ErrorList{field.Required(path.Child("containerName"), "")}
+		return append(field.ErrorList{field.Required(path.Child("containerName"), "")}, errs...)
 	}
-	if strings.HasPrefix(ref.Resource, "requests.hugepages-") || strings.HasPrefix(ref.Resource, "limits.hugepages-") {
+	if isOfHugePages(ref) {
+		return errs
+	}
+	return append(rules.OneOf(ref.Resource, path.Child("resource"), containerQuantities...), errs...)
+}
+
+func isOfHugePages(ref *corev1.ResourceFieldSelector) bool {
+	return strings.HasPrefix(ref.Resource, "requests.hugepages-") || strings.HasPrefix(ref.Resource, "limits.hugepages-")
+}
+
+// checkDivisor checks the unit of a quantity, unless it is left out.
+func checkDivisor(ref *corev1.ResourceFieldSelector, path *field.Path) field.ErrorList {
+	units, separator := "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei", ", "
+	_, kind, _ := strings.Cut(ref.Resource, ".")
+	switch {
+	case isOfHugePages(ref):
+		kind = "hugepages"
+	case !slices.Contains(containerQuantities, ref.Resource):
 		return nil
+	case kind == "cpu":
+		units, separator = "1m and 1", " and "
+	case kind == "ephemeral-storage":
+		kind = "local ephemeral storage"
 	}
-	return rules.OneOf(ref.Resource, path.Child("resource"), containerQuantities...)
+	isKnown := ref.Divisor.IsZero() || slices.Contains(strings.Split(units, separator), ref.Divisor.String())
+	return rules.When(!isKnown, field.Invalid(path, ref.Resource,
+		fmt.Sprintf("only divisor's values %s are supported with the %s resource", units, kind)))
 }
 
 // checkEnvFrom checks the objects whose keys become variables. Some errors name the list instead of the item, as those

@@ -29,7 +29,8 @@ func checkRequirements(
 	limits, requests := path.Child("limits"), path.Child("requests")
 	for _, resource := range sortedNames(r.Limits) {
 		item := limits.Key(string(resource))
-		errs = append(errs, slices.Concat(name(resource, item), CheckQuantity(resource, r.Limits[resource], item))...)
+		errs = append(errs, slices.Concat(name(resource, item), CheckQuantity(resource, r.Limits[resource], item),
+			checkHugePages(resource, r.Limits[resource], item))...)
 	}
 	for _, resource := range sortedNames(r.Requests) {
 		item, request := requests.Key(string(resource)), r.Requests[resource]
@@ -46,8 +47,21 @@ func checkRequirements(
 			errs = append(errs, field.Invalid(requests, request.String(),
 				fmt.Sprintf("must be less than or equal to %s limit of %s", resource, limit.String())))
 		}
+		errs = append(errs, checkHugePages(resource, request, item)...)
 	}
-	return errs
+	names := append(sortedNames(r.Limits), sortedNames(r.Requests)...)
+	hasCompute := slices.Contains(names, corev1.ResourceCPU) || slices.Contains(names, corev1.ResourceMemory)
+	return append(errs, rules.When(slices.ContainsFunc(names, isHugePages) && !hasCompute,
+		field.Forbidden(path, "HugePages require cpu or memory"))...)
+}
+
+// checkHugePages checks that a quantity of huge pages is a number of whole pages.
+func checkHugePages(name corev1.ResourceName, quantity apiresource.Quantity, path *field.Path) field.ErrorList {
+	text, huge := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
+	size, err := apiresource.ParseQuantity(text)
+	isSize := err == nil && size.Sign() > 0 && size.MilliValue()%1000 == 0
+	return rules.When(huge && (!isSize || quantity.Value()%size.Value() != 0), field.Invalid(path, quantity.String(),
+		fmt.Sprintf("%s is not positive integer multiple of %s", quantity.String(), name)))
 }
 
 // CheckQuantity checks that a quantity is not negative, and whole if the resource is counted.

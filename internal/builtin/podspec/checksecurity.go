@@ -2,17 +2,21 @@ package podspec
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-helpers/node/util/sysctl"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-func checkPodSecurity(security *corev1.PodSecurityContext, path *field.Path) (errs field.ErrorList) {
+func checkPodSecurity(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
+	security := spec.SecurityContext
 	if security == nil {
 		return nil
 	}
@@ -21,6 +25,7 @@ func checkPodSecurity(security *corev1.PodSecurityContext, path *field.Path) (er
 		checkUser(security.RunAsUser, path.Child("runAsUser")),
 		checkGroup(security.RunAsGroup, path.Child("runAsGroup")),
 		rules.Each(security.SupplementalGroups, path.Child("supplementalGroups"), checkGroup),
+		checkSysctls(spec, path.Child("sysctls")),
 	)
 	if policy := security.FSGroupChangePolicy; policy != nil {
 		errs = append(errs, rules.Known(*policy, path.Child("fsGroupChangePolicy"),
@@ -35,6 +40,34 @@ func checkPodSecurity(security *corev1.PodSecurityContext, path *field.Path) (er
 	if policy := security.SELinuxChangePolicy; policy != nil {
 		errs = append(errs, rules.OneOf(*policy, path.Child("seLinuxChangePolicy"),
 			corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive)...)
+	}
+	return errs
+}
+
+var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`)
+
+// checkSysctls checks the names of sysctls, and that the pod does not share their namespaces with the host.
+func checkSysctls(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
+	const maxLength = 253
+	names := sets.New[string]()
+	for n, s := range spec.SecurityContext.Sysctls {
+		item := path.Index(n).Child("name")
+		switch {
+		case s.Name == "":
+			errs = append(errs, field.Required(item, ""))
+		case len(s.Name) > maxLength || !sysctlName.MatchString(s.Name):
+			errs = append(errs, field.Invalid(item, s.Name,
+				fmt.Sprintf("must have at most %d characters and match regex %s", maxLength, sysctlName)))
+		default:
+			errs = append(errs, checkNew(names, s.Name, item)...)
+		}
+		namespace, _, _ := sysctl.GetNamespace(s.Name)
+		errs = slices.Concat(errs,
+			rules.When(spec.HostNetwork && namespace == sysctl.NetNamespace,
+				field.Invalid(item, s.Name, "may not be specified when 'hostNetwork' is true")),
+			rules.When(spec.HostIPC && namespace == sysctl.IPCNamespace,
+				field.Invalid(item, s.Name, "may not be specified when 'hostIPC' is true")),
+		)
 	}
 	return errs
 }
@@ -66,7 +99,20 @@ func (c *checker) checkSecurity(security *corev1.SecurityContext, path *field.Pa
 			field.Invalid(path.Child("procMount"), mount, "`hostUsers` must be false to use `Unmasked`"))...)
 	}
 	return slices.Concat(errs, checkSeccomp(security.SeccompProfile, path.Child("seccompProfile")),
-		checkAppArmor(security.AppArmorProfile, path.Child("appArmorProfile")))
+		checkEscalation(security, path), checkAppArmor(security.AppArmorProfile, path.Child("appArmorProfile")))
+}
+
+// checkEscalation checks that a container that may not get more privileges does not have all.
+func checkEscalation(security *corev1.SecurityContext, path *field.Path) field.ErrorList {
+	if ptr.Deref(security.AllowPrivilegeEscalation, true) {
+		return nil
+	}
+	added := ptr.Deref(security.Capabilities, corev1.Capabilities{}).Add
+	return append(
+		rules.When(ptr.Deref(security.Privileged, false), field.Invalid(path, security,
+			"cannot set `allowPrivilegeEscalation` to false and `privileged` to true")),
+		rules.When(slices.Contains(added, "CAP_SYS_ADMIN"), field.Invalid(path, security,
+			"cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"))...)
 }
 
 func checkSeccomp(profile *corev1.SeccompProfile, path *field.Path) field.ErrorList {
