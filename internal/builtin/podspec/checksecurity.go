@@ -62,12 +62,12 @@ func checkSysctls(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList)
 			errs = append(errs, checkNew(names, s.Name, item)...)
 		}
 		namespace, _, _ := sysctl.GetNamespace(s.Name)
-		errs = slices.Concat(errs,
+		errs = append(errs, slices.Concat(
 			rules.When(spec.HostNetwork && namespace == sysctl.NetNamespace,
 				field.Invalid(item, s.Name, "may not be specified when 'hostNetwork' is true")),
 			rules.When(spec.HostIPC && namespace == sysctl.IPCNamespace,
 				field.Invalid(item, s.Name, "may not be specified when 'hostIPC' is true")),
-		)
+		)...)
 	}
 	return errs
 }
