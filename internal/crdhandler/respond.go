@@ -22,7 +22,7 @@ import (
 type responder struct {
 	scope *requestScope
 	req   *http.Request
-	media negotiation.MediaTypeOptions
+	media *negotiation.MediaTypeOptions
 }
 
 // negotiate chooses the format of the answer by the Accept header.

@@ -29,7 +29,7 @@ func TestTableOfManyObjects(t *testing.T) {
 		for _, include := range []metav1.IncludeObjectPolicy{metav1.IncludeMetadata, metav1.IncludeObject,
 			metav1.IncludeNone} {
 			req := httptest.NewRequest(http.MethodGet, "/?includeObject="+string(include), nil)
-			printer, err := r.scope.printing().NewPrinter(negotiation.MediaTypeOptions{Convert: &tableKind}, req)
+			printer, err := r.scope.printing().NewPrinter(&negotiation.MediaTypeOptions{Convert: &tableKind}, req)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,13 +45,13 @@ type TableConvertor interface {
 
 // Negotiate chooses the format of the response by the Accept header. It sets Pretty if the response is to be indented,
 // for whatever reason.
-func (e *Endpoint) Negotiate(req *http.Request) (negotiation.MediaTypeOptions, error) {
+func (e *Endpoint) Negotiate(req *http.Request) (*negotiation.MediaTypeOptions, error) {
 	mediaType, info, err := negotiation.NegotiateOutputMediaType(req, e.Serializer, e)
 	if err != nil {
-		return negotiation.MediaTypeOptions{}, err
+		return nil, err
 	}
 	mediaType.Pretty = info.PrettySerializer != nil && info.Serializer == info.PrettySerializer
-	return mediaType, nil
+	return &mediaType, nil
 }
 
 // AllowsMediaTypeTransform reports whether the endpoint has objects in a media type, as they are (target is nil) or
@@ -97,13 +97,13 @@ func isMetaVersion(gv schema.GroupVersion) bool {
 }
 
 // IsMetadataOnly reports whether a response has nothing of objects but their metadata.
-func IsMetadataOnly(mediaType negotiation.MediaTypeOptions) bool {
+func IsMetadataOnly(mediaType *negotiation.MediaTypeOptions) bool {
 	return mediaType.Convert != nil && (mediaType.Convert.Kind == "PartialObjectMetadata" ||
 		mediaType.Convert.Kind == "PartialObjectMetadataList")
 }
 
 // tableOptions reads the parameters of a request for a Table. It returns nil for any other request.
-func tableOptions(mediaType negotiation.MediaTypeOptions, req *http.Request) (*metav1.TableOptions, error) {
+func tableOptions(mediaType *negotiation.MediaTypeOptions, req *http.Request) (*metav1.TableOptions, error) {
 	if target := mediaType.Convert; target == nil || target.Kind != "Table" || !isMetaVersion(target.GroupVersion()) {
 		return nil, nil
 	}

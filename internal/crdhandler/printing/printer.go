@@ -25,7 +25,7 @@ type Printer struct {
 }
 
 // NewPrinter returns the printer of a request. The error is an API error.
-func (e *Endpoint) NewPrinter(mediaType negotiation.MediaTypeOptions, req *http.Request) (Printer, error) {
+func (e *Endpoint) NewPrinter(mediaType *negotiation.MediaTypeOptions, req *http.Request) (Printer, error) {
 	options, err := tableOptions(mediaType, req)
 	return Printer{endpoint: e, target: mediaType.Convert, options: options}, err
 }

@@ -39,7 +39,7 @@ type Config struct {
 	Options *metainternal.ListOptions
 	// Endpoint and MediaType say how events are encoded.
 	Endpoint  *printing.Endpoint
-	MediaType negotiation.MediaTypeOptions
+	MediaType *negotiation.MediaTypeOptions
 
 	// View and Views return what the watch shows of entries.
 	View  stored.ViewFunc
