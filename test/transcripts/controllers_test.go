@@ -214,6 +214,9 @@ func (g *graph) state(s *side) (lines []string) {
 			if len(finalizers) == 0 && meta["deletionTimestamp"] != nil {
 				continue // it goes
 			}
+			if !g.tree && meta["deletionTimestamp"] == nil && len(owners) == 0 && len(asList(meta["ownerReferences"])) > 0 {
+				continue // it stays or goes, depending on which of its owners the collector sees first
+			}
 			lines = append(lines, fmt.Sprint(kind.kind, " ", meta["name"], " owners ", owners, " finalizers ", finalizers,
 				" deleted ", meta["deletionTimestamp"] != nil))
 		}
