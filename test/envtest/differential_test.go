@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// helpFlag is the line of a flag in a help: its name, the kind of its value, and its default.
-var helpFlag = regexp.MustCompile(`(?m)^ +(?:-., +)?--([a-z0-9-]+)( [A-Za-z0-9]\S*)?  .*?(?:\(default (.*)\))?$`)
+// helpFlag is the line of a flag in a help: its name, the kind of its value, and its default. In ours the description
+// and the default are in the lines below.
+var helpFlag = regexp.MustCompile(`(?m)^ +(?:-., +)?--([a-z0-9-]+)( [A-Za-z0-9]\S*)?(?:  .*?(?:\(default (.*)\))?)?$`)
 
 // hidden are flags of kube-apiserver that its help does not show.
 var hidden = []string{
