@@ -118,14 +118,15 @@ func packages(t *testing.T) []listed {
 	}
 }
 
-// home returns the entry of the table that a package of ours belongs to.
-func home(table map[string][]string, path string) (string, bool) {
+// home returns the entry of the table that a package of ours belongs to: of several, the one that is nearest to it.
+func home(table map[string][]string, path string) (nearest string, found bool) {
 	for entry := range table {
-		if path == module+entry || strings.HasPrefix(path, module+entry+"/") {
-			return entry, true
+		within := path == module+entry || strings.HasPrefix(path, module+entry+"/")
+		if within && len(entry) > len(nearest) {
+			nearest, found = entry, true
 		}
 	}
-	return "", false
+	return nearest, found
 }
 
 func TestImports(t *testing.T) {

@@ -17,11 +17,11 @@ import (
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
-	"github.com/crd-server/crd-server/internal/builtin/limitranger"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/limitranger"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/podsecurity"
 	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/builtin/nodes"
 	"github.com/crd-server/crd-server/internal/builtin/pods"
-	"github.com/crd-server/crd-server/internal/builtin/podsecurity"
 	"github.com/crd-server/crd-server/internal/builtin/storage"
 )
 

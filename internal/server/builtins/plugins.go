@@ -8,9 +8,9 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/limitranger"
 	"github.com/crd-server/crd-server/internal/builtin/certificates"
 	"github.com/crd-server/crd-server/internal/builtin/devices"
-	"github.com/crd-server/crd-server/internal/builtin/limitranger"
 	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/builtin/nodes"
 	"github.com/crd-server/crd-server/internal/builtin/pods"

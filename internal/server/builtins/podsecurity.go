@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 	basecompatibility "k8s.io/component-base/compatibility"
 
-	"github.com/crd-server/crd-server/internal/builtin/podsecurity"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/podsecurity"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
