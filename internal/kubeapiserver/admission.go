@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/crd-server/crd-server/internal/access/admission"
-	"github.com/crd-server/crd-server/internal/builtin/storage"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/storageobjectinuseprotection"
 )
 
 // completeAdmission gives the server the admission plugins that it has. It returns the flags that enable others.
@@ -43,7 +43,7 @@ func (o *Options) completeAdmission() (without []string, err error) {
 	missing := func(name string) bool { return !admission.Has(name) }
 	a.Enable, a.Disable = slices.DeleteFunc(a.Enable, missing), slices.DeleteFunc(a.Disable, missing)
 	// It is on by default in kube-apiserver, which has no controllers either.
-	name := storage.StorageObjectInUseProtection
+	name := storageobjectinuseprotection.Name
 	if !slices.Contains(a.Disable, name) && !slices.Contains(a.Enable, name) {
 		a.Enable = append(a.Enable, name)
 	}

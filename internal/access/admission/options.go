@@ -17,12 +17,16 @@ import (
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/defaultingressclass"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/defaultstorageclass"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/defaulttolerationseconds"
 	"github.com/crd-server/crd-server/internal/access/admission/plugins/limitranger"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/persistentvolumeclaimresize"
 	"github.com/crd-server/crd-server/internal/access/admission/plugins/podsecurity"
-	"github.com/crd-server/crd-server/internal/builtin/network"
-	"github.com/crd-server/crd-server/internal/builtin/nodes"
-	"github.com/crd-server/crd-server/internal/builtin/pods"
-	"github.com/crd-server/crd-server/internal/builtin/storage"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/priority"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/serviceaccount"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/storageobjectinuseprotection"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/taintnodesbycondition"
 )
 
 // Options configures the plugins. Flags have the names and meanings of kube-apiserver's and extension API servers'.
@@ -63,14 +67,14 @@ func names() string { return strings.Join(slices.Concat(order, kinds), ", ") }
 
 // kinds are the plugins for single built-in resources. They are on by default, except off.
 var kinds = []string{
-	limitranger.Name, pods.ServiceAccount, podsecurity.Name,
-	network.DefaultIngressClass, pods.DefaultTolerationSeconds, pods.Priority, nodes.TaintNodesByCondition,
-	storage.DefaultStorageClass, storage.PersistentVolumeClaimResize, storage.StorageObjectInUseProtection,
+	limitranger.Name, serviceaccount.Name, podsecurity.Name, defaultingressclass.Name, defaulttolerationseconds.Name,
+	priority.Name, taintnodesbycondition.Name, defaultstorageclass.Name, persistentvolumeclaimresize.Name,
+	storageobjectinuseprotection.Name,
 }
 
 // off are those of kinds that are not on by default. The finalizers of StorageObjectInUseProtection are removed by
 // controllers of a cluster: without these, objects would stay for ever when they are deleted.
-var off = []string{storage.StorageObjectInUseProtection}
+var off = []string{storageobjectinuseprotection.Name}
 
 // Has reports whether there is a plugin of this name.
 func Has(plugin string) bool {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// parseRequest decodes a PKCS#10 request in PEM.
-func parseRequest(encoded []byte) (*x509.CertificateRequest, error) {
+// ParseRequest decodes a PKCS#10 request in PEM.
+func ParseRequest(encoded []byte) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(encoded)
 	if block == nil || block.Type != cert.CertificateRequestBlockType {
 		return nil, errors.New("PEM block type must be CERTIFICATE REQUEST")
@@ -20,7 +20,7 @@ func parseRequest(encoded []byte) (*x509.CertificateRequest, error) {
 
 // checkRequestPEM checks the form and the signature of a PKCS#10 request.
 func checkRequestPEM(encoded []byte) error {
-	parsed, err := parseRequest(encoded)
+	parsed, err := ParseRequest(encoded)
 	if err != nil {
 		return err
 	}

@@ -44,15 +44,15 @@ func ingressDefinition() *resource.Definition {
 	}
 }
 
-// ingressClassAnnotation named the class before there was a field.
-const ingressClassAnnotation = "kubernetes.io/ingress.class"
+// IngressClassAnnotation named the class before there was a field.
+const IngressClassAnnotation = "kubernetes.io/ingress.class"
 
 func ingressWarnings(obj *networkingv1.Ingress) []string {
-	if _, found := obj.Annotations[ingressClassAnnotation]; !found || obj.Spec.IngressClassName != nil {
+	if _, found := obj.Annotations[IngressClassAnnotation]; !found || obj.Spec.IngressClassName != nil {
 		return nil
 	}
 	const format = "annotation %q is deprecated, please use 'spec.ingressClassName' instead"
-	return []string{fmt.Sprintf(format, ingressClassAnnotation)}
+	return []string{fmt.Sprintf(format, IngressClassAnnotation)}
 }
 
 var balancerPath = field.NewPath("status", "loadBalancer", "ingress")

@@ -102,7 +102,7 @@ var ingressClassColumns = &resource.Columns{
 	Cells: func(obj runtime.Object) []any {
 		class := obj.(*networkingv1.IngressClass)
 		name, parameters := class.Name, none
-		if isDefaultClass(class) {
+		if IsDefaultClass(class) {
 			name += " (default)"
 		}
 		if ref := class.Spec.Parameters; ref != nil {
@@ -114,4 +114,9 @@ var ingressClassColumns = &resource.Columns{
 		}
 		return []any{name, class.Spec.Controller, parameters, resource.Age(class)}
 	},
+}
+
+// IsDefaultClass reports whether a class is marked as that of Ingresses that name none.
+func IsDefaultClass(class *networkingv1.IngressClass) bool {
+	return class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true"
 }

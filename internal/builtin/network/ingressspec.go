@@ -19,9 +19,9 @@ import (
 
 func checkIngressCreate(obj *networkingv1.Ingress) field.ErrorList {
 	errs := checkIngress(obj)
-	value, found := obj.Annotations[ingressClassAnnotation]
+	value, found := obj.Annotations[IngressClassAnnotation]
 	if class := obj.Spec.IngressClassName; found && class != nil && value != *class {
-		errs = append(errs, field.Invalid(field.NewPath("annotations").Child(ingressClassAnnotation), value,
+		errs = append(errs, field.Invalid(field.NewPath("annotations").Child(IngressClassAnnotation), value,
 			"must match `ingressClassName` when both are specified"))
 	}
 	return errs

@@ -3,7 +3,6 @@
 package nodes
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,24 +59,6 @@ var nodeStatus = resource.Typed[*corev1.Node]{
 		}
 	},
 	CheckUpdate: checkNodeUpdate,
-}
-
-// TaintNodesByCondition is the plugin that taints new nodes, which are not ready yet.
-const TaintNodesByCondition = "TaintNodesByCondition"
-
-// NewTaintNodesByCondition returns the plugin TaintNodesByCondition.
-func NewTaintNodesByCondition() resource.Plugin {
-	return resource.Plugin{Name: TaintNodesByCondition, Resource: corev1.Resource("nodes"), Mutate: taintNew}
-}
-
-func taintNew(_ context.Context, obj, old runtime.Object) error {
-	notReady := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
-	n := obj.(*corev1.Node)
-	isTaint := func(taint corev1.Taint) bool { return taint.MatchTaint(&notReady) }
-	if old == nil && !slices.ContainsFunc(n.Spec.Taints, isTaint) {
-		n.Spec.Taints = append(n.Spec.Taints, notReady)
-	}
-	return nil
 }
 
 // defaultNode completes podCIDR and podCIDRs from each other, and allocatable from capacity.

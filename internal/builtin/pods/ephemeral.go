@@ -31,7 +31,7 @@ func keepAll(pod, old *corev1.Pod) {
 
 // checkEphemeral checks that ephemeral containers are only added.
 func checkEphemeral(pod, old *corev1.Pod) field.ErrorList {
-	if mirrors(old) {
+	if metav1.HasAnnotation(old.ObjectMeta, corev1.MirrorPodAnnotationKey) {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
 	}
 	errs := checkStored(pod, old)

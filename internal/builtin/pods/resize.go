@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
@@ -48,7 +49,7 @@ func withResources(old, now []corev1.Container) ([]corev1.Container, bool) {
 
 // checkResize checks that a resize changes processors and memory only.
 func checkResize(pod, old *corev1.Pod) field.ErrorList {
-	if mirrors(old) {
+	if metav1.HasAnnotation(old.ObjectMeta, corev1.MirrorPodAnnotationKey) {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods cannot be resized")}
 	}
 	errs := slices.Concat(

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
-	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/paramaccess"
 )
 
 // newParamAccess returns the check whether the writer of a policy or a binding may read its parameters.
-func newParamAccess(c *Config) (*admissionregistration.ParamAccess, error) {
+func newParamAccess(c *Config) (*paramaccess.Access, error) {
 	policies, err := client.NewForConfig(c.Client)
 	if err != nil {
 		return nil, fmt.Errorf("client of policies: %w", err)
 	}
-	return &admissionregistration.ParamAccess{
+	return &paramaccess.Access{
 		Authorizer: c.Authorizer,
 		Resource:   c.resourceOf,
 		Policy: func(ctx context.Context, mutating bool, name string) (*admissionregistrationv1.ParamKind, error) {

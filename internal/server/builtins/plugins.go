@@ -8,21 +8,25 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/certificates"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/defaultingressclass"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/defaultstorageclass"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/defaulttolerationseconds"
 	"github.com/crd-server/crd-server/internal/access/admission/plugins/limitranger"
-	"github.com/crd-server/crd-server/internal/builtin/certificates"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/persistentvolumeclaimresize"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/priority"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/serviceaccount"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/storageobjectinuseprotection"
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/taintnodesbycondition"
 	"github.com/crd-server/crd-server/internal/builtin/devices"
-	"github.com/crd-server/crd-server/internal/builtin/network"
-	"github.com/crd-server/crd-server/internal/builtin/nodes"
-	"github.com/crd-server/crd-server/internal/builtin/pods"
 	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
-	"github.com/crd-server/crd-server/internal/builtin/storage"
 )
 
 // newPlugins returns the enabled plugins, in the order of kube-apiserver.
 func newPlugins(c *Config) (resource.Plugins, error) {
 	ranges := namespaceLister[*corev1.LimitRange](c, corev1.Resource("limitranges"))
-	priorities := pods.Classes(lister[*schedulingv1.PriorityClass](c, priorityClasses))
+	priorities := priority.Classes(lister[*schedulingv1.PriorityClass](c, priorityClasses))
 	classes := lister[*storagev1.StorageClass](c, storagev1.Resource("storageclasses"))
 	ingressClasses := lister[*networkingv1.IngressClass](c, networkingv1.Resource("ingressclasses"))
 	podSecurity, err := newPodSecurity(c)
@@ -35,22 +39,22 @@ func newPlugins(c *Config) (resource.Plugins, error) {
 	}
 	all := slices.Concat(
 		limitranger.ForPods(ranges),
-		pods.NewServiceAccount(findAccounts(c)),
+		serviceaccount.New(findAccounts(c)),
 		[]resource.Plugin{
 			limitranger.ForClaims(ranges),
-			nodes.NewTaintNodesByCondition(),
+			taintnodesbycondition.New(),
 		},
 		podSecurity,
 		[]resource.Plugin{
-			pods.NewDefaultClass(priorities),
-			pods.NewPriority(priorities),
-			pods.NewDefaultTolerationSeconds(),
-			storage.NewDefaultStorageClass(classes),
+			priority.ForClasses(priorities),
+			priority.ForPods(priorities),
+			defaulttolerationseconds.New(),
+			defaultstorageclass.New(classes),
 		},
-		storage.NewStorageObjectInUseProtection(),
-		[]resource.Plugin{storage.NewPersistentVolumeClaimResize(classes)},
+		storageobjectinuseprotection.New(),
+		[]resource.Plugin{persistentvolumeclaimresize.New(classes)},
 		certificates.Signers{Authorizer: c.Authorizer}.Plugins(),
-		[]resource.Plugin{network.NewDefaultIngressClass(ingressClasses)},
+		[]resource.Plugin{defaultingressclass.New(ingressClasses)},
 		rbac.Escalation{Authorizer: c.Authorizer, Rules: c.Roles}.Plugins(),
 		params.Plugins(),
 		devices.Access{Authorizer: c.Authorizer, Namespace: namespaceGetter(c)}.Plugins(),

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/crd-server/crd-server/internal/access/admission/plugins/serviceaccount"
 	"github.com/crd-server/crd-server/internal/builtin"
-	"github.com/crd-server/crd-server/internal/builtin/pods"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -25,7 +25,7 @@ type accountFinder struct {
 }
 
 // findAccounts returns a function that finds service accounts; nil if there are none.
-func findAccounts(c *Config) pods.Accounts {
+func findAccounts(c *Config) serviceaccount.Accounts {
 	d := c.Set.Find(corev1.Resource("serviceaccounts"))
 	if d == nil {
 		return nil
@@ -38,7 +38,7 @@ func findAccounts(c *Config) pods.Accounts {
 func (f *accountFinder) find(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	key := namespace + "/" + name
 	entry, revision, err := f.entries.Get(ctx, key, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
-	if errors.Is(err, dynamicstorage.ErrNotFound) && name == pods.DefaultAccount {
+	if errors.Is(err, dynamicstorage.ErrNotFound) && name == serviceaccount.DefaultAccount {
 		entry, err = f.await(ctx, key, revision)
 	}
 	switch {

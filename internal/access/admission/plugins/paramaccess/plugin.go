@@ -1,4 +1,6 @@
-package admissionregistration
+// Package paramaccess decides whether users may refer to the parameters of policies. It is a part of the registry in
+// kube-apiserver.
+package paramaccess
 
 import (
 	"context"
@@ -18,9 +20,9 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// ParamAccess decides whether a user may refer to parameters. Policies read them with the rights of the server, and
+// Access decides whether a user may refer to parameters. Policies read them with the rights of the server, and
 // their messages could tell the content to a user who cannot read them.
-type ParamAccess struct {
+type Access struct {
 	Authorizer authorizer.Authorizer
 	// Resource returns the resource of a kind, or an error if none is served.
 	Resource func(kind schema.GroupVersionKind) (schema.GroupVersionResource, error)
@@ -29,8 +31,8 @@ type ParamAccess struct {
 }
 
 // Plugins returns the plugins for policies and bindings.
-func (a *ParamAccess) Plugins() []resource.Plugin {
-	kind, ref := specPath.Child("paramKind"), specPath.Child("paramRef")
+func (a *Access) Plugins() []resource.Plugin {
+	kind, ref := field.NewPath("spec", "paramKind"), field.NewPath("spec", "paramRef")
 	return []resource.Plugin{
 		a.plugin("validatingadmissionpolicies", kind), a.plugin("mutatingadmissionpolicies", kind),
 		a.plugin("validatingadmissionpolicybindings", ref), a.plugin("mutatingadmissionpolicybindings", ref),
@@ -38,7 +40,7 @@ func (a *ParamAccess) Plugins() []resource.Plugin {
 }
 
 // plugin returns the plugin for a resource whose objects refer to parameters by a field. It asks about valid objects.
-func (a *ParamAccess) plugin(plural string, params *field.Path) resource.Plugin {
+func (a *Access) plugin(plural string, params *field.Path) resource.Plugin {
 	check := func(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
 		if len(errs) > 0 {
 			return errs
@@ -52,7 +54,7 @@ func (a *ParamAccess) plugin(plural string, params *field.Path) resource.Plugin 
 }
 
 // authorize decides about a new object, or an update of old.
-func (a *ParamAccess) authorize(ctx context.Context, obj, old runtime.Object) error {
+func (a *Access) authorize(ctx context.Context, obj, old runtime.Object) error {
 	wanted := referenceOf(obj)
 	if old != nil && equality.Semantic.DeepEqual(wanted, referenceOf(old)) {
 		return nil
@@ -98,7 +100,7 @@ func reader(ctx context.Context) (user.Info, error) {
 const all = "*"
 
 // forKind requires that the user may get all objects of a kind.
-func (a *ParamAccess) forKind(ctx context.Context, kind *admissionregistrationv1.ParamKind) error {
+func (a *Access) forKind(ctx context.Context, kind *admissionregistrationv1.ParamKind) error {
 	u, err := reader(ctx)
 	if u == nil || kind == nil || err != nil {
 		return err
@@ -118,7 +120,7 @@ func (a *ParamAccess) forKind(ctx context.Context, kind *admissionregistrationv1
 }
 
 // setResource sets the resource of a kind; all resources of its version, or of all versions, if it is not known.
-func (a *ParamAccess) setResource(to *authorizer.AttributesRecord, kind *admissionregistrationv1.ParamKind) error {
+func (a *Access) setResource(to *authorizer.AttributesRecord, kind *admissionregistrationv1.ParamKind) error {
 	to.APIGroup, to.APIVersion, to.Resource = all, all, all
 	version, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {
@@ -141,7 +143,7 @@ type bound struct {
 }
 
 // forRef requires that the user may read the parameters of a binding.
-func (a *ParamAccess) forRef(ctx context.Context, b bound) error {
+func (a *Access) forRef(ctx context.Context, b bound) error {
 	u, err := reader(ctx)
 	if u == nil || b.Ref == nil || err != nil {
 		return err

@@ -1,6 +1,11 @@
-package pods
+// Package serviceaccount is the admission plugin ServiceAccount: it gives pods their service accounts, and the tokens of
+// these.
+//
+// references.go decides which secrets a pod may use.
+package serviceaccount
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +13,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/utils/ptr"
@@ -15,8 +21,8 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// ServiceAccount is the plugin that gives pods their service accounts, and the tokens of these.
-const ServiceAccount = "ServiceAccount"
+// Name is the name of the plugin.
+const Name = "ServiceAccount"
 
 // DefaultAccount is the service account of pods that name none.
 const DefaultAccount = "default"
@@ -24,9 +30,10 @@ const DefaultAccount = "default"
 // Accounts returns a service account. The text of its error follows "error looking up service account".
 type Accounts func(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
 
-// NewServiceAccount returns the plugins ServiceAccount, for new pods and for ephemeral containers.
-func NewServiceAccount(accounts Accounts) []resource.Plugin {
-	created := resource.Plugin{Name: ServiceAccount, Resource: pods,
+// New returns the plugins for new pods and for ephemeral containers.
+func New(accounts Accounts) []resource.Plugin {
+	pods := corev1.Resource("pods")
+	created := resource.Plugin{Name: Name, Resource: pods,
 		Mutate: func(ctx context.Context, obj, old runtime.Object) error {
 			if old != nil {
 				return nil
@@ -40,7 +47,7 @@ func NewServiceAccount(accounts Accounts) []resource.Plugin {
 			return accounts.check(ctx, obj.(*corev1.Pod))
 		},
 	}
-	debugged := resource.Plugin{Name: ServiceAccount, Resource: pods, Subresource: "ephemeralcontainers",
+	debugged := resource.Plugin{Name: Name, Resource: pods, Subresource: "ephemeralcontainers",
 		Validate: func(ctx context.Context, obj, _ runtime.Object) error {
 			return accounts.checkEphemeral(ctx, obj.(*corev1.Pod))
 		},
@@ -51,7 +58,7 @@ func NewServiceAccount(accounts Accounts) []resource.Plugin {
 // complete gives a new pod its account and what follows from that: a token and secrets for images. The kubelet, which
 // makes mirror pods, expects them as they are.
 func (a Accounts) complete(ctx context.Context, pod *corev1.Pod) error {
-	if mirrors(pod) {
+	if metav1.HasAnnotation(pod.ObjectMeta, corev1.MirrorPodAnnotationKey) {
 		return checkMirrorReferences(pod)
 	}
 	if pod.Spec.ServiceAccountName == "" {
@@ -61,7 +68,7 @@ func (a Accounts) complete(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	if ptr.Deref(orElse(pod.Spec.AutomountServiceAccountToken, account.AutomountServiceAccountToken), true) {
+	if ptr.Deref(cmp.Or(pod.Spec.AutomountServiceAccountToken, account.AutomountServiceAccountToken), true) {
 		mountToken(&pod.Spec)
 	}
 	if len(pod.Spec.ImagePullSecrets) == 0 {
@@ -72,7 +79,7 @@ func (a Accounts) complete(ctx context.Context, pod *corev1.Pod) error {
 
 // check checks a new pod after webhooks may have changed it.
 func (a Accounts) check(ctx context.Context, pod *corev1.Pod) error {
-	if mirrors(pod) {
+	if metav1.HasAnnotation(pod.ObjectMeta, corev1.MirrorPodAnnotationKey) {
 		return checkMirrorReferences(pod)
 	}
 	account, err := a.of(ctx, pod)
@@ -90,11 +97,6 @@ func (a Accounts) of(ctx context.Context, pod *corev1.Pod) (*corev1.ServiceAccou
 		return nil, fmt.Errorf("error looking up service account %s/%s: %w", pod.Namespace, name, err)
 	}
 	return account, nil
-}
-
-func mirrors(pod *corev1.Pod) bool {
-	_, mirrors := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return mirrors
 }
 
 // checkMirrorReferences refuses references of a mirror pod to objects that its node may not read.

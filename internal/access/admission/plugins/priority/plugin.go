@@ -1,6 +1,8 @@
-package pods
+// Package priority is the admission plugin Priority: it sets the priorities of pods by their classes.
+package priority
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -12,34 +14,29 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// The plugins for pods.
-const (
-	Priority                 = "Priority"
-	DefaultTolerationSeconds = "DefaultTolerationSeconds"
-)
-
-var pods = corev1.Resource("pods")
+// Name is the name of the plugin.
+const Name = "Priority"
 
 // Classes returns the PriorityClasses.
 type Classes func(ctx context.Context) ([]*schedulingv1.PriorityClass, error)
 
-// NewPriority returns the plugin Priority, which sets the priorities of pods.
-func NewPriority(classes Classes) resource.Plugin {
+// ForPods returns the plugin for pods.
+func ForPods(classes Classes) resource.Plugin {
 	mutate := func(ctx context.Context, obj, old runtime.Object) error {
 		spec := &obj.(*corev1.Pod).Spec
 		if old == nil {
 			return classes.prioritize(ctx, spec)
 		}
 		before := &old.(*corev1.Pod).Spec
-		spec.Priority = orElse(spec.Priority, before.Priority)
-		spec.PreemptionPolicy = orElse(spec.PreemptionPolicy, before.PreemptionPolicy)
+		spec.Priority = cmp.Or(spec.Priority, before.Priority)
+		spec.PreemptionPolicy = cmp.Or(spec.PreemptionPolicy, before.PreemptionPolicy)
 		return nil
 	}
-	return resource.Plugin{Name: Priority, Resource: pods, Mutate: mutate}
+	return resource.Plugin{Name: Name, Resource: corev1.Resource("pods"), Mutate: mutate}
 }
 
-// NewDefaultClass returns the part of the plugin Priority that keeps users from making two classes the default.
-func NewDefaultClass(classes Classes) resource.Plugin {
+// ForClasses returns the plugin for PriorityClasses. It keeps users from making two classes the default.
+func ForClasses(classes Classes) resource.Plugin {
 	validate := func(ctx context.Context, obj, old runtime.Object) error {
 		class, _ := obj.(*schedulingv1.PriorityClass)
 		if class == nil || !class.GlobalDefault {
@@ -51,26 +48,7 @@ func NewDefaultClass(classes Classes) resource.Plugin {
 		}
 		return fmt.Errorf("PriorityClass %v is already marked as default. Only one default can exist", found.Name)
 	}
-	return resource.Plugin{Name: Priority, Resource: schedulingv1.Resource("priorityclasses"), Validate: validate}
-}
-
-// NewDefaultTolerationSeconds returns the plugin DefaultTolerationSeconds, which lets pods stay on failing nodes for a
-// while.
-func NewDefaultTolerationSeconds() resource.Plugin {
-	mutate := func(_ context.Context, obj, _ runtime.Object) error {
-		for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-			tolerate(&obj.(*corev1.Pod).Spec, taint)
-		}
-		return nil
-	}
-	return resource.Plugin{Name: DefaultTolerationSeconds, Resource: pods, Mutate: mutate}
-}
-
-func orElse[T any](value, other *T) *T {
-	if value != nil {
-		return value
-	}
-	return other
+	return resource.Plugin{Name: Name, Resource: schedulingv1.Resource("priorityclasses"), Validate: validate}
 }
 
 // prioritize sets the priority of a new pod from its class, from the default class, or to zero.
@@ -122,20 +100,4 @@ func (c Classes) find(ctx context.Context, name string) (found *schedulingv1.Pri
 		}
 	}
 	return found, nil
-}
-
-// tolerationSeconds is how long a pod stays on a failing node.
-const tolerationSeconds = 300
-
-// tolerate makes a pod tolerate a taint for a while, unless it already tolerates the taint.
-func tolerate(spec *corev1.PodSpec, taint string) {
-	for _, t := range spec.Tolerations {
-		if (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {
-			return
-		}
-	}
-	spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
-		Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-		TolerationSeconds: ptr.To[int64](tolerationSeconds),
-	})
 }

@@ -1,3 +1,5 @@
+// Package certificates has the admission plugins for certificates.k8s.io: CertificateApproval, CertificateSigning,
+// ClusterTrustBundleAttest and CertificateSubjectRestriction.
 package certificates
 
 import (
@@ -10,12 +12,12 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crd-server/crd-server/internal/builtin/certificates"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -87,7 +89,7 @@ func (s Signers) checkPodStatus(ctx context.Context, obj, old runtime.Object, er
 		name = user.GetName()
 	}
 	text := fmt.Sprintf("User %q is not permitted to \"sign\" for signer %q", name, signer)
-	return field.ErrorList{field.Forbidden(specPath.Child("signerName"), text)}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "signerName"), text)}
 }
 
 // allows asks about a signer, and then about all signers of its domain.
@@ -118,7 +120,7 @@ func restrictSubject(_ context.Context, obj, old runtime.Object) error {
 	if old != nil || csr.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
 		return nil
 	}
-	parsed, err := parseRequest(csr.Spec.Request)
+	parsed, err := certificates.ParseRequest(csr.Spec.Request)
 	if err != nil {
 		return fmt.Errorf("failed to parse CSR: %w", err)
 	}
@@ -126,43 +128,4 @@ func restrictSubject(_ context.Context, obj, old runtime.Object) error {
 		return errMasters
 	}
 	return nil
-}
-
-// checkSignerName checks the form of a signer's name: a domain and a path, such as example.com/namespace.name.
-func checkSignerName(path *field.Path, signer string) (errs field.ErrorList) {
-	if signer == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	domain, name, ok := strings.Cut(signer, "/")
-	if !ok || strings.Contains(name, "/") {
-		const text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-		return field.ErrorList{field.Invalid(path, signer, text)}
-	}
-	if len(domain) > validation.DNS1123SubdomainMaxLength {
-		errs = append(errs, field.TooLong(path, "", validation.DNS1123SubdomainMaxLength))
-	}
-	errs = append(errs, checkLabels(path, domain, validation.IsDNS1123Label)...)
-	if !strings.Contains(domain, ".") {
-		const text = "should be a domain with at least two segments separated by dots"
-		errs = append(errs, field.Invalid(path, domain, text))
-	}
-	errs = append(errs, checkLabels(path, name, validation.IsDNS1123Subdomain)...)
-	const maxSignerName = 2*validation.DNS1123SubdomainMaxLength + validation.DNS1123LabelMaxLength + 2
-	if len(signer) > maxSignerName {
-		errs = append(errs, field.TooLong(path, "", maxSignerName))
-	}
-	return errs
-}
-
-// checkLabels returns the errors of the first bad label of a part of a signer's name.
-func checkLabels(path *field.Path, part string, check func(string) []string) (errs field.ErrorList) {
-	for label := range strings.SplitSeq(part, ".") {
-		for _, text := range check(label) {
-			errs = append(errs, field.Invalid(path, part, fmt.Sprintf("validating label %q: %s", label, text)))
-		}
-		if len(errs) > 0 {
-			break
-		}
-	}
-	return errs
 }
