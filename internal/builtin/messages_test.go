@@ -23,9 +23,9 @@ var exempt = []string{
 	"this server does not connect to nodes and pods",
 }
 
-// TestMessages finds each message that the packages below this one and the admission plugins can give in an answer of
-// kube-apiserver. A rule that no answer shows is a guess, so it is proven by an exchange in test/transcripts/testdata,
-// or deleted.
+// TestMessages finds each message that the packages below this one, the admission plugins and connections can give in
+// an answer of kube-apiserver. A rule that no answer shows is a guess, so it is proven by an exchange in
+// test/transcripts/testdata, or deleted.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	answers := answersOfKubeAPIServer(t)
@@ -86,10 +86,11 @@ type message struct {
 }
 
 // messages lists the messages in the code below this package, which itself holds the table of kinds and has no rules,
-// and in that of the admission plugins.
+// and in that of the admission plugins and of connections.
 func messages(t *testing.T) []message {
 	t.Helper()
-	return append(messagesBelow(t, "."), messagesBelow(t, "../access/admission/plugins")...)
+	return slices.Concat(
+		messagesBelow(t, "."), messagesBelow(t, "../access/admission/plugins"), messagesBelow(t, "../crdhandler/connect"))
 }
 
 func messagesBelow(t *testing.T, folder string) (found []message) {

@@ -38,7 +38,7 @@ func TestRows(t *testing.T) {
 				isAction := sub.Action != nil && sub.Strategy == nil && sub.Resets == nil &&
 					slices.Equal(sub.Verbs, []string{"create"})
 				isScale := sub.Scale != nil && sub.Strategy == nil && sub.Resets == nil && len(sub.Verbs) == 3
-				isConnect := sub.Connect != nil && sub.Strategy == nil && sub.Resets == nil && sub.Connect.Refuse != nil
+				isConnect := sub.Connect != nil && sub.Strategy == nil && sub.Resets == nil
 				if !isAction && !isScale && !isConnect && (sub.Strategy == nil || sub.Resets == nil || sub.Verbs == nil) {
 					t.Errorf("%s has no strategy, verbs or fields that it resets", sub.Name)
 				}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/crdhandler/connect"
 	"github.com/crd-server/crd-server/internal/crdhandler/write"
 )
 
@@ -50,7 +51,7 @@ func (s *requestScope) refuseConnection(req *http.Request) error {
 	if s.connect.Proxies {
 		query["path"] = []string{proxiedPath(info)}
 	}
-	options, err := s.connect.Decode(query)
+	options, err := connect.Decode(s.connect.Object, query)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
@@ -63,12 +64,12 @@ func (s *requestScope) refuseConnection(req *http.Request) error {
 	if err := a.Validate(ctx, event); err != nil {
 		return err
 	}
-	if s.connect.Creates && info.Verb != "create" {
+	if !s.connect.Proxies && info.Verb != "create" {
 		if err := authorizeConnection(ctx, a); err != nil {
 			return err
 		}
 	}
-	return s.connect.Refuse(ctx, resource.ConnectRequest{
+	return connect.Refuse(ctx, connect.Request{
 		Namespace: namespace, Name: name, Options: options,
 		Upgrades: httpstream.IsUpgradeRequest(req), Read: s.connect.read,
 	})

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
-	"github.com/crd-server/crd-server/internal/builtin/connect"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -34,7 +33,7 @@ func serviceDefinition() *resource.Definition {
 
 			CreatesOnUpdate: true,
 		},
-		Subresources: []resource.Subresource{connect.ServiceProxy, {
+		Subresources: []resource.Subresource{resource.NewProxy(&corev1.ServiceProxyOptions{}), {
 			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
 			Strategy: resource.Typed[*corev1.Service]{
 				PrepareUpdate: func(obj, old *corev1.Service) { obj.Spec = old.Spec },

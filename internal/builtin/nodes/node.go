@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
-	"github.com/crd-server/crd-server/internal/builtin/connect"
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -27,7 +26,7 @@ func Definitions() []*resource.Definition {
 		ShortNames: []string{"no"}, Object: &corev1.Node{}, List: &corev1.NodeList{}, Folder: "minions",
 		Strategy: nodeStrategy, Default: defaultNode, Resets: []string{"status"},
 		Subresources: []resource.Subresource{
-			connect.NodeProxy,
+			resource.NewProxy(&corev1.NodeProxyOptions{}),
 			{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: nodeStatus, Resets: []string{"spec"}},
 		},
 		Columns: nodeColumns, Fields: nodeFields,

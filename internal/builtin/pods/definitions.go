@@ -3,7 +3,6 @@ package pods
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/crd-server/crd-server/internal/builtin/connect"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -16,7 +15,10 @@ func Definitions() []*resource.Definition {
 			Object: &corev1.Pod{}, List: &corev1.PodList{},
 			Strategy: podStrategy, Default: defaultPod, Resets: []string{"status"},
 			Subresources: []resource.Subresource{
-				connect.Attach, connect.Exec, connect.PortForward, connect.PodProxy,
+				resource.NewStream("attach", &corev1.PodAttachOptions{}),
+				resource.NewStream("exec", &corev1.PodExecOptions{}),
+				resource.NewStream("portforward", &corev1.PodPortForwardOptions{}),
+				resource.NewProxy(&corev1.PodProxyOptions{}),
 				{Name: "binding", Verbs: []string{"create"}, Action: bindingAction},
 				{Name: "eviction", Verbs: []string{"create"}, Action: evictionAction},
 				{Name: "ephemeralcontainers", Verbs: resource.SubresourceVerbs, Strategy: ephemeralStrategy,
