@@ -52,7 +52,10 @@ func OneOf[T ~string](value T, path *field.Path, known ...T) field.ErrorList {
 
 // Known checks a value of an enumeration, of which the empty value is not supported either.
 func Known[T ~string](value T, path *field.Path, known ...T) field.ErrorList {
-	return When(!slices.Contains(known, value), field.NotSupported(path, value, known))
+	if slices.Contains(known, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, value, known)}
 }
 
 // NonNegative checks that a number is not negative.
