@@ -22,7 +22,7 @@ func Default(spec *corev1.PodSpec) {
 	for n := range spec.Volumes {
 		defaultVolume(&spec.Volumes[n])
 	}
-	forEachContainer(spec, defaultContainer)
+	ForEachContainer(spec, defaultContainer)
 	DefaultQuantities(spec.Overhead)
 	if spec.Resources != nil {
 		defaultRequirements(spec.Resources.Limits, spec.Resources.Requests)
@@ -48,8 +48,8 @@ func DefaultClaimSpec(spec *corev1.PersistentVolumeClaimSpec) {
 	defaultRequirements(spec.Resources.Limits, spec.Resources.Requests)
 }
 
-// forEachContainer calls f with the init containers, containers and ephemeral containers of a specification.
-func forEachContainer(spec *corev1.PodSpec, f func(*corev1.Container)) {
+// ForEachContainer calls f with the init containers, containers and ephemeral containers of a specification.
+func ForEachContainer(spec *corev1.PodSpec, f func(*corev1.Container)) {
 	for n := range spec.InitContainers {
 		f(&spec.InitContainers[n])
 	}

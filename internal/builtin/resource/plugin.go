@@ -71,6 +71,18 @@ func (r checkedRules) ValidateUpdate(ctx context.Context, obj, old runtime.Objec
 	return r.plugin.Check(ctx, obj, old, r.Strategy.ValidateUpdate(ctx, obj, old))
 }
 
+// OnCreate returns a function of a plugin that leaves updates alone.
+func OnCreate[T runtime.Object](
+	admit func(ctx context.Context, obj T) error,
+) func(ctx context.Context, obj, old runtime.Object) error {
+	return func(ctx context.Context, obj, old runtime.Object) error {
+		if old != nil {
+			return nil
+		}
+		return admit(ctx, obj.(T))
+	}
+}
+
 type pluginsKey struct{}
 
 // WithPlugins returns a context for admission by webhooks and policies. mutate calls the plugins of the resource.

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	volumehelper "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
@@ -114,14 +115,6 @@ func claimWarnings(obj *corev1.PersistentVolumeClaim) (warnings []string) {
 	return warnings
 }
 
-// ClassOfClaim returns the class of a claim, and whether it names one: an empty name is one too.
-func ClassOfClaim(claim *corev1.PersistentVolumeClaim) (name string, found bool) {
-	if name, found = claim.Annotations[classAnnotation]; found {
-		return name, true
-	}
-	return ptr.Deref(claim.Spec.StorageClassName, ""), claim.Spec.StorageClassName != nil
-}
-
 var claimColumns = &resource.Columns{Definitions: claimColumnDefinitions(), Cells: claimCells}
 
 func claimColumnDefinitions() []metav1.TableColumnDefinition {
@@ -151,9 +144,8 @@ func claimCells(obj runtime.Object) []any {
 	if claim.Spec.VolumeName != "" {
 		capacity, modes = claim.Status.Capacity.Storage().String(), accessModesCell(claim.Status.AccessModes)
 	}
-	class, _ := ClassOfClaim(claim)
 	return []any{
-		claim.Name, phase, claim.Spec.VolumeName, capacity, modes, class,
+		claim.Name, phase, claim.Spec.VolumeName, capacity, modes, volumehelper.GetPersistentVolumeClaimClass(claim),
 		ptr.Deref(claim.Spec.VolumeAttributesClassName, unset), resource.Age(claim),
 		string(ptr.Deref(claim.Spec.VolumeMode, unset)),
 	}

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
 )
 
 // refuseStream returns the error of a stream to a pod, or to a container of it.
@@ -36,15 +38,7 @@ func (r Request) refuseStream(ctx context.Context, container *string) error {
 // checkContainer checks that a container is one of the pod. Its name may be missing if it is the only one.
 func checkContainer(pod *corev1.Pod, name string) error {
 	var names []string
-	for n := range pod.Spec.InitContainers {
-		names = append(names, pod.Spec.InitContainers[n].Name)
-	}
-	for n := range pod.Spec.Containers {
-		names = append(names, pod.Spec.Containers[n].Name)
-	}
-	for n := range pod.Spec.EphemeralContainers {
-		names = append(names, pod.Spec.EphemeralContainers[n].Name)
-	}
+	podspec.ForEachContainer(&pod.Spec, func(container *corev1.Container) { names = append(names, container.Name) })
 	switch {
 	case name == "" && len(pod.Spec.Containers) > 1:
 		return apierrors.NewBadRequest(fmt.Sprintf(

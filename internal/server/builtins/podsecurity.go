@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apiserver/pkg/util/compatibility"
-	basecompatibility "k8s.io/component-base/compatibility"
 
 	"github.com/crd-server/crd-server/internal/access/admission/plugins/podsecurity"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -21,14 +19,8 @@ func newPodSecurity(c *Config) ([]resource.Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	registry := compatibility.DefaultComponentGlobalsRegistry
-	plugins, err := podsecurity.New(podsecurity.Config{
-		Definitions:   c.Set.Definitions,
-		Configuration: configuration,
-		Version:       registry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent),
-		Namespaces:    namespaceGetter(c),
-		Pods:          namespaceLister[*corev1.Pod](c, pods),
-	})
+	plugins, err := podsecurity.New(
+		c.Set.Definitions, configuration, namespaceGetter(c), namespaceLister[*corev1.Pod](c, pods))
 	if err != nil {
 		return nil, fmt.Errorf("--admission-control-config-file %s: %s: %w", c.Admission.ConfigFile, podsecurity.Name, err)
 	}

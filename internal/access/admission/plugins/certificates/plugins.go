@@ -34,7 +34,7 @@ func (s Signers) Plugins() []resource.Plugin {
 		{Name: "CertificateApproval", Resource: requests, Subresource: "approval", Validate: s.admitApproval},
 		{Name: "CertificateSigning", Resource: requests, Subresource: "status", Validate: s.admitSigning},
 		{Name: "ClusterTrustBundleAttest", Resource: certificatesv1.Resource("clustertrustbundles"), Validate: s.admitBundle},
-		{Name: "CertificateSubjectRestriction", Resource: requests, Validate: restrictSubject},
+		{Name: "CertificateSubjectRestriction", Resource: requests, Validate: resource.OnCreate(restrictSubject)},
 		{Resource: certificatesv1.Resource("podcertificaterequests"), Subresource: "status", Check: s.checkPodStatus},
 	}
 }
@@ -115,9 +115,8 @@ var errMasters = errors.New("use of " + certificatesv1.KubeAPIServerClientSigner
 	user.SystemPrivilegedGroup + " group is not allowed")
 
 // restrictSubject refuses new requests for a client certificate of a user who may do everything.
-func restrictSubject(_ context.Context, obj, old runtime.Object) error {
-	csr := obj.(*certificatesv1.CertificateSigningRequest)
-	if old != nil || csr.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
+func restrictSubject(_ context.Context, csr *certificatesv1.CertificateSigningRequest) error {
+	if csr.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
 		return nil
 	}
 	parsed, err := certificates.ParseRequest(csr.Spec.Request)

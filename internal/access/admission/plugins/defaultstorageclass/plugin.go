@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/storage"
@@ -17,19 +17,16 @@ const Name = "DefaultStorageClass"
 
 // New returns the plugin for claims. classes returns all StorageClasses.
 func New(classes func(ctx context.Context) ([]*storagev1.StorageClass, error)) resource.Plugin {
-	mutate := func(ctx context.Context, obj, old runtime.Object) error {
-		claim := obj.(*corev1.PersistentVolumeClaim)
-		if _, named := storage.ClassOfClaim(claim); named || old != nil {
+	mutate := func(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+		if volume.PersistentVolumeClaimHasClass(claim) {
 			return nil
 		}
 		all, err := classes(ctx)
-		if err != nil {
-			return err
-		}
 		if class := resource.Newest(all, storage.IsDefaultClass); class != nil {
 			claim.Spec.StorageClassName = &class.Name
 		}
-		return nil
+		return err
 	}
-	return resource.Plugin{Name: Name, Resource: corev1.Resource("persistentvolumeclaims"), Mutate: mutate}
+	claims := corev1.Resource("persistentvolumeclaims")
+	return resource.Plugin{Name: Name, Resource: claims, Mutate: resource.OnCreate(mutate)}
 }

@@ -50,23 +50,10 @@ func checkClaim(limits *corev1.LimitRangeSpec, obj runtime.Object) (errs []error
 	return errs
 }
 
-// total returns the requests and limits of a whole pod: those of its containers, or its own of CPU and memory.
+// total returns the requests and limits of a whole pod: those of its containers, or its own. Its status does not count.
 func total(spec *corev1.PodSpec) (requests, limits corev1.ResourceList) {
-	containers := &corev1.Pod{Spec: corev1.PodSpec{Containers: spec.Containers, InitContainers: spec.InitContainers}}
-	requests = resourcehelper.AggregateContainerRequests(containers, resourcehelper.PodResourcesOptions{})
-	limits = resourcehelper.AggregateContainerLimits(containers, resourcehelper.PodResourcesOptions{})
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if spec.Resources == nil {
-			break
-		}
-		if quantity, found := spec.Resources.Requests[name]; found {
-			requests[name] = quantity
-		}
-		if quantity, found := spec.Resources.Limits[name]; found {
-			limits[name] = quantity
-		}
-	}
-	return requests, limits
+	pod, options := &corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{ExcludeOverhead: true}
+	return resourcehelper.PodRequests(pod, options), resourcehelper.PodLimits(pod, options)
 }
 
 // check returns the errors of a demand: of its minima, its maxima and its ratios, each in the order of the resources.

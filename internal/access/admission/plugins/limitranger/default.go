@@ -2,6 +2,7 @@ package limitranger
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,11 +32,12 @@ func addDefaults(limits *corev1.LimitRangeSpec, obj runtime.Object) []error {
 }
 
 // defaultsOf returns the defaults for containers. Those of later items win.
-func defaultsOf(limits *corev1.LimitRangeSpec) (defaults corev1.ResourceRequirements) {
+func defaultsOf(limits *corev1.LimitRangeSpec) corev1.ResourceRequirements {
+	defaults := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
 	for n := range limits.Limits {
 		if item := &limits.Limits[n]; item.Type == corev1.LimitTypeContainer {
-			fill(&defaults.Requests, item.DefaultRequest, true)
-			fill(&defaults.Limits, item.Default, true)
+			maps.Copy(defaults.Requests, item.DefaultRequest)
+			maps.Copy(defaults.Limits, item.Default)
 		}
 	}
 	return defaults
@@ -43,19 +45,19 @@ func defaultsOf(limits *corev1.LimitRangeSpec) (defaults corev1.ResourceRequirem
 
 // complete gives a container the defaults that it leaves out. It returns the texts of the annotation.
 func complete(container *corev1.Container, defaults *corev1.ResourceRequirements, kind string) (texts []string) {
-	if set := fill(&container.Resources.Requests, defaults.Requests, false); len(set) > 0 {
+	if set := fill(&container.Resources.Requests, defaults.Requests); len(set) > 0 {
 		texts = append(texts, fmt.Sprintf("%s request for %s %s", strings.Join(set, ", "), kind, container.Name))
 	}
-	if set := fill(&container.Resources.Limits, defaults.Limits, false); len(set) > 0 {
+	if set := fill(&container.Resources.Limits, defaults.Limits); len(set) > 0 {
 		texts = append(texts, fmt.Sprintf("%s limit for %s %s", strings.Join(set, ", "), kind, container.Name))
 	}
 	return texts
 }
 
-// fill sets the quantities that a list does not have, or all of them. It returns their names in order.
-func fill(list *corev1.ResourceList, from corev1.ResourceList, all bool) (set []string) {
+// fill sets the quantities that a list does not have. It returns their names in order.
+func fill(list *corev1.ResourceList, from corev1.ResourceList) (set []string) {
 	for name, quantity := range from {
-		if _, found := (*list)[name]; found && !all {
+		if _, found := (*list)[name]; found {
 			continue
 		}
 		if *list == nil {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
@@ -27,45 +27,37 @@ func ForPods(ranges Ranges) []resource.Plugin {
 	mutate, validate := ranges.each(addDefaults), ranges.each(checkPod)
 	pods := corev1.Resource("pods")
 	return []resource.Plugin{
-		{Name: Name, Resource: pods, Mutate: onCreate(mutate), Validate: onCreate(validate)},
-		{Name: Name, Resource: pods, Subresource: "resize", Mutate: mutate, Validate: validate},
+		{Name: Name, Resource: pods, Mutate: resource.OnCreate(mutate), Validate: resource.OnCreate(validate)},
+		{
+			Name: Name, Resource: pods, Subresource: "resize",
+			Mutate: unlessDeleted(mutate), Validate: unlessDeleted(validate),
+		},
 	}
 }
 
 // ForClaims returns the plugin for claims.
 func ForClaims(ranges Ranges) resource.Plugin {
 	claims := corev1.Resource("persistentvolumeclaims")
-	return resource.Plugin{Name: Name, Resource: claims, Validate: ranges.each(checkClaim)}
+	return resource.Plugin{Name: Name, Resource: claims, Validate: unlessDeleted(ranges.each(checkClaim))}
 }
 
-// admit is a function of a plugin.
-type admit = func(ctx context.Context, obj, old runtime.Object) error
+// admit decides about an object, or changes it.
+type admit = func(ctx context.Context, obj runtime.Object) error
 
-// onCreate returns a function that leaves updates alone.
-func onCreate(f admit) admit {
+// unlessDeleted returns a function of a plugin. It leaves updates of objects that are being deleted alone.
+func unlessDeleted(f admit) func(ctx context.Context, obj, old runtime.Object) error {
 	return func(ctx context.Context, obj, old runtime.Object) error {
-		if old != nil {
+		if old != nil && old.(metav1.Object).GetDeletionTimestamp() != nil {
 			return nil
 		}
-		return f(ctx, obj, nil)
+		return f(ctx, obj)
 	}
 }
 
 // each returns a function that calls f for each LimitRange of the namespace of an object, until f returns errors.
-// Objects that are being deleted are left alone.
 func (r Ranges) each(f func(limits *corev1.LimitRangeSpec, obj runtime.Object) []error) admit {
-	return func(ctx context.Context, obj, old runtime.Object) error {
-		if old != nil {
-			before, err := meta.Accessor(old)
-			if err != nil || before.GetDeletionTimestamp() != nil {
-				return err
-			}
-		}
-		m, err := meta.Accessor(obj)
-		if err != nil {
-			return err
-		}
-		ranges, err := r(ctx, m.GetNamespace())
+	return func(ctx context.Context, obj runtime.Object) error {
+		ranges, err := r(ctx, obj.(metav1.Object).GetNamespace())
 		if err != nil {
 			return fmt.Errorf("read limit ranges: %w", err)
 		}

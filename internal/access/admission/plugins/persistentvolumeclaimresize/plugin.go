@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
-	"github.com/crd-server/crd-server/internal/builtin/storage"
 )
 
 // Name is the name of the plugin.
@@ -33,8 +33,8 @@ func New(classes func(ctx context.Context) ([]*storagev1.StorageClass, error)) r
 		if size.Cmp(*oldSize) <= 0 { // the rules of claims let only a bound one grow
 			return nil
 		}
-		name, _ := storage.ClassOfClaim(after)
-		if oldName, _ := storage.ClassOfClaim(before); name == "" || name != oldName {
+		name := volume.GetPersistentVolumeClaimClass(after)
+		if name == "" || name != volume.GetPersistentVolumeClaimClass(before) {
 			return errNotResizable
 		}
 		all, err := classes(ctx)

@@ -14,12 +14,13 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/component-base/compatibility"
+	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/legacyregistry"
 	podsecurity "k8s.io/pod-security-admission/admission"
 	"k8s.io/pod-security-admission/admission/api/load"
@@ -49,34 +50,21 @@ func (f Pods) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, er
 	return f(ctx, namespace)
 }
 
-// Config is what the plugin needs.
-type Config struct {
-	// Definitions are the resources that are served.
-	Definitions []*resource.Definition
-	// Configuration is the PodSecurityConfiguration; nil for the defaults.
-	Configuration io.Reader
-	// Version is that of Kubernetes, as far as it is emulated.
-	Version    compatibility.EffectiveVersion
-	Namespaces Namespaces
-	Pods       Pods
-}
-
-// New returns the plugins for resources with pods, and for namespaces. Errors are those of the configuration.
-func New(c Config) (all []resource.Plugin, err error) {
-	config, err := load.LoadFromReader(c.Configuration)
+// New returns the plugins for namespaces, and for those of the definitions that have pods. The reader has a
+// PodSecurityConfiguration; it is nil for the defaults. Errors are those of the configuration.
+func New(
+	definitions []*resource.Definition, configuration io.Reader, namespaces Namespaces, pods Pods,
+) (all []resource.Plugin, err error) {
+	config, err := load.LoadFromReader(configuration)
 	if err != nil {
 		return nil, err
 	}
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), emulated(c.Version))
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), emulated())
 	if err != nil {
 		return nil, err
 	}
 	admission := &podsecurity.Admission{
-		Configuration:   config,
-		Evaluator:       evaluator,
-		Metrics:         recorder(),
-		NamespaceGetter: c.Namespaces,
-		PodLister:       c.Pods,
+		Configuration: config, Evaluator: evaluator, Metrics: recorder(), NamespaceGetter: namespaces, PodLister: pods,
 	}
 	if err := admission.CompleteConfiguration(); err != nil {
 		return nil, fmt.Errorf("configuration error: %w", err)
@@ -84,14 +72,15 @@ func New(c Config) (all []resource.Plugin, err error) {
 	if err := admission.ValidateConfiguration(); err != nil {
 		return nil, fmt.Errorf("invalid: %w", err)
 	}
-	for _, d := range c.Definitions {
+	for _, d := range definitions {
 		all = append(all, plugins(admission, d)...)
 	}
 	return all, nil
 }
 
 // emulated returns the version of the standards that "latest" means; nil for the newest.
-func emulated(version compatibility.EffectiveVersion) *api.Version {
+func emulated() *api.Version {
+	version := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 	binary, emulation := version.BinaryVersion(), version.EmulationVersion()
 	if binary.Major() == emulation.Major() && binary.Minor() == emulation.Minor() {
 		return nil
@@ -120,10 +109,7 @@ func plugins(a *podsecurity.Admission, d *resource.Definition) []resource.Plugin
 
 func plugin(a *podsecurity.Admission, d *resource.Definition, subresource string) resource.Plugin {
 	validate := func(ctx context.Context, obj, old runtime.Object) error {
-		attributes, err := attributesOf(ctx, obj, old)
-		if err != nil {
-			return err
-		}
+		attributes := attributesOf(ctx, obj, old)
 		attributes.Kind, attributes.Resource = d.GroupVersionKind(), d.GroupVersionResource()
 		attributes.Subresource = subresource
 		return answer(ctx, a.Validate(ctx, attributes))
@@ -133,11 +119,8 @@ func plugin(a *podsecurity.Admission, d *resource.Definition, subresource string
 }
 
 // attributesOf returns the attributes of a write. A namespace is in itself.
-func attributesOf(ctx context.Context, obj, old runtime.Object) (*api.AttributesRecord, error) {
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, err
-	}
+func attributesOf(ctx context.Context, obj, old runtime.Object) *api.AttributesRecord {
+	m := obj.(metav1.Object)
 	a := &api.AttributesRecord{
 		Name: m.GetName(), Namespace: m.GetNamespace(), Operation: admissionv1.Create, Object: obj, OldObject: old,
 	}
@@ -150,7 +133,7 @@ func attributesOf(ctx context.Context, obj, old runtime.Object) (*api.Attributes
 	if user, ok := request.UserFrom(ctx); ok {
 		a.Username = user.GetName()
 	}
-	return a, nil
+	return a
 }
 
 // answer passes on the warnings and annotations of a decision, and returns its error.

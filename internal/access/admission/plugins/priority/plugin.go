@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -38,8 +37,8 @@ func ForPods(classes Classes) resource.Plugin {
 // ForClasses returns the plugin for PriorityClasses. It keeps users from making two classes the default.
 func ForClasses(classes Classes) resource.Plugin {
 	validate := func(ctx context.Context, obj, old runtime.Object) error {
-		class, _ := obj.(*schedulingv1.PriorityClass)
-		if class == nil || !class.GlobalDefault {
+		class := obj.(*schedulingv1.PriorityClass)
+		if !class.GlobalDefault {
 			return nil
 		}
 		found, err := classes.find(ctx, "")
@@ -53,9 +52,14 @@ func ForClasses(classes Classes) resource.Plugin {
 
 // prioritize sets the priority of a new pod from its class, from the default class, or to zero.
 func (c Classes) prioritize(ctx context.Context, spec *corev1.PodSpec) error {
-	class, err := c.classOf(ctx, spec.PriorityClassName)
-	if err != nil {
+	class, err := c.find(ctx, spec.PriorityClassName)
+	switch {
+	case err != nil:
 		return err
+	case class == nil && spec.PriorityClassName != "":
+		return fmt.Errorf("no PriorityClass with name %v was found", spec.PriorityClassName)
+	case class == nil:
+		class = &schedulingv1.PriorityClass{PreemptionPolicy: new(corev1.PreemptLowerPriority)}
 	}
 	spec.PriorityClassName = class.Name
 	if spec.Priority != nil && *spec.Priority != class.Value {
@@ -72,18 +76,6 @@ func (c Classes) prioritize(ctx context.Context, spec *corev1.PodSpec) error {
 	}
 	spec.PreemptionPolicy = class.PreemptionPolicy
 	return nil
-}
-
-// classOf returns the class with a name, or that of pods without one.
-func (c Classes) classOf(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
-	found, err := c.find(ctx, name)
-	switch {
-	case err != nil || found != nil:
-		return found, err
-	case name != "":
-		return nil, fmt.Errorf("no PriorityClass with name %v was found", name)
-	}
-	return &schedulingv1.PriorityClass{PreemptionPolicy: ptr.To(corev1.PreemptLowerPriority)}, nil
 }
 
 // find returns the class with a name, or the default if the name is empty: of several defaults, the lowest. It returns

@@ -1,5 +1,5 @@
-// Package serviceaccount is the admission plugin ServiceAccount: it gives pods their service accounts, and the tokens of
-// these.
+// Package serviceaccount is the admission plugin ServiceAccount: it gives pods their service accounts, and the tokens
+// of these.
 //
 // references.go decides which secrets a pod may use.
 package serviceaccount
@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/utils/ptr"
 
@@ -33,26 +32,13 @@ type Accounts func(ctx context.Context, namespace, name string) (*corev1.Service
 // New returns the plugins for new pods and for ephemeral containers.
 func New(accounts Accounts) []resource.Plugin {
 	pods := corev1.Resource("pods")
-	created := resource.Plugin{Name: Name, Resource: pods,
-		Mutate: func(ctx context.Context, obj, old runtime.Object) error {
-			if old != nil {
-				return nil
-			}
-			return accounts.complete(ctx, obj.(*corev1.Pod))
+	return []resource.Plugin{
+		{
+			Name: Name, Resource: pods,
+			Mutate: resource.OnCreate(accounts.complete), Validate: resource.OnCreate(accounts.check),
 		},
-		Validate: func(ctx context.Context, obj, old runtime.Object) error {
-			if old != nil {
-				return nil
-			}
-			return accounts.check(ctx, obj.(*corev1.Pod))
-		},
+		{Name: Name, Resource: pods, Subresource: "ephemeralcontainers", Validate: accounts.checkEphemeral},
 	}
-	debugged := resource.Plugin{Name: Name, Resource: pods, Subresource: "ephemeralcontainers",
-		Validate: func(ctx context.Context, obj, _ runtime.Object) error {
-			return accounts.checkEphemeral(ctx, obj.(*corev1.Pod))
-		},
-	}
-	return []resource.Plugin{created, debugged}
 }
 
 // complete gives a new pod its account and what follows from that: a token and secrets for images. The kubelet, which
@@ -133,11 +119,9 @@ func mountToken(spec *corev1.PodSpec) {
 	found := slices.IndexFunc(spec.Volumes, func(volume corev1.Volume) bool {
 		return strings.HasPrefix(volume.Name, tokenVolume)
 	})
-	var name string
+	name := names.SimpleNameGenerator.GenerateName(tokenVolume)
 	if found >= 0 {
 		name = spec.Volumes[found].Name
-	} else {
-		name = names.SimpleNameGenerator.GenerateName(tokenVolume)
 	}
 	mounted := false
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {

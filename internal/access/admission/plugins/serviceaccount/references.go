@@ -11,6 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/builtin/podspec"
 )
 
 // enforcement is the annotation of an account whose pods may only use the secrets that the account names.
@@ -54,7 +57,8 @@ func checkReferences(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 
 // checkEphemeral is checkReferences for the ephemeral containers of a pod. kube-apiserver answers a forbidden reference
 // with 500, because its plugin does not say that this is the fault of the client.
-func (a Accounts) checkEphemeral(ctx context.Context, pod *corev1.Pod) error {
+func (a Accounts) checkEphemeral(ctx context.Context, obj, _ runtime.Object) error {
+	pod := obj.(*corev1.Pod)
 	account, err := a.of(ctx, pod)
 	if err != nil || !enforces(account) {
 		return err
@@ -102,19 +106,22 @@ func secretOf(variable *corev1.EnvVar) string {
 }
 
 // referencesSecrets reports whether a pod uses secrets.
-func referencesSecrets(spec *corev1.PodSpec) bool {
-	named := func(ref *corev1.LocalObjectReference) bool { return ref != nil && ref.Name != "" }
-	containers := slices.Concat(spec.InitContainers, spec.Containers)
-	for n := range spec.EphemeralContainers {
-		containers = append(containers, corev1.Container(spec.EphemeralContainers[n].EphemeralContainerCommon))
+func referencesSecrets(spec *corev1.PodSpec) (found bool) {
+	podspec.ForEachContainer(spec, func(container *corev1.Container) {
+		for _, source := range container.EnvFrom {
+			found = found || source.SecretRef != nil && source.SecretRef.Name != ""
+		}
+		for n := range container.Env {
+			found = found || secretOf(&container.Env[n]) != ""
+		}
+	})
+	for _, secret := range spec.ImagePullSecrets {
+		found = found || secret.Name != ""
 	}
-	return slices.ContainsFunc(spec.ImagePullSecrets, func(ref corev1.LocalObjectReference) bool { return named(&ref) }) ||
-		slices.ContainsFunc(containers, func(container corev1.Container) bool {
-			return slices.ContainsFunc(container.EnvFrom, func(source corev1.EnvFromSource) bool {
-				return source.SecretRef != nil && named(&source.SecretRef.LocalObjectReference)
-			}) || slices.ContainsFunc(container.Env, func(variable corev1.EnvVar) bool { return secretOf(&variable) != "" })
-		}) ||
-		slices.ContainsFunc(spec.Volumes, func(volume corev1.Volume) bool { return mountsSecret(&volume.VolumeSource) })
+	for n := range spec.Volumes {
+		found = found || mountsSecret(&spec.Volumes[n].VolumeSource)
+	}
+	return found
 }
 
 // mountsSecret reports whether a volume uses secrets. Each type of volumes has one of three fields for that, or none.

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,10 +20,6 @@ const Name = "StorageObjectInUseProtection"
 
 // New returns the plugins for claims, volumes and classes of attributes.
 func New() []resource.Plugin {
-	protect := func(of schema.GroupResource, finalizer string) resource.Plugin {
-		mutate := func(_ context.Context, obj, old runtime.Object) error { return addFinalizer(obj, old, finalizer) }
-		return resource.Plugin{Name: Name, Resource: of, Mutate: mutate}
-	}
 	return []resource.Plugin{
 		protect(corev1.Resource("persistentvolumeclaims"), "kubernetes.io/pvc-protection"),
 		protect(corev1.Resource("persistentvolumes"), "kubernetes.io/pv-protection"),
@@ -31,13 +27,13 @@ func New() []resource.Plugin {
 	}
 }
 
-func addFinalizer(obj, old runtime.Object, finalizer string) error {
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return err
+func protect(of schema.GroupResource, finalizer string) resource.Plugin {
+	mutate := func(_ context.Context, obj runtime.Object) error {
+		m := obj.(metav1.Object)
+		if finalizers := m.GetFinalizers(); !slices.Contains(finalizers, finalizer) {
+			m.SetFinalizers(append(finalizers, finalizer))
+		}
+		return nil
 	}
-	if finalizers := m.GetFinalizers(); old == nil && !slices.Contains(finalizers, finalizer) {
-		m.SetFinalizers(append(finalizers, finalizer))
-	}
-	return nil
+	return resource.Plugin{Name: Name, Resource: of, Mutate: resource.OnCreate(mutate)}
 }

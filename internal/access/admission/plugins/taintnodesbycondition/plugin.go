@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -17,15 +16,13 @@ const Name = "TaintNodesByCondition"
 
 // New returns the plugin for nodes.
 func New() resource.Plugin {
-	return resource.Plugin{Name: Name, Resource: corev1.Resource("nodes"), Mutate: taintNew}
+	return resource.Plugin{Name: Name, Resource: corev1.Resource("nodes"), Mutate: resource.OnCreate(taint)}
 }
 
-func taintNew(_ context.Context, obj, old runtime.Object) error {
+func taint(_ context.Context, node *corev1.Node) error {
 	notReady := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
-	n := obj.(*corev1.Node)
-	isTaint := func(taint corev1.Taint) bool { return taint.MatchTaint(&notReady) }
-	if old == nil && !slices.ContainsFunc(n.Spec.Taints, isTaint) {
-		n.Spec.Taints = append(n.Spec.Taints, notReady)
+	if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&notReady) }) {
+		node.Spec.Taints = append(node.Spec.Taints, notReady)
 	}
 	return nil
 }
