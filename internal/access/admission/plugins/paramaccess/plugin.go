@@ -53,124 +53,89 @@ func (a *Access) plugin(plural string, params *field.Path) resource.Plugin {
 	return resource.Plugin{Resource: admissionregistrationv1.Resource(plural), Check: check}
 }
 
-// authorize decides about a new object, or an update of old.
-func (a *Access) authorize(ctx context.Context, obj, old runtime.Object) error {
-	wanted := referenceOf(obj)
-	if old != nil && equality.Semantic.DeepEqual(wanted, referenceOf(old)) {
-		return nil
-	}
-	switch w := wanted.(type) {
-	case *admissionregistrationv1.ParamKind:
-		return a.forKind(ctx, w)
-	case bound:
-		return a.forRef(ctx, w)
-	}
-	return nil
+// reference is what an object says of parameters: their kind in a policy, and which of them in a binding of a policy.
+type reference struct {
+	Kind     *admissionregistrationv1.ParamKind
+	Ref      *admissionregistrationv1.ParamRef
+	Policy   string
+	Mutating bool
 }
 
-// referenceOf returns what an object says of parameters: a kind, or what a binding binds.
-func referenceOf(obj runtime.Object) any {
+func referenceOf(obj runtime.Object) reference {
 	switch o := obj.(type) {
 	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		return o.Spec.ParamKind
+		return reference{Kind: o.Spec.ParamKind}
 	case *admissionregistrationv1.MutatingAdmissionPolicy:
-		return o.Spec.ParamKind
+		return reference{Kind: o.Spec.ParamKind}
 	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
-		return bound{o.Spec.PolicyName, o.Spec.ParamRef, false}
+		return reference{Ref: o.Spec.ParamRef, Policy: o.Spec.PolicyName}
 	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
-		return bound{o.Spec.PolicyName, o.Spec.ParamRef, true}
+		return reference{Ref: o.Spec.ParamRef, Policy: o.Spec.PolicyName, Mutating: true}
 	}
-	return nil
-}
-
-var errNoUser = errors.New("no user")
-
-// reader returns the user of a request; nil if the user may read everything.
-func reader(ctx context.Context) (user.Info, error) {
-	u, ok := request.UserFrom(ctx)
-	switch {
-	case !ok:
-		return nil, errNoUser
-	case slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup):
-		return nil, nil
-	}
-	return u, nil
+	return reference{}
 }
 
 const all = "*"
 
-// forKind requires that the user may get all objects of a kind.
-func (a *Access) forKind(ctx context.Context, kind *admissionregistrationv1.ParamKind) error {
-	u, err := reader(ctx)
-	if u == nil || kind == nil || err != nil {
-		return err
+// authorize decides about a new object, or an update of old. The user must be able to get all objects of the kind of a
+// policy, and to read the parameters of a binding. Members of system:masters may read everything.
+func (a *Access) authorize(ctx context.Context, obj, old runtime.Object) error {
+	wanted := referenceOf(obj)
+	if wanted.Kind == nil && wanted.Ref == nil || old != nil && equality.Semantic.DeepEqual(wanted, referenceOf(old)) {
+		return nil
 	}
-	attributes := authorizer.AttributesRecord{User: u, Verb: "get", ResourceRequest: true, Name: all, Namespace: all}
-	_ = a.setResource(&attributes, kind) // a kind that is not served is all kinds
-	decision, _, err := a.Authorizer.Authorize(ctx, attributes)
-	switch {
-	case err != nil:
-		return fmt.Errorf("failed to authorize request: %w", err)
-	case decision != authorizer.DecisionAllow:
-		return fmt.Errorf(`user %v must have "get" permission on all objects of the referenced paramKind (kind=%s, `+
-			`apiVersion=%s)`,
-			u, kind.Kind, kind.APIVersion)
+	u, ok := request.UserFrom(ctx)
+	if !ok {
+		return errors.New("no user")
 	}
-	return nil
-}
-
-// setResource sets the resource of a kind; all resources of its version, or of all versions, if it is not known.
-func (a *Access) setResource(to *authorizer.AttributesRecord, kind *admissionregistrationv1.ParamKind) error {
-	to.APIGroup, to.APIVersion, to.Resource = all, all, all
-	version, err := schema.ParseGroupVersion(kind.APIVersion)
-	if err != nil {
-		return err // which the validation has refused
+	if slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) {
+		return nil
 	}
-	to.APIGroup, to.APIVersion = version.Group, version.Version
-	found, err := a.Resource(version.WithKind(kind.Kind))
-	if err != nil {
-		return fmt.Errorf("unable to resolve paramKind &{%s %s}", kind.APIVersion, kind.Kind)
+	asked := authorizer.AttributesRecord{
+		User: u, Verb: "get", Name: all, Namespace: all, APIGroup: all, APIVersion: all, Resource: all,
+		ResourceRequest: true,
 	}
-	to.Resource = found.Resource
-	return nil
-}
-
-// bound is what a binding binds.
-type bound struct {
-	Policy   string
-	Ref      *admissionregistrationv1.ParamRef
-	Mutating bool
-}
-
-// forRef requires that the user may read the parameters of a binding.
-func (a *Access) forRef(ctx context.Context, b bound) error {
-	u, err := reader(ctx)
-	if u == nil || b.Ref == nil || err != nil {
-		return err
-	}
-	attributes := authorizer.AttributesRecord{
-		User: u, Verb: "get", ResourceRequest: true, Name: b.Ref.Name, Namespace: b.Ref.Namespace,
-		APIGroup: all, APIVersion: all, Resource: all,
-	}
-	if b.Ref.Name == "" {
-		attributes.Verb = "list"
-	}
-	kind, unknown := a.Policy(ctx, b.Mutating, b.Policy)
-	if unknown != nil {
-		unknown = fmt.Errorf("unable to get policy %s", b.Policy)
-	} else if kind != nil {
-		unknown = a.setResource(&attributes, kind)
-	}
-	decision, _, err := a.Authorizer.Authorize(ctx, attributes)
+	unknown := a.describe(ctx, &wanted, &asked)
+	decision, _, err := a.Authorizer.Authorize(ctx, asked)
 	switch {
 	case err != nil:
 		return fmt.Errorf("failed to authorize request: %w", err)
 	case decision == authorizer.DecisionAllow:
 		return nil
+	case wanted.Kind != nil: // one that is not served is all kinds
+		return fmt.Errorf(`user %v must have "get" permission on all objects of the referenced paramKind (kind=%s, `+
+			`apiVersion=%s)`, u, wanted.Kind.Kind, wanted.Kind.APIVersion)
 	case unknown != nil:
 		return fmt.Errorf(`%w to determine minimum required permissions and user %v does not have "%v" permission for all `+
-			`groups, `+
-			`versions and resources`, unknown, u, attributes.Verb)
+			`groups, versions and resources`, unknown, u, asked.Verb)
 	}
-	return fmt.Errorf(`user %v does not have "%v" permission on the object referenced by paramRef`, u, attributes.Verb)
+	return fmt.Errorf(`user %v does not have "%v" permission on the object referenced by paramRef`, u, asked.Verb)
+}
+
+// describe sets what the authorizer is asked about: objects of a kind, or of all kinds if it returns an error.
+func (a *Access) describe(ctx context.Context, r *reference, asked *authorizer.AttributesRecord) (err error) {
+	kind := r.Kind
+	if ref := r.Ref; ref != nil {
+		asked.Name, asked.Namespace = ref.Name, ref.Namespace
+		if ref.Name == "" {
+			asked.Verb = "list"
+		}
+		if kind, err = a.Policy(ctx, r.Mutating, r.Policy); err != nil {
+			return fmt.Errorf("unable to get policy %s", r.Policy)
+		}
+	}
+	if kind == nil {
+		return nil
+	}
+	version, err := schema.ParseGroupVersion(kind.APIVersion)
+	if err != nil {
+		return err // which the validation has refused
+	}
+	asked.APIGroup, asked.APIVersion = version.Group, version.Version
+	found, err := a.Resource(version.WithKind(kind.Kind))
+	if err != nil {
+		return fmt.Errorf("unable to resolve paramKind &{%s %s}", kind.APIVersion, kind.Kind)
+	}
+	asked.Resource = found.Resource
+	return nil
 }
