@@ -38,8 +38,8 @@ type Config struct {
 // are made when the first webhook or binding of a policy appears, which Follow finds out. With a host cluster or
 // manifests in files, they are made at once. Until they have read their rules, requests wait.
 type Admission struct {
-	config Config
-	names  []string
+	// hosted says that the rules are those of a host cluster.
+	hosted bool
 	// made returns the plugins, and makes them on the first call.
 	made func() (*plugins, error)
 	// needed is closed when the plugins have to run.
@@ -64,8 +64,8 @@ func New(background context.Context, c Config) (*Admission, error) {
 		return nil, nil
 	}
 	a := &Admission{
-		config: c, names: names, needed: make(chan struct{}),
-		always: c.Options.Kubeconfig != "" || c.Options.ConfigFile != "",
+		needed: make(chan struct{}),
+		hosted: c.Options.Kubeconfig != "", always: c.Options.Kubeconfig != "" || c.Options.ConfigFile != "",
 	}
 	a.made = sync.OnceValues(func() (*plugins, error) { return newPlugins(background, c, names) })
 	a.need = sync.OnceFunc(func() { close(a.needed) })
@@ -149,7 +149,7 @@ func (a *Admission) Run(ctx context.Context) {
 		klog.FromContext(ctx).Error(err, "Admission plugins cannot be made; requests will fail")
 		return
 	}
-	p.run(ctx, a.config.Options.Kubeconfig != "")
+	p.run(ctx, a.hosted)
 }
 
 // Ready waits until the rules that were stored before the call apply to requests.

@@ -41,17 +41,13 @@ func (c emptyCluster) RoundTrip(req *http.Request) (*http.Response, error) {
 	query := req.URL.Query()
 	name, one := strings.CutPrefix(req.URL.Path, namespaces)
 	switch {
-	case req.Method != http.MethodGet:
-		return answer(req, http.StatusMethodNotAllowed,
-			failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed))
 	case strings.HasPrefix(req.URL.Path, "/openapi/v3") && c.own != nil:
 		return c.own.RoundTrip(req)
 	case req.URL.Path == "/openapi/v3":
 		return answer(req, http.StatusOK, map[string]any{"paths": map[string]any{}})
 	case query.Get("sendInitialEvents") == "true":
 		// Then an informer lists first.
-		return answer(req, http.StatusUnprocessableEntity,
-			failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid))
+		return refuse(req, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 	case query.Get("watch") == "true":
 		return silence(req), nil
 	case one && name != "" && !strings.Contains(name, "/"):
@@ -60,7 +56,7 @@ func (c emptyCluster) RoundTrip(req *http.Request) (*http.Response, error) {
 		return answer(req, http.StatusOK, metav1.PartialObjectMetadataList{
 			ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []metav1.PartialObjectMetadata{}})
 	default:
-		return answer(req, http.StatusNotFound, failure(http.StatusNotFound, metav1.StatusReasonNotFound))
+		return refuse(req, http.StatusNotFound, metav1.StatusReasonNotFound)
 	}
 }
 
@@ -78,11 +74,11 @@ func namespace(name string) *corev1.Namespace {
 	}
 }
 
-func failure(code int32, reason metav1.StatusReason) metav1.Status {
-	return metav1.Status{
+func refuse(req *http.Request, code int, reason metav1.StatusReason) (*http.Response, error) {
+	return answer(req, code, metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Code: code, Reason: reason, Message: "there is no host cluster",
-	}
+		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "there is no host cluster",
+	})
 }
 
 func answer(req *http.Request, code int, body any) (*http.Response, error) {
@@ -103,17 +99,6 @@ func response(req *http.Request, code int, body io.ReadCloser) *http.Response {
 // silence is a watch without events. It ends with the request.
 func silence(req *http.Request) *http.Response {
 	reader, writer := io.Pipe()
-	stop := context.AfterFunc(req.Context(), func() { writer.CloseWithError(context.Cause(req.Context())) })
-	return response(req, http.StatusOK, &watchBody{PipeReader: reader, stop: stop})
-}
-
-// watchBody is the body of such a watch. Close ends it.
-type watchBody struct {
-	*io.PipeReader
-	stop func() bool
-}
-
-func (b *watchBody) Close() error {
-	b.stop()
-	return b.PipeReader.Close()
+	context.AfterFunc(req.Context(), func() { writer.CloseWithError(context.Cause(req.Context())) })
+	return response(req, http.StatusOK, reader)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
@@ -18,9 +17,7 @@ import (
 	webhookinit "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
-	"k8s.io/apiserver/pkg/apis/apiserver"
-	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
-	apiserverv1alpha1 "k8s.io/apiserver/pkg/apis/apiserver/v1alpha1"
+	"k8s.io/apiserver/pkg/apis/apiserver/install"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/webhook"
@@ -34,7 +31,6 @@ import (
 
 	"github.com/crd-server/crd-server/internal/access/hostcluster"
 	"github.com/crd-server/crd-server/internal/boundedhttp"
-	"github.com/crd-server/crd-server/internal/builtin/admissionregistration"
 )
 
 // plugins are the enabled plugins with the informers that they read from.
@@ -81,8 +77,7 @@ func newPlugins(background context.Context, c Config, names []string) (*plugins,
 		initializer.NewAPIServerIDInitializer(c.ID),
 		initializer.New(client, dynamicClient, p.informers, c.Authorizer, utilfeature.DefaultFeatureGate, effective,
 			background.Done(), p.mapper),
-		manifests{},
-		excluded{},
+		ruleInitializer{},
 		webhookinit.NewPluginInitializer(boundedhttp.FromWebhooks(authentication), c.Services),
 	}, admission.Decorators{admission.DecoratorFunc(collect)})
 	if err != nil {
@@ -110,17 +105,15 @@ const readyPoll = 5 * time.Millisecond
 
 // ready waits until the plugins have read their rules.
 func (p *plugins) ready(ctx context.Context) error {
-	for _, plugin := range p.all {
+	isWaiting := func(plugin admission.Interface) bool {
 		waits, ok := plugin.(interface{ WaitForReady() bool })
-		if !ok {
-			continue
-		}
-		err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(context.Context) (bool, error) {
-			return waits.WaitForReady(), nil
-		})
-		if err != nil {
-			return fmt.Errorf("read webhooks and policies: %w", err)
-		}
+		return ok && !waits.WaitForReady()
+	}
+	err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(context.Context) (bool, error) {
+		return !slices.ContainsFunc(p.all, isWaiting), nil
+	})
+	if err != nil {
+		return fmt.Errorf("read webhooks and policies: %w", err)
 	}
 	return nil
 }
@@ -149,18 +142,6 @@ func webhookClient(cluster *rest.Config, c Config) *rest.Config {
 	return &rest.Config{}
 }
 
-// excluded tells the plugins which resources they must not see.
-type excluded struct{}
-
-var _ admission.PluginInitializer = excluded{}
-
-// Initialize implements admission.PluginInitializer.
-func (excluded) Initialize(plugin admission.Interface) {
-	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok {
-		wants.SetExcludedAdmissionResources(admissionregistration.Excluded)
-	}
-}
-
 // registered has all plugins.
 func registered() *admission.Plugins {
 	plugins := &admission.Plugins{}
@@ -176,8 +157,6 @@ func registered() *admission.Plugins {
 // configScheme decodes an AdmissionConfiguration.
 var configScheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	utilruntime.Must(apiserver.AddToScheme(scheme))
-	utilruntime.Must(apiserverv1alpha1.AddToScheme(scheme))
-	utilruntime.Must(apiserverv1.AddToScheme(scheme))
+	install.Install(scheme)
 	return scheme
 }()

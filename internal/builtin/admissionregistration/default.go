@@ -14,55 +14,37 @@ const (
 	servicePort    int32 = 443
 )
 
-// DefaultValidatingWebhooks sets the defaults of a ValidatingWebhookConfiguration.
-func DefaultValidatingWebhooks(obj runtime.Object) {
-	webhooks := obj.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks
-	for n := range webhooks {
-		w := &webhooks[n]
-		resource.Default(&w.FailurePolicy, admissionregistrationv1.Fail)
-		resource.Default(&w.TimeoutSeconds, webhookTimeout)
-		defaultMatch(&w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector)
-		defaultService(w.ClientConfig.Service)
-		defaultRules(w.Rules)
+// setDefaults sets the defaults of an object of the group.
+func setDefaults(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		for n, hook := range validatingHooks(o) {
+			w := &o.Webhooks[n]
+			resource.Default(&w.FailurePolicy, admissionregistrationv1.Fail)
+			resource.Default(&w.TimeoutSeconds, webhookTimeout)
+			defaultMatch(&w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector)
+			defaultHook(hook)
+		}
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		for n, hook := range mutatingHooks(o) {
+			w := &o.Webhooks[n]
+			resource.Default(&w.FailurePolicy, admissionregistrationv1.Fail)
+			resource.Default(&w.TimeoutSeconds, webhookTimeout)
+			resource.Default(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
+			defaultMatch(&w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector)
+			defaultHook(hook)
+		}
+	case *admissionregistrationv1.ValidatingAdmissionPolicy:
+		resource.Default(&o.Spec.FailurePolicy, admissionregistrationv1.Fail)
+		defaultResources(o.Spec.MatchConstraints)
+	case *admissionregistrationv1.MutatingAdmissionPolicy:
+		resource.Default(&o.Spec.FailurePolicy, admissionregistrationv1.Fail)
+		defaultResources(o.Spec.MatchConstraints)
+	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
+		defaultResources(o.Spec.MatchResources)
+	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
+		defaultResources(o.Spec.MatchResources)
 	}
-}
-
-// DefaultMutatingWebhooks sets the defaults of a MutatingWebhookConfiguration.
-func DefaultMutatingWebhooks(obj runtime.Object) {
-	webhooks := obj.(*admissionregistrationv1.MutatingWebhookConfiguration).Webhooks
-	for n := range webhooks {
-		w := &webhooks[n]
-		resource.Default(&w.FailurePolicy, admissionregistrationv1.Fail)
-		resource.Default(&w.TimeoutSeconds, webhookTimeout)
-		resource.Default(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
-		defaultMatch(&w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector)
-		defaultService(w.ClientConfig.Service)
-		defaultRules(w.Rules)
-	}
-}
-
-// DefaultValidatingPolicy sets the defaults of a ValidatingAdmissionPolicy.
-func DefaultValidatingPolicy(obj runtime.Object) {
-	spec := &obj.(*admissionregistrationv1.ValidatingAdmissionPolicy).Spec
-	resource.Default(&spec.FailurePolicy, admissionregistrationv1.Fail)
-	defaultResources(spec.MatchConstraints)
-}
-
-// DefaultMutatingPolicy sets the defaults of a MutatingAdmissionPolicy.
-func DefaultMutatingPolicy(obj runtime.Object) {
-	spec := &obj.(*admissionregistrationv1.MutatingAdmissionPolicy).Spec
-	resource.Default(&spec.FailurePolicy, admissionregistrationv1.Fail)
-	defaultResources(spec.MatchConstraints)
-}
-
-// DefaultValidatingBinding sets the defaults of a ValidatingAdmissionPolicyBinding.
-func DefaultValidatingBinding(obj runtime.Object) {
-	defaultResources(obj.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding).Spec.MatchResources)
-}
-
-// DefaultMutatingBinding sets the defaults of a MutatingAdmissionPolicyBinding.
-func DefaultMutatingBinding(obj runtime.Object) {
-	defaultResources(obj.(*admissionregistrationv1.MutatingAdmissionPolicyBinding).Spec.MatchResources)
 }
 
 func defaultMatch(policy **admissionregistrationv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector) {
@@ -71,13 +53,12 @@ func defaultMatch(policy **admissionregistrationv1.MatchPolicyType, namespaces, 
 	resource.Default(objects, metav1.LabelSelector{})
 }
 
-func defaultService(service *admissionregistrationv1.ServiceReference) {
-	if service != nil {
+// defaultHook sets the defaults of the service and the rules of a webhook.
+func defaultHook(h hook) {
+	if service := h.GetClientConfig().Service; service != nil {
 		resource.Default(&service.Port, servicePort)
 	}
-}
-
-func defaultRules(rules []admissionregistrationv1.RuleWithOperations) {
+	rules := h.GetRules()
 	for n := range rules {
 		resource.Default(&rules[n].Scope, admissionregistrationv1.AllScopes)
 	}

@@ -7,6 +7,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,15 +26,12 @@ var (
 	scopes = []admissionregistrationv1.ScopeType{
 		admissionregistrationv1.AllScopes, admissionregistrationv1.ClusterScope, admissionregistrationv1.NamespacedScope,
 	}
-	operations = []admissionregistrationv1.OperationType{
-		admissionregistrationv1.OperationAll, admissionregistrationv1.Connect, admissionregistrationv1.Create,
-		admissionregistrationv1.Delete, admissionregistrationv1.Update,
-	}
 	// mutableOperations are the operations of mutating policies. A deletion has no object that could change.
 	mutableOperations = []admissionregistrationv1.OperationType{
 		admissionregistrationv1.OperationAll, admissionregistrationv1.Connect, admissionregistrationv1.Create,
 		admissionregistrationv1.Update,
 	}
+	operations           = slices.Insert(slices.Clone(mutableOperations), 3, admissionregistrationv1.Delete)
 	reinvocationPolicies = []admissionregistrationv1.ReinvocationPolicyType{
 		admissionregistrationv1.IfNeededReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy,
 	}
@@ -41,84 +39,69 @@ var (
 
 // validateEnum checks the value of an enumeration, unless it is missing.
 func validateEnum[T ~string](value *T, allowed []T, path *field.Path) field.ErrorList {
-	if value == nil || slices.Contains(allowed, *value) {
+	if value == nil {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, *value, allowed)}
-}
-
-// requireEnum is validateEnum for a field that must be set.
-func requireEnum[T ~string](value *T, allowed []T, path *field.Path) field.ErrorList {
-	if value == nil {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	return validateEnum(value, allowed, path)
+	return rules.Known(*value, path, allowed...)
 }
 
 func validateMatchResources(m *admissionregistrationv1.MatchResources, path *field.Path) field.ErrorList {
 	if m == nil {
 		return nil
 	}
-	errs := requireEnum(m.MatchPolicy, matchPolicies, path.Child("matchPolicy"))
-	strict := metav1validation.LabelSelectorValidationOptions{}
-	if selector := path.Child("namespaceSelector"); m.NamespaceSelector == nil {
-		errs = append(errs, field.Required(selector, ""))
-	} else {
-		errs = append(errs, metav1validation.ValidateLabelSelector(m.NamespaceSelector, strict, selector)...)
-	}
-	if selector := path.Child("objectSelector"); m.ObjectSelector == nil {
-		errs = append(errs, field.Required(selector, ""))
-	} else {
-		errs = append(errs, metav1validation.ValidateLabelSelector(m.ObjectSelector, strict, selector)...)
-	}
-	for n := range m.ResourceRules {
-		errs = append(errs, validateNamedRule(&m.ResourceRules[n], path.Child("resourceRules").Index(n))...)
-	}
-	for n := range m.ExcludeResourceRules {
-		errs = append(errs, validateNamedRule(&m.ExcludeResourceRules[n], path.Child("excludeResourceRules").Index(n))...)
-	}
-	return errs
+	return slices.Concat(
+		validateEnum(m.MatchPolicy, matchPolicies, path.Child("matchPolicy")),
+		validateSelector(m.NamespaceSelector, path.Child("namespaceSelector")),
+		validateSelector(m.ObjectSelector, path.Child("objectSelector")),
+		rules.Each(m.ResourceRules, path.Child("resourceRules"), validateNamedRule),
+		rules.Each(m.ExcludeResourceRules, path.Child("excludeResourceRules"), validateNamedRule),
+	)
 }
 
-// validateMutableOperations checks that rules name no operations that a mutating policy cannot have.
-func validateMutableOperations(m *admissionregistrationv1.MatchResources, path *field.Path) (errs field.ErrorList) {
+func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	return metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
+}
+
+// validateMutableResources is validateMatchResources for mutating policies and their bindings.
+func validateMutableResources(m *admissionregistrationv1.MatchResources, path *field.Path) field.ErrorList {
+	errs := validateMatchResources(m, path)
+	if m == nil {
+		return errs
+	}
 	for n := range m.ResourceRules {
 		for _, operation := range m.ResourceRules[n].Operations {
-			errs = append(errs, validateEnum(&operation, mutableOperations, path.Child("resourceRules", "operations"))...)
+			errs = append(errs, rules.Known(operation, path.Child("resourceRules", "operations"), mutableOperations...)...)
 		}
 	}
 	return errs
 }
 
-func validateNamedRule(r *admissionregistrationv1.NamedRuleWithOperations, path *field.Path) (errs field.ErrorList) {
-	names := sets.New[string]()
-	for n, name := range r.ResourceNames {
-		at := path.Child("resourceNames").Index(n)
-		errs = append(errs, rules.Messages(at, name, content.IsPathSegmentName(name))...)
-		if names.Has(name) {
-			errs = append(errs, field.Duplicate(at, name))
-		}
-		names.Insert(name)
+func validateNamedRule(r *admissionregistrationv1.NamedRuleWithOperations, path *field.Path) field.ErrorList {
+	unique := rules.Unique[string]()
+	names := func(name *string, path *field.Path) field.ErrorList {
+		return append(rules.Messages(path, *name, content.IsPathSegmentName(*name)), unique(*name, path)...)
 	}
-	return append(errs, validateRule(&r.RuleWithOperations, path)...)
+	return append(rules.Each(r.ResourceNames, path.Child("resourceNames"), names),
+		validateRule(&r.RuleWithOperations, path)...)
 }
 
 const wildcard = "*"
 
 func validateRule(r *admissionregistrationv1.RuleWithOperations, path *field.Path) field.ErrorList {
-	errs := validateList(r.Operations, path.Child("operations"), "operations")
-	for n, operation := range r.Operations {
-		errs = append(errs, validateEnum(&operation, operations, path.Child("operations").Index(n))...)
-	}
-	errs = append(errs, validateList(r.APIGroups, path.Child("apiGroups"), "API groups")...)
-	errs = append(errs, validateList(r.APIVersions, path.Child("apiVersions"), "API versions")...)
-	for n, version := range r.APIVersions {
-		if version == "" {
-			errs = append(errs, field.Required(path.Child("apiVersions").Index(n), ""))
-		}
-	}
-	errs = append(errs, validateResources(r.Resources, path.Child("resources"))...)
-	return append(errs, validateEnum(r.Scope, scopes, path.Child("scope"))...)
+	return slices.Concat(
+		validateList(r.Operations, path.Child("operations"), "operations"),
+		rules.Each(r.Operations, path.Child("operations"),
+			func(operation *admissionregistrationv1.OperationType, path *field.Path) field.ErrorList {
+				return rules.Known(*operation, path, operations...)
+			}),
+		validateList(r.APIGroups, path.Child("apiGroups"), "API groups"),
+		validateList(r.APIVersions, path.Child("apiVersions"), "API versions"),
+		rules.Each(r.APIVersions, path.Child("apiVersions"), func(version *string, path *field.Path) field.ErrorList {
+			return rules.Required(*version, path)
+		}),
+		validateResources(r.Resources, path.Child("resources")),
+		validateEnum(r.Scope, scopes, path.Child("scope")),
+	)
 }
 
 // validateList checks that a list has elements, and no others beside a wildcard.
@@ -151,13 +134,15 @@ func validateResources(list []string, path *field.Path) (errs field.ErrorList) {
 			lastIsPlain = element != wildcard
 			continue
 		}
-		if allSubresources.Has(plural) {
+		includes := func(other string) {
 			errs = append(errs, field.Invalid(at, element,
-				fmt.Sprintf("if '%s/*' is present, must not specify %s", plural, element)))
+				fmt.Sprintf("if '%s' is present, must not specify %s", other, element)))
+		}
+		if allSubresources.Has(plural) {
+			includes(plural + "/*")
 		}
 		if ofAllResources.Has(subresource) {
-			errs = append(errs, field.Invalid(at, element,
-				fmt.Sprintf("if '*/%s' is present, must not specify %s", subresource, element)))
+			includes("*/" + subresource)
 		}
 		if subresource == wildcard {
 			allSubresources.Insert(plural)

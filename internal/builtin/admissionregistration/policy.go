@@ -1,7 +1,6 @@
 package admissionregistration
 
 import (
-	"fmt"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -11,7 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	policy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var (
@@ -19,108 +21,72 @@ var (
 	specPath     = field.NewPath("spec")
 )
 
-// ValidateValidatingPolicy returns the errors of a new ValidatingAdmissionPolicy.
-func ValidateValidatingPolicy(p *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
-	return validateValidatingPolicy(p, nil)
+func validateMeta(meta metav1.Object) field.ErrorList {
+	return apivalidation.ValidateObjectMetaAccessor(meta, false, apivalidation.NameIsDNSSubdomain, metadataPath)
 }
 
-// validateValidatingPolicy returns the errors of a policy that was old before; nil for a new one.
-func validateValidatingPolicy(p, old *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, metadataPath)
-	spec, rules := &p.Spec, policyRules{}
-	if old != nil {
-		rules.before = validatingExpressions(&old.Spec)
-		rules.sameConditions = equality.Semantic.DeepEqual(spec.ParamKind, old.Spec.ParamKind) &&
-			equality.Semantic.DeepEqual(spec.MatchConditions, old.Spec.MatchConditions)
-	}
-	common := commonSpec{spec.FailurePolicy, spec.ParamKind, spec.MatchConstraints, spec.MatchConditions, false}
-	errs = append(errs, rules.validateCommon(common)...)
-	compile, err := newCompiler(len(spec.Variables) > 0, spec.ParamKind != nil)
-	if err != nil {
-		return append(errs, errCompiler(err, specPath)...)
-	}
-	for n := range spec.Variables {
-		at := specPath.Child("variables").Index(n)
-		errs = append(errs, compile.validateVariable(&spec.Variables[n], rules.before, at)...)
-	}
-	if len(spec.Validations) == 0 && len(spec.AuditAnnotations) == 0 {
-		const message = "validations or auditAnnotations must contain at least one item"
-		return append(errs, field.Required(specPath.Child("validations"), message),
-			field.Required(specPath.Child("auditAnnotations"), message))
-	}
-	for n := range spec.Validations {
-		at := specPath.Child("validations").Index(n)
-		errs = append(errs, rules.validateValidation(compile, &spec.Validations[n], at)...)
-	}
-	return append(errs, rules.validateAnnotations(compile, p)...)
-}
-
-// policyRules are the rules of a policy.
-type policyRules struct {
-	// before are the expressions of the policy before an update.
-	before stored
-	// sameConditions: an update changes nothing that match conditions depend on, so they are not compiled again.
-	sameConditions bool
-}
-
-// validatingExpressions returns the expressions of a policy.
-func validatingExpressions(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec) stored {
-	all := sets.New[string]()
-	for _, condition := range spec.MatchConditions {
-		all.Insert(condition.Expression)
-	}
-	for _, validation := range spec.Validations {
-		all.Insert(validation.Expression, validation.MessageExpression)
-	}
-	for _, annotation := range spec.AuditAnnotations {
-		all.Insert(annotation.ValueExpression)
-	}
-	return stored(all)
-}
-
-// commonSpec are the fields that both kinds of policies have.
-type commonSpec struct {
+// policySpec has the fields that both kinds of policies have.
+type policySpec struct {
 	failurePolicy *admissionregistrationv1.FailurePolicyType
 	paramKind     *admissionregistrationv1.ParamKind
 	constraints   *admissionregistrationv1.MatchResources
 	conditions    []admissionregistrationv1.MatchCondition
+	variables     []admissionregistrationv1.Variable
 	mutating      bool
+	// expressions are those of the fields that a kind has besides.
+	expressions []string
 }
 
-func (r policyRules) validateCommon(spec commonSpec) field.ErrorList {
-	errs := requireEnum(spec.failurePolicy, failurePolicies, specPath.Child("failurePolicy"))
-	if spec.paramKind != nil {
-		errs = append(errs, validateParamKind(spec.paramKind, specPath.Child("paramKind"))...)
+// validate checks the fields of a policy that was old before. It returns the compiler of the other expressions.
+func (s *policySpec) validate(old *policySpec) (compiler, field.ErrorList) {
+	errs := validateEnum(s.failurePolicy, failurePolicies, specPath.Child("failurePolicy"))
+	errs = append(errs, validateParamKind(s.paramKind, specPath.Child("paramKind"))...)
+	errs = append(errs, s.validateConstraints(specPath.Child("matchConstraints"))...)
+
+	c := compiler{hasParams: s.paramKind != nil, stored: sets.New(old.expressions...)}
+	for _, condition := range old.conditions {
+		c.stored.Insert(condition.Expression)
 	}
-	path := specPath.Child("matchConstraints")
-	if spec.constraints == nil {
-		errs = append(errs, field.Required(path, ""))
-	} else {
-		errs = append(errs, validateMatchResources(spec.constraints, path)...)
-		if len(spec.constraints.ResourceRules) == 0 { // without rules there are no types to check
-			errs = append(errs, field.Required(path.Child("resourceRules"), ""))
-		}
-		if spec.mutating {
-			errs = append(errs, validateMutableOperations(spec.constraints, path)...)
-		}
+	same := equality.Semantic.DeepEqual(s.paramKind, old.paramKind) &&
+		equality.Semantic.DeepEqual(s.conditions, old.conditions)
+	if !same { // else nothing has changed that the conditions depend on
+		errs = append(errs, c.checkConditions(s.conditions, specPath.Child("matchConditions"))...)
 	}
-	if r.sameConditions {
-		return errs
+	if c.Compiler = stateless(); !s.mutating && len(s.variables) == 0 {
+		return c, errs
 	}
-	c := conditions{list: spec.conditions, hasParams: spec.paramKind != nil, before: r.before}
-	return append(errs, c.validate(specPath.Child("matchConditions"))...)
+	composed, err := plugincel.NewCompositedCompiler(
+		environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	if err != nil {
+		return c, append(errs, field.InternalError(specPath, err))
+	}
+	c.Compiler, c.composed = composed, composed
+	return c, append(errs, rules.Each(s.variables, specPath.Child("variables"), c.declare)...)
+}
+
+func (s *policySpec) validateConstraints(path *field.Path) field.ErrorList {
+	if s.constraints == nil {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	validate := validateMatchResources
+	if s.mutating {
+		validate = validateMutableResources
+	}
+	return append(validate(s.constraints, path), // without rules there are no types to check
+		rules.When(len(s.constraints.ResourceRules) == 0, field.Required(path.Child("resourceRules"), ""))...)
 }
 
 func validateParamKind(kind *admissionregistrationv1.ParamKind, path *field.Path) field.ErrorList {
+	if kind == nil {
+		return nil
+	}
 	errs := validateAPIVersion(kind.APIVersion, path.Child("apiVersion"))
-	if kind.Kind == "" {
-		return append(errs, field.Required(path.Child("kind"), ""))
+	if path = path.Child("kind"); kind.Kind == "" {
+		return append(errs, field.Required(path, ""))
 	}
-	if messages := utilvalidation.IsDNS1035Label(strings.ToLower(kind.Kind)); len(messages) > 0 {
-		errs = append(errs, field.Invalid(path.Child("kind"), kind.Kind,
-			"may have mixed case, but should otherwise match: "+strings.Join(messages, ",")))
-	}
-	return errs
+	messages := utilvalidation.IsDNS1035Label(strings.ToLower(kind.Kind))
+	return append(errs, rules.When(len(messages) > 0, field.Invalid(path, kind.Kind,
+		"may have mixed case, but should otherwise match: "+strings.Join(messages, ",")))...)
 }
 
 func validateAPIVersion(apiVersion string, path *field.Path) (errs field.ErrorList) {
@@ -128,90 +94,19 @@ func validateAPIVersion(apiVersion string, path *field.Path) (errs field.ErrorLi
 	switch {
 	case apiVersion == "":
 		return field.ErrorList{field.Required(path, "")}
-	case strings.Count(apiVersion, "/") > 1:
+	case strings.Contains(version, "/"):
 		return field.ErrorList{field.Invalid(path, apiVersion, "unexpected GroupVersion string: "+apiVersion)}
 	case !hasGroup:
 		group, version = "", apiVersion
 	}
+	joined := func(value string, messages []string) field.ErrorList {
+		return rules.When(len(messages) > 0, field.Invalid(path, value, strings.Join(messages, ",")))
+	}
 	if group != "" {
-		if messages := utilvalidation.IsDNS1123Subdomain(group); len(messages) > 0 {
-			errs = append(errs, field.Invalid(path, group, strings.Join(messages, ",")))
-		}
+		errs = joined(group, utilvalidation.IsDNS1123Subdomain(group))
 	}
 	if version == "" {
 		return append(errs, field.Invalid(path, apiVersion, "version must be specified"))
 	}
-	if messages := utilvalidation.IsDNS1035Label(version); len(messages) > 0 {
-		errs = append(errs, field.Invalid(path, version, strings.Join(messages, ",")))
-	}
-	return errs
-}
-
-var reasons = []metav1.StatusReason{
-	metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge,
-}
-
-func (r policyRules) validateValidation(
-	c compiler, v *admissionregistrationv1.Validation, path *field.Path,
-) (errs field.ErrorList) {
-	if at := path.Child("expression"); strings.TrimSpace(v.Expression) == "" {
-		errs = append(errs, field.Required(at, "expression is not specified"))
-	} else {
-		errs = append(errs, c.check(&policy.ValidationCondition{Expression: v.Expression},
-			check{environment: r.before.environment(v.Expression)}, at)...)
-	}
-	if at := path.Child("messageExpression"); strings.TrimSpace(v.MessageExpression) != "" {
-		errs = append(errs, c.check(&policy.MessageExpressionCondition{MessageExpression: v.MessageExpression},
-			check{environment: r.before.environment(v.MessageExpression), noAuthorizer: true}, at)...)
-	} else if v.MessageExpression != "" {
-		errs = append(errs, field.Invalid(at, v.MessageExpression, "must be non-empty if specified"))
-	}
-	message := strings.TrimSpace(v.Message)
-	if v.Message != "" && message == "" {
-		errs = append(errs, field.Invalid(path.Child("message"), v.Message, "must be non-empty if specified"))
-	} else if strings.ContainsAny(message, "\n\r") {
-		errs = append(errs, field.Invalid(path.Child("message"), v.Message, "must not contain line breaks"))
-	}
-	return append(errs, validateEnum(v.Reason, reasons, path.Child("reason"))...)
-}
-
-const (
-	maxAnnotations = 20
-	// maxAnnotationExpression is less than the limit of a value, because expressions mostly return longer strings than
-	// they are.
-	maxAnnotationExpression = 5 << 10
-)
-
-func (r policyRules) validateAnnotations(
-	c compiler, p *admissionregistrationv1.ValidatingAdmissionPolicy,
-) (errs field.ErrorList) {
-	annotations, path := p.Spec.AuditAnnotations, specPath.Child("auditAnnotations")
-	if len(annotations) > maxAnnotations {
-		errs = append(errs, field.Invalid(path, annotations,
-			fmt.Sprintf("must not have more than %d auditAnnotations", maxAnnotations)))
-	}
-	keys := sets.New[string]()
-	for n, annotation := range annotations {
-		at := path.Index(n)
-		errs = append(errs, validateQualifiedName(p.Name+"/"+annotation.Key, at.Child("key"))...)
-		errs = append(errs, r.validateAnnotation(c, annotation.ValueExpression, at.Child("valueExpression"))...)
-		if keys.Has(annotation.Key) {
-			errs = append(errs, field.Duplicate(at.Child("key"), annotation.Key))
-		}
-		keys.Insert(annotation.Key)
-	}
-	return errs
-}
-
-func (r policyRules) validateAnnotation(c compiler, expression string, path *field.Path) field.ErrorList {
-	trimmed := strings.TrimSpace(expression)
-	switch {
-	case trimmed == "":
-		return field.ErrorList{field.Required(path, "valueExpression is not specified")}
-	case len(trimmed) > maxAnnotationExpression:
-		return field.ErrorList{field.Required(path,
-			fmt.Sprintf("must not exceed %d bytes in length", maxAnnotationExpression))}
-	}
-	return c.check(&policy.AuditAnnotationCondition{ValueExpression: trimmed},
-		check{environment: r.before.environment(expression)}, path)
+	return append(errs, joined(version, utilvalidation.IsDNS1035Label(version))...)
 }

@@ -3,6 +3,7 @@ package admissionregistration
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,48 +12,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-// strategy has the rules of a kind. All of them have a generation, cannot be created by a PUT, and need a
-// resourceVersion for an update.
-type strategy struct {
-	resource.Rules
-	// desired returns the part of an object whose changes increment the generation.
-	desired func(obj runtime.Object) any
-	// validate returns the errors of an object; old is nil if it is new.
-	validate func(obj, old runtime.Object) field.ErrorList
-	// warn returns warnings of a valid object; nil for none.
-	warn func(obj runtime.Object) []string
-}
-
-// PrepareForCreate sets the generation.
-func (r strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	obj.(metav1.Object).SetGeneration(1)
-}
-
-// PrepareForUpdate increments the generation if the update changes more than metadata.
-func (r strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	if !equality.Semantic.DeepEqual(r.desired(obj), r.desired(old)) {
-		obj.(metav1.Object).SetGeneration(old.(metav1.Object).GetGeneration() + 1)
-	}
-}
-
-// Validate checks a new object, and that its name is not reserved for manifests in files.
-func (r strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	errs := r.validate(obj, nil)
-	if name := obj.(metav1.Object).GetName(); strings.HasSuffix(name, staticSuffix) {
-		errs = append(errs, field.Invalid(metadataPath.Child("name"), name, reservedName))
-	}
-	return errs
-}
-
-// ValidateUpdate checks the changed object.
-func (r strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return r.validate(obj, old)
+// object is a pointer to a type of the group.
+type object[T any] interface {
+	*T
+	metav1.Object
+	runtime.Object
 }
 
 const (
@@ -62,72 +32,84 @@ const (
 		`" are reserved for static manifest-based configurations and cannot be managed via the API`
 )
 
-// WarningsOnCreate warns of rules without effect.
-func (r strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	if r.warn == nil {
-		return nil
-	}
-	return r.warn(obj)
-}
-
-// WarningsOnUpdate warns of rules without effect, and of a reserved name.
-func (r strategy) WarningsOnUpdate(ctx context.Context, obj, _ runtime.Object) (warnings []string) {
-	if strings.HasSuffix(obj.(metav1.Object).GetName(), staticSuffix) {
-		warnings = append(warnings, "metadata.name: "+reservedName)
-	}
-	return append(warnings, r.WarningsOnCreate(ctx, obj)...)
-}
-
-// AllowUnconditionalUpdate returns false.
-func (strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
-
-var validatingWebhookRules = webhookStrategy(func(obj runtime.Object) []hook {
-	return validatingHooks(obj.(*admissionregistrationv1.ValidatingWebhookConfiguration))
-})
-
-var mutatingWebhookRules = webhookStrategy(func(obj runtime.Object) []hook {
-	return mutatingHooks(obj.(*admissionregistrationv1.MutatingWebhookConfiguration))
-})
-
-// webhookStrategy returns the strategy of a kind of configurations, whose webhooks hooksOf returns.
-func webhookStrategy(hooksOf func(obj runtime.Object) []hook) strategy {
-	return strategy{
-		desired: func(obj runtime.Object) any { return hooksOf(obj) },
-		validate: func(obj, old runtime.Object) field.ErrorList {
-			hooks, r := hooksOf(obj), webhookRules{}
-			if old != nil {
-				r = rulesForUpdate(hooks, hooksOf(old))
-			}
-			return r.validate(obj.(metav1.Object), hooks)
+// newStrategy returns the rules of a kind. All of them have a generation, cannot be created by a PUT, and need a
+// resourceVersion for an update. desired returns the part of an object whose changes increment the generation. validate
+// returns the errors of an update; a new object is an update of an empty one.
+func newStrategy[T any, P object[T]](
+	desired func(obj P) any, validate func(obj, old P) field.ErrorList,
+) resource.Typed[P] {
+	return resource.Typed[P]{
+		Prepare: func(obj P) { obj.SetGeneration(1) },
+		Check: func(obj P) field.ErrorList {
+			return append(validate(obj, new(T)), rules.When(strings.HasSuffix(obj.GetName(), staticSuffix),
+				field.Invalid(metadataPath.Child("name"), obj.GetName(), reservedName))...)
 		},
-		warn: func(obj runtime.Object) []string { return warnOfExcluded(hooksOf(obj)) },
+		PrepareUpdate: func(obj, old P) {
+			if !equality.Semantic.DeepEqual(desired(obj), desired(old)) {
+				obj.SetGeneration(old.GetGeneration() + 1)
+			}
+		},
+		CheckUpdate: validate,
+		WarnUpdate: func(obj, _ P) []string {
+			if strings.HasSuffix(obj.GetName(), staticSuffix) {
+				return []string{"metadata.name: " + reservedName}
+			}
+			return nil
+		},
+		RequiresVersion: true,
 	}
 }
 
-var mutatingPolicyRules = strategy{
-	desired: func(obj runtime.Object) any { return obj.(*admissionregistrationv1.MutatingAdmissionPolicy).Spec },
-	validate: func(obj, old runtime.Object) field.ErrorList {
-		before, _ := old.(*admissionregistrationv1.MutatingAdmissionPolicy)
-		return validateMutatingPolicy(obj.(*admissionregistrationv1.MutatingAdmissionPolicy), before)
-	},
+// newWebhookStrategy returns the rules of a kind of configurations, whose webhooks hooksOf returns.
+func newWebhookStrategy[T any, P object[T]](desired func(obj P) any, hooksOf func(obj P) []hook) resource.Typed[P] {
+	s := newStrategy(desired, func(obj, old P) field.ErrorList {
+		return validateWebhooks(obj, hooksOf(obj), hooksOf(old))
+	})
+	warnOfName := s.WarnUpdate
+	s.Warn = func(obj P) []string { return warnOfExcluded(hooksOf(obj)) }
+	s.WarnUpdate = func(obj, old P) []string { return append(warnOfName(obj, old), s.Warn(obj)...) }
+	return s
 }
 
-var validatingBindingRules = strategy{
-	desired: func(obj runtime.Object) any {
-		return obj.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding).Spec
-	},
-	validate: func(obj, _ runtime.Object) field.ErrorList {
-		return ValidateValidatingBinding(obj.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding))
-	},
+var (
+	validatingWebhookRules = newWebhookStrategy(
+		func(c *admissionregistrationv1.ValidatingWebhookConfiguration) any { return c.Webhooks }, validatingHooks)
+	mutatingWebhookRules = newWebhookStrategy(
+		func(c *admissionregistrationv1.MutatingWebhookConfiguration) any { return c.Webhooks }, mutatingHooks)
+	validatingBindingRules = newStrategy(
+		func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) any { return b.Spec }, validateValidatingBinding)
+	mutatingBindingRules = newStrategy(
+		func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) any { return b.Spec }, validateMutatingBinding)
+	mutatingPolicyRules = newStrategy(
+		func(p *admissionregistrationv1.MutatingAdmissionPolicy) any { return p.Spec }, validateMutatingPolicy)
+
+	validatingPolicyRules, validatingPolicyStatus = newValidatingPolicyRules()
+)
+
+// newValidatingPolicyRules returns the rules of ValidatingAdmissionPolicies, which have a status, and those of it.
+func newValidatingPolicyRules() (spec, status resource.Typed[*admissionregistrationv1.ValidatingAdmissionPolicy]) {
+	spec = newStrategy(
+		func(p *admissionregistrationv1.ValidatingAdmissionPolicy) any { return p.Spec }, validateValidatingPolicy)
+	status = spec
+	spec.Prepare = resource.Begin[*admissionregistrationv1.ValidatingAdmissionPolicy]
+	spec.PrepareUpdate = resource.Follow[*admissionregistrationv1.ValidatingAdmissionPolicy]
+	status.PrepareUpdate = func(p, old *admissionregistrationv1.ValidatingAdmissionPolicy) {
+		p.Spec = old.Spec
+		metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
+	}
+	status.CheckUpdate = validatePolicyStatus
+	return spec, status
 }
 
-var mutatingBindingRules = strategy{
-	desired: func(obj runtime.Object) any {
-		return obj.(*admissionregistrationv1.MutatingAdmissionPolicyBinding).Spec
-	},
-	validate: func(obj, _ runtime.Object) field.ErrorList {
-		return ValidateMutatingBinding(obj.(*admissionregistrationv1.MutatingAdmissionPolicyBinding))
-	},
+// Complete sets the defaults of an object in a manifest, and returns its errors.
+func Complete(obj runtime.Object) field.ErrorList {
+	setDefaults(obj)
+	for _, d := range Definitions() {
+		if reflect.TypeOf(d.Object) == reflect.TypeOf(obj) {
+			return d.Strategy.ValidateUpdate(context.Background(), obj, d.Object)
+		}
+	}
+	return field.ErrorList{field.InternalError(nil, fmt.Errorf("no rule of admission is a %T", obj))}
 }
 
 // Excluded are the resources that no webhook and no policy of the API sees: a mistake in one would lock everybody out.
@@ -143,9 +125,9 @@ var Excluded = []schema.GroupResource{
 // warnOfExcluded warns of rules that name an excluded resource.
 func warnOfExcluded(hooks []hook) (warnings []string) {
 	for n, h := range hooks {
-		for m := range h.Rules {
+		for m, rule := range h.GetRules() {
 			path := field.NewPath("webhooks").Index(n).Child("rules").Index(m)
-			for _, excluded := range excludedBy(&h.Rules[m]) {
+			for _, excluded := range excludedBy(&rule) {
 				warnings = append(warnings, fmt.Sprintf(
 					"%s: %s is excluded from admission webhooks; this rule will have no effect", path, excluded))
 			}
@@ -159,12 +141,10 @@ func excludedBy(rule *admissionregistrationv1.RuleWithOperations) (named []schem
 	if slices.Contains(rule.APIGroups, wildcard) || slices.Contains(rule.Resources, wildcard) {
 		return nil
 	}
-	seen := sets.New[schema.GroupResource]()
 	for _, group := range rule.APIGroups {
 		for _, plural := range rule.Resources {
 			r := schema.GroupResource{Group: group, Resource: plural}
-			if slices.Contains(Excluded, r) && !seen.Has(r) {
-				seen.Insert(r)
+			if slices.Contains(Excluded, r) && !slices.Contains(named, r) {
 				named = append(named, r)
 			}
 		}
