@@ -17,14 +17,14 @@ func Definitions() []*resource.Definition {
 			GroupVersion: certificatesv1.SchemeGroupVersion, Kind: "CertificateSigningRequest",
 			Plural: "certificatesigningrequests", Singular: "certificatesigningrequest", ShortNames: []string{"csr"},
 			Object: &certificatesv1.CertificateSigningRequest{}, List: &certificatesv1.CertificateSigningRequestList{},
-			Strategy: requestRules{}, Resets: []string{"spec", "status"},
+			Strategy: requestRules, Resets: []string{"spec", "status"},
 			Subresources: []resource.Subresource{
 				{
-					Name: "approval", Verbs: resource.SubresourceVerbs, Strategy: approvalRules{},
+					Name: "approval", Verbs: resource.SubresourceVerbs, Strategy: approvalRules,
 					Resets: []string{"spec", "status.certificate"},
 				},
 				{
-					Name: "status", Verbs: resource.SubresourceVerbs, Strategy: requestStatusRules{},
+					Name: "status", Verbs: resource.SubresourceVerbs, Strategy: requestStatusRules,
 					Resets: []string{"spec", "status.conditions"}, Updated: countIssued,
 				},
 			},
@@ -44,7 +44,7 @@ func Definitions() []*resource.Definition {
 			Object: &certificatesv1.PodCertificateRequest{}, List: &certificatesv1.PodCertificateRequestList{},
 			Strategy: podRequestRules, Default: defaultPodRequest, Resets: []string{"status"},
 			Subresources: []resource.Subresource{{
-				Name: "status", Verbs: resource.SubresourceVerbs, Strategy: podRequestStatusRules{},
+				Name: "status", Verbs: resource.SubresourceVerbs, Strategy: podRequestStatusRules,
 				Resets: []string{"metadata", "spec"},
 			}},
 			Columns: podRequestColumns, Fields: &podRequestFields,

@@ -18,15 +18,6 @@ func ParseRequest(encoded []byte) (*x509.CertificateRequest, error) {
 	return x509.ParseCertificateRequest(block.Bytes)
 }
 
-// checkRequestPEM checks the form and the signature of a PKCS#10 request.
-func checkRequestPEM(encoded []byte) error {
-	parsed, err := ParseRequest(encoded)
-	if err != nil {
-		return err
-	}
-	return parsed.CheckSignature()
-}
-
 // checkCertificatePEM checks that data is empty, or certificates in PEM.
 func checkCertificatePEM(data []byte) error {
 	if len(data) == 0 {

@@ -1,7 +1,6 @@
 package certificates
 
 import (
-	"context"
 	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -53,27 +52,20 @@ func hasEnded(pcr *certificatesv1.PodCertificateRequest) bool {
 	})
 }
 
-// podRequestStatusRules are the rules of the status of a pod's request.
-type podRequestStatusRules struct{ resource.Rules }
-
-// PrepareForUpdate keeps the spec and the metadata.
-func (podRequestStatusRules) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	pcr, before := obj.(*certificatesv1.PodCertificateRequest), old.(*certificatesv1.PodCertificateRequest)
-	pcr.Spec = before.Spec
-	metav1.ResetObjectMetaForStatus(&pcr.ObjectMeta, &before.ObjectMeta)
+// podRequestStatusRules are the rules of the status of a pod's request: when that has ended, it stays as it is.
+var podRequestStatusRules = resource.Typed[*certificatesv1.PodCertificateRequest]{
+	PrepareUpdate: func(pcr, old *certificatesv1.PodCertificateRequest) {
+		pcr.Spec = old.Spec
+		metav1.ResetObjectMetaForStatus(&pcr.ObjectMeta, &old.ObjectMeta)
+	},
+	CheckUpdate: func(pcr, old *certificatesv1.PodCertificateRequest) field.ErrorList {
+		errs := resource.CheckMetadataUpdate(&pcr.ObjectMeta, &old.ObjectMeta)
+		errs = append(errs, metav1validation.ValidateConditions(pcr.Status.Conditions, conditionsPath)...)
+		if hasEnded(old) && !equality.Semantic.DeepEqual(pcr.Status, old.Status) {
+			const text = "immutable after PodCertificateRequest is issued, denied, or failed"
+			errs = append(errs, field.Invalid(statusPath, field.OmitValueType{}, text))
+		}
+		return errs
+	},
+	RequiresVersion: true,
 }
-
-// ValidateUpdate checks that a request that has ended stays as it is.
-func (podRequestStatusRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	pcr, before := obj.(*certificatesv1.PodCertificateRequest), old.(*certificatesv1.PodCertificateRequest)
-	errs := resource.CheckMetadataUpdate(&pcr.ObjectMeta, &before.ObjectMeta)
-	errs = append(errs, metav1validation.ValidateConditions(pcr.Status.Conditions, conditionsPath)...)
-	if hasEnded(before) && !equality.Semantic.DeepEqual(pcr.Status, before.Status) {
-		const text = "immutable after PodCertificateRequest is issued, denied, or failed"
-		errs = append(errs, field.Invalid(statusPath, field.OmitValueType{}, text))
-	}
-	return errs
-}
-
-// AllowUnconditionalUpdate returns false.
-func (podRequestStatusRules) AllowUnconditionalUpdate(context.Context) bool { return false }

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validate"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var (
@@ -25,7 +25,8 @@ var (
 	certificatePath = statusPath.Child("certificate")
 )
 
-var usages = sets.New(
+// usages are sorted as errors list them.
+var usages = sets.List(sets.New(
 	certificatesv1.UsageSigning, certificatesv1.UsageDigitalSignature, certificatesv1.UsageContentCommitment,
 	certificatesv1.UsageKeyEncipherment, certificatesv1.UsageKeyAgreement, certificatesv1.UsageDataEncipherment,
 	certificatesv1.UsageCertSign, certificatesv1.UsageCRLSign, certificatesv1.UsageEncipherOnly,
@@ -34,7 +35,7 @@ var usages = sets.New(
 	certificatesv1.UsageSMIME, certificatesv1.UsageIPsecEndSystem, certificatesv1.UsageIPsecTunnel,
 	certificatesv1.UsageIPsecUser, certificatesv1.UsageTimestamping, certificatesv1.UsageOCSPSigning,
 	certificatesv1.UsageMicrosoftSGC, certificatesv1.UsageNetscapeSGC,
-)
+))
 
 const (
 	// legacySigner is the signer of requests in v1beta1 that named none.
@@ -50,10 +51,14 @@ func anyName(string, bool) []string { return nil }
 func checkRequest(csr *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	errs := resource.CheckClusterMetadata(&csr.ObjectMeta, anyName)
 	spec := &csr.Spec
-	if err := checkRequestPEM(spec.Request); err != nil {
+	parsed, err := ParseRequest(spec.Request)
+	if err == nil {
+		err = parsed.CheckSignature()
+	}
+	if err != nil {
 		errs = append(errs, field.Invalid(specPath.Child("request"), spec.Request, err.Error()))
 	}
-	errs = append(errs, checkUsages(spec.Usages)...)
+	errs = append(errs, checkUsages(spec.Usages, specPath.Child("usages"))...)
 	if signer := specPath.Child("signerName"); spec.SignerName == legacySigner {
 		const text = "the legacy signerName is not allowed via this API version"
 		errs = append(errs, field.Invalid(signer, spec.SignerName, text))
@@ -67,101 +72,78 @@ func checkRequest(csr *certificatesv1.CertificateSigningRequest) field.ErrorList
 	return errs
 }
 
-func checkUsages(wanted []certificatesv1.KeyUsage) (errs field.ErrorList) {
-	path := specPath.Child("usages")
+func checkUsages(wanted []certificatesv1.KeyUsage, path *field.Path) (errs field.ErrorList) {
 	if len(wanted) == 0 {
 		return field.ErrorList{field.Required(path, "")}
 	}
 	for n, usage := range wanted {
-		if !usages.Has(usage) {
-			errs = append(errs, field.NotSupported(path.Index(n), usage, sets.List(usages)))
-		}
+		errs = append(errs, rules.Known(usage, path.Index(n), usages...)...)
 	}
+	unique := rules.Unique[certificatesv1.KeyUsage]()
 	for n, usage := range wanted {
-		if slices.Contains(wanted[:n], usage) {
-			errs = append(errs, field.Duplicate(path.Index(n), usage))
-		}
+		errs = append(errs, unique(usage, path.Index(n))...)
 	}
 	return errs
 }
 
-// requestUpdate says what an update of a request may change.
-type requestUpdate struct {
-	// approves allows the conditions Approved and Denied.
-	approves bool
+// checkApproval checks an update that may approve or deny a request.
+func checkApproval(csr, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
+	return checkStatus(csr, old, nil)
 }
 
-// check checks an update. The spec of both objects is the same.
-func (u requestUpdate) check(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	csr, before := obj.(*certificatesv1.CertificateSigningRequest), old.(*certificatesv1.CertificateSigningRequest)
-	errs := checkConditions(csr.Status.Conditions)
-	certificateChanges := !bytes.Equal(csr.Status.Certificate, before.Status.Certificate)
-	if certificateChanges {
-		if err := checkCertificatePEM(csr.Status.Certificate); err != nil {
-			errs = append(errs, field.Invalid(certificatePath, "<certificate data>", err.Error()))
-		}
-	}
-	errs = append(errs, u.checkDecisions(csr, before)...)
-	if certificateChanges && len(before.Status.Certificate) > 0 {
-		errs = append(errs, field.Forbidden(certificatePath, "updates may not modify existing certificate content"))
-	}
-	errs = append(errs, resource.CheckMetadataUpdate(&csr.ObjectMeta, &before.ObjectMeta)...)
-	return append(errs, checkExclusive(ctx, csr.Status.Conditions, before.Status.Conditions)...)
-}
-
-// final are the conditions that are never removed again.
-var final = []certificatesv1.RequestConditionType{
-	certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed,
-}
-
-// checkDecisions checks that decisions stay, and that only an approval adds some. Decisions that are not added are
-// those of old, see keepConditions.
-func (u requestUpdate) checkDecisions(csr, old *certificatesv1.CertificateSigningRequest) (errs field.ErrorList) {
-	for _, kind := range final {
-		if len(conditionsOf(csr, kind)) < len(conditionsOf(old, kind)) {
-			text := fmt.Sprintf("updates may not remove a condition of type %q", kind)
-			errs = append(errs, field.Forbidden(conditionsPath, text))
-		}
-	}
-	if u.approves {
-		return errs
-	}
+// checkRequestUpdate checks any other update.
+func checkRequestUpdate(csr, old *certificatesv1.CertificateSigningRequest) (errs field.ErrorList) {
 	for _, kind := range final[:2] {
 		if len(conditionsOf(csr, kind)) > len(conditionsOf(old, kind)) {
 			text := fmt.Sprintf("updates may not add a condition of type %q", kind)
 			errs = append(errs, field.Forbidden(conditionsPath, text))
 		}
 	}
-	return errs
+	return checkStatus(csr, old, errs)
 }
 
-// statuses are the allowed statuses of a condition that is not final. A final one can only be true.
-var statuses = sets.New(corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown)
+// final are the conditions that are never removed again. The first two are decisions, which only an approval adds.
+// Those that another update leaves out stay, see keepConditions.
+var final = []certificatesv1.RequestConditionType{
+	certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed,
+}
 
-// checkConditions checks the conditions of a request.
-func checkConditions(conditions []certificatesv1.CertificateSigningRequestCondition) (errs field.ErrorList) {
-	seen := sets.New[certificatesv1.RequestConditionType]()
-	for n := range conditions {
-		c, path := &conditions[n], conditionsPath.Index(n)
-		if c.Type == "" {
-			errs = append(errs, field.Required(path.Child("type"), ""))
+// checkStatus returns the errors of an update, with those of added decisions in their place. Both objects have the same
+// spec.
+func checkStatus(csr, old *certificatesv1.CertificateSigningRequest, added field.ErrorList) field.ErrorList {
+	errs := checkConditions(csr.Status.Conditions)
+	changed := !bytes.Equal(csr.Status.Certificate, old.Status.Certificate)
+	if changed {
+		if err := checkCertificatePEM(csr.Status.Certificate); err != nil {
+			errs = append(errs, field.Invalid(certificatePath, "<certificate data>", err.Error()))
 		}
-		allowed := statuses
-		if slices.Contains(final, c.Type) {
-			allowed = sets.New(corev1.ConditionTrue)
-		}
-		switch {
-		case c.Status == "":
-			errs = append(errs, field.Required(path.Child("status"), ""))
-		case !allowed.Has(c.Status):
-			errs = append(errs, field.NotSupported(path.Child("status"), c.Status, sets.List(allowed)))
-		}
-		if seen.Has(c.Type) {
-			errs = append(errs, field.Duplicate(path.Child("type"), c.Type))
-		}
-		seen.Insert(c.Type)
 	}
-	return errs
+	for _, kind := range final {
+		if len(conditionsOf(csr, kind)) < len(conditionsOf(old, kind)) {
+			text := fmt.Sprintf("updates may not remove a condition of type %q", kind)
+			errs = append(errs, field.Forbidden(conditionsPath, text))
+		}
+	}
+	errs = append(errs, added...)
+	if changed && len(old.Status.Certificate) > 0 {
+		errs = append(errs, field.Forbidden(certificatePath, "updates may not modify existing certificate content"))
+	}
+	errs = append(errs, resource.CheckMetadataUpdate(&csr.ObjectMeta, &old.ObjectMeta)...)
+	return append(errs, checkExclusive(csr, old)...)
+}
+
+// checkConditions checks the conditions of a request. A final one can only be true.
+func checkConditions(conditions []certificatesv1.CertificateSigningRequestCondition) field.ErrorList {
+	unique := rules.Unique[certificatesv1.RequestConditionType]()
+	return rules.Each(conditions, conditionsPath,
+		func(c *certificatesv1.CertificateSigningRequestCondition, path *field.Path) field.ErrorList {
+			allowed := []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
+			if slices.Contains(final, c.Type) {
+				allowed = allowed[1:2]
+			}
+			return slices.Concat(rules.Required(c.Type, path.Child("type")),
+				rules.OneOf(c.Status, path.Child("status"), allowed...), unique(c.Type, path.Child("type")))
+		})
 }
 
 // decisions are the conditions of which a request has one at most. The names are those of the error.
@@ -169,21 +151,13 @@ var decisions = validate.NewUnionMembership(
 	validate.NewUnionMember(`conditions[{"type": "Approved"}]`), validate.NewUnionMember(`conditions[{"type": "Denied"}]`))
 
 // checkExclusive checks that a request is not approved and denied.
-func checkExclusive(
-	ctx context.Context, conditions, old []certificatesv1.CertificateSigningRequestCondition,
-) field.ErrorList {
-	if equality.Semantic.DeepEqual(conditions, old) {
+func checkExclusive(csr, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
+	if equality.Semantic.DeepEqual(csr.Status.Conditions, old.Status.Conditions) {
 		return nil
 	}
-	return validate.ZeroOrOneOfUnion(ctx, operation.Operation{Type: operation.Update}, conditionsPath, conditions, old,
-		decisions, has(certificatesv1.CertificateApproved), has(certificatesv1.CertificateDenied))
-}
-
-// has returns a function that reports whether one of some conditions has a type.
-func has(kind certificatesv1.RequestConditionType) func([]certificatesv1.CertificateSigningRequestCondition) bool {
-	return func(conditions []certificatesv1.CertificateSigningRequestCondition) bool {
-		return slices.ContainsFunc(conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
-			return c.Type == kind
-		})
+	has := func(kind certificatesv1.RequestConditionType) func(*certificatesv1.CertificateSigningRequest) bool {
+		return func(csr *certificatesv1.CertificateSigningRequest) bool { return len(conditionsOf(csr, kind)) > 0 }
 	}
+	return validate.ZeroOrOneOfUnion(context.Background(), operation.Operation{Type: operation.Update}, conditionsPath,
+		csr, old, decisions, has(certificatesv1.CertificateApproved), has(certificatesv1.CertificateDenied))
 }
