@@ -35,26 +35,18 @@ func openArchive() (*packages, error) {
 func (p *packages) definition(name string) (json.RawMessage, error) {
 	of := name[:max(0, strings.LastIndexByte(name, '.'))]
 	if _, ok := p.opened[of]; !ok {
-		definitions, err := p.read(of)
+		encoded, err := fs.ReadFile(p.archive, of)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+			return nil, nil
+		}
+		var definitions map[string]json.RawMessage
+		if err == nil {
+			err = json.Unmarshal(encoded, &definitions)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("reading OpenAPI definitions of %s: %w", of, err)
 		}
 		p.opened[of] = definitions
 	}
 	return p.opened[of][name], nil
-}
-
-func (p *packages) read(name string) (definitions map[string]json.RawMessage, err error) {
-	if !fs.ValidPath(name) {
-		return nil, nil
-	}
-	file, err := p.archive.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return definitions, json.NewDecoder(file).Decode(&definitions)
 }
