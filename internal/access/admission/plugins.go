@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +24,6 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
@@ -37,7 +37,7 @@ import (
 type plugins struct {
 	chain     admission.Interface
 	all       []admission.Interface
-	informers informers.SharedInformerFactory
+	informers *hostcluster.Informers
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 }
 
@@ -64,7 +64,11 @@ func newPlugins(background context.Context, c Config, names []string) (*plugins,
 		informers: hostcluster.NewInformers(client),
 		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
 	}
-	authentication := webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, webhookClient(config, c), c.Tracer)
+	defaults := config // clients of webhooks take from it what theirs leave out
+	if c.Options.Kubeconfig == "" {
+		defaults = &rest.Config{} // the clients of this server are of no use to them
+	}
+	authentication := webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, defaults, c.Tracer)
 	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 	collect := func(plugin admission.Interface, name string) admission.Interface {
 		if name == reinvocation {
@@ -92,12 +96,12 @@ const mapperReset = 30 * time.Second
 
 // run runs the informers until ctx is done. resets says that the mapper is not told when resources change.
 func (p *plugins) run(ctx context.Context, resets bool) {
-	p.informers.StartWithContext(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { p.informers.Run(ctx) })
 	if resets {
 		wait.UntilWithContext(ctx, func(context.Context) { p.mapper.Reset() }, mapperReset)
 	}
-	<-ctx.Done()
-	p.informers.Shutdown()
+	running.Wait()
 }
 
 // readyPoll is how often ready looks.
@@ -131,15 +135,6 @@ func (c *Config) cluster() (*rest.Config, error) {
 		return c.Own, nil
 	}
 	return emptyCluster{own: c.Own.Transport}.config(), nil
-}
-
-// webhookClient returns the configuration from which clients of webhooks take what theirs leaves out. That of this
-// server is of no use to them.
-func webhookClient(cluster *rest.Config, c Config) *rest.Config {
-	if c.Options.Kubeconfig != "" {
-		return cluster
-	}
-	return &rest.Config{}
 }
 
 // registered has all plugins.

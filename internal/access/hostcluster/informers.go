@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/admissionregistration"
 	"k8s.io/client-go/informers/core"
@@ -18,30 +17,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// sharedInformers is a SharedInformerFactory for the groups that the admission plugins watch. The embedded interface
-// is nil, so a call of a method that is not here panics. It exists for the same reason as clientset.
-type sharedInformers struct {
+// Informers is a SharedInformerFactory for what the admission plugins watch. The embedded interface is nil, so a call
+// of a method that is not here panics. It exists for the same reason as clientset.
+type Informers struct {
 	informers.SharedInformerFactory
 	client kubernetes.Interface
-	// running counts the informers that have been started.
-	running sync.WaitGroup
 
-	// mu guards the fields below.
-	mu       sync.Mutex
-	byType   map[reflect.Type]cache.SharedIndexInformer
-	started  map[reflect.Type]bool
-	stopping bool
+	// mu guards byType.
+	mu     sync.Mutex
+	byType map[reflect.Type]cache.SharedIndexInformer
 }
 
 // NewInformers returns shared informers for the groups core and admissionregistration.k8s.io. They never resync.
-func NewInformers(client kubernetes.Interface) informers.SharedInformerFactory {
-	return &sharedInformers{
-		client: client, byType: map[reflect.Type]cache.SharedIndexInformer{}, started: map[reflect.Type]bool{},
-	}
+func NewInformers(client kubernetes.Interface) *Informers {
+	return &Informers{client: client, byType: map[reflect.Type]cache.SharedIndexInformer{}}
 }
 
 // InformerFor implements SharedInformerFactory.
-func (s *sharedInformers) InformerFor(
+func (s *Informers) InformerFor(
 	object runtime.Object, create internalinterfaces.NewInformerFunc,
 ) cache.SharedIndexInformer {
 	s.mu.Lock()
@@ -64,75 +57,29 @@ func handleWatchError(ctx context.Context, reflector *cache.Reflector, err error
 }
 
 // InformerName implements SharedInformerFactory: the informers have no metrics.
-func (s *sharedInformers) InformerName() *cache.InformerName { return nil }
+func (s *Informers) InformerName() *cache.InformerName { return nil }
 
 // ForResource implements SharedInformerFactory. It knows no resource. A policy then follows its parameters with the
 // dynamic client.
-func (s *sharedInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+func (s *Informers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	return nil, fmt.Errorf("no informer for %s", resource)
 }
 
 // Core implements SharedInformerFactory.
-func (s *sharedInformers) Core() core.Interface {
-	return core.New(s, metav1.NamespaceAll, nil)
-}
+func (s *Informers) Core() core.Interface { return core.New(s, metav1.NamespaceAll, nil) }
 
 // Admissionregistration implements SharedInformerFactory.
-func (s *sharedInformers) Admissionregistration() admissionregistration.Interface {
+func (s *Informers) Admissionregistration() admissionregistration.Interface {
 	return admissionregistration.New(s, metav1.NamespaceAll, nil)
 }
 
-// Start implements SharedInformerFactory.
-func (s *sharedInformers) Start(stop <-chan struct{}) {
-	s.StartWithContext(wait.ContextForChannel(stop))
-}
-
-// StartWithContext starts the informers that have not been started. They run until ctx is done.
-func (s *sharedInformers) StartWithContext(ctx context.Context) {
+// Run runs the informers that exist when it is called. It returns when ctx is done and all of them have ended.
+func (s *Informers) Run(ctx context.Context) {
+	var running sync.WaitGroup
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopping {
-		return
+	for _, informer := range s.byType {
+		running.Go(func() { informer.RunWithContext(ctx) })
 	}
-	for key, informer := range s.byType {
-		if !s.started[key] {
-			s.started[key] = true
-			s.running.Go(func() { informer.RunWithContext(ctx) })
-		}
-	}
-}
-
-// WaitForCacheSyncWithContext waits until all started informers have listed, or until ctx is done.
-func (s *sharedInformers) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
-	result := cache.SyncResult{Synced: map[reflect.Type]bool{}}
-	for key, informer := range s.runningInformers() {
-		result.Synced[key] = cache.WaitFor(ctx, "", informer.HasSyncedChecker())
-	}
-	if ctx.Err() != nil {
-		result.Err = context.Cause(ctx)
-	}
-	return result
-}
-
-// WaitForCacheSync is WaitForCacheSyncWithContext with a channel.
-func (s *sharedInformers) WaitForCacheSync(stop <-chan struct{}) map[reflect.Type]bool {
-	return s.WaitForCacheSyncWithContext(wait.ContextForChannel(stop)).Synced
-}
-
-func (s *sharedInformers) runningInformers() map[reflect.Type]cache.SharedIndexInformer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	running := map[reflect.Type]cache.SharedIndexInformer{}
-	for key := range s.started {
-		running[key] = s.byType[key]
-	}
-	return running
-}
-
-// Shutdown waits until all informers have ended. No informer starts after it.
-func (s *sharedInformers) Shutdown() {
-	s.mu.Lock()
-	s.stopping = true
 	s.mu.Unlock()
-	s.running.Wait()
+	running.Wait()
 }

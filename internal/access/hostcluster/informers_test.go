@@ -1,13 +1,16 @@
 package hostcluster
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 )
 
 // TestInformersFollowTheCluster starts the informers of the admission plugins and reads from their caches.
@@ -36,14 +39,15 @@ func TestInformersFollowTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := NewInformers(client)
-	t.Cleanup(shared.Shutdown)
 	namespaces := shared.Core().V1().Namespaces()
 	webhooks := shared.Admissionregistration().V1().ValidatingWebhookConfigurations()
-	namespaces.Informer()
-	webhooks.Informer()
-	shared.StartWithContext(t.Context())
-	if synced := shared.WaitForCacheSyncWithContext(t.Context()); synced.Err != nil {
-		t.Fatal(synced.Err)
+	synced := []cache.DoneChecker{namespaces.Informer().HasSyncedChecker(), webhooks.Informer().HasSyncedChecker()}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { shared.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	if !cache.WaitFor(t.Context(), "", synced...) {
+		t.Fatal(t.Context().Err())
 	}
 	if _, err := namespaces.Lister().Get("default"); err != nil {
 		t.Error(err)
