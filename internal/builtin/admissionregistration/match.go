@@ -121,7 +121,7 @@ func validateResources(list []string, path *field.Path) (errs field.ErrorList) {
 	if len(list) == 0 {
 		errs = append(errs, field.Required(path, ""))
 	}
-	allSubresources, ofAllResources := sets.New[string](), sets.New[string]()
+	seen := sets.New[string]()
 	lastIsPlain := false // as upstream, the last element without a subresource decides
 	for n, element := range list {
 		at := path.Index(n)
@@ -134,22 +134,13 @@ func validateResources(list []string, path *field.Path) (errs field.ErrorList) {
 			lastIsPlain = element != wildcard
 			continue
 		}
-		includes := func(other string) {
-			errs = append(errs, field.Invalid(at, element,
-				fmt.Sprintf("if '%s' is present, must not specify %s", other, element)))
+		for _, wider := range []string{plural + "/*", "*/" + subresource} {
+			if seen.Has(wider) {
+				errs = append(errs, field.Invalid(at, element,
+					fmt.Sprintf("if '%s' is present, must not specify %s", wider, element)))
+			}
 		}
-		if allSubresources.Has(plural) {
-			includes(plural + "/*")
-		}
-		if ofAllResources.Has(subresource) {
-			includes("*/" + subresource)
-		}
-		if subresource == wildcard {
-			allSubresources.Insert(plural)
-		}
-		if plural == wildcard {
-			ofAllResources.Insert(subresource)
-		}
+		seen.Insert(element)
 	}
 	if len(list) > 1 && slices.Contains(list, "*/*") {
 		errs = append(errs, field.Invalid(path, list, "if '*/*' is present, must not specify other resources"))
