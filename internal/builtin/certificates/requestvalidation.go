@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/rules"
@@ -65,11 +66,9 @@ func checkRequest(csr *certificatesv1.CertificateSigningRequest) field.ErrorList
 	} else {
 		errs = append(errs, checkSignerName(signer, spec.SignerName)...)
 	}
-	if seconds := spec.ExpirationSeconds; seconds != nil && *seconds < minExpiration {
-		text := fmt.Sprintf("may not specify a duration less than %d seconds (10 minutes)", minExpiration)
-		errs = append(errs, field.Invalid(specPath.Child("expirationSeconds"), *seconds, text))
-	}
-	return errs
+	seconds := ptr.Deref(spec.ExpirationSeconds, minExpiration)
+	return append(errs, rules.When(seconds < minExpiration, field.Invalid(specPath.Child("expirationSeconds"), seconds,
+		fmt.Sprintf("may not specify a duration less than %d seconds (10 minutes)", minExpiration)))...)
 }
 
 func checkUsages(wanted []certificatesv1.KeyUsage, path *field.Path) (errs field.ErrorList) {

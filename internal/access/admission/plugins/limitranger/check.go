@@ -11,12 +11,10 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// demand is the part of an object that a limit is for.
+// demand is the part of an object that a limit is for. A claim has no limits.
 type demand struct {
 	of               corev1.LimitType
 	requests, limits corev1.ResourceList
-	// unlimited says that there are no limits: the maximum is for the requests.
-	unlimited bool
 }
 
 // checkPod checks the containers of a pod, and the pod as a whole.
@@ -28,11 +26,11 @@ func checkPod(limits *corev1.LimitRangeSpec, obj runtime.Object) (errs []error) 
 		case corev1.LimitTypeContainer:
 			for _, container := range slices.Concat(spec.Containers, spec.InitContainers) {
 				r := &container.Resources
-				errs = append(errs, check(item, demand{of: item.Type, requests: r.Requests, limits: r.Limits})...)
+				errs = append(errs, check(item, demand{item.Type, r.Requests, r.Limits})...)
 			}
 		case corev1.LimitTypePod:
 			requests, limits := total(spec)
-			errs = append(errs, check(item, demand{of: item.Type, requests: requests, limits: limits})...)
+			errs = append(errs, check(item, demand{item.Type, requests, limits})...)
 		}
 	}
 	return errs
@@ -44,7 +42,7 @@ func checkClaim(limits *corev1.LimitRangeSpec, obj runtime.Object) (errs []error
 	for n := range limits.Limits {
 		if item := &limits.Limits[n]; item.Type == corev1.LimitTypePersistentVolumeClaim {
 			sized := corev1.LimitRangeItem{Min: item.Min, Max: item.Max} // a claim has no ratio
-			errs = append(errs, check(&sized, demand{of: item.Type, requests: requests, unlimited: true})...)
+			errs = append(errs, check(&sized, demand{of: item.Type, requests: requests})...)
 		}
 	}
 	return errs
@@ -90,10 +88,11 @@ func (d demand) checkMax(name corev1.ResourceName, most apiresource.Quantity) er
 	request, requested := d.requests[name]
 	limit, limited := d.limits[name]
 	asked, allowed, bound := values(request, limit, most)
+	isClaim := d.of == corev1.LimitTypePersistentVolumeClaim // its maximum is for the request
 	switch {
-	case !requested && d.unlimited:
+	case !requested && isClaim:
 		return fmt.Errorf("maximum %s usage per %s is %s.  No request is specified", name, d.of, most.String())
-	case !limited && !d.unlimited:
+	case !limited && !isClaim:
 		return fmt.Errorf("maximum %s usage per %s is %s.  No limit is specified", name, d.of, most.String())
 	case allowed > bound:
 		return fmt.Errorf("maximum %s usage per %s is %s, but limit is %s", name, d.of, most.String(), limit.String())
