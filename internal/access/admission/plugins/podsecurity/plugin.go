@@ -59,7 +59,10 @@ func New(
 	if err != nil {
 		return nil, err
 	}
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), emulated())
+	version := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
+	emulated := version.EmulationVersion()
+	latest := api.MajorMinorVersion(int(emulated.Major()), int(emulated.Minor())) // what "latest" means
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), &latest)
 	if err != nil {
 		return nil, err
 	}
@@ -76,17 +79,6 @@ func New(
 		all = append(all, plugins(admission, d)...)
 	}
 	return all, nil
-}
-
-// emulated returns the version of the standards that "latest" means; nil for the newest.
-func emulated() *api.Version {
-	version := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
-	binary, emulation := version.BinaryVersion(), version.EmulationVersion()
-	if binary.Major() == emulation.Major() && binary.Minor() == emulation.Minor() {
-		return nil
-	}
-	latest := api.MajorMinorVersion(int(emulation.Major()), int(emulation.Minor()))
-	return &latest
 }
 
 // recorder returns the metrics, which all servers of the process have in common, as those of admission.
@@ -109,31 +101,24 @@ func plugins(a *podsecurity.Admission, d *resource.Definition) []resource.Plugin
 
 func plugin(a *podsecurity.Admission, d *resource.Definition, subresource string) resource.Plugin {
 	validate := func(ctx context.Context, obj, old runtime.Object) error {
-		attributes := attributesOf(ctx, obj, old)
-		attributes.Kind, attributes.Resource = d.GroupVersionKind(), d.GroupVersionResource()
-		attributes.Subresource = subresource
+		m := obj.(metav1.Object)
+		attributes := &api.AttributesRecord{
+			Name: m.GetName(), Namespace: m.GetNamespace(), Kind: d.GroupVersionKind(), Resource: d.GroupVersionResource(),
+			Subresource: subresource, Operation: admissionv1.Create, Object: obj, OldObject: old,
+		}
+		if !d.Namespaced {
+			attributes.Namespace = attributes.Name // a namespace is in itself
+		}
+		if old != nil {
+			attributes.Operation = admissionv1.Update
+		}
+		if user, ok := request.UserFrom(ctx); ok {
+			attributes.Username = user.GetName()
+		}
 		return answer(ctx, a.Validate(ctx, attributes))
 	}
 	resourceOf := d.GroupVersionResource().GroupResource()
 	return resource.Plugin{Name: Name, Resource: resourceOf, Subresource: subresource, Validate: validate}
-}
-
-// attributesOf returns the attributes of a write. A namespace is in itself.
-func attributesOf(ctx context.Context, obj, old runtime.Object) *api.AttributesRecord {
-	m := obj.(metav1.Object)
-	a := &api.AttributesRecord{
-		Name: m.GetName(), Namespace: m.GetNamespace(), Operation: admissionv1.Create, Object: obj, OldObject: old,
-	}
-	if _, ok := obj.(*corev1.Namespace); ok {
-		a.Namespace = a.Name
-	}
-	if old != nil {
-		a.Operation = admissionv1.Update
-	}
-	if user, ok := request.UserFrom(ctx); ok {
-		a.Username = user.GetName()
-	}
-	return a
 }
 
 // answer passes on the warnings and annotations of a decision, and returns its error.
