@@ -11,7 +11,6 @@ import (
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
 )
 
 // clientset is a kubernetes.Interface for the group versions that this server and the admission plugins call. The
@@ -27,26 +26,19 @@ type clientset struct {
 }
 
 // NewClientset returns a client of the discovery, core/v1, admissionregistration/v1, authentication/v1 and
-// authorization/v1 of a cluster. All of them share one transport and one rate limiter.
+// authorization/v1 of a cluster. client-go gives all of them one transport.
 func NewClientset(config *rest.Config) (kubernetes.Interface, error) {
 	shared := rest.CopyConfig(config)
 	if shared.UserAgent == "" {
 		shared.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	if shared.RateLimiter == nil && shared.QPS > 0 {
-		shared.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(shared.QPS, shared.Burst)
-	}
-	httpClient, err := rest.HTTPClientFor(shared)
-	if err != nil {
-		return nil, fmt.Errorf("client of the host cluster: %w", err)
-	}
 	c := &clientset{}
 	var errs [5]error
-	c.discovery, errs[0] = discovery.NewDiscoveryClientForConfigAndClient(shared, httpClient)
-	c.admissionregistration, errs[1] = admissionregistrationv1.NewForConfigAndClient(shared, httpClient)
-	c.authentication, errs[2] = authenticationv1.NewForConfigAndClient(shared, httpClient)
-	c.authorization, errs[3] = authorizationv1.NewForConfigAndClient(shared, httpClient)
-	c.core, errs[4] = corev1.NewForConfigAndClient(shared, httpClient)
+	c.discovery, errs[0] = discovery.NewDiscoveryClientForConfig(shared)
+	c.admissionregistration, errs[1] = admissionregistrationv1.NewForConfig(shared)
+	c.authentication, errs[2] = authenticationv1.NewForConfig(shared)
+	c.authorization, errs[3] = authorizationv1.NewForConfig(shared)
+	c.core, errs[4] = corev1.NewForConfig(shared)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("client of the host cluster: %w", err)
 	}
