@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -90,23 +91,21 @@ func validateParamKind(kind *admissionregistrationv1.ParamKind, path *field.Path
 }
 
 func validateAPIVersion(apiVersion string, path *field.Path) (errs field.ErrorList) {
-	group, version, hasGroup := strings.Cut(apiVersion, "/")
-	switch {
-	case apiVersion == "":
+	if apiVersion == "" {
 		return field.ErrorList{field.Required(path, "")}
-	case strings.Contains(version, "/"):
-		return field.ErrorList{field.Invalid(path, apiVersion, "unexpected GroupVersion string: "+apiVersion)}
-	case !hasGroup:
-		group, version = "", apiVersion
+	}
+	parsed, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, apiVersion, err.Error())}
 	}
 	joined := func(value string, messages []string) field.ErrorList {
 		return rules.When(len(messages) > 0, field.Invalid(path, value, strings.Join(messages, ",")))
 	}
-	if group != "" {
-		errs = joined(group, utilvalidation.IsDNS1123Subdomain(group))
+	if parsed.Group != "" {
+		errs = joined(parsed.Group, utilvalidation.IsDNS1123Subdomain(parsed.Group))
 	}
-	if version == "" {
+	if parsed.Version == "" {
 		return append(errs, field.Invalid(path, apiVersion, "version must be specified"))
 	}
-	return append(errs, joined(version, utilvalidation.IsDNS1035Label(version))...)
+	return append(errs, joined(parsed.Version, utilvalidation.IsDNS1035Label(parsed.Version))...)
 }

@@ -2,14 +2,17 @@ package certificates
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // checkSignerName checks the form of a signer's name: a domain and a path, such as example.com/namespace.name.
-func checkSignerName(path *field.Path, signer string) (errs field.ErrorList) {
+func checkSignerName(path *field.Path, signer string) field.ErrorList {
 	if signer == "" {
 		return field.ErrorList{field.Required(path, "")}
 	}
@@ -18,20 +21,16 @@ func checkSignerName(path *field.Path, signer string) (errs field.ErrorList) {
 		const text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
 		return field.ErrorList{field.Invalid(path, signer, text)}
 	}
-	if len(domain) > validation.DNS1123SubdomainMaxLength {
-		errs = append(errs, field.TooLong(path, "", validation.DNS1123SubdomainMaxLength))
-	}
-	errs = append(errs, checkLabels(path, domain, validation.IsDNS1123Label)...)
-	if !strings.Contains(domain, ".") {
-		const text = "should be a domain with at least two segments separated by dots"
-		errs = append(errs, field.Invalid(path, domain, text))
-	}
-	errs = append(errs, checkLabels(path, name, validation.IsDNS1123Subdomain)...)
-	const maxSignerName = 2*validation.DNS1123SubdomainMaxLength + validation.DNS1123LabelMaxLength + 2
-	if len(signer) > maxSignerName {
-		errs = append(errs, field.TooLong(path, "", maxSignerName))
-	}
-	return errs
+	const maxDomain = validation.DNS1123SubdomainMaxLength
+	const maxName = 2*maxDomain + validation.DNS1123LabelMaxLength + 2
+	return slices.Concat(
+		rules.When(len(domain) > maxDomain, field.TooLong(path, "", maxDomain)),
+		checkLabels(path, domain, validation.IsDNS1123Label),
+		rules.When(!strings.Contains(domain, "."),
+			field.Invalid(path, domain, "should be a domain with at least two segments separated by dots")),
+		checkLabels(path, name, validation.IsDNS1123Subdomain),
+		rules.When(len(signer) > maxName, field.TooLong(path, "", maxName)),
+	)
 }
 
 // checkLabels returns the errors of the first bad label of a part of a signer's name.
