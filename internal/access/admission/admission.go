@@ -118,7 +118,9 @@ func (a *Admission) Validate(ctx context.Context, attributes admission.Attribute
 // inEffect returns the plugins if there are rules, else nil. It waits until that is known. Its error is an API error.
 func (a *Admission) inEffect(ctx context.Context) (*plugins, error) {
 	for _, f := range a.rules {
-		if err := f.wait(ctx); err != nil {
+		select {
+		case <-f.known:
+		case <-ctx.Done():
 			return nil, apierrors.NewTimeoutError("webhooks and policies have not been read yet", 1)
 		}
 	}

@@ -31,16 +31,6 @@ type followed struct {
 // any reports whether there are objects, or may be because they have not been counted yet.
 func (f *followed) any() bool { return f.count.Load() != 0 }
 
-// wait waits until the objects have been counted.
-func (f *followed) wait(ctx context.Context) error {
-	select {
-	case <-f.known:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // run counts until ctx is done. It calls found when there are objects.
 func (f *followed) run(ctx context.Context, found func()) {
 	count := int64(0)

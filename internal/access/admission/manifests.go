@@ -32,8 +32,10 @@ func (ruleInitializer) Initialize(plugin admission.Interface) {
 		wants.SetManifestLoaders(&initializer.ManifestLoaders{
 			LoadValidatingWebhookManifests: webhooks[*admissionregistrationv1.ValidatingWebhookConfiguration],
 			LoadMutatingWebhookManifests:   webhooks[*admissionregistrationv1.MutatingWebhookConfiguration],
-			LoadValidatingPolicyManifests:  validatingPolicies,
-			LoadMutatingPolicyManifests:    mutatingPolicies,
+			LoadValidatingPolicyManifests: policies[*admissionregistrationv1.ValidatingAdmissionPolicy](
+				func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string { return b.Spec.PolicyName }),
+			LoadMutatingPolicyManifests: policies[*admissionregistrationv1.MutatingAdmissionPolicy](
+				func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) string { return b.Spec.PolicyName }),
 		})
 	}
 }
@@ -72,18 +74,9 @@ func webhooks[T metav1.Object](dir string) ([]T, string, error) {
 	return webhookloader.LoadManifests(dir, manifestDecoder, accept[T])
 }
 
-func validatingPolicies(dir string) ([]*admissionregistrationv1.ValidatingAdmissionPolicy,
-	[]*admissionregistrationv1.ValidatingAdmissionPolicyBinding, string, error) {
-	return policyloader.LoadPolicyManifests(dir, manifestDecoder,
-		accept[*admissionregistrationv1.ValidatingAdmissionPolicy],
-		accept[*admissionregistrationv1.ValidatingAdmissionPolicyBinding],
-		func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
-}
-
-func mutatingPolicies(dir string) ([]*admissionregistrationv1.MutatingAdmissionPolicy,
-	[]*admissionregistrationv1.MutatingAdmissionPolicyBinding, string, error) {
-	return policyloader.LoadPolicyManifests(dir, manifestDecoder,
-		accept[*admissionregistrationv1.MutatingAdmissionPolicy],
-		accept[*admissionregistrationv1.MutatingAdmissionPolicyBinding],
-		func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
+// policies returns a function that reads policies and their bindings. policyOf returns the policy of a binding.
+func policies[P, B metav1.Object](policyOf func(binding B) string) func(dir string) ([]P, []B, string, error) {
+	return func(dir string) ([]P, []B, string, error) {
+		return policyloader.LoadPolicyManifests(dir, manifestDecoder, accept[P], accept[B], policyOf)
+	}
 }

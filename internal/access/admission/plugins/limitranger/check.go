@@ -1,6 +1,7 @@
 package limitranger
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,19 +70,30 @@ func check(item *corev1.LimitRangeItem, d demand) (errs []error) {
 	return errs
 }
 
+// failure is how a bound is missed, and what the error says after the bound.
+type failure struct {
+	missed bool
+	text   string
+}
+
+// firstOf returns the error of the first failure.
+func firstOf(bound string, failures ...failure) error {
+	for _, f := range failures {
+		if f.missed {
+			return errors.New(bound + f.text)
+		}
+	}
+	return nil
+}
+
 func (d demand) checkMin(name corev1.ResourceName, least apiresource.Quantity) error {
 	request, requested := d.requests[name]
 	limit, limited := d.limits[name]
 	asked, allowed, bound := values(request, limit, least)
-	switch {
-	case !requested:
-		return fmt.Errorf("minimum %s usage per %s is %s.  No request is specified", name, d.of, least.String())
-	case asked < bound:
-		return fmt.Errorf("minimum %s usage per %s is %s, but request is %s", name, d.of, least.String(), request.String())
-	case limited && allowed < bound:
-		return fmt.Errorf("minimum %s usage per %s is %s, but limit is %s", name, d.of, least.String(), limit.String())
-	}
-	return nil
+	return firstOf(fmt.Sprintf("minimum %s usage per %s is %s", name, d.of, least.String()),
+		failure{!requested, ".  No request is specified"},
+		failure{asked < bound, ", but request is " + request.String()},
+		failure{limited && allowed < bound, ", but limit is " + limit.String()})
 }
 
 func (d demand) checkMax(name corev1.ResourceName, most apiresource.Quantity) error {
@@ -89,39 +101,24 @@ func (d demand) checkMax(name corev1.ResourceName, most apiresource.Quantity) er
 	limit, limited := d.limits[name]
 	asked, allowed, bound := values(request, limit, most)
 	isClaim := d.of == corev1.LimitTypePersistentVolumeClaim // its maximum is for the request
-	switch {
-	case !requested && isClaim:
-		return fmt.Errorf("maximum %s usage per %s is %s.  No request is specified", name, d.of, most.String())
-	case !limited && !isClaim:
-		return fmt.Errorf("maximum %s usage per %s is %s.  No limit is specified", name, d.of, most.String())
-	case allowed > bound:
-		return fmt.Errorf("maximum %s usage per %s is %s, but limit is %s", name, d.of, most.String(), limit.String())
-	case requested && asked > bound:
-		return fmt.Errorf("maximum %s usage per %s is %s, but request is %s", name, d.of, most.String(), request.String())
-	}
-	return nil
+	return firstOf(fmt.Sprintf("maximum %s usage per %s is %s", name, d.of, most.String()),
+		failure{isClaim && !requested, ".  No request is specified"},
+		failure{!isClaim && !limited, ".  No limit is specified"},
+		failure{allowed > bound, ", but limit is " + limit.String()},
+		failure{requested && asked > bound, ", but request is " + request.String()})
 }
 
 func (d demand) checkRatio(name corev1.ResourceName, most apiresource.Quantity) error {
 	asked, allowed, _ := values(d.requests[name], d.limits[name], most)
-	switch {
-	case asked == 0: // also if nothing is requested
-		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no request is specified or request is 0",
-			name, d.of, most.String())
-	case allowed == 0:
-		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0",
-			name, d.of, most.String())
-	}
 	ratio := float64(allowed) / float64(asked)
 	compared, bound := ratio, float64(most.Value())
 	if most.Value() <= apiresource.MaxMilliValue {
 		compared, bound = ratio*1000, float64(most.MilliValue())
 	}
-	if compared > bound {
-		return fmt.Errorf("%s max limit to request ratio per %s is %s, but provided ratio is %f",
-			name, d.of, most.String(), ratio)
-	}
-	return nil
+	return firstOf(fmt.Sprintf("%s max limit to request ratio per %s is %s", name, d.of, most.String()),
+		failure{asked == 0, ", but no request is specified or request is 0"},
+		failure{allowed == 0, ", but no limit is specified or limit is 0"},
+		failure{compared > bound, fmt.Sprintf(", but provided ratio is %f", ratio)})
 }
 
 // values returns quantities in a unit in which they can be compared: thousandths, unless one of them is too large.
