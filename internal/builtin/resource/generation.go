@@ -4,7 +4,10 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Begin makes a new object one of the first generation, without a status.
@@ -23,6 +26,14 @@ func Follow[T metav1.Object](obj, old T) {
 
 // KeepSpec keeps the specification of an object whose status is updated.
 func KeepSpec[T metav1.Object](obj, old T) { fieldOf(obj, "Spec").Set(fieldOf(old, "Spec")) }
+
+// StatusRules returns the strategy of a status: it keeps the specification, checks the metadata, and calls check.
+func StatusRules[T interface {
+	runtime.Object
+	metav1.Object
+}](check func(obj, old T) field.ErrorList) Typed[T] {
+	return Typed[T]{Name: apivalidation.NameIsDNSSubdomain, PrepareUpdate: KeepSpec[T], CheckUpdate: check}
+}
 
 // WhenChanged returns a function that warns about updates that Follow has counted.
 func WhenChanged[T metav1.Object](warn func(T) []string) func(obj, old T) []string {

@@ -10,7 +10,7 @@ import (
 // Strategy has the rules for writes of a resource or subresource. The objects are of the definition's Go type, in the
 // served version. Its methods are called as those of the strategies of apiserver's generic registry.
 //
-// A strategy embeds Rules and adds the rules that its resource has.
+// Typed is a strategy of functions on the Go type of a kind.
 type Strategy interface {
 	// PrepareForCreate completes a new object, and clears the fields that clients cannot set.
 	PrepareForCreate(ctx context.Context, obj runtime.Object)
@@ -31,36 +31,7 @@ type Strategy interface {
 	AllowUnconditionalUpdate(ctx context.Context) bool
 }
 
-// Rules is a strategy without rules.
-type Rules struct{}
+// Rules is a strategy without rules. Others embed it and add theirs.
+type Rules = Typed[runtime.Object]
 
 var _ Strategy = Rules{}
-
-// PrepareForCreate does nothing.
-func (Rules) PrepareForCreate(context.Context, runtime.Object) {}
-
-// Validate returns no errors.
-func (Rules) Validate(context.Context, runtime.Object) field.ErrorList { return nil }
-
-// WarningsOnCreate returns no warnings.
-func (Rules) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-
-// PrepareForUpdate does nothing.
-func (Rules) PrepareForUpdate(context.Context, runtime.Object, runtime.Object) {}
-
-// ValidateUpdate returns no errors.
-func (Rules) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
-	return nil
-}
-
-// WarningsOnUpdate returns no warnings.
-func (Rules) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string { return nil }
-
-// Canonicalize does nothing.
-func (Rules) Canonicalize(runtime.Object) {}
-
-// AllowCreateOnUpdate returns false.
-func (Rules) AllowCreateOnUpdate(context.Context) bool { return false }
-
-// AllowUnconditionalUpdate returns true.
-func (Rules) AllowUnconditionalUpdate(context.Context) bool { return true }
