@@ -3,8 +3,8 @@
 package rules
 
 import (
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -21,12 +21,49 @@ func When(broken bool, err *field.Error) field.ErrorList {
 	return field.ErrorList{err}
 }
 
+// Invalid returns an error about a value if a rule is broken.
+func Invalid(broken bool, path *field.Path, value any, message string) field.ErrorList {
+	if !broken {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, message)}
+}
+
+// Forbidden returns an error about a field that may not be set, or changed, if a rule is broken.
+func Forbidden(broken bool, path *field.Path, message string) field.ErrorList {
+	if !broken {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, message)}
+}
+
+// Missing returns an error about a field that has to be set if a rule is broken.
+func Missing(broken bool, path *field.Path, message string) field.ErrorList {
+	if !broken {
+		return nil
+	}
+	return field.ErrorList{field.Required(path, message)}
+}
+
 // Each returns the errors of all items of a list.
 func Each[T any](items []T, path *field.Path, check func(*T, *field.Path) field.ErrorList) (errs field.ErrorList) {
 	for n := range items {
 		errs = append(errs, check(&items[n], path.Index(n))...)
 	}
 	return errs
+}
+
+// Every is Each for items that are passed by value.
+func Every[T any](items []T, path *field.Path, check func(T, *field.Path) field.ErrorList) field.ErrorList {
+	return Each(items, path, func(item *T, path *field.Path) field.ErrorList { return check(*item, path) })
+}
+
+// Optional checks a value that may be left out.
+func Optional[T any](value *T, path *field.Path, check func(T, *field.Path) field.ErrorList) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	return check(*value, path)
 }
 
 // Messages returns an error for each message.
@@ -63,6 +100,49 @@ func NonNegative[T ~int32 | ~int64](number T, path *field.Path) field.ErrorList 
 	return apivalidation.ValidateNonnegativeField(int64(number), path)
 }
 
+// fieldOf returns a field of a struct, to which from points, by its name in JSON. The name in Go begins with a capital.
+func fieldOf(from any, name string) reflect.Value {
+	return reflect.ValueOf(from).Elem().FieldByName(strings.ToUpper(name[:1]) + name[1:])
+}
+
+// NonNegatives checks that fields of a struct are not negative. They are numbers, or pointers to them. from points to
+// the struct, and the names are those of JSON.
+func NonNegatives(from any, path *field.Path, names ...string) (errs field.ErrorList) {
+	for _, name := range names {
+		if number := fieldOf(from, name); number.Kind() != reflect.Pointer || !number.IsNil() {
+			errs = append(errs, NonNegative(reflect.Indirect(number).Int(), path.Child(name))...)
+		}
+	}
+	return errs
+}
+
+// Constant checks that an update does not change fields of a struct. now and old point to the structs.
+func Constant(now, old any, path *field.Path, names ...string) (errs field.ErrorList) {
+	for _, name := range names {
+		errs = append(errs, apivalidation.ValidateImmutableField(
+			fieldOf(now, name).Interface(), fieldOf(old, name).Interface(), path.Child(name))...)
+	}
+	return errs
+}
+
+// Unset checks that fields of a struct are left out.
+func Unset(from any, path *field.Path, message string, names ...string) (errs field.ErrorList) {
+	for _, name := range names {
+		errs = append(errs, Forbidden(!fieldOf(from, name).IsZero(), path.Child(name), message)...)
+	}
+	return errs
+}
+
+// CountSet returns how many of the fields of a struct, which are pointers, are set. from points to the struct.
+func CountSet(from any) (count int) {
+	for _, value := range reflect.ValueOf(from).Elem().Fields() {
+		if !value.IsNil() {
+			count++
+		}
+	}
+	return count
+}
+
 // Name checks the name of another object, if there is one.
 func Name(name string, path *field.Path, check apivalidation.ValidateNameFunc) field.ErrorList {
 	if name == "" {
@@ -91,9 +171,24 @@ func Subdomain(text string, path *field.Path) field.ErrorList {
 	return Messages(path, text, validation.IsDNS1123Subdomain(text))
 }
 
+// IP checks the address of an IP, which may have leading zeros as in the past.
+func IP(text string, path *field.Path) field.ErrorList {
+	return validation.IsValidIPForLegacyField(path, text, false, nil)
+}
+
 // QualifiedName checks a text that is a name with a domain before it, or without.
 func QualifiedName[T ~string](text T, path *field.Path) field.ErrorList {
 	return Messages(path, text, validation.IsQualifiedName(string(text)))
+}
+
+// LabelValue checks the value of a label.
+func LabelValue(text string, path *field.Path) field.ErrorList {
+	return Messages(path, text, validation.IsValidLabelValue(text))
+}
+
+// AtMost checks the length of a list.
+func AtMost[T any](items []T, most int, path *field.Path) field.ErrorList {
+	return When(len(items) > most, field.TooMany(path, len(items), most))
 }
 
 // Port checks the number or the name of a port.
@@ -128,12 +223,8 @@ func NumberOf(value *intstr.IntOrString) int {
 	if value == nil {
 		return 0
 	}
-	if value.Type == intstr.Int {
-		return int(value.IntVal)
+	if percent, err := intstr.GetScaledValueFromIntOrPercent(value, 100, true); err == nil {
+		return percent
 	}
-	number, err := strconv.Atoi(strings.TrimSuffix(value.StrVal, "%"))
-	if err != nil {
-		return 0
-	}
-	return number
+	return value.IntValue()
 }
