@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // Definitions returns the row of Nodes.
@@ -84,38 +86,29 @@ func nodeWarnings(n *corev1.Node) (warnings []string) {
 }
 
 func checkNode(n *corev1.Node) field.ErrorList {
-	errs := resource.CheckClusterMetadata(&n.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	errs = append(errs, checkTaints(n.Spec.Taints)...)
-	errs = append(errs, checkCapacity(&n.Status)...)
-	path := field.NewPath("spec", "podCIDRs")
-	for i, cidr := range n.Spec.PodCIDRs {
-		errs = append(errs, validation.IsValidCIDRForLegacyField(path.Index(i), cidr, false, nil)...)
-	}
-	if len(n.Spec.PodCIDRs) < 2 || len(errs) > 0 {
-		return errs
-	}
-	if dual, err := netutils.IsDualStackCIDRStrings(n.Spec.PodCIDRs); err != nil || !dual || len(n.Spec.PodCIDRs) > 2 {
-		errs = append(errs, field.Invalid(path, n.Spec.PodCIDRs, "may specify no more than one CIDR for each IP family"))
-	}
-	return errs
+	path, cidrs := field.NewPath("spec", "podCIDRs"), n.Spec.PodCIDRs
+	errs := slices.Concat(
+		resource.CheckClusterMetadata(&n.ObjectMeta, apivalidation.NameIsDNSSubdomain),
+		checkTaints(n.Spec.Taints),
+		checkCapacity(&n.Status),
+		rules.Every(cidrs, path, func(cidr string, path *field.Path) field.ErrorList {
+			return validation.IsValidCIDRForLegacyField(path, cidr, false, nil)
+		}),
+	)
+	dual, _ := netutils.IsDualStackCIDRStrings(cidrs)
+	return append(errs, rules.Invalid(len(errs) == 0 && (len(cidrs) > 2 || len(cidrs) == 2 && !dual), path, cidrs,
+		"may specify no more than one CIDR for each IP family")...)
 }
 
 func checkTaints(taints []corev1.Taint) (errs field.ErrorList) {
-	known := []corev1.TaintEffect{
-		corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute,
-	}
 	for i, taint := range taints {
 		path := field.NewPath("metadata", "taints").Index(i) // as kube-apiserver names it
-		errs = append(errs, podspec.CheckLabelName(taint.Key, path.Child("key"))...)
-		for _, message := range validation.IsValidLabelValue(taint.Value) {
-			errs = append(errs, field.Invalid(path.Child("value"), taint.Value, message))
-		}
-		switch {
-		case taint.Effect == "":
-			errs = append(errs, field.Required(path.Child("effect"), ""))
-		case !slices.Contains(known, taint.Effect):
-			errs = append(errs, field.NotSupported(path.Child("effect"), taint.Effect, known))
-		}
+		errs = append(errs, slices.Concat(
+			metav1validation.ValidateLabelName(taint.Key, path.Child("key")),
+			rules.LabelValue(taint.Value, path.Child("value")),
+			rules.OneOf(taint.Effect, path.Child("effect"), corev1.TaintEffectNoSchedule,
+				corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute),
+		)...)
 		if slices.ContainsFunc(taints[:i], func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
 			err := field.Duplicate(path, taintValue(taint))
 			err.Detail = "taints must be unique by key and effect pair"
@@ -132,44 +125,38 @@ type taintValue struct {
 	TimeAdded  *metav1.Time
 }
 
-func checkCapacity(s *corev1.NodeStatus) (errs field.ErrorList) {
-	for _, list := range []struct {
-		name       string
-		quantities corev1.ResourceList
-	}{{"capacity", s.Capacity}, {"allocatable", s.Allocatable}} {
-		for _, name := range slices.Sorted(maps.Keys(list.quantities)) {
-			path := field.NewPath("status", list.name, string(name))
-			errs = append(errs, podspec.CheckQuantity(name, list.quantities[name], path)...)
-		}
+func checkCapacity(s *corev1.NodeStatus) field.ErrorList {
+	path := field.NewPath("status")
+	return append(checkQuantities(s.Capacity, path.Child("capacity")),
+		checkQuantities(s.Allocatable, path.Child("allocatable"))...)
+}
+
+func checkQuantities(list corev1.ResourceList, path *field.Path) (errs field.ErrorList) {
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		errs = append(errs, podspec.CheckQuantity(name, list[name], path.Child(string(name)))...)
 	}
 	return errs
 }
 
 func checkNodeUpdate(n, old *corev1.Node) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&n.ObjectMeta, &old.ObjectMeta)
-	errs = append(errs, checkCapacity(&n.Status)...)
+	errs := append(resource.CheckMetadataUpdate(&n.ObjectMeta, &old.ObjectMeta), checkCapacity(&n.Status)...)
 	for i, address := range n.Status.Addresses {
-		if slices.Contains(n.Status.Addresses[:i], address) {
-			errs = append(errs, field.Duplicate(field.NewPath("status", "addresses").Index(i), address))
-		}
+		errs = append(errs, rules.When(slices.Contains(n.Status.Addresses[:i], address),
+			field.Duplicate(field.NewPath("status", "addresses").Index(i), address))...)
 	}
-	path := field.NewPath("spec")
-	if len(old.Spec.PodCIDRs) > 0 && !slices.Equal(n.Spec.PodCIDRs, old.Spec.PodCIDRs) {
-		errs = append(errs,
-			field.Forbidden(path.Child("podCIDRs"), `node updates may not change podCIDR except from "" to valid`))
+	path, cidrs, provider := field.NewPath("spec"), old.Spec.PodCIDRs, old.Spec.ProviderID
+	changed := "field cannot be modified once set"
+	if n.Spec.ProviderID == "" {
+		changed = "field cannot be cleared once set"
 	}
-	if provider := old.Spec.ProviderID; provider != "" && n.Spec.ProviderID != provider {
-		message := "field cannot be modified once set"
-		if n.Spec.ProviderID == "" {
-			message = "field cannot be cleared once set"
-		}
-		errs = append(errs, field.Invalid(path.Child("providerID"), nil, message))
-	}
-	errs = append(errs, checkTaints(n.Spec.Taints)...)
-	if n.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID {
-		errs = append(errs, field.Forbidden(path.Child("externalID"), "may not be updated"))
-	}
-	return errs
+	return slices.Concat(errs,
+		rules.Forbidden(len(cidrs) > 0 && !slices.Equal(n.Spec.PodCIDRs, cidrs), path.Child("podCIDRs"),
+			`node updates may not change podCIDR except from "" to valid`),
+		rules.Invalid(provider != "" && n.Spec.ProviderID != provider, path.Child("providerID"), nil, changed),
+		checkTaints(n.Spec.Taints),
+		rules.Forbidden(n.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID, path.Child("externalID"),
+			"may not be updated"),
+	)
 }
 
 var nodeFields = &resource.Fields{
