@@ -3,13 +3,13 @@ package pods
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -55,13 +55,11 @@ func Bind(ctx context.Context, r resource.ActionRequest) (runtime.Object, error)
 
 func checkBinding(binding *corev1.Binding) field.ErrorList {
 	target, isNode := &binding.Target, binding.Target.Kind == "" || binding.Target.Kind == "Node"
-	errs := append(
-		rules.When(!isNode, field.NotSupported(field.NewPath("target", "kind"), target.Kind, []string{"Node", "<empty>"})),
-		rules.Required(target.Name, field.NewPath("target", "name"))...)
 	if !isNode {
-		return errs
+		kind := field.NotSupported(field.NewPath("target", "kind"), target.Kind, []string{"Node", "<empty>"})
+		return append(field.ErrorList{kind}, rules.Required(target.Name, field.NewPath("target", "name"))...)
 	}
-	return append(errs, rules.Name(target.Name, field.NewPath("target", "name"), apivalidation.NameIsDNSSubdomain)...)
+	return rules.RequiredName(target.Name, field.NewPath("target", "name"), apivalidation.NameIsDNSSubdomain)
 }
 
 // assign sets the node of a pod that has none yet.
@@ -83,20 +81,8 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) error {
 		return conflict("pod %v has non-empty .spec.schedulingGates", pod.Name)
 	}
 	pod.Spec.NodeName, pod.Status.NominatedNodeName = binding.Target.Name, ""
-	if len(binding.Annotations) > 0 {
-		pod.Annotations = merged(pod.Annotations, binding.Annotations)
-	}
-	if len(binding.Labels) > 0 {
-		pod.Labels = merged(pod.Labels, binding.Labels)
-	}
+	pod.Annotations = labels.Merge(pod.Annotations, binding.Annotations)
+	pod.Labels = labels.Merge(pod.Labels, binding.Labels)
 	SetCondition(&pod.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 	return nil
-}
-
-func merged(all, more map[string]string) map[string]string {
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, more)
-	return all
 }

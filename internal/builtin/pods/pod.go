@@ -1,13 +1,17 @@
 package pods
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -56,41 +60,108 @@ func countChange(pod, old *corev1.Pod) {
 
 func checkPod(pod *corev1.Pod) field.ErrorList {
 	return slices.Concat(
-		resource.CheckMetadata(&pod.ObjectMeta, podspec.CheckName),
+		resource.CheckMetadata(&pod.ObjectMeta, apivalidation.NameIsDNSSubdomain),
 		podspec.CheckPod(pod),
-		rules.When(len(pod.Spec.EphemeralContainers) > 0,
-			field.Forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create")),
-		rules.When(pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0,
-			field.Forbidden(specPath.Child("nodeName"), "cannot be set until all schedulingGates have been cleared")),
+		rules.Forbidden(len(pod.Spec.EphemeralContainers) > 0, specPath.Child("ephemeralContainers"),
+			"cannot be set on create"),
+		rules.Forbidden(pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0, specPath.Child("nodeName"),
+			"cannot be set until all schedulingGates have been cleared"),
 	)
 }
 
 // SetCondition sets a condition of a pod. The time of its transition changes with its status.
 func SetCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
 	condition.LastTransitionTime = metav1.Now()
-	for n := range status.Conditions {
-		if found := &status.Conditions[n]; found.Type == condition.Type {
-			if found.Status == condition.Status {
-				condition.LastTransitionTime = found.LastTransitionTime
-			}
-			*found = condition
-			return
-		}
+	n := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
+	if n < 0 {
+		status.Conditions = append(status.Conditions, condition)
+		return
 	}
-	status.Conditions = append(status.Conditions, condition)
+	if found := &status.Conditions[n]; found.Status == condition.Status {
+		condition.LastTransitionTime = found.LastTransitionTime
+	}
+	status.Conditions[n] = condition
 }
 
 // gracePeriod returns the seconds that a pod has to end. A pod without a node, or one that has ended, has none.
 func gracePeriod(obj runtime.Object, options *metav1.DeleteOptions) int64 {
 	pod := obj.(*corev1.Pod)
 	ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	switch {
-	case pod.Spec.NodeName == "" || ended:
+	if pod.Spec.NodeName == "" || ended {
 		return 0
-	case options.GracePeriodSeconds != nil:
-		return max(*options.GracePeriodSeconds, 0)
-	case pod.Spec.TerminationGracePeriodSeconds != nil:
-		return max(*pod.Spec.TerminationGracePeriodSeconds, 0)
 	}
-	return 0
+	seconds := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
+	return max(ptr.Deref(options.GracePeriodSeconds, seconds), 0)
+}
+
+// mergeMatchLabels adds the pod's own values of matchLabelKeys and mismatchLabelKeys to the selectors that have them.
+func mergeMatchLabels(pod *corev1.Pod) {
+	for n := range pod.Spec.TopologySpreadConstraints {
+		constraint := &pod.Spec.TopologySpreadConstraints[n]
+		requireLabels(constraint.LabelSelector, constraint.MatchLabelKeys, pod.Labels, metav1.LabelSelectorOpIn)
+	}
+	affinity := ptr.Deref(pod.Spec.Affinity, corev1.Affinity{})
+	near := ptr.Deref(affinity.PodAffinity, corev1.PodAffinity{})
+	apart := ptr.Deref(affinity.PodAntiAffinity, corev1.PodAntiAffinity{})
+	mergeTerms(near.RequiredDuringSchedulingIgnoredDuringExecution,
+		near.PreferredDuringSchedulingIgnoredDuringExecution, pod.Labels)
+	mergeTerms(apart.RequiredDuringSchedulingIgnoredDuringExecution,
+		apart.PreferredDuringSchedulingIgnoredDuringExecution, pod.Labels)
+}
+
+func mergeTerms(
+	required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm, labels map[string]string,
+) {
+	for n := range required {
+		mergeTerm(&required[n], labels)
+	}
+	for n := range preferred {
+		mergeTerm(&preferred[n].PodAffinityTerm, labels)
+	}
+}
+
+func mergeTerm(term *corev1.PodAffinityTerm, labels map[string]string) {
+	requireLabels(term.LabelSelector, term.MatchLabelKeys, labels, metav1.LabelSelectorOpIn)
+	requireLabels(term.LabelSelector, term.MismatchLabelKeys, labels, metav1.LabelSelectorOpNotIn)
+}
+
+func requireLabels(
+	selector *metav1.LabelSelector, keys []string, labels map[string]string, operator metav1.LabelSelectorOperator,
+) {
+	if selector == nil {
+		return
+	}
+	for _, key := range keys {
+		value, found := labels[key]
+		requirement := metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}}
+		if found {
+			selector.MatchExpressions = append(slices.Clip(selector.MatchExpressions), requirement)
+		}
+	}
+}
+
+var podFields = &resource.Fields{
+	Names: []string{
+		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+		"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
+	},
+	Values: func(obj runtime.Object) map[string]string {
+		pod := obj.(*corev1.Pod)
+		address := ""
+		if len(pod.Status.PodIPs) > 0 {
+			address = pod.Status.PodIPs[0].IP
+		}
+		return map[string]string{
+			"spec.nodeName":            pod.Spec.NodeName,
+			"spec.restartPolicy":       string(pod.Spec.RestartPolicy),
+			"spec.schedulerName":       pod.Spec.SchedulerName,
+			"spec.serviceAccountName":  pod.Spec.ServiceAccountName,
+			"spec.hostNetwork":         strconv.FormatBool(pod.Spec.HostNetwork),
+			"status.phase":             string(pod.Status.Phase),
+			"status.podIP":             address,
+			"status.podIPs":            "", // selectors may name it, but kube-apiserver gives it no value
+			"status.nominatedNodeName": pod.Status.NominatedNodeName,
+		}
+	},
+	Error: func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
 }

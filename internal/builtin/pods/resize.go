@@ -1,12 +1,14 @@
 package pods
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
@@ -54,10 +56,9 @@ func checkResize(pod, old *corev1.Pod) field.ErrorList {
 	}
 	errs := slices.Concat(
 		checkStored(pod, old),
-		rules.When(podspec.QualityOfService(pod) != old.Status.QOSClass, field.Invalid(specPath, pod.Status.QOSClass,
-			"Pod QOS Class may not change as a result of resizing")),
-		rules.When(!supportsResize(&old.Status),
-			field.Forbidden(specPath, "Pod running on node without support for resize")),
+		rules.Invalid(podspec.QualityOfService(pod) != old.Status.QOSClass, specPath, pod.Status.QOSClass,
+			"Pod QOS Class may not change as a result of resizing"),
+		rules.Forbidden(!supportsResize(&old.Status), specPath, "Pod running on node without support for resize"),
 	)
 	containers, initContainers := specPath.Child("containers"), specPath.Child("initContainers")
 	orderErrs := append(checkOrder(pod.Spec.Containers, old.Spec.Containers, "containers"),
@@ -65,33 +66,24 @@ func checkResize(pod, old *corev1.Pod) field.ErrorList {
 	if len(orderErrs) > 0 {
 		return append(errs, orderErrs...)
 	}
-	for n := range old.Spec.InitContainers {
-		errs = append(errs,
-			checkResized(&pod.Spec.InitContainers[n], &old.Spec.InitContainers[n], initContainers.Index(n))...)
-	}
+	errs = slices.Concat(errs, checkResized(pod.Spec.InitContainers, old.Spec.InitContainers, initContainers),
+		checkResized(pod.Spec.Containers, old.Spec.Containers, containers))
 	for n := range old.Spec.Containers {
-		errs = append(errs, checkResized(&pod.Spec.Containers[n], &old.Spec.Containers[n], containers.Index(n))...)
-	}
-	for n := range old.Spec.Containers {
-		errs = append(errs, rules.When(changesMore(&pod.Spec.Containers[n], &old.Spec.Containers[n]),
-			field.Forbidden(specPath, "only cpu and memory resources are mutable"))...)
+		errs = append(errs, rules.Forbidden(changesMore(&pod.Spec.Containers[n], &old.Spec.Containers[n]), specPath,
+			"only cpu and memory resources are mutable")...)
 	}
 	for n := range old.Spec.InitContainers {
-		errs = append(errs, rules.When(changesMore(&pod.Spec.InitContainers[n], &old.Spec.InitContainers[n]),
-			field.Forbidden(initContainers.Index(n),
-				"only cpu and memory resources for init or sidecar containers are mutable"))...)
+		errs = append(errs, rules.Forbidden(changesMore(&pod.Spec.InitContainers[n], &old.Spec.InitContainers[n]),
+			initContainers.Index(n), "only cpu and memory resources for init or sidecar containers are mutable")...)
 	}
 	return errs
 }
 
 // supportsResize reports whether the node of a pod reports the resources that its containers have.
 func supportsResize(status *corev1.PodStatus) bool {
-	for n := range status.ContainerStatuses {
-		if s := &status.ContainerStatuses[n]; s.State.Running != nil && s.Resources == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Running != nil && s.Resources == nil
+	})
 }
 
 // checkOrder checks that the containers of a list are the same. name is the list's.
@@ -101,50 +93,74 @@ func checkOrder(now, old []corev1.Container, name string) (errs field.ErrorList)
 		return field.ErrorList{field.Forbidden(path, name+" may not be added or removed on resize")}
 	}
 	for n := range old {
-		errs = append(errs, rules.When(now[n].Name != old[n].Name,
-			field.Forbidden(path.Index(n).Child("name"), name+" may not be renamed or reordered on resize"))...)
+		errs = append(errs, rules.Forbidden(now[n].Name != old[n].Name, path.Index(n).Child("name"),
+			name+" may not be renamed or reordered on resize")...)
 	}
 	return errs
 }
 
-func checkResized(now, old *corev1.Container, path *field.Path) field.ErrorList {
-	return slices.Concat(
-		rules.When(removes(now.Resources.Requests, old.Resources.Requests),
-			field.Forbidden(path.Child("resources", "requests"), "resource requests cannot be removed")),
-		rules.When(removes(now.Resources.Limits, old.Resources.Limits),
-			field.Forbidden(path.Child("resources", "limits"), "resource limits cannot be removed")),
-	)
+func checkResized(now, old []corev1.Container, path *field.Path) (errs field.ErrorList) {
+	for n := range now {
+		resources, now, old := path.Index(n).Child("resources"), now[n].Resources, old[n].Resources
+		errs = append(errs, slices.Concat(
+			rules.Forbidden(removes(now.Requests, old.Requests), resources.Child("requests"),
+				"resource requests cannot be removed"),
+			rules.Forbidden(removes(now.Limits, old.Limits), resources.Child("limits"), "resource limits cannot be removed"),
+		)...)
+	}
+	return errs
 }
 
 func removes(now, old corev1.ResourceList) bool {
-	for name := range old {
-		if _, found := now[name]; !found {
-			return true
-		}
-	}
-	return false
+	return !sets.KeySet(now).IsSuperset(sets.KeySet(old))
 }
 
-// changesMore reports whether a container changes in more than its processors, its memory and its resize policy.
+// changesMore reports whether a container changes in more than its processors and its memory.
 func changesMore(now, old *corev1.Container) bool {
-	rest := now.DeepCopy()
-	rest.Resources.Requests = keepOthers(now.Resources.Requests, old.Resources.Requests)
-	rest.Resources.Limits = keepOthers(now.Resources.Limits, old.Resources.Limits)
-	return !equality.Semantic.DeepEqual(rest, old)
+	return !equality.Semantic.DeepEqual(withoutCompute(now), withoutCompute(old))
 }
 
-// keepOthers returns a list with the old processors and memory.
-func keepOthers(now, old corev1.ResourceList) corev1.ResourceList {
-	kept := maps.Clone(now)
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if quantity, found := old[name]; found {
-			if kept == nil {
-				kept = corev1.ResourceList{}
-			}
-			kept[name] = quantity
-		} else {
-			delete(kept, name)
+func withoutCompute(c *corev1.Container) *corev1.Container {
+	c = c.DeepCopy()
+	for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
+		delete(list, corev1.ResourceCPU)
+		delete(list, corev1.ResourceMemory)
+	}
+	return c
+}
+
+var ephemeralStrategy = resource.Typed[*corev1.Pod]{
+	PrepareUpdate: func(pod, old *corev1.Pod) {
+		added := pod.Spec.EphemeralContainers
+		keepAll(pod, old)
+		pod.Spec.EphemeralContainers = added
+		countChange(pod, old)
+	},
+	CheckUpdate: checkEphemeral,
+}
+
+// keepAll keeps everything of the old pod.
+func keepAll(pod, old *corev1.Pod) {
+	pod.Spec, pod.Status = *old.Spec.DeepCopy(), old.Status
+	metav1.ResetObjectMetaForStatus(&pod.ObjectMeta, &old.ObjectMeta)
+}
+
+// checkEphemeral checks that ephemeral containers are only added.
+func checkEphemeral(pod, old *corev1.Pod) field.ErrorList {
+	if metav1.HasAnnotation(old.ObjectMeta, corev1.MirrorPodAnnotationKey) {
+		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
+	}
+	errs := checkStored(pod, old)
+	path := specPath.Child("ephemeralContainers")
+	for _, before := range old.Spec.EphemeralContainers {
+		same := func(now corev1.EphemeralContainer) bool { return now.Name == before.Name }
+		if now := slices.IndexFunc(pod.Spec.EphemeralContainers, same); now < 0 {
+			errs = append(errs, field.Forbidden(path,
+				fmt.Sprintf("existing ephemeral containers %q may not be removed\n", before.Name)))
+		} else if changed := pod.Spec.EphemeralContainers[now]; !equality.Semantic.DeepEqual(changed, before) {
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v",
+				before.Name, diff.Diff(before, changed))))
 		}
 	}
-	return kept
+	return errs
 }

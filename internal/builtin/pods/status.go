@@ -15,7 +15,9 @@ import (
 
 var statusPath = field.NewPath("status")
 
-var statusStrategy = resource.Typed[*corev1.Pod]{PrepareUpdate: prepareStatus, CheckUpdate: checkStatus}
+var statusStrategy = resource.Typed[*corev1.Pod]{
+	Name: apivalidation.NameIsDNSSubdomain, PrepareUpdate: prepareStatus, CheckUpdate: checkStatus,
+}
 
 // prepareStatus keeps what a status cannot change, and what old kubelets leave out.
 func prepareStatus(pod, old *corev1.Pod) {
@@ -23,17 +25,11 @@ func prepareStatus(pod, old *corev1.Pod) {
 	pod.DeletionTimestamp = nil // the handler restores it
 	pod.OwnerReferences = old.OwnerReferences
 	now, before := &pod.Status, &old.Status
-	if now.QOSClass == "" {
-		now.QOSClass = before.QOSClass
-	}
+	resource.DefaultValue(&now.QOSClass, before.QOSClass)
+	resource.DefaultValue(&now.ExtendedResourceClaimStatus, before.ExtendedResourceClaimStatus)
+	resource.DefaultValue(&now.ObservedGeneration, before.ObservedGeneration)
 	if now.ResourceClaimStatuses == nil {
 		now.ResourceClaimStatuses = before.ResourceClaimStatuses
-	}
-	if now.ExtendedResourceClaimStatus == nil {
-		now.ExtendedResourceClaimStatus = before.ExtendedResourceClaimStatus
-	}
-	if now.ObservedGeneration == 0 {
-		now.ObservedGeneration = before.ObservedGeneration
 	}
 	generations := map[corev1.PodConditionType][]int64{}
 	for _, condition := range before.Conditions {
@@ -41,13 +37,9 @@ func prepareStatus(pod, old *corev1.Pod) {
 	}
 	for n := range now.Conditions {
 		condition := &now.Conditions[n]
-		known := generations[condition.Type]
-		if len(known) == 0 {
-			continue
-		}
-		generations[condition.Type] = known[1:]
-		if condition.ObservedGeneration == 0 {
-			condition.ObservedGeneration = known[0]
+		if known := generations[condition.Type]; len(known) > 0 {
+			generations[condition.Type] = known[1:]
+			resource.DefaultValue(&condition.ObservedGeneration, known[0])
 		}
 	}
 }
@@ -55,7 +47,6 @@ func prepareStatus(pod, old *corev1.Pod) {
 func checkStatus(pod, old *corev1.Pod) field.ErrorList {
 	now, before := &pod.Status, &old.Status
 	return slices.Concat(
-		resource.CheckMetadataUpdate(&pod.ObjectMeta, &old.ObjectMeta),
 		checkMirror(pod, old),
 		rules.Each(now.Conditions, statusPath.Child("conditions"), checkCondition),
 		checkNominated(pod, old),
@@ -70,8 +61,7 @@ func checkStatus(pod, old *corev1.Pod) field.ErrorList {
 }
 
 func checkGeneration(generation int64, path *field.Path) field.ErrorList {
-	return rules.When(generation < 0,
-		field.Invalid(path.Child("observedGeneration"), generation, "must be a non-negative integer"))
+	return rules.Invalid(generation < 0, path.Child("observedGeneration"), generation, "must be a non-negative integer")
 }
 
 func checkCondition(condition *corev1.PodCondition, path *field.Path) field.ErrorList {
@@ -86,8 +76,8 @@ func checkNominated(pod, old *corev1.Pod) field.ErrorList {
 		return nil
 	}
 	return append(rules.Name(name, path, apivalidation.NameIsDNSSubdomain),
-		rules.When(name != "" && old.Spec.NodeName != "",
-			field.Forbidden(path, "may not be set on pods that are already bound to a node"))...)
+		rules.Forbidden(name != "" && old.Spec.NodeName != "", path,
+			"may not be set on pods that are already bound to a node")...)
 }
 
 // checkTransitions checks that a container that has ended for good does not run again.
@@ -102,8 +92,8 @@ func checkTransitions(
 		runs := slices.ContainsFunc(now, func(status corev1.ContainerStatus) bool {
 			return status.Name == before.Name && status.State.Terminated == nil
 		})
-		errs = append(errs, rules.When(runs,
-			field.Forbidden(path.Index(n).Child("state"), "may not be transitioned to non-terminated state"))...)
+		errs = append(errs, rules.Forbidden(runs, path.Index(n).Child("state"),
+			"may not be transitioned to non-terminated state")...)
 	}
 	return errs
 }
@@ -131,8 +121,8 @@ func checkAddresses(now, old *corev1.PodStatus) (errs field.ErrorList) {
 	hostIP := func(ip corev1.HostIP) string { return ip.IP }
 	path := statusPath.Child("hostIPs")
 	if len(now.HostIPs) > 0 {
-		errs = rules.When(now.HostIP != now.HostIPs[0].IP,
-			field.Invalid(path.Index(0).Child("ip"), now.HostIPs[0].IP, "must be equal to `hostIP`"))
+		errs = rules.Invalid(now.HostIP != now.HostIPs[0].IP, path.Index(0).Child("ip"), now.HostIPs[0].IP,
+			"must be equal to `hostIP`")
 	}
 	return slices.Concat(checkIPs(now.PodIPs, old.PodIPs, podIP, statusPath.Child("podIPs")), errs,
 		checkIPs(now.HostIPs, old.HostIPs, hostIP, path))
@@ -145,8 +135,8 @@ func checkIPs[T any](now, old []T, address func(T) string, path *field.Path) (er
 		errs = append(errs, validation.IsValidIPForLegacyField(path.Index(n), ip, false, before)...)
 	}
 	dual, _ := netutils.IsDualStackIPStrings(ips) // an invalid address is an error already
-	return append(errs, rules.When(len(ips) > 2 || len(ips) == 2 && !dual,
-		field.Invalid(path, now, "may specify no more than one IP for each IP family"))...)
+	return append(errs, rules.Invalid(len(ips) > 2 || len(ips) == 2 && !dual, path, now,
+		"may specify no more than one IP for each IP family")...)
 }
 
 func texts[T any](items []T, text func(T) string) (all []string) {

@@ -3,6 +3,7 @@ package pods
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,35 +16,26 @@ import (
 var templatePath = field.NewPath("template")
 
 var templateStrategy = resource.Typed[*corev1.PodTemplate]{
+	Name:    apivalidation.NameIsDNSSubdomain,
 	Prepare: func(template *corev1.PodTemplate) { template.Generation = 1 },
-	Check:   checkTemplate,
-	Warn: func(template *corev1.PodTemplate) []string {
-		return podspec.TemplateWarnings(&template.Template, templatePath)
+	CheckBoth: func(template *corev1.PodTemplate) field.ErrorList {
+		return podspec.CheckTemplate(&template.Template, templatePath)
 	},
+	Warn: warnAboutTemplate,
 	PrepareUpdate: func(template, old *corev1.PodTemplate) {
 		if !equality.Semantic.DeepEqual(template.Template, old.Template) {
 			template.Generation = old.Generation + 1
 		}
 	},
-	CheckUpdate: func(template, old *corev1.PodTemplate) field.ErrorList {
-		errs := resource.CheckMetadataUpdate(&template.ObjectMeta, &old.ObjectMeta)
-		return append(errs, podspec.CheckTemplate(&template.Template, templatePath)...)
-	},
-	WarnUpdate: func(template, old *corev1.PodTemplate) []string {
-		if template.Generation == old.Generation {
-			return nil
-		}
-		return podspec.TemplateWarnings(&template.Template, templatePath)
-	},
+	WarnUpdate: resource.WhenChanged(warnAboutTemplate),
+}
+
+func warnAboutTemplate(template *corev1.PodTemplate) []string {
+	return podspec.TemplateWarnings(&template.Template, templatePath)
 }
 
 func defaultTemplate(obj runtime.Object) {
 	podspec.DefaultTemplate(&obj.(*corev1.PodTemplate).Template)
-}
-
-func checkTemplate(template *corev1.PodTemplate) field.ErrorList {
-	errs := resource.CheckMetadata(&template.ObjectMeta, podspec.CheckName)
-	return append(errs, podspec.CheckTemplate(&template.Template, templatePath)...)
 }
 
 var templateColumns = &resource.Columns{

@@ -1,9 +1,11 @@
 package podspec
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -14,9 +16,6 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
-
-// CheckName checks the name of a pod, or of an object with the template of one.
-var CheckName = apivalidation.NameIsDNSSubdomain
 
 // checker checks one specification.
 type checker struct {
@@ -36,8 +35,8 @@ func CheckPod(pod *corev1.Pod) field.ErrorList {
 		c.check(path),
 		c.checkNoTokens(path.Child("volumes")),
 		rules.NonNegative(ptr.Deref(spec.TerminationGracePeriodSeconds, 0), path.Child("terminationGracePeriodSeconds")),
-		rules.Each(spec.Containers, path.Child("containers"), checkImageSpaces),
-		rules.Each(spec.InitContainers, path.Child("initContainers"), checkImageSpaces),
+		rules.Each(spec.Containers, path.Child("containers"), CheckImageSpaces),
+		rules.Each(spec.InitContainers, path.Child("initContainers"), CheckImageSpaces),
 	)
 }
 
@@ -49,8 +48,8 @@ func CheckTemplate(template *corev1.PodTemplateSpec, path *field.Path) field.Err
 		apivalidation.ValidateAnnotations(template.Annotations, path.Child("annotations")),
 		checkAnnotations(template.Annotations, &template.Spec, path.Child("annotations")),
 		c.check(path.Child("spec")),
-		rules.When(len(template.Spec.EphemeralContainers) > 0, field.Forbidden(path.Child("spec", "ephemeralContainers"),
-			"ephemeral containers not allowed in pod template")),
+		rules.Forbidden(len(template.Spec.EphemeralContainers) > 0, path.Child("spec", "ephemeralContainers"),
+			"ephemeral containers not allowed in pod template"),
 	)
 }
 
@@ -70,8 +69,8 @@ func (c *checker) check(path *field.Path) field.ErrorList {
 			corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone),
 		metav1validation.ValidateLabels(spec.NodeSelector, path.Child("nodeSelector")),
 		checkPodSecurity(spec, path.Child("securityContext")),
-		rules.When(ptr.Deref(spec.ShareProcessNamespace, false) && spec.HostPID, field.Invalid(
-			path.Child("shareProcessNamespace"), true, "ShareProcessNamespace and HostPID cannot both be enabled")),
+		rules.Invalid(ptr.Deref(spec.ShareProcessNamespace, false) && spec.HostPID, path.Child("shareProcessNamespace"), true,
+			"ShareProcessNamespace and HostPID cannot both be enabled"),
 		checkAffinity(spec.Affinity, path.Child("affinity")),
 		checkDNS(spec, path.Child("dnsConfig")),
 		checkGates(spec, path),
@@ -89,8 +88,8 @@ func checkNames(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	return slices.Concat(
 		rules.Name(spec.ServiceAccountName, path.Child("serviceAccountName"), apivalidation.ValidateServiceAccountName),
 		rules.Name(spec.NodeName, path.Child("nodeName"), apivalidation.NameIsDNSSubdomain),
-		rules.When(deadline < 1 || deadline > math.MaxInt32, field.Invalid(path.Child("activeDeadlineSeconds"), deadline,
-			validation.InclusiveRangeError(1, math.MaxInt32))),
+		rules.Invalid(deadline < 1 || deadline > math.MaxInt32, path.Child("activeDeadlineSeconds"), deadline,
+			validation.InclusiveRangeError(1, math.MaxInt32)),
 		rules.Name(spec.Hostname, path.Child("hostname"), apivalidation.NameIsDNSLabel),
 		rules.Name(spec.Subdomain, path.Child("subdomain"), apivalidation.NameIsDNSLabel),
 	)
@@ -98,31 +97,22 @@ func checkNames(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 
 // checkRest checks what is left, as kube-apiserver does last.
 func checkRest(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
-	errs := slices.Concat(
+	overhead := &corev1.ResourceRequirements{Limits: spec.Overhead}
+	return slices.Concat(
 		rules.Each(spec.HostAliases, path.Child("hostAliases"), checkHostAlias),
 		rules.Name(spec.PriorityClassName, path.Child("priorityClassName"), apivalidation.NameIsDNSSubdomain),
+		rules.Optional(spec.RuntimeClassName, path.Child("runtimeClassName"), rules.Subdomain),
+		rules.OneOf(ptr.Deref(spec.PreemptionPolicy, corev1.PreemptNever), path.Child("preemptionPolicy"),
+			corev1.PreemptLowerPriority, corev1.PreemptNever),
+		checkRequirements(overhead, checkContainerResourceName, path.Child("overhead")),
+		rules.OneOf(ptr.Deref(spec.OS, corev1.PodOS{Name: corev1.Linux}).Name, path.Child("os"),
+			corev1.Linux, corev1.Windows),
 	)
-	if spec.RuntimeClassName != nil {
-		errs = append(errs, rules.Subdomain(*spec.RuntimeClassName, path.Child("runtimeClassName"))...)
-	}
-	if spec.PreemptionPolicy != nil {
-		errs = append(errs, rules.OneOf(*spec.PreemptionPolicy, path.Child("preemptionPolicy"),
-			corev1.PreemptLowerPriority, corev1.PreemptNever)...)
-	}
-	overhead := &corev1.ResourceRequirements{Limits: spec.Overhead}
-	errs = append(errs, checkRequirements(overhead, checkContainerResourceName, path.Child("overhead"))...)
-	if spec.OS != nil {
-		errs = append(errs, rules.OneOf(spec.OS.Name, path.Child("os"), corev1.Linux, corev1.Windows)...)
-	}
-	return errs
 }
 
 func checkHostAlias(alias *corev1.HostAlias, path *field.Path) field.ErrorList {
-	errs := validation.IsValidIPForLegacyField(path.Child("ip"), alias.IP, false, nil)
-	for n, host := range alias.Hostnames {
-		errs = append(errs, rules.Subdomain(host, path.Child("hostnames").Index(n))...)
-	}
-	return errs
+	return append(rules.IP(alias.IP, path.Child("ip")),
+		rules.Every(alias.Hostnames, path.Child("hostnames"), rules.Subdomain)...)
 }
 
 // checkHostUsers checks that a pod with users of its own does not share more with the host.
@@ -130,12 +120,7 @@ func (c *checker) checkHostUsers(path *field.Path) field.ErrorList {
 	if ptr.Deref(c.spec.HostUsers, true) {
 		return nil
 	}
-	const message = "when `hostUsers` is false"
-	return slices.Concat(
-		rules.When(c.spec.HostNetwork, field.Forbidden(path.Child("hostNetwork"), message)),
-		rules.When(c.spec.HostPID, field.Forbidden(path.Child("HostPID"), message)),
-		rules.When(c.spec.HostIPC, field.Forbidden(path.Child("HostIPC"), message)),
-	)
+	return rules.Unset(c.spec, path, "when `hostUsers` is false", "hostNetwork", "HostPID", "HostIPC")
 }
 
 // checkAnnotations checks the annotations that mean something to Kubernetes.
@@ -144,9 +129,73 @@ func checkAnnotations(annotations map[string]string, spec *corev1.PodSpec, path 
 	cost, hasCost := annotations[corev1.PodDeletionCost]
 	number, err := strconv.ParseInt(cost, 10, 32)
 	return slices.Concat(
-		rules.When(mirrors && spec.NodeName == "", field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), mirrored,
-			"must set spec.nodeName if mirror pod annotation is set")),
-		rules.When(hasCost && (err != nil || strconv.FormatInt(number, 10) != cost),
-			field.Invalid(path.Key(corev1.PodDeletionCost), cost, "must be a 32bit integer")),
+		rules.Invalid(mirrors && spec.NodeName == "", path.Key(corev1.MirrorPodAnnotationKey), mirrored,
+			"must set spec.nodeName if mirror pod annotation is set"),
+		rules.Invalid(hasCost && (err != nil || strconv.FormatInt(number, 10) != cost), path.Key(corev1.PodDeletionCost),
+			cost, "must be a 32bit integer"),
 	)
+}
+
+// The limits of the configuration of a resolver.
+const (
+	maxNameservers = 3
+	maxSearches    = 32
+	maxSearchText  = 2048
+)
+
+func checkDNS(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
+	config, servers, searches := spec.DNSConfig, path.Child("nameservers"), path.Child("searches")
+	switch {
+	case config == nil:
+		return rules.Missing(spec.DNSPolicy == corev1.DNSNone, path, "must provide `dnsConfig` when `dnsPolicy` is None")
+	case len(config.Nameservers) == 0 && spec.DNSPolicy == corev1.DNSNone:
+		return field.ErrorList{field.Required(servers, "must provide at least one DNS nameserver when `dnsPolicy` is None")}
+	}
+	return slices.Concat(
+		rules.Invalid(len(config.Nameservers) > maxNameservers, servers, config.Nameservers,
+			fmt.Sprintf("must not have more than %v nameservers", maxNameservers)),
+		rules.Every(config.Nameservers, servers, rules.IP),
+		rules.Invalid(len(config.Searches) > maxSearches, searches, config.Searches,
+			fmt.Sprintf("must not have more than %v search paths", maxSearches)),
+		rules.Invalid(len(strings.Join(config.Searches, " ")) > maxSearchText, searches, config.Searches,
+			fmt.Sprintf("must not have more than %v characters (including spaces) in the search list", maxSearchText)),
+		rules.Every(config.Searches, searches, checkSearch),
+		rules.Each(config.Options, path.Child("options"),
+			func(option *corev1.PodDNSConfigOption, path *field.Path) field.ErrorList {
+				return rules.Missing(option.Name == "", path, "must not be empty")
+			}),
+	)
+}
+
+func checkSearch(domain string, path *field.Path) field.ErrorList {
+	if domain == "." {
+		return nil
+	}
+	domain = strings.TrimSuffix(domain, ".")
+	return rules.Messages(path, domain, validation.IsDNS1123SubdomainWithUnderscore(domain))
+}
+
+// checkDescending checks a path below a folder.
+func checkDescending(text string, path *field.Path) field.ErrorList {
+	return append(rules.Invalid(strings.HasPrefix(text, "/"), path, text, "must be a relative path"),
+		CheckNoBacksteps(text, path)...)
+}
+
+func hasBacksteps(text string) bool { return slices.Contains(strings.Split(text, "/"), "..") }
+
+// CheckNoBacksteps checks that a path does not go up.
+func CheckNoBacksteps(text string, path *field.Path) field.ErrorList {
+	return rules.Invalid(hasBacksteps(text), path, text, "must not contain '..'")
+}
+
+// checkFilePath checks the path of a file in a volume. Names that begin with two dots belong to the kubelet.
+func checkFilePath(text string, path *field.Path) field.ErrorList {
+	return append(checkDescending(text, path), rules.Invalid(
+		strings.HasPrefix(text, "..") && !strings.HasPrefix(text, "../"), path, text, "must not start with '..'")...)
+}
+
+// checkFileMode checks the mode of a file, unless it is left out.
+func checkFileMode(mode *int32, path *field.Path) field.ErrorList {
+	return rules.Invalid(mode != nil && (*mode < 0 || *mode > 0o777), path, mode,
+		"must be a number between 0 and 0777 (octal), both inclusive")
 }

@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,22 +15,21 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-func (c *checker) checkContainers(path *field.Path) (errs field.ErrorList) {
-	if len(c.spec.Containers) == 0 {
-		return field.ErrorList{field.Required(path, "")}
-	}
+func (c *checker) checkContainers(path *field.Path) field.ErrorList {
 	names := sets.New[string]()
-	for n := range c.spec.Containers {
-		container, item := &c.spec.Containers[n], path.Index(n)
-		errs = append(errs, slices.Concat(
-			c.checkContainer(container, item),
-			checkNew(names, container.Name, item.Child("name")),
-			c.checkLifecycle(container, item),
-			checkRestartPolicy(container, item),
-			checkRestartRules(container, item.Child("restartPolicyRules")),
-		)...)
-	}
-	return append(errs, checkPortConflicts(c.spec.Containers, path)...)
+	return slices.Concat(
+		rules.Missing(len(c.spec.Containers) == 0, path, ""),
+		rules.Each(c.spec.Containers, path, func(container *corev1.Container, path *field.Path) field.ErrorList {
+			return slices.Concat(
+				c.checkContainer(container, path),
+				checkNew(names, container.Name, path.Child("name")),
+				c.checkLifecycle(container, path),
+				checkRestartPolicy(container, path),
+				checkRestartRules(container, path.Child("restartPolicyRules")),
+			)
+		}),
+		checkPortConflicts(c.spec.Containers, path),
+	)
 }
 
 // checkNew checks that a name is not among others, and adds it to them.
@@ -39,55 +39,45 @@ func checkNew(names sets.Set[string], name string, path *field.Path) field.Error
 	return errs
 }
 
-func (c *checker) containerNames() sets.Set[string] {
-	names := sets.New[string]()
-	for n := range c.spec.Containers {
-		names.Insert(c.spec.Containers[n].Name)
+func insertNames(names sets.Set[string], containers []corev1.Container) sets.Set[string] {
+	for n := range containers {
+		names.Insert(containers[n].Name)
 	}
 	return names
 }
 
-func (c *checker) checkInitContainers(path *field.Path) (errs field.ErrorList) {
-	names := c.containerNames()
-	for n := range c.spec.InitContainers {
-		container, item := &c.spec.InitContainers[n], path.Index(n)
-		errs = append(errs, slices.Concat(c.checkContainer(container, item), checkRestartPolicy(container, item))...)
+func (c *checker) checkInitContainers(path *field.Path) field.ErrorList {
+	names := insertNames(sets.New[string](), c.spec.Containers)
+	return rules.Each(c.spec.InitContainers, path, func(container *corev1.Container, item *field.Path) field.ErrorList {
+		var restarts field.ErrorList
 		if container.RestartPolicy != nil {
-			errs = append(errs, checkRestartRules(container, item.Child("restartPolicyRules"))...)
+			restarts = checkRestartRules(container, item.Child("restartPolicyRules"))
 		}
-		errs = append(errs, slices.Concat(
+		checkKind := checkPlainInit
+		if ptr.Deref(container.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+			checkKind = c.checkLifecycle // of a sidecar
+		}
+		return slices.Concat(
+			c.checkContainer(container, item),
+			checkRestartPolicy(container, item),
+			restarts,
 			checkNew(names, container.Name, item.Child("name")),
 			checkPortConflicts([]corev1.Container{*container}, path),
-		)...)
-		if IsSidecar(container) {
-			errs = append(errs, c.checkLifecycle(container, item)...)
-		} else {
-			errs = append(errs, checkPlainInit(container, item)...)
-		}
-	}
-	return errs
-}
-
-// IsSidecar reports whether an init container is one that runs beside the containers.
-func IsSidecar(container *corev1.Container) bool {
-	return ptr.Deref(container.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+			checkKind(container, item),
+		)
+	})
 }
 
 // checkPlainInit checks an init container that ends.
 func checkPlainInit(container *corev1.Container, path *field.Path) field.ErrorList {
-	const message = "may not be set for init containers without restartPolicy=Always"
-	errs := slices.Concat(
-		rules.When(container.Lifecycle != nil, field.Forbidden(path.Child("lifecycle"), message)),
-		rules.When(container.LivenessProbe != nil, field.Forbidden(path.Child("livenessProbe"), message)),
-		rules.When(container.ReadinessProbe != nil, field.Forbidden(path.Child("readinessProbe"), message)),
-		rules.When(container.StartupProbe != nil, field.Forbidden(path.Child("startupProbe"), message)),
-	)
-	for n, policy := range container.ResizePolicy {
-		errs = append(errs, rules.When(policy.RestartPolicy == corev1.RestartContainer,
-			field.Invalid(path.Child("resizePolicy").Index(n).Child("restartPolicy"), policy.RestartPolicy,
-				"must not be set to 'RestartContainer' for non-sidecar initContainers"))...)
-	}
-	return errs
+	return append(
+		rules.Unset(container, path, "may not be set for init containers without restartPolicy=Always",
+			"lifecycle", "livenessProbe", "readinessProbe", "startupProbe"),
+		rules.Every(container.ResizePolicy, path.Child("resizePolicy"),
+			func(resize corev1.ContainerResizePolicy, path *field.Path) field.ErrorList {
+				return rules.Invalid(resize.RestartPolicy == corev1.RestartContainer, path.Child("restartPolicy"),
+					resize.RestartPolicy, "must not be set to 'RestartContainer' for non-sidecar initContainers")
+			})...)
 }
 
 // checkContainer checks what containers of all three lists have.
@@ -113,31 +103,27 @@ func checkPullPolicy(policy corev1.PullPolicy, path *field.Path) field.ErrorList
 	return rules.OneOf(policy, path, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 }
 
-func checkPorts(ports []corev1.ContainerPort, path *field.Path) (errs field.ErrorList) {
+func checkPorts(ports []corev1.ContainerPort, path *field.Path) field.ErrorList {
 	names := sets.New[string]()
-	for n := range ports {
-		port, item := &ports[n], path.Index(n)
-		if messages := validation.IsValidPortName(port.Name); port.Name != "" && len(messages) > 0 {
-			errs = append(errs, rules.Messages(item.Child("name"), port.Name, messages)...)
-		} else if port.Name != "" {
-			errs = append(errs, checkNew(names, port.Name, item.Child("name"))...)
+	return rules.Each(ports, path, func(port *corev1.ContainerPort, path *field.Path) (errs field.ErrorList) {
+		if port.Name != "" {
+			errs = rules.Messages(path.Child("name"), port.Name, validation.IsValidPortName(port.Name))
+			if len(errs) == 0 {
+				errs = checkNew(names, port.Name, path.Child("name"))
+			}
 		}
-		if number := item.Child("containerPort"); port.ContainerPort == 0 {
-			errs = append(errs, field.Required(number, ""))
-		} else {
-			errs = append(errs, checkPortNumber(port.ContainerPort, number)...)
-		}
-		if port.HostPort != 0 {
-			errs = append(errs, checkPortNumber(port.HostPort, item.Child("hostPort"))...)
-		}
-		errs = append(errs, rules.OneOf(port.Protocol, item.Child("protocol"),
-			corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
-	}
-	return errs
+		return slices.Concat(errs,
+			rules.Missing(port.ContainerPort == 0, path.Child("containerPort"), ""),
+			checkPortNumber(port.ContainerPort, path.Child("containerPort")),
+			checkPortNumber(port.HostPort, path.Child("hostPort")),
+			rules.OneOf(port.Protocol, path.Child("protocol"), corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP),
+		)
+	})
 }
 
+// checkPortNumber checks the number of a port, unless it is left out.
 func checkPortNumber(number int32, path *field.Path) field.ErrorList {
-	return rules.Messages(path, number, validation.IsValidPortNum(int(number)))
+	return rules.Messages(path, number, validation.IsValidPortNum(int(cmp.Or(number, 1))))
 }
 
 // checkPortConflicts checks that no two containers use the same port of the host.
@@ -162,8 +148,8 @@ func (c *checker) checkHostPorts(path *field.Path) (errs field.ErrorList) {
 	for n := range c.spec.Containers {
 		for m, port := range c.spec.Containers[n].Ports {
 			differs := (c.pod != nil || port.HostPort != 0) && port.HostPort != port.ContainerPort
-			errs = append(errs, rules.When(differs, field.Invalid(path.Index(n).Child("ports").Index(m).Child("hostPort"),
-				port.HostPort, "must match `containerPort` when `hostNetwork` is true"))...)
+			errs = append(errs, rules.Invalid(differs, path.Index(n).Child("ports").Index(m).Child("hostPort"), port.HostPort,
+				"must match `containerPort` when `hostNetwork` is true")...)
 		}
 	}
 	return errs
@@ -171,57 +157,154 @@ func (c *checker) checkHostPorts(path *field.Path) (errs field.ErrorList) {
 
 func checkRestartPolicy(container *corev1.Container, path *field.Path) field.ErrorList {
 	path = path.Child("restartPolicy")
-	if container.RestartPolicy == nil {
-		return rules.When(len(container.RestartPolicyRules) > 0,
-			field.Required(path, "must specify restartPolicy when restart rules are used"))
-	}
-	return rules.Known(*container.RestartPolicy, path, corev1.ContainerRestartPolicyAlways,
-		corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure)
+	return append(rules.Missing(container.RestartPolicy == nil && len(container.RestartPolicyRules) > 0, path,
+		"must specify restartPolicy when restart rules are used"),
+		rules.Known(ptr.Deref(container.RestartPolicy, corev1.ContainerRestartPolicyAlways), path,
+			corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever,
+			corev1.ContainerRestartPolicyOnFailure)...)
 }
 
+// The limits of the rules of one container, and of the exit codes of a rule.
+const (
+	maxRestartRules = 20
+	maxExitCodes    = 255
+)
+
 func checkRestartRules(container *corev1.Container, path *field.Path) field.ErrorList {
-	const maxRules = 20
-	count := len(container.RestartPolicyRules)
-	return append(rules.When(count > maxRules, field.TooMany(path, count, maxRules)),
+	return append(rules.AtMost(container.RestartPolicyRules, maxRestartRules, path),
 		rules.Each(container.RestartPolicyRules, path, checkRestartRule)...)
 }
 
 func checkRestartRule(rule *corev1.ContainerRestartRule, path *field.Path) field.ErrorList {
-	errs := rules.Known(rule.Action, path.Child("action"),
-		corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers)
-	codes, path := rule.ExitCodes, path.Child("exitCodes")
-	if codes == nil {
-		return append(errs, field.Required(path, "must be specified"))
-	}
-	const maxCodes = 255
-	return slices.Concat(errs,
-		rules.Known(codes.Operator, path.Child("operator"),
+	codes := ptr.Deref(rule.ExitCodes,
+		corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn})
+	return slices.Concat(
+		rules.Known(rule.Action, path.Child("action"),
+			corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers),
+		rules.Missing(rule.ExitCodes == nil, path.Child("exitCodes"), "must be specified"),
+		rules.Known(codes.Operator, path.Child("exitCodes", "operator"),
 			corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn),
-		rules.When(len(codes.Values) > maxCodes, field.TooMany(path.Child("values"), len(codes.Values), maxCodes)),
+		rules.AtMost(codes.Values, maxExitCodes, path.Child("exitCodes", "values")),
 	)
 }
 
-func (c *checker) checkResizePolicy(policies []corev1.ContainerResizePolicy, path *field.Path) (errs field.ErrorList) {
+func (c *checker) checkResizePolicy(policies []corev1.ContainerResizePolicy, path *field.Path) field.ErrorList {
 	seen := sets.New[string]()
-	for n, policy := range policies {
-		errs = append(errs, slices.Concat(
-			checkNew(seen, string(policy.ResourceName), path.Index(n)),
+	return rules.Every(policies, path, func(policy corev1.ContainerResizePolicy, item *field.Path) field.ErrorList {
+		return slices.Concat(
+			checkNew(seen, string(policy.ResourceName), item),
 			rules.OneOf(policy.ResourceName, path, corev1.ResourceCPU, corev1.ResourceMemory),
 			rules.OneOf(policy.RestartPolicy, path, corev1.NotRequired, corev1.RestartContainer),
-			rules.When(c.spec.RestartPolicy == corev1.RestartPolicyNever && policy.RestartPolicy != corev1.NotRequired,
-				field.Invalid(path, policy.RestartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")),
-		)...)
-	}
-	return errs
-}
-
-func checkImageSpaces(container *corev1.Container, path *field.Path) field.ErrorList {
-	return CheckImageSpaces(container.Image, path.Child("image"))
+			rules.Invalid(c.spec.RestartPolicy == corev1.RestartPolicyNever && policy.RestartPolicy != corev1.NotRequired, path,
+				policy.RestartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"),
+		)
+	})
 }
 
 // CheckImageSpaces checks that an image of a pod has no space around it. Images of templates are not checked for this,
 // as in kube-apiserver.
-func CheckImageSpaces(image string, path *field.Path) field.ErrorList {
-	return rules.When(strings.TrimSpace(image) != image,
-		field.Invalid(path, image, "must not have leading or trailing whitespace"))
+func CheckImageSpaces(container *corev1.Container, path *field.Path) field.ErrorList {
+	return rules.Invalid(strings.TrimSpace(container.Image) != container.Image, path.Child("image"), container.Image,
+		"must not have leading or trailing whitespace")
+}
+
+func (c *checker) checkEphemeralContainers(path *field.Path) field.ErrorList {
+	others := insertNames(insertNames(sets.New[string](), c.spec.Containers), c.spec.InitContainers)
+	names := others.Clone()
+	return rules.Each(c.spec.EphemeralContainers, path,
+		func(ephemeral *corev1.EphemeralContainer, path *field.Path) field.ErrorList {
+			container, target := (*corev1.Container)(&ephemeral.EphemeralContainerCommon), ephemeral.TargetContainerName
+			return slices.Concat(
+				c.checkContainer(container, path),
+				CheckImageSpaces(container, path),
+				checkNew(names, container.Name, path.Child("name")),
+				rules.When(target != "" && !others.Has(target), field.NotFound(path.Child("targetContainerName"), target)),
+				checkEphemeralFields(container, path),
+			)
+		})
+}
+
+// checkEphemeralFields checks that an ephemeral container has no fields that only others may have.
+func checkEphemeralFields(container *corev1.Container, path *field.Path) field.ErrorList {
+	const message = "cannot be set for an Ephemeral Container"
+	return append(rules.Unset(container, path, message, "ports", "resources", "resizePolicy", "restartPolicy",
+		"restartPolicyRules", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
+		rules.Each(container.VolumeMounts, path.Child("volumeMounts"),
+			func(mount *corev1.VolumeMount, path *field.Path) field.ErrorList {
+				return rules.Unset(mount, path, message, "subPath", "subPathExpr")
+			})...)
+}
+
+// checkMounts checks that mounts have different paths, and volumes that exist.
+func (c *checker) checkMounts(container *corev1.Container, path *field.Path) field.ErrorList {
+	devices, devicePaths, seen := sets.New[string](), sets.New[string](), sets.New[string]()
+	for _, device := range container.VolumeDevices {
+		devices.Insert(device.Name)
+		devicePaths.Insert(device.DevicePath)
+	}
+	return rules.Each(container.VolumeMounts, path, func(mount *corev1.VolumeMount, item *field.Path) field.ErrorList {
+		name, mountPath, before := item.Child("name"), item.Child("mountPath"), seen.Has(mount.MountPath)
+		seen.Insert(mount.MountPath)
+		return slices.Concat(
+			rules.Required(mount.Name, name),
+			rules.When(c.volumes[mount.Name] == nil, field.NotFound(name, mount.Name)),
+			rules.Required(mount.MountPath, mountPath),
+			rules.Invalid(before, mountPath, mount.MountPath, "must be unique"),
+			rules.Invalid(devices.Has(mount.Name), name, mount.Name, "must not already exist in volumeDevices"),
+			rules.Invalid(devicePaths.Has(mount.MountPath), mountPath, mount.MountPath,
+				"must not already exist as a path in volumeDevices"),
+			checkDescending(mount.SubPath, path.Child("subPath")),
+			rules.Invalid(mount.SubPath != "" && mount.SubPathExpr != "", item.Child("subPathExpr"), mount.SubPathExpr,
+				"subPathExpr and subPath are mutually exclusive"),
+			checkDescending(mount.SubPathExpr, path.Child("subPathExpr")),
+			checkPropagation(mount, container, path),
+		)
+	})
+}
+
+// checkPropagation checks how a mount is shared. The errors name the list instead of the item, as those of
+// kube-apiserver.
+func checkPropagation(mount *corev1.VolumeMount, container *corev1.Container, path *field.Path) field.ErrorList {
+	mode := ptr.Deref(mount.MountPropagation, corev1.MountPropagationNone)
+	propagation, recursive := path.Child("mountPropagation"), path.Child("recursiveReadOnly")
+	privileged := container.SecurityContext != nil && ptr.Deref(container.SecurityContext.Privileged, false)
+	depends := ptr.Deref(mount.RecursiveReadOnly, corev1.RecursiveReadOnlyDisabled) != corev1.RecursiveReadOnlyDisabled
+	return slices.Concat(
+		rules.OneOf(mode, propagation, corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer,
+			corev1.MountPropagationNone),
+		rules.Forbidden(mode == corev1.MountPropagationBidirectional && !privileged, propagation,
+			"Bidirectional mount propagation is available only to privileged containers"),
+		rules.Forbidden(depends && !mount.ReadOnly, recursive, "may only be specified when readOnly is true"),
+		rules.Forbidden(depends && mode != corev1.MountPropagationNone, recursive,
+			"may only be specified when mountPropagation is None or not specified"),
+	)
+}
+
+// checkDevices checks that devices have different paths, and claims for volumes that exist.
+func (c *checker) checkDevices(container *corev1.Container, path *field.Path) field.ErrorList {
+	mounts, mountPaths := sets.New[string](), sets.New[string]()
+	for _, mount := range container.VolumeMounts {
+		mounts.Insert(mount.Name)
+		mountPaths.Insert(mount.MountPath)
+	}
+	names, paths := sets.New[string](), sets.New[string]()
+	return rules.Every(container.VolumeDevices, path, func(device corev1.VolumeDevice, path *field.Path) field.ErrorList {
+		name, devicePath, volume := path.Child("name"), path.Child("devicePath"), c.volumes[device.Name]
+		sameName, samePath := names.Has(device.Name), paths.Has(device.DevicePath)
+		names.Insert(device.Name)
+		paths.Insert(device.DevicePath)
+		return slices.Concat(
+			rules.Required(device.Name, name),
+			rules.Invalid(sameName, name, device.Name, "must be unique"),
+			rules.Invalid(volume != nil && volume.PersistentVolumeClaim == nil && volume.Ephemeral == nil, name, device.Name,
+				"can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"),
+			rules.When(volume == nil, field.NotFound(name, device.Name)),
+			rules.Required(device.DevicePath, devicePath),
+			rules.Invalid(samePath, devicePath, device.DevicePath, "must be unique"),
+			rules.Invalid(hasBacksteps(device.DevicePath), devicePath, device.DevicePath, "can not contain backsteps ('..')"),
+			rules.Invalid(mounts.Has(device.Name), name, device.Name, "must not already exist in volumeMounts"),
+			rules.Invalid(mountPaths.Has(device.DevicePath), devicePath, device.DevicePath,
+				"must not already exist as a path in volumeMounts"),
+		)
+	})
 }

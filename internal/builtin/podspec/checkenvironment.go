@@ -14,15 +14,14 @@ import (
 )
 
 func checkVariable(variable *corev1.EnvVar, path *field.Path) field.ErrorList {
-	errs := rules.Required(variable.Name, path.Child("name"))
-	if variable.Name != "" {
-		errs = rules.Messages(path.Child("name"), variable.Name, validation.IsRelaxedEnvVarName(variable.Name))
-	}
+	errs := rules.RequiredName(variable.Name, path.Child("name"), checkVariableName)
 	if variable.ValueFrom == nil {
 		return errs
 	}
 	return append(errs, checkSource(variable, path.Child("valueFrom"))...)
 }
+
+func checkVariableName(name string, _ bool) []string { return validation.IsRelaxedEnvVarName(name) }
 
 // The fields of a pod that a variable may have.
 var variableFields = []string{
@@ -30,51 +29,39 @@ var variableFields = []string{
 	"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
 }
 
-func checkSource(variable *corev1.EnvVar, path *field.Path) (errs field.ErrorList) {
-	from, sources := variable.ValueFrom, 0
-	if from.FieldRef != nil {
-		sources++
-		errs = append(errs, checkFieldRef(from.FieldRef, variableFields, path.Child("fieldRef"))...)
-	}
-	if from.ResourceFieldRef != nil {
-		sources++
-		errs = append(errs, checkResourceRef(from.ResourceFieldRef, false, path.Child("resourceFieldRef"))...)
-	}
-	if ref := from.ConfigMapKeyRef; ref != nil {
-		sources++
-		errs = append(errs, checkKeyRef(ref.Name, ref.Key, path.Child("configMapKeyRef"))...)
-	}
-	if ref := from.SecretKeyRef; ref != nil {
-		sources++
-		errs = append(errs, checkKeyRef(ref.Name, ref.Key, path.Child("secretKeyRef"))...)
-	}
-	if from.FileKeyRef != nil {
-		sources++
-	}
-	switch {
-	case sources == 0:
-		errs = append(errs, field.Invalid(path, "",
-			"must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
-	case variable.Value != "":
-		errs = append(errs, field.Invalid(path, "", "may not be specified when `value` is not empty"))
-	case sources > 1:
-		errs = append(errs, field.Invalid(path, "", "may not have more than one field specified at a time"))
-	}
-	return errs
+func checkSource(variable *corev1.EnvVar, path *field.Path) field.ErrorList {
+	from, sources := variable.ValueFrom, rules.CountSet(variable.ValueFrom)
+	return slices.Concat(
+		checkFieldRef(from.FieldRef, variableFields, path.Child("fieldRef")),
+		checkResourceRef(from.ResourceFieldRef, false, path.Child("resourceFieldRef")),
+		rules.Optional(from.ConfigMapKeyRef, path.Child("configMapKeyRef"),
+			func(ref corev1.ConfigMapKeySelector, path *field.Path) field.ErrorList {
+				return checkKeyRef(ref.Name, ref.Key, path)
+			}),
+		rules.Optional(from.SecretKeyRef, path.Child("secretKeyRef"),
+			func(ref corev1.SecretKeySelector, path *field.Path) field.ErrorList {
+				return checkKeyRef(ref.Name, ref.Key, path)
+			}),
+		rules.Invalid(sources == 0, path, "",
+			"must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"),
+		rules.Invalid(sources > 0 && variable.Value != "", path, "", "may not be specified when `value` is not empty"),
+		rules.Invalid(sources > 1 && variable.Value == "", path, "", "may not have more than one field specified at a time"),
+	)
 }
 
 func checkKeyRef(name, key string, path *field.Path) field.ErrorList {
-	errs := append(rules.Messages(path.Child("name"), name, apivalidation.NameIsDNSSubdomain(name, false)),
-		rules.Required(key, path.Child("key"))...)
-	if key == "" {
-		return errs
-	}
-	return append(errs, rules.Messages(path.Child("key"), key, validation.IsConfigMapKey(key))...)
+	return append(rules.Messages(path.Child("name"), name, apivalidation.NameIsDNSSubdomain(name, false)),
+		rules.RequiredName(key, path.Child("key"), func(key string, _ bool) []string {
+			return validation.IsConfigMapKey(key)
+		})...)
 }
 
 // checkFieldRef checks a reference to a field of the pod, which may be one of known or an annotation or label.
 func checkFieldRef(ref *corev1.ObjectFieldSelector, known []string, path *field.Path) field.ErrorList {
 	fieldPath := path.Child("fieldPath")
+	if ref == nil {
+		return nil
+	}
 	if ref.FieldPath == "" {
 		return field.ErrorList{field.Required(fieldPath, "")}
 	}
@@ -110,6 +97,9 @@ var containerQuantities = []string{
 
 // checkResourceRef checks a reference to a quantity. One in a volume has to name the container.
 func checkResourceRef(ref *corev1.ResourceFieldSelector, volume bool, path *field.Path) field.ErrorList {
+	if ref == nil {
+		return nil
+	}
 	errs := checkDivisor(ref, path.Child("divisor"))
 	if volume && ref.ContainerName == "" {
 		return append(field.ErrorList{field.Required(path.Child("containerName"), "")}, errs...)
@@ -139,31 +129,27 @@ func checkDivisor(ref *corev1.ResourceFieldSelector, path *field.Path) field.Err
 		kind = "local ephemeral storage"
 	}
 	isKnown := ref.Divisor.IsZero() || slices.Contains(strings.Split(units, separator), ref.Divisor.String())
-	return rules.When(!isKnown, field.Invalid(path, ref.Resource,
-		fmt.Sprintf("only divisor's values %s are supported with the %s resource", units, kind)))
+	return rules.Invalid(!isKnown, path, ref.Resource,
+		fmt.Sprintf("only divisor's values %s are supported with the %s resource", units, kind))
 }
 
 // checkEnvFrom checks the objects whose keys become variables. Some errors name the list instead of the item, as those
 // of kube-apiserver.
-func checkEnvFrom(sources []corev1.EnvFromSource, path *field.Path) (errs field.ErrorList) {
-	for n := range sources {
-		source, item := &sources[n], path.Index(n)
-		if source.Prefix != "" {
-			errs = append(errs,
-				rules.Messages(item.Child("prefix"), source.Prefix, validation.IsRelaxedEnvVarName(source.Prefix))...)
-		}
+func checkEnvFrom(sources []corev1.EnvFromSource, path *field.Path) field.ErrorList {
+	return rules.Each(sources, path, func(source *corev1.EnvFromSource, item *field.Path) field.ErrorList {
+		errs := rules.Name(source.Prefix, item.Child("prefix"), checkVariableName)
 		if source.ConfigMapRef != nil {
 			errs = append(errs, checkObjectRef(source.ConfigMapRef.Name, item.Child("configMapRef", "name"))...)
 		}
 		if source.SecretRef != nil {
 			errs = append(errs, checkObjectRef(source.SecretRef.Name, item.Child("secretRef", "name"))...)
 		}
-		errs = append(errs, rules.When(source.ConfigMapRef == nil && source.SecretRef == nil,
-			field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))...)
-		errs = append(errs, rules.When(source.ConfigMapRef != nil && source.SecretRef != nil,
-			field.Invalid(path, "", "may not have more than one field specified at a time"))...)
-	}
-	return errs
+		return slices.Concat(errs,
+			rules.Invalid(source.ConfigMapRef == nil && source.SecretRef == nil, path, "",
+				"must specify one of: `configMapRef` or `secretRef`"),
+			rules.Invalid(source.ConfigMapRef != nil && source.SecretRef != nil, path, "",
+				"may not have more than one field specified at a time"))
+	})
 }
 
 // checkObjectRef checks the name of another object, which may be the beginning of one.

@@ -1,38 +1,39 @@
 package podspec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // checkGates checks the conditions that a pod waits for, and what keeps it from being scheduled.
-func checkGates(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
-	for n, gate := range spec.ReadinessGates {
-		errs = append(errs,
-			rules.QualifiedName(gate.ConditionType, path.Child("readinessGates").Index(n).Child("conditionType"))...)
-	}
-	for n, gate := range spec.SchedulingGates {
-		item := path.Child("schedulingGates").Index(n)
-		errs = append(errs, slices.Concat(
-			rules.QualifiedName(gate.Name, item),
-			rules.When(slices.Contains(spec.SchedulingGates[:n], gate), field.Duplicate(item, gate.Name)),
-		)...)
-	}
-	return errs
+func checkGates(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
+	names := sets.New[string]()
+	return append(rules.Every(spec.ReadinessGates, path.Child("readinessGates"),
+		func(gate corev1.PodReadinessGate, path *field.Path) field.ErrorList {
+			return rules.QualifiedName(gate.ConditionType, path.Child("conditionType"))
+		}),
+		rules.Every(spec.SchedulingGates, path.Child("schedulingGates"),
+			func(gate corev1.PodSchedulingGate, path *field.Path) field.ErrorList {
+				return append(rules.QualifiedName(gate.Name, path), checkNew(names, gate.Name, path)...)
+			})...)
 }
 
 func checkToleration(toleration *corev1.Toleration, path *field.Path) (errs field.ErrorList) {
 	operator, effect := path.Child("operator"), path.Child("effect")
 	if toleration.Key != "" {
-		errs = CheckLabelName(toleration.Key, path.Child("key"))
+		errs = metav1validation.ValidateLabelName(toleration.Key, path.Child("key"))
 	} else if toleration.Operator != corev1.TolerationOpExists {
 		errs = append(errs, field.Invalid(operator, toleration.Operator,
 			"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
@@ -41,38 +42,28 @@ func checkToleration(toleration *corev1.Toleration, path *field.Path) (errs fiel
 		field.Invalid(effect, toleration.Effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))...)
 	switch messages := validation.IsValidLabelValue(toleration.Value); toleration.Operator {
 	case corev1.TolerationOpEqual, "":
-		errs = append(errs, rules.When(len(messages) > 0,
-			field.Invalid(operator, toleration.Value, strings.Join(messages, ";")))...)
+		errs = append(errs, rules.Invalid(len(messages) > 0, operator, toleration.Value, strings.Join(messages, ";"))...)
 	case corev1.TolerationOpExists:
-		errs = append(errs, rules.When(toleration.Value != "",
-			field.Invalid(operator, toleration.Value, "value must be empty when `operator` is 'Exists'"))...)
+		errs = append(errs, rules.Invalid(toleration.Value != "", operator, toleration.Value,
+			"value must be empty when `operator` is 'Exists'")...)
 	default:
 		errs = append(errs, field.NotSupported(operator, toleration.Operator,
 			[]corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
 	}
-	if toleration.Effect == "" {
-		return errs
-	}
-	return append(errs, rules.Known(toleration.Effect, effect, corev1.TaintEffectNoSchedule,
-		corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
+	return append(errs, rules.Known(cmp.Or(toleration.Effect, corev1.TaintEffectNoSchedule), effect,
+		corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
 }
 
-func checkAffinity(affinity *corev1.Affinity, path *field.Path) (errs field.ErrorList) {
-	if affinity == nil {
-		return nil
-	}
-	if node := affinity.NodeAffinity; node != nil {
-		errs = append(errs, checkNodeAffinity(node, path.Child("nodeAffinity"))...)
-	}
-	if pod := affinity.PodAffinity; pod != nil {
-		errs = append(errs, checkTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution,
-			pod.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAffinity"))...)
-	}
-	if pod := affinity.PodAntiAffinity; pod != nil {
-		errs = append(errs, checkTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution,
-			pod.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAntiAffinity"))...)
-	}
-	return errs
+func checkAffinity(affinity *corev1.Affinity, path *field.Path) field.ErrorList {
+	a := ptr.Deref(affinity, corev1.Affinity{})
+	near, apart := ptr.Deref(a.PodAffinity, corev1.PodAffinity{}), ptr.Deref(a.PodAntiAffinity, corev1.PodAntiAffinity{})
+	return slices.Concat(
+		rules.Optional(a.NodeAffinity, path.Child("nodeAffinity"), checkNodeAffinity),
+		checkTerms(near.RequiredDuringSchedulingIgnoredDuringExecution,
+			near.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAffinity")),
+		checkTerms(apart.RequiredDuringSchedulingIgnoredDuringExecution,
+			apart.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAntiAffinity")),
+	)
 }
 
 const (
@@ -80,35 +71,33 @@ const (
 	preferred = "preferredDuringSchedulingIgnoredDuringExecution"
 )
 
-func checkNodeAffinity(affinity *corev1.NodeAffinity, path *field.Path) (errs field.ErrorList) {
+func checkNodeAffinity(affinity corev1.NodeAffinity, path *field.Path) (errs field.ErrorList) {
 	if selector := affinity.RequiredDuringSchedulingIgnoredDuringExecution; selector != nil {
 		terms := path.Child(required, "nodeSelectorTerms")
-		errs = rules.When(len(selector.NodeSelectorTerms) == 0,
-			field.Required(terms, "must have at least one node selector term"))
-		for n := range selector.NodeSelectorTerms {
-			errs = append(errs, checkNodeTerm(&selector.NodeSelectorTerms[n], true, terms.Index(n))...)
-		}
+		errs = append(rules.Missing(len(selector.NodeSelectorTerms) == 0, terms, "must have at least one node selector term"),
+			rules.Each(selector.NodeSelectorTerms, terms, checkRequiredTerm)...)
 	}
-	for n := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
-		term, item := &affinity.PreferredDuringSchedulingIgnoredDuringExecution[n], path.Child(preferred).Index(n)
-		errs = append(errs, slices.Concat(checkWeight(term.Weight, item),
-			checkNodeTerm(&term.Preference, false, item.Child("preference")))...)
-	}
-	return errs
+	return append(errs, rules.Each(affinity.PreferredDuringSchedulingIgnoredDuringExecution, path.Child(preferred),
+		func(term *corev1.PreferredSchedulingTerm, path *field.Path) field.ErrorList {
+			return append(checkWeight(term.Weight, path), checkNodeTerm(&term.Preference, false, path.Child("preference"))...)
+		})...)
+}
+
+func checkRequiredTerm(term *corev1.NodeSelectorTerm, path *field.Path) field.ErrorList {
+	return checkNodeTerm(term, true, path)
 }
 
 func checkWeight(weight int32, path *field.Path) field.ErrorList {
-	return rules.When(weight < 1 || weight > 100,
-		field.Invalid(path.Child("weight"), weight, "must be in the range 1-100"))
+	return rules.Invalid(weight < 1 || weight > 100, path.Child("weight"), weight, "must be in the range 1-100")
 }
 
 // checkNodeTerm checks what a node must be. values says that the values must be those of labels.
-func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path) (errs field.ErrorList) {
-	for n := range term.MatchExpressions {
-		errs = append(errs,
-			CheckNodeRequirement(&term.MatchExpressions[n], values, path.Child("matchExpressions").Index(n))...)
-	}
-	return append(errs, rules.Each(term.MatchFields, path.Child("matchFields"), checkFieldRequirement)...)
+func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path) field.ErrorList {
+	return append(rules.Each(term.MatchExpressions, path.Child("matchExpressions"),
+		func(r *corev1.NodeSelectorRequirement, path *field.Path) field.ErrorList {
+			return CheckNodeRequirement(r, values, path)
+		}),
+		rules.Each(term.MatchFields, path.Child("matchFields"), checkFieldRequirement)...)
 }
 
 // CheckNodeRequirement returns the errors of a requirement on the labels of a node. values says whether its values must
@@ -116,118 +105,100 @@ func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path)
 func CheckNodeRequirement(r *corev1.NodeSelectorRequirement, values bool, path *field.Path) (errs field.ErrorList) {
 	switch list := path.Child("values"); r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
-		errs = rules.When(len(r.Values) == 0,
-			field.Required(list, "must be specified when `operator` is 'In' or 'NotIn'"))
+		errs = rules.Missing(len(r.Values) == 0, list, "must be specified when `operator` is 'In' or 'NotIn'")
 	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
-		errs = rules.When(len(r.Values) > 0,
-			field.Forbidden(list, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+		errs = rules.Forbidden(len(r.Values) > 0, list, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
-		errs = rules.When(len(r.Values) != 1,
-			field.Required(list, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+		errs = rules.Missing(len(r.Values) != 1, list, "must be specified single value when `operator` is 'Lt' or 'Gt'")
 	default:
 		errs = field.ErrorList{field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator")}
 	}
-	errs = append(errs, CheckLabelName(r.Key, path.Child("key"))...)
-	for n, value := range r.Values {
-		if values {
-			errs = append(errs, rules.Messages(path.Child("values").Index(n), value, validation.IsValidLabelValue(value))...)
-		}
+	errs = append(errs, metav1validation.ValidateLabelName(r.Key, path.Child("key"))...)
+	if !values {
+		return errs
 	}
-	return errs
+	return append(errs, rules.Every(r.Values, path.Child("values"), rules.LabelValue)...)
 }
 
 func checkFieldRequirement(r *corev1.NodeSelectorRequirement, path *field.Path) (errs field.ErrorList) {
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
-		errs = rules.When(len(r.Values) != 1, field.Required(path.Child("values"),
-			"must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
+		errs = rules.Missing(len(r.Values) != 1, path.Child("values"),
+			"must be only one value when `operator` is 'In' or 'NotIn' for node field selector")
 	default:
 		errs = field.ErrorList{field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator")}
 	}
 	if r.Key != "metadata.name" {
 		return append(errs, field.Invalid(path.Child("key"), r.Key, "not a valid field selector key"))
 	}
-	for n, value := range r.Values {
-		errs = append(errs, rules.Subdomain(value, path.Child("values").Index(n))...)
-	}
-	return errs
+	return append(errs, rules.Every(r.Values, path.Child("values"), rules.Subdomain)...)
 }
 
 func checkTerms(
 	must []corev1.PodAffinityTerm, should []corev1.WeightedPodAffinityTerm, path *field.Path,
 ) field.ErrorList {
-	errs := rules.Each(must, path.Child(required), checkTerm)
-	for n := range should {
-		item := path.Child(preferred).Index(n)
-		errs = append(errs, slices.Concat(checkWeight(should[n].Weight, item),
-			checkTerm(&should[n].PodAffinityTerm, item.Child("podAffinityTerm")))...)
-	}
-	return errs
+	return append(rules.Each(must, path.Child(required), checkTerm), rules.Each(should, path.Child(preferred),
+		func(term *corev1.WeightedPodAffinityTerm, path *field.Path) field.ErrorList {
+			return append(checkWeight(term.Weight, path), checkTerm(&term.PodAffinityTerm, path.Child("podAffinityTerm"))...)
+		})...)
 }
 
 func checkTerm(term *corev1.PodAffinityTerm, path *field.Path) field.ErrorList {
-	options := metav1validation.LabelSelectorValidationOptions{}
-	errs := append(metav1validation.ValidateLabelSelector(term.LabelSelector, options, path.Child("labelSelector")),
-		metav1validation.ValidateLabelSelector(term.NamespaceSelector, options, path.Child("namespaceSelector"))...)
+	selects, matching := term.LabelSelector != nil, path.Child("matchLabelKeys")
+	errs := append(checkSelector(term.LabelSelector, path.Child("labelSelector")),
+		checkSelector(term.NamespaceSelector, path.Child("namespaceSelector"))...)
 	for _, name := range term.Namespaces {
 		errs = append(errs, rules.Label(name, path.Child("namespace"))...)
 	}
-	selects := term.LabelSelector != nil
-	errs = append(errs, slices.Concat(checkLabelKeys(term.MatchLabelKeys, selects, path.Child("matchLabelKeys")),
-		checkLabelKeys(term.MismatchLabelKeys, selects, path.Child("mismatchLabelKeys")))...)
-	for n, key := range term.MatchLabelKeys {
-		errs = append(errs, rules.When(slices.Contains(term.MismatchLabelKeys, key),
-			field.Invalid(path.Child("matchLabelKeys").Index(n), key, "exists in both matchLabelKeys and mismatchLabelKeys"))...)
-	}
-	return slices.Concat(errs, checkTopologyKey(term.TopologyKey, path),
-		CheckLabelName(term.TopologyKey, path.Child("topologyKey")))
+	return slices.Concat(errs,
+		checkLabelKeys(term.MatchLabelKeys, selects, matching),
+		checkLabelKeys(term.MismatchLabelKeys, selects, path.Child("mismatchLabelKeys")),
+		rules.Every(term.MatchLabelKeys, matching, func(key string, path *field.Path) field.ErrorList {
+			return rules.Invalid(slices.Contains(term.MismatchLabelKeys, key), path, key,
+				"exists in both matchLabelKeys and mismatchLabelKeys")
+		}),
+		checkTopologyKey(term.TopologyKey, path),
+		metav1validation.ValidateLabelName(term.TopologyKey, path.Child("topologyKey")),
+	)
+}
+
+func checkSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	return metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
 func checkTopologyKey(key string, path *field.Path) field.ErrorList {
-	return rules.When(key == "", field.Required(path.Child("topologyKey"), "can not be empty"))
+	return rules.Missing(key == "", path.Child("topologyKey"), "can not be empty")
 }
 
-func checkLabelKeys(keys []string, selects bool, path *field.Path) (errs field.ErrorList) {
+func checkLabelKeys(keys []string, selects bool, path *field.Path) field.ErrorList {
 	if len(keys) > 0 && !selects {
 		return field.ErrorList{field.Forbidden(path, "must not be specified when labelSelector is not set")}
 	}
-	for n, key := range keys {
-		errs = append(errs, CheckLabelName(key, path.Index(n))...)
-	}
-	return errs
+	return rules.Every(keys, path, metav1validation.ValidateLabelName)
 }
 
 func checkSpread(constraints []corev1.TopologySpreadConstraint, path *field.Path) (errs field.ErrorList) {
 	for n := range constraints {
-		constraint, item := &constraints[n], path.Index(n)
+		c, item, domains := &constraints[n], path.Index(n), path.Index(n).Child("minDomains")
 		repeated := slices.ContainsFunc(constraints[n+1:], func(other corev1.TopologySpreadConstraint) bool {
-			return other.TopologyKey == constraint.TopologyKey && other.WhenUnsatisfiable == constraint.WhenUnsatisfiable
+			return other.TopologyKey == c.TopologyKey && other.WhenUnsatisfiable == c.WhenUnsatisfiable
 		})
 		errs = append(errs, slices.Concat(
-			checkPositive(constraint.MaxSkew, item.Child("maxSkew")),
-			checkTopologyKey(constraint.TopologyKey, item),
-			rules.Known(constraint.WhenUnsatisfiable, item.Child("whenUnsatisfiable"),
-				corev1.DoNotSchedule, corev1.ScheduleAnyway),
+			checkPositive(c.MaxSkew, item.Child("maxSkew")),
+			checkTopologyKey(c.TopologyKey, item),
+			rules.Known(c.WhenUnsatisfiable, item.Child("whenUnsatisfiable"), corev1.DoNotSchedule, corev1.ScheduleAnyway),
 			rules.When(repeated, field.Duplicate(item.Child("{topologyKey, whenUnsatisfiable}"),
-				fmt.Sprintf("{%v, %v}", constraint.TopologyKey, constraint.WhenUnsatisfiable))),
-		)...)
-		if domains := constraint.MinDomains; domains != nil {
-			errs = append(errs, slices.Concat(
-				checkPositive(*domains, item.Child("minDomains")),
-				rules.When(constraint.WhenUnsatisfiable != corev1.DoNotSchedule, field.Invalid(item.Child("minDomains"), domains,
-					fmt.Sprintf("can only use minDomains if whenUnsatisfiable=%s, not %s",
-						corev1.DoNotSchedule, constraint.WhenUnsatisfiable))),
-			)...)
-		}
-		errs = append(errs, slices.Concat(
-			checkLabelKeys(constraint.MatchLabelKeys, constraint.LabelSelector != nil, item.Child("matchLabelKeys")),
-			metav1validation.ValidateLabelSelector(constraint.LabelSelector,
-				metav1validation.LabelSelectorValidationOptions{}, item.Child("labelSelector")),
+				fmt.Sprintf("{%v, %v}", c.TopologyKey, c.WhenUnsatisfiable))),
+			rules.Optional(c.MinDomains, domains, checkPositive),
+			rules.Invalid(c.MinDomains != nil && c.WhenUnsatisfiable != corev1.DoNotSchedule, domains, c.MinDomains,
+				fmt.Sprintf("can only use minDomains if whenUnsatisfiable=%s, not %s", corev1.DoNotSchedule, c.WhenUnsatisfiable)),
+			checkLabelKeys(c.MatchLabelKeys, c.LabelSelector != nil, item.Child("matchLabelKeys")),
+			checkSelector(c.LabelSelector, item.Child("labelSelector")),
 		)...)
 	}
 	return errs
 }
 
 func checkPositive(number int32, path *field.Path) field.ErrorList {
-	return rules.When(number <= 0, field.Invalid(path, int64(number), "must be greater than zero"))
+	return rules.Invalid(number <= 0, path, int64(number), "must be greater than zero")
 }

@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,86 +21,74 @@ func checkPodSecurity(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorL
 	if security == nil {
 		return nil
 	}
-	errs = slices.Concat(
+	return slices.Concat(
 		checkGroup(security.FSGroup, path.Child("fsGroup")),
 		checkUser(security.RunAsUser, path.Child("runAsUser")),
 		checkGroup(security.RunAsGroup, path.Child("runAsGroup")),
 		rules.Each(security.SupplementalGroups, path.Child("supplementalGroups"), checkGroup),
 		checkSysctls(spec, path.Child("sysctls")),
+		rules.Known(ptr.Deref(security.FSGroupChangePolicy, corev1.FSGroupChangeAlways),
+			path.Child("fsGroupChangePolicy"), corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch),
+		checkSeccomp(security.SeccompProfile, path.Child("seccompProfile")),
+		checkAppArmor(security.AppArmorProfile, path.Child("appArmorProfile")),
+		rules.Known(ptr.Deref(security.SupplementalGroupsPolicy, corev1.SupplementalGroupsPolicyMerge),
+			path.Child("supplementalGroupsPolicy"),
+			corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict),
+		rules.OneOf(ptr.Deref(security.SELinuxChangePolicy, corev1.SELinuxChangePolicyRecursive),
+			path.Child("seLinuxChangePolicy"),
+			corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive),
 	)
-	if policy := security.FSGroupChangePolicy; policy != nil {
-		errs = append(errs, rules.Known(*policy, path.Child("fsGroupChangePolicy"),
-			corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch)...)
-	}
-	errs = append(errs, checkSeccomp(security.SeccompProfile, path.Child("seccompProfile"))...)
-	errs = append(errs, checkAppArmor(security.AppArmorProfile, path.Child("appArmorProfile"))...)
-	if policy := security.SupplementalGroupsPolicy; policy != nil {
-		errs = append(errs, rules.Known(*policy, path.Child("supplementalGroupsPolicy"),
-			corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict)...)
-	}
-	if policy := security.SELinuxChangePolicy; policy != nil {
-		errs = append(errs, rules.OneOf(*policy, path.Child("seLinuxChangePolicy"),
-			corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive)...)
-	}
-	return errs
 }
 
 var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`)
 
 // checkSysctls checks the names of sysctls, and that the pod does not share their namespaces with the host.
-func checkSysctls(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
+func checkSysctls(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	const maxLength = 253
 	names := sets.New[string]()
-	for n, s := range spec.SecurityContext.Sysctls {
-		item := path.Index(n).Child("name")
-		switch {
-		case s.Name == "":
-			errs = append(errs, field.Required(item, ""))
-		case len(s.Name) > maxLength || !sysctlName.MatchString(s.Name):
-			errs = append(errs, field.Invalid(item, s.Name,
-				fmt.Sprintf("must have at most %d characters and match regex %s", maxLength, sysctlName)))
-		default:
-			errs = append(errs, checkNew(names, s.Name, item)...)
+	return rules.Every(spec.SecurityContext.Sysctls, path, func(s corev1.Sysctl, path *field.Path) field.ErrorList {
+		path = path.Child("name")
+		errs := rules.Required(s.Name, path)
+		if s.Name != "" {
+			errs = rules.Invalid(len(s.Name) > maxLength || !sysctlName.MatchString(s.Name), path, s.Name,
+				fmt.Sprintf("must have at most %d characters and match regex %s", maxLength, sysctlName))
+		}
+		if len(errs) == 0 {
+			errs = checkNew(names, s.Name, path)
 		}
 		namespace, _, _ := sysctl.GetNamespace(s.Name)
-		errs = append(errs, slices.Concat(
-			rules.When(spec.HostNetwork && namespace == sysctl.NetNamespace,
-				field.Invalid(item, s.Name, "may not be specified when 'hostNetwork' is true")),
-			rules.When(spec.HostIPC && namespace == sysctl.IPCNamespace,
-				field.Invalid(item, s.Name, "may not be specified when 'hostIPC' is true")),
-		)...)
-	}
-	return errs
+		return slices.Concat(errs,
+			rules.Invalid(spec.HostNetwork && namespace == sysctl.NetNamespace, path, s.Name,
+				"may not be specified when 'hostNetwork' is true"),
+			rules.Invalid(spec.HostIPC && namespace == sysctl.IPCNamespace, path, s.Name,
+				"may not be specified when 'hostIPC' is true"),
+		)
+	})
 }
 
 func checkUser(user *int64, path *field.Path) field.ErrorList {
-	if user == nil {
-		return nil
-	}
-	return rules.Messages(path, *user, validation.IsValidUserID(*user))
+	return rules.Messages(path, user, validation.IsValidUserID(ptr.Deref(user, 0)))
 }
 
 func checkGroup(group *int64, path *field.Path) field.ErrorList {
-	if group == nil {
-		return nil
-	}
-	return rules.Messages(path, *group, validation.IsValidGroupID(*group))
+	return rules.Messages(path, group, validation.IsValidGroupID(ptr.Deref(group, 0)))
 }
 
-func (c *checker) checkSecurity(security *corev1.SecurityContext, path *field.Path) (errs field.ErrorList) {
+func (c *checker) checkSecurity(security *corev1.SecurityContext, path *field.Path) field.ErrorList {
 	if security == nil {
 		return nil
 	}
-	errs = append(checkUser(security.RunAsUser, path.Child("runAsUser")),
-		checkGroup(security.RunAsGroup, path.Child("runAsGroup"))...)
-	if mount := security.ProcMount; mount != nil {
-		errs = append(errs, rules.OneOf(*mount, path.Child("procMount"),
-			corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
-		errs = append(errs, rules.When(*mount == corev1.UnmaskedProcMount && ptr.Deref(c.spec.HostUsers, true),
-			field.Invalid(path.Child("procMount"), mount, "`hostUsers` must be false to use `Unmasked`"))...)
-	}
-	return slices.Concat(errs, checkSeccomp(security.SeccompProfile, path.Child("seccompProfile")),
-		checkEscalation(security, path), checkAppArmor(security.AppArmorProfile, path.Child("appArmorProfile")))
+	mount := ptr.Deref(security.ProcMount, corev1.DefaultProcMount)
+	return slices.Concat(
+		checkUser(security.RunAsUser, path.Child("runAsUser")),
+		checkGroup(security.RunAsGroup, path.Child("runAsGroup")),
+		rules.OneOf(mount, path.Child("procMount"), corev1.DefaultProcMount, corev1.UnmaskedProcMount),
+		rules.Invalid(mount == corev1.UnmaskedProcMount && ptr.Deref(c.spec.HostUsers, true), path.Child("procMount"), mount,
+			"`hostUsers` must be false to use `Unmasked`"),
+		checkSeccomp(security.SeccompProfile, path.Child("seccompProfile")),
+		checkEscalation(security, path),
+		checkAppArmor(security.AppArmorProfile, path.Child("appArmorProfile")),
+	)
 }
 
 // checkEscalation checks that a container that may not get more privileges does not have all.
@@ -109,10 +98,10 @@ func checkEscalation(security *corev1.SecurityContext, path *field.Path) field.E
 	}
 	added := ptr.Deref(security.Capabilities, corev1.Capabilities{}).Add
 	return append(
-		rules.When(ptr.Deref(security.Privileged, false), field.Invalid(path, security,
-			"cannot set `allowPrivilegeEscalation` to false and `privileged` to true")),
-		rules.When(slices.Contains(added, "CAP_SYS_ADMIN"), field.Invalid(path, security,
-			"cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"))...)
+		rules.Invalid(ptr.Deref(security.Privileged, false), path, security,
+			"cannot set `allowPrivilegeEscalation` to false and `privileged` to true"),
+		rules.Invalid(slices.Contains(added, "CAP_SYS_ADMIN"), path, security,
+			"cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN")...)
 }
 
 func checkSeccomp(profile *corev1.SeccompProfile, path *field.Path) field.ErrorList {
@@ -121,8 +110,8 @@ func checkSeccomp(profile *corev1.SeccompProfile, path *field.Path) field.ErrorL
 	}
 	p := localProfile{"seccompProfile", "seccomp", string(profile.Type), profile.LocalhostProfile, profile}
 	errs := p.check(path)
-	if profile.Type == corev1.SeccompProfileTypeLocalhost && profile.LocalhostProfile != nil {
-		errs = append(errs, checkDescending(*profile.LocalhostProfile, path.Child("localhostProfile"))...)
+	if profile.Type == corev1.SeccompProfileTypeLocalhost {
+		errs = append(errs, rules.Optional(profile.LocalhostProfile, path.Child("localhostProfile"), checkDescending)...)
 	}
 	return errs
 }
@@ -146,14 +135,11 @@ type localProfile struct {
 
 func (p *localProfile) check(path *field.Path) field.ErrorList {
 	kind, file, isLocal := path.Child("type"), path.Child("localhostProfile"), p.kind == "Localhost"
-	errs := rules.When(p.kind == "", field.Required(kind, fmt.Sprintf("type is required when %s is set", p.field)))
-	if p.kind != "" {
-		errs = rules.Known(p.kind, kind, "Localhost", "RuntimeDefault", "Unconfined")
-	}
-	return slices.Concat(errs,
-		rules.When(isLocal && p.file == nil,
-			field.Required(file, fmt.Sprintf("must be set when %s type is Localhost", p.owner))),
-		rules.When(!isLocal && p.file != nil,
-			field.Invalid(file, p.value, fmt.Sprintf("can only be set when %s type is Localhost", p.owner))),
+	return slices.Concat(
+		rules.Missing(p.kind == "", kind, fmt.Sprintf("type is required when %s is set", p.field)),
+		rules.Known(cmp.Or(p.kind, "Unconfined"), kind, "Localhost", "RuntimeDefault", "Unconfined"),
+		rules.Missing(isLocal && p.file == nil, file, fmt.Sprintf("must be set when %s type is Localhost", p.owner)),
+		rules.Invalid(!isLocal && p.file != nil, file, p.value,
+			fmt.Sprintf("can only be set when %s type is Localhost", p.owner)),
 	)
 }

@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
@@ -64,7 +66,7 @@ func checkVolumeSource(source *corev1.VolumeSource, path *field.Path) (errs fiel
 			errs = checkVolumeType(source, name, path.Child(jsonName(name)))
 		}
 	}
-	return append(errs, rules.When(!found, field.Required(path, "must specify a volume type"))...)
+	return append(errs, rules.Missing(!found, path, "must specify a volume type")...)
 }
 
 // misspelled are the names of types that kube-apiserver spells differently in the errors of a second type.
@@ -81,8 +83,8 @@ func checkVolumeType(source *corev1.VolumeSource, name string, path *field.Path)
 	switch name {
 	case "EmptyDir":
 		limit := source.EmptyDir.SizeLimit
-		return rules.When(limit != nil && limit.Sign() < 0,
-			field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity"))
+		return rules.Forbidden(limit != nil && limit.Sign() < 0, path.Child("sizeLimit"),
+			"SizeLimit field must be a valid resource quantity")
 	case "HostPath":
 		return CheckHostPath(source.HostPath, path)
 	case "Secret":
@@ -120,8 +122,7 @@ func CheckNFS(source *corev1.NFSVolumeSource, path *field.Path) field.ErrorList 
 	return slices.Concat(
 		rules.Required(source.Server, path.Child("server")),
 		rules.Required(source.Path, path.Child("path")),
-		rules.When(!strings.HasPrefix(source.Path, "/"),
-			field.Invalid(path.Child("path"), source.Path, "must be an absolute path")),
+		rules.Invalid(!strings.HasPrefix(source.Path, "/"), path.Child("path"), source.Path, "must be an absolute path"),
 	)
 }
 
@@ -130,13 +131,10 @@ func CheckHostPath(source *corev1.HostPathVolumeSource, path *field.Path) field.
 	if source.Path == "" {
 		return field.ErrorList{field.Required(path.Child("path"), "")}
 	}
-	errs := CheckNoBacksteps(source.Path, path.Child("path"))
-	if source.Type == nil {
-		return errs
-	}
-	return append(errs, rules.Known(*source.Type, path.Child("type"), corev1.HostPathUnset, corev1.HostPathBlockDev,
-		corev1.HostPathCharDev, corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate, corev1.HostPathFile,
-		corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
+	return append(CheckNoBacksteps(source.Path, path.Child("path")),
+		rules.Known(ptr.Deref(source.Type, corev1.HostPathUnset), path.Child("type"), corev1.HostPathUnset,
+			corev1.HostPathBlockDev, corev1.HostPathCharDev, corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate,
+			corev1.HostPathFile, corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
 }
 
 // checkKeys checks the files of a Secret or ConfigMap. named is the path of its name.
@@ -160,81 +158,77 @@ var fileFields = []string{
 	"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid",
 }
 
-func checkDownward(files []corev1.DownwardAPIVolumeFile, path *field.Path) (errs field.ErrorList) {
-	for n := range files {
-		file := &files[n]
-		errs = append(errs, rules.Required(file.Path, path.Child("path"))...)
-		errs = append(errs, checkFilePath(file.Path, path.Child("path"))...)
-		switch {
-		case file.FieldRef != nil:
-			errs = append(errs, checkFieldRef(file.FieldRef, fileFields, path.Child("fieldRef"))...)
-			errs = append(errs, rules.When(file.ResourceFieldRef != nil, field.Invalid(path, "resource",
-				"fieldRef and resourceFieldRef can not be specified simultaneously"))...)
-		case file.ResourceFieldRef != nil:
+func checkDownward(files []corev1.DownwardAPIVolumeFile, path *field.Path) field.ErrorList {
+	return rules.Every(files, path, func(file corev1.DownwardAPIVolumeFile, _ *field.Path) field.ErrorList {
+		isField, isResource := file.FieldRef != nil, file.ResourceFieldRef != nil
+		errs := slices.Concat(
+			rules.Required(file.Path, path.Child("path")),
+			checkFilePath(file.Path, path.Child("path")),
+			checkFieldRef(file.FieldRef, fileFields, path.Child("fieldRef")),
+			rules.Invalid(isField && isResource, path, "resource",
+				"fieldRef and resourceFieldRef can not be specified simultaneously"))
+		if !isField {
 			errs = append(errs, checkResourceRef(file.ResourceFieldRef, true, path.Child("resourceFieldRef"))...)
-		default:
-			errs = append(errs, field.Required(path, "one of fieldRef and resourceFieldRef is required"))
 		}
-		errs = append(errs, checkFileMode(file.Mode, path.Child("mode"))...)
-	}
-	return errs
+		return slices.Concat(errs,
+			rules.Missing(!isField && !isResource, path, "one of fieldRef and resourceFieldRef is required"),
+			checkFileMode(file.Mode, path.Child("mode")))
+	})
 }
 
 func checkProjected(projected *corev1.ProjectedVolumeSource, path *field.Path) field.ErrorList {
-	errs := checkFileMode(projected.DefaultMode, path.Child("defaultMode"))
 	seen := paths{}
-	for n := range projected.Sources {
-		source, item, types := &projected.Sources[n], path.Child("sources").Index(n), 0
-		if s := source.Secret; s != nil {
-			types++
-			errs = append(errs, checkKeys(s.Name, nil, s.Items, item.Child("secret", "name"), item.Child("secret"))...)
-			errs = append(errs, seen.check(s.Name, s.Items, path)...)
-		}
-		if m := source.ConfigMap; m != nil {
-			types++
-			errs = append(errs, checkKeys(m.Name, nil, m.Items, item.Child("configMap", "name"), item.Child("configMap"))...)
-			errs = append(errs, seen.check(m.Name, m.Items, path)...)
-		}
-		if downward := source.DownwardAPI; downward != nil {
-			types++
-			errs = append(errs, checkDownward(downward.Items, item.Child("downwardAPI"))...)
-			for _, file := range downward.Items {
-				errs = append(errs, seen.check(file.Path, []corev1.KeyToPath{{Path: file.Path}}, path)...)
-			}
-		}
-		if token := source.ServiceAccountToken; token != nil {
-			types++
-			errs = append(errs, checkToken(token, item.Child("serviceAccountToken"), path)...)
-		}
-		errs = append(errs, rules.When(types > 1,
-			field.Forbidden(item, "may not specify more than 1 volume type per source"))...)
-	}
-	return errs
+	return append(checkFileMode(projected.DefaultMode, path.Child("defaultMode")),
+		rules.Each(projected.Sources, path.Child("sources"),
+			func(source *corev1.VolumeProjection, item *field.Path) field.ErrorList {
+				return seen.checkSource(source, item, path)
+			})...)
 }
 
 // paths are the files of a projected volume.
 type paths map[string]bool
 
+// checkSource checks one source. Errors of files of the same path name the volume.
+func (p paths) checkSource(source *corev1.VolumeProjection, path, volume *field.Path) (errs field.ErrorList) {
+	if s := source.Secret; s != nil {
+		errs = append(checkKeys(s.Name, nil, s.Items, path.Child("secret", "name"), path.Child("secret")),
+			p.check(s.Name, s.Items, volume)...)
+	}
+	if m := source.ConfigMap; m != nil {
+		errs = slices.Concat(errs, checkKeys(m.Name, nil, m.Items, path.Child("configMap", "name"), path.Child("configMap")),
+			p.check(m.Name, m.Items, volume))
+	}
+	if downward := source.DownwardAPI; downward != nil {
+		errs = append(errs, checkDownward(downward.Items, path.Child("downwardAPI"))...)
+		for _, file := range downward.Items {
+			errs = append(errs, p.check(file.Path, []corev1.KeyToPath{{Path: file.Path}}, volume)...)
+		}
+	}
+	if token := source.ServiceAccountToken; token != nil {
+		errs = append(errs, checkToken(token, path.Child("serviceAccountToken"), volume)...)
+	}
+	return append(errs, rules.Forbidden(rules.CountSet(source) > 1, path,
+		"may not specify more than 1 volume type per source")...)
+}
+
 // check checks that no two files have the same path.
 func (p paths) check(value string, items []corev1.KeyToPath, path *field.Path) (errs field.ErrorList) {
 	for _, item := range items {
-		errs = append(errs, rules.When(p[item.Path], field.Invalid(path, value, "conflicting duplicate paths"))...)
+		errs = append(errs, rules.Invalid(p[item.Path], path, value, "conflicting duplicate paths")...)
 		p[item.Path] = item.Path != ""
 	}
 	return errs
 }
 
 // checkToken checks a token. The errors of its path name the volume instead of the item.
-func checkToken(token *corev1.ServiceAccountTokenProjection, item, volume *field.Path) (errs field.ErrorList) {
-	if seconds := token.ExpirationSeconds; seconds != nil {
-		path := item.Child("expirationSeconds")
-		errs = slices.Concat(
-			rules.When(*seconds < 10*60, field.Invalid(path, *seconds, "may not specify a duration less than 10 minutes")),
-			rules.When(*seconds > 1<<32, field.Invalid(path, *seconds, "may not specify a duration larger than 2^32 seconds")),
-		)
-	}
-	return slices.Concat(errs, rules.Required(token.Path, volume.Child("path")),
-		checkFilePath(token.Path, volume.Child("path")))
+func checkToken(token *corev1.ServiceAccountTokenProjection, item, volume *field.Path) field.ErrorList {
+	path, seconds := item.Child("expirationSeconds"), ptr.Deref(token.ExpirationSeconds, 60*60)
+	return slices.Concat(
+		rules.Invalid(seconds < 10*60, path, seconds, "may not specify a duration less than 10 minutes"),
+		rules.Invalid(seconds > 1<<32, path, seconds, "may not specify a duration larger than 2^32 seconds"),
+		rules.Required(token.Path, volume.Child("path")),
+		checkFilePath(token.Path, volume.Child("path")),
+	)
 }
 
 // checkNoTokens checks that no volume of a pod without a service account has a token.
@@ -245,9 +239,9 @@ func (c *checker) checkNoTokens(path *field.Path) (errs field.ErrorList) {
 			continue
 		}
 		for m := range projected.Sources {
-			errs = append(errs, rules.When(projected.Sources[m].ServiceAccountToken != nil,
-				field.Forbidden(path.Index(n).Child("projected", "sources").Index(m).Child("serviceAccountToken"),
-					"must not be specified when serviceAccountName is not set"))...)
+			errs = append(errs, rules.Forbidden(projected.Sources[m].ServiceAccountToken != nil,
+				path.Index(n).Child("projected", "sources").Index(m).Child("serviceAccountToken"),
+				"must not be specified when serviceAccountName is not set")...)
 		}
 	}
 	return errs
@@ -258,9 +252,37 @@ const maxDriverName = 63
 
 // CheckDriverName checks the name of a CSI driver, whose letters may be capital.
 func CheckDriverName(name string, path *field.Path) field.ErrorList {
-	if name == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
 	return append(rules.When(len(name) > maxDriverName, field.TooLong(path, "", maxDriverName)),
-		rules.Messages(path, name, validation.IsDNS1123Subdomain(strings.ToLower(name)))...)
+		rules.RequiredName(name, path, func(name string, _ bool) []string {
+			return validation.IsDNS1123Subdomain(strings.ToLower(name))
+		})...)
+}
+
+// CheckClaimSpec checks a claim for a volume.
+func CheckClaimSpec(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
+	modes, storage := path.Child("accessModes"), path.Child("resources").Key(string(corev1.ResourceStorage))
+	size, isSized := spec.Resources.Requests[corev1.ResourceStorage]
+	return slices.Concat(
+		rules.Missing(len(spec.AccessModes) == 0, modes, "at least 1 access mode is required"),
+		CheckAccessModes(spec.AccessModes, modes),
+		rules.Missing(!isSized, storage, ""),
+		rules.Invalid(isSized && size.Sign() <= 0, storage, size.String(), "must be greater than zero"),
+		rules.Name(ptr.Deref(spec.StorageClassName, ""), path.Child("storageClassName"), apivalidation.NameIsDNSSubdomain),
+		rules.OneOf(ptr.Deref(spec.VolumeMode, corev1.PersistentVolumeBlock), path.Child("volumeMode"),
+			corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem),
+	)
+}
+
+// CheckAccessModes checks the access modes of a volume or a claim.
+func CheckAccessModes(modes []corev1.PersistentVolumeAccessMode, path *field.Path) (errs field.ErrorList) {
+	exclusive, shared := false, false
+	for _, mode := range modes {
+		wrong := rules.Known(mode, path, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce,
+			corev1.ReadWriteOncePod)
+		errs = append(errs, wrong...)
+		exclusive = exclusive || mode == corev1.ReadWriteOncePod
+		shared = shared || mode != corev1.ReadWriteOncePod && len(wrong) == 0
+	}
+	return append(errs, rules.Forbidden(exclusive && shared, path,
+		"may not use ReadWriteOncePod with other access modes")...)
 }

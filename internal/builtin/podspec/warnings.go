@@ -6,9 +6,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // NameWarnings warns about the name of a workload that is not one of hosts.
@@ -23,6 +27,18 @@ func nameWarnings(name, use string) []string {
 	}
 	const format = "metadata.name: %s, which can result in surprising behavior; a DNS label is recommended: %v"
 	return []string{fmt.Sprintf(format, use, messages)}
+}
+
+// WithWarnings lets the strategy of a workload warn about its name, and about the template that it has at a path.
+func WithWarnings[T interface {
+	runtime.Object
+	metav1.Object
+}](s resource.Typed[T], path *field.Path, template func(T) *corev1.PodTemplateSpec) resource.Typed[T] {
+	s.Warn = func(obj T) []string {
+		return append(NameWarnings(obj.GetName()), TemplateWarnings(template(obj), path)...)
+	}
+	s.WarnUpdate = resource.WhenChanged(func(obj T) []string { return TemplateWarnings(template(obj), path) })
+	return s
 }
 
 // PodWarnings returns the warnings about a new pod.
