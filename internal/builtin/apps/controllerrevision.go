@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 var revisionStrategy = resource.Typed[*appsv1.ControllerRevision]{
@@ -29,19 +30,11 @@ func checkRevision(r *appsv1.ControllerRevision) field.ErrorList {
 
 // checkData checks that the data are a JSON object.
 func checkData(r *appsv1.ControllerRevision) field.ErrorList {
-	path := field.NewPath("data")
-	if r.Data.Raw == nil {
-		return field.ErrorList{field.Required(path, "data is mandatory")}
-	}
-	var data any
-	_ = json.Unmarshal(r.Data.Raw, &data) // a body that is not JSON was refused before
-	if data == nil {
-		return field.ErrorList{field.Required(path, "data is mandatory")}
-	}
-	if _, ok := data.(map[string]any); !ok {
-		return field.ErrorList{field.Required(path, "data must be a valid JSON object")}
-	}
-	return nil
+	path, data := field.NewPath("data"), map[string]any(nil)
+	err := json.Unmarshal(r.Data.Raw, &data)
+	isMissing := len(r.Data.Raw) == 0 || err == nil && data == nil
+	return append(rules.Missing(isMissing, path, "data is mandatory"),
+		rules.Missing(!isMissing && err != nil, path, "data must be a valid JSON object")...)
 }
 
 var revisionColumns = &resource.Columns{

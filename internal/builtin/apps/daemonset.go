@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -21,15 +21,11 @@ import (
 )
 
 var daemonStrategy = resource.Typed[*appsv1.DaemonSet]{
-	Prepare: prepareDaemonSet,
-	Check: func(d *appsv1.DaemonSet) field.ErrorList {
-		return append(resource.CheckMetadata(&d.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkDaemonSet(&d.Spec)...)
-	},
+	Name: apivalidation.NameIsDNSSubdomain, Prepare: prepareDaemonSet, Check: checkDaemonSet,
 	Warn:          func(d *appsv1.DaemonSet) []string { return podspec.TemplateWarnings(&d.Spec.Template, templatePath) },
 	PrepareUpdate: prepareDaemonSetUpdate,
 	CheckUpdate: func(d, old *appsv1.DaemonSet) field.ErrorList {
-		return slices.Concat(resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta),
-			checkConstant(d.Spec.Selector, old.Spec.Selector, "selector"), checkDaemonSet(&d.Spec))
+		return append(rules.Constant(&d.Spec, &old.Spec, specPath, "selector"), checkDaemonSet(d)...)
 	},
 	WarnUpdate: func(d, old *appsv1.DaemonSet) []string {
 		if d.Annotations[appsv1.DeprecatedTemplateGeneration] == old.Annotations[appsv1.DeprecatedTemplateGeneration] {
@@ -40,13 +36,13 @@ var daemonStrategy = resource.Typed[*appsv1.DaemonSet]{
 }
 
 var daemonStatus = resource.Typed[*appsv1.DaemonSet]{
+	Name: apivalidation.NameIsDNSSubdomain,
 	PrepareUpdate: func(d, old *appsv1.DaemonSet) {
 		d.Spec = old.Spec
 		setTemplateGeneration(d, templateGeneration(old))
 	},
 	CheckUpdate: func(d, old *appsv1.DaemonSet) field.ErrorList {
-		return slices.Concat(resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta), checkCounts(&d.Status),
-			checkCollisions(d.Status.CollisionCount, old.Status.CollisionCount))
+		return append(checkCounts(&d.Status), checkCollisions(d.Status.CollisionCount, old.Status.CollisionCount)...)
 	},
 }
 
@@ -84,9 +80,7 @@ func defaultDaemonSet(obj runtime.Object) {
 	setTemplateGeneration(d, templateGeneration(d))
 	spec := &d.Spec
 	strategy := &spec.UpdateStrategy
-	if strategy.Type == "" {
-		strategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
-	}
+	resource.DefaultValue(&strategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
 	if strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		resource.Default(&strategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
 		resource.Default(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
@@ -96,7 +90,8 @@ func defaultDaemonSet(obj runtime.Object) {
 	podspec.DefaultTemplate(&spec.Template)
 }
 
-func checkDaemonSet(spec *appsv1.DaemonSetSpec) field.ErrorList {
+func checkDaemonSet(d *appsv1.DaemonSet) field.ErrorList {
+	spec := &d.Spec
 	errs := metav1validation.ValidateLabelSelector(spec.Selector, metav1validation.LabelSelectorValidationOptions{},
 		specPath.Child("selector"))
 	if selector, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil {
@@ -104,10 +99,10 @@ func checkDaemonSet(spec *appsv1.DaemonSetSpec) field.ErrorList {
 	}
 	return slices.Concat(errs,
 		checkNotEmpty(spec.Selector, "daemonset"),
-		checkReplicated("DaemonSet")(&spec.Template, templatePath),
-		checkNumber(spec.MinReadySeconds, "minReadySeconds"),
+		checkEndlessTemplate(&spec.Template, "DaemonSet"),
+		rules.NonNegatives(spec, specPath, "minReadySeconds"),
 		checkDaemonStrategy(&spec.UpdateStrategy, specPath.Child("updateStrategy")),
-		checkNumber(ptr.Deref(spec.RevisionHistoryLimit, 0), "revisionHistoryLimit"),
+		rules.NonNegatives(spec, specPath, "revisionHistoryLimit"),
 	)
 }
 
@@ -130,10 +125,21 @@ func checkRollingDaemonSet(rolling *appsv1.RollingUpdateDaemonSet, path *field.P
 	return slices.Concat(
 		rules.IntOrPercent(rolling.MaxUnavailable, unavailable), rules.IntOrPercent(rolling.MaxSurge, surge),
 		rules.PercentLimit(rolling.MaxUnavailable, unavailable), rules.PercentLimit(rolling.MaxSurge, surge),
-		rules.When(mayMiss && mayExceed,
-			field.Invalid(surge, rolling.MaxSurge, "may not be set when maxUnavailable is non-zero")),
-		rules.When(!mayMiss && !mayExceed, field.Required(unavailable, "cannot be 0 when maxSurge is 0")),
+		rules.Invalid(mayMiss && mayExceed, surge, rolling.MaxSurge, "may not be set when maxUnavailable is non-zero"),
+		rules.Missing(!mayMiss && !mayExceed, unavailable, "cannot be 0 when maxSurge is 0"),
 	)
+}
+
+// upgradeDaemonSet returns a DaemonSet of an older version in v1.
+func upgradeDaemonSet(obj runtime.Object) (runtime.Object, error) {
+	daemon := &appsv1.DaemonSet{}
+	if err := resource.Transcode(obj, daemon); err != nil {
+		return nil, err
+	}
+	if old, ok := obj.(*extensionsv1beta1.DaemonSet); ok {
+		setTemplateGeneration(daemon, old.Spec.TemplateGeneration)
+	}
+	return daemon, nil
 }
 
 var daemonColumns = &resource.Columns{

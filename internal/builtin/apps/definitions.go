@@ -16,7 +16,7 @@ func Definitions() []*resource.Definition {
 			Object: &corev1.ReplicationController{}, List: &corev1.ReplicationControllerList{},
 			Folder: "controllers", Strategy: controllerStrategy, Default: defaultController, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: controllerScale},
+				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: scale},
 				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: controllerStatus, Resets: spec},
 			},
 			Columns: controllerColumns, Fields: controllerFields, OrphansDependents: true,
@@ -43,7 +43,7 @@ func Definitions() []*resource.Definition {
 			Object: &appsv1.Deployment{}, List: &appsv1.DeploymentList{},
 			Strategy: deploymentStrategy, Default: defaultDeployment, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: deploymentScale},
+				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: scale},
 				{
 					Name: "status", Verbs: resource.SubresourceVerbs, Strategy: deploymentStatus,
 					Resets: []string{"spec", "metadata.labels"},
@@ -57,7 +57,7 @@ func Definitions() []*resource.Definition {
 			Object: &appsv1.ReplicaSet{}, List: &appsv1.ReplicaSetList{},
 			Strategy: replicaSetStrategy, Default: defaultReplicaSet, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: replicaSetScale},
+				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: scale},
 				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: replicaSetStatus, Resets: spec},
 			},
 			Columns: replicaSetColumns,
@@ -68,7 +68,7 @@ func Definitions() []*resource.Definition {
 			Object: &appsv1.StatefulSet{}, List: &appsv1.StatefulSetList{},
 			Strategy: statefulStrategy, Default: defaultStatefulSet, Resets: status,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: statefulScale},
+				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: scale},
 				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: statefulStatus, Resets: spec},
 			},
 			Columns: statefulColumns,

@@ -1,11 +1,13 @@
 package apps
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,39 +20,27 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-var deploymentStrategy = resource.Typed[*appsv1.Deployment]{
-	Prepare: resource.Begin[*appsv1.Deployment],
-	Check: func(d *appsv1.Deployment) field.ErrorList {
-		return append(resource.CheckMetadata(&d.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkDeployment(&d.Spec)...)
-	},
-	Warn: func(d *appsv1.Deployment) []string {
-		return append(podspec.NameWarnings(d.Name), podspec.TemplateWarnings(&d.Spec.Template, templatePath)...)
-	},
+var deploymentStrategy = podspec.WithWarnings(resource.Typed[*appsv1.Deployment]{
+	Name: apivalidation.NameIsDNSSubdomain, CheckBoth: checkDeployment, Prepare: resource.Begin[*appsv1.Deployment],
 	PrepareUpdate: func(d, old *appsv1.Deployment) {
-		d.Status = old.Status
-		if changed(d.Spec, old.Spec) || changed(d.Annotations, old.Annotations) {
+		if resource.Follow(d, old); changed(d.Annotations, old.Annotations) {
 			d.Generation = old.Generation + 1
 		}
 	},
 	CheckUpdate: func(d, old *appsv1.Deployment) field.ErrorList {
-		return slices.Concat(resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta), checkDeployment(&d.Spec),
-			checkConstant(d.Spec.Selector, old.Spec.Selector, "selector"))
+		return rules.Constant(&d.Spec, &old.Spec, specPath, "selector")
 	},
-	WarnUpdate: resource.WhenChanged(func(d *appsv1.Deployment) []string {
-		return podspec.TemplateWarnings(&d.Spec.Template, templatePath)
-	}),
-}
+}, templatePath, func(d *appsv1.Deployment) *corev1.PodTemplateSpec { return &d.Spec.Template })
 
 var deploymentStatus = resource.Typed[*appsv1.Deployment]{
+	Name:          apivalidation.NameIsDNSSubdomain,
 	PrepareUpdate: func(d, old *appsv1.Deployment) { d.Spec, d.Labels = old.Spec, old.Labels },
 	CheckUpdate: func(d, old *appsv1.Deployment) field.ErrorList {
 		s := &d.Status
-		ready, available := count{"readyReplicas", s.ReadyReplicas}, count{"availableReplicas", s.AvailableReplicas}
 		return slices.Concat(
-			resource.CheckMetadataUpdate(&d.ObjectMeta, &old.ObjectMeta),
 			checkCounts(s),
-			checkAtMost("status.replicas", s.Replicas, count{"updatedReplicas", s.UpdatedReplicas}, ready, available),
-			checkAtMost("readyReplicas", s.ReadyReplicas, available),
+			checkAtMost(s, "replicas", "status.replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),
+			checkAtMost(s, "readyReplicas", "readyReplicas", "availableReplicas"),
 			checkCollisions(s.CollisionCount, old.Status.CollisionCount),
 		)
 	},
@@ -59,9 +49,7 @@ var deploymentStatus = resource.Typed[*appsv1.Deployment]{
 func defaultDeployment(obj runtime.Object) {
 	d := &obj.(*appsv1.Deployment).Spec
 	resource.Default(&d.Replicas, 1)
-	if d.Strategy.Type == "" {
-		d.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
-	}
+	resource.DefaultValue(&d.Strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
 	if d.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
 		resource.Default(&d.Strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
 		resource.Default(&d.Strategy.RollingUpdate.MaxUnavailable, intstr.FromString("25%"))
@@ -72,21 +60,15 @@ func defaultDeployment(obj runtime.Object) {
 	podspec.DefaultTemplate(&d.Template)
 }
 
-func checkDeployment(spec *appsv1.DeploymentSpec) field.ErrorList {
-	s := selection{
-		kind: "deployment", selector: spec.Selector, template: &spec.Template, invalid: "invalid label selector",
-		check: checkReplicated("ReplicaSet"),
-	}
-	deadline := spec.ProgressDeadlineSeconds
+func checkDeployment(d *appsv1.Deployment) field.ErrorList {
+	spec, deadline := &d.Spec, d.Spec.ProgressDeadlineSeconds
 	return slices.Concat(
-		checkNumber(ptr.Deref(spec.Replicas, 0), "replicas"),
-		s.errors(),
+		rules.NonNegatives(spec, specPath, "replicas"),
+		checkReplicated(spec.Selector, &spec.Template),
 		checkDeploymentStrategy(&spec.Strategy, specPath.Child("strategy")),
-		checkNumber(spec.MinReadySeconds, "minReadySeconds"),
-		checkNumber(ptr.Deref(spec.RevisionHistoryLimit, 0), "revisionHistoryLimit"),
-		checkNumber(ptr.Deref(deadline, 0), "progressDeadlineSeconds"),
-		rules.When(deadline != nil && *deadline <= spec.MinReadySeconds, field.Invalid(
-			specPath.Child("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds")),
+		rules.NonNegatives(spec, specPath, "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"),
+		rules.Invalid(deadline != nil && *deadline <= spec.MinReadySeconds, specPath.Child("progressDeadlineSeconds"),
+			deadline, "must be greater than minReadySeconds"),
 	)
 }
 
@@ -94,8 +76,8 @@ func checkDeploymentStrategy(strategy *appsv1.DeploymentStrategy, path *field.Pa
 	rolling := path.Child("rollingUpdate")
 	switch strategy.Type {
 	case appsv1.RecreateDeploymentStrategyType:
-		return rules.When(strategy.RollingUpdate != nil,
-			field.Forbidden(rolling, "may not be specified when strategy `type` is 'Recreate'"))
+		return rules.Forbidden(strategy.RollingUpdate != nil, rolling,
+			"may not be specified when strategy `type` is 'Recreate'")
 	case appsv1.RollingUpdateDeploymentStrategyType:
 		return checkRollingDeployment(strategy.RollingUpdate, rolling)
 	}
@@ -110,18 +92,27 @@ func checkRollingDeployment(rolling *appsv1.RollingUpdateDeployment, path *field
 	return slices.Concat(
 		rules.IntOrPercent(unavailable, path.Child("maxUnavailable")),
 		rules.IntOrPercent(surge, path.Child("maxSurge")),
-		rules.When(rules.NumberOf(unavailable) == 0 && rules.NumberOf(surge) == 0,
-			field.Invalid(path.Child("maxUnavailable"), unavailable, "may not be 0 when `maxSurge` is 0")),
+		rules.Invalid(rules.NumberOf(unavailable) == 0 && rules.NumberOf(surge) == 0, path.Child("maxUnavailable"),
+			unavailable, "may not be 0 when `maxSurge` is 0"),
 		rules.PercentLimit(unavailable, path.Child("maxUnavailable")),
 	)
 }
 
-var deploymentScale = resource.NewScale(
-	func(d *appsv1.Deployment) (autoscalingv1.ScaleSpec, autoscalingv1.ScaleStatus, error) {
-		return scaleOf(d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector)
-	},
-	func(d *appsv1.Deployment, replicas int32) { d.Spec.Replicas = &replicas },
-)
+// upgradeDeployment returns a Deployment of an older version in v1, which has an annotation instead of a field for the
+// revision to return to.
+func upgradeDeployment(obj runtime.Object) (runtime.Object, error) {
+	var old struct {
+		Spec struct{ RollbackTo *struct{ Revision int64 } }
+	}
+	deployment := &appsv1.Deployment{}
+	if err := errors.Join(resource.Transcode(obj, deployment), resource.Transcode(obj, &old)); err != nil {
+		return nil, err
+	}
+	if to := old.Spec.RollbackTo; to != nil {
+		metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, appsv1.DeprecatedRollbackTo, strconv.FormatInt(to.Revision, 10))
+	}
+	return deployment, nil
+}
 
 var deploymentColumns = &resource.Columns{
 	Definitions: columnsWith([]metav1.TableColumnDefinition{

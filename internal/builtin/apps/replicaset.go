@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,40 +13,32 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-var replicaSetStrategy = resource.Typed[*appsv1.ReplicaSet]{
-	Prepare: resource.Begin[*appsv1.ReplicaSet],
-	Check: func(r *appsv1.ReplicaSet) field.ErrorList {
-		return append(resource.CheckMetadata(&r.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkReplicaSet(&r.Spec)...)
+var replicaSetStrategy = podspec.WithWarnings(resource.Typed[*appsv1.ReplicaSet]{
+	Name: apivalidation.NameIsDNSSubdomain,
+	CheckBoth: func(r *appsv1.ReplicaSet) field.ErrorList {
+		return append(rules.NonNegatives(&r.Spec, specPath, "replicas", "minReadySeconds"),
+			checkReplicated(r.Spec.Selector, &r.Spec.Template)...)
 	},
-	Warn: func(r *appsv1.ReplicaSet) []string {
-		return append(podspec.NameWarnings(r.Name), podspec.TemplateWarnings(&r.Spec.Template, templatePath)...)
-	},
-	PrepareUpdate: resource.Follow[*appsv1.ReplicaSet],
+	Prepare: resource.Begin[*appsv1.ReplicaSet], PrepareUpdate: resource.Follow[*appsv1.ReplicaSet],
 	CheckUpdate: func(r, old *appsv1.ReplicaSet) field.ErrorList {
-		return slices.Concat(resource.CheckMetadataUpdate(&r.ObjectMeta, &old.ObjectMeta), checkReplicaSet(&r.Spec),
-			checkConstant(r.Spec.Selector, old.Spec.Selector, "selector"))
+		return rules.Constant(&r.Spec, &old.Spec, specPath, "selector")
 	},
-	WarnUpdate: resource.WhenChanged(func(r *appsv1.ReplicaSet) []string {
-		return podspec.TemplateWarnings(&r.Spec.Template, templatePath)
-	}),
-}
+}, templatePath, func(r *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &r.Spec.Template })
 
-var replicaSetStatus = resource.Typed[*appsv1.ReplicaSet]{
-	PrepareUpdate: resource.KeepSpec[*appsv1.ReplicaSet],
-	CheckUpdate: func(r, old *appsv1.ReplicaSet) field.ErrorList {
-		s := &r.Status
-		return slices.Concat(resource.CheckMetadataUpdate(&r.ObjectMeta, &old.ObjectMeta), checkCounts(s),
-			checkReplicas(s.Replicas, s.FullyLabeledReplicas, s.ReadyReplicas, s.AvailableReplicas))
-	},
-}
+var replicaSetStatus = resource.StatusRules(func(r, _ *appsv1.ReplicaSet) field.ErrorList {
+	return checkReplicas(&r.Status)
+})
 
-// checkReplicas checks the numbers in the status of ReplicaSets and ReplicationControllers.
-func checkReplicas(replicas, labeled, ready, available int32) field.ErrorList {
-	return append(checkAtMost("status.replicas", replicas, count{"fullyLabeledReplicas", labeled},
-		count{"readyReplicas", ready}, count{"availableReplicas", available}),
-		checkAtMost("readyReplicas", ready, count{"availableReplicas", available})...)
+// checkReplicas checks the status of a ReplicaSet or ReplicationController.
+func checkReplicas(status any) field.ErrorList {
+	return slices.Concat(
+		checkCounts(status),
+		checkAtMost(status, "replicas", "status.replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
+		checkAtMost(status, "readyReplicas", "readyReplicas", "availableReplicas"),
+	)
 }
 
 func defaultReplicaSet(obj runtime.Object) {
@@ -54,22 +46,6 @@ func defaultReplicaSet(obj runtime.Object) {
 	resource.Default(&spec.Replicas, 1)
 	podspec.DefaultTemplate(&spec.Template)
 }
-
-func checkReplicaSet(spec *appsv1.ReplicaSetSpec) field.ErrorList {
-	s := selection{
-		kind: "deployment", selector: spec.Selector, template: &spec.Template, invalid: "invalid label selector",
-		check: checkReplicated("ReplicaSet"),
-	}
-	return slices.Concat(checkNumber(ptr.Deref(spec.Replicas, 0), "replicas"),
-		checkNumber(spec.MinReadySeconds, "minReadySeconds"), s.errors())
-}
-
-var replicaSetScale = resource.NewScale(
-	func(r *appsv1.ReplicaSet) (autoscalingv1.ScaleSpec, autoscalingv1.ScaleStatus, error) {
-		return scaleOf(r.Spec.Replicas, r.Status.Replicas, r.Spec.Selector)
-	},
-	func(r *appsv1.ReplicaSet, replicas int32) { r.Spec.Replicas = &replicas },
-)
 
 var replicaSetColumns = &resource.Columns{
 	Definitions: columnsWith([]metav1.TableColumnDefinition{

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,31 +19,15 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-var controllerStrategy = resource.Typed[*corev1.ReplicationController]{
-	Prepare: resource.Begin[*corev1.ReplicationController],
-	Check: func(c *corev1.ReplicationController) field.ErrorList {
-		return append(resource.CheckMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkController(&c.Spec)...)
-	},
-	Warn: func(c *corev1.ReplicationController) []string {
-		return append(podspec.NameWarnings(c.Name), podspec.TemplateWarnings(c.Spec.Template, templatePath)...)
-	},
+var controllerStrategy = podspec.WithWarnings(resource.Typed[*corev1.ReplicationController]{
+	Name: apivalidation.NameIsDNSSubdomain, CheckBoth: checkController,
+	Prepare:       resource.Begin[*corev1.ReplicationController],
 	PrepareUpdate: resource.Follow[*corev1.ReplicationController],
-	CheckUpdate: func(c, old *corev1.ReplicationController) field.ErrorList {
-		return append(resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta), checkController(&c.Spec)...)
-	},
-	WarnUpdate: resource.WhenChanged(func(c *corev1.ReplicationController) []string {
-		return podspec.TemplateWarnings(c.Spec.Template, templatePath)
-	}),
-}
+}, templatePath, func(c *corev1.ReplicationController) *corev1.PodTemplateSpec { return c.Spec.Template })
 
-var controllerStatus = resource.Typed[*corev1.ReplicationController]{
-	PrepareUpdate: resource.KeepSpec[*corev1.ReplicationController],
-	CheckUpdate: func(c, old *corev1.ReplicationController) field.ErrorList {
-		s := &c.Status
-		return slices.Concat(resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta), checkCounts(s),
-			checkReplicas(s.Replicas, s.FullyLabeledReplicas, s.ReadyReplicas, s.AvailableReplicas))
-	},
-}
+var controllerStatus = resource.StatusRules(func(c, _ *corev1.ReplicationController) field.ErrorList {
+	return checkReplicas(&c.Status)
+})
 
 // defaultController takes the selector and the labels of the template if there are none.
 func defaultController(obj runtime.Object) {
@@ -61,26 +44,17 @@ func defaultController(obj runtime.Object) {
 	resource.Default(&c.Spec.Replicas, 1)
 }
 
-func checkController(spec *corev1.ReplicationControllerSpec) field.ErrorList {
-	errs := rules.When(len(spec.Selector) == 0, field.Required(specPath.Child("selector"), ""))
+func checkController(c *corev1.ReplicationController) field.ErrorList {
+	spec := &c.Spec
+	errs := rules.Missing(len(spec.Selector) == 0, specPath.Child("selector"), "")
 	if spec.Template == nil {
 		errs = append(errs, field.Required(templatePath, ""))
 	} else {
-		errs = append(errs, slices.Concat(checkMatch(labels.SelectorFromSet(spec.Selector), spec.Template),
-			checkReplicated("ReplicationController")(spec.Template, templatePath))...)
+		errs = slices.Concat(errs, checkMatch(labels.SelectorFromSet(spec.Selector), spec.Template),
+			checkEndlessTemplate(spec.Template, "ReplicationController"))
 	}
-	return slices.Concat(errs, checkNumber(ptr.Deref(spec.Replicas, 0), "replicas"),
-		checkNumber(spec.MinReadySeconds, "minReadySeconds"))
+	return append(errs, rules.NonNegatives(spec, specPath, "replicas", "minReadySeconds")...)
 }
-
-var controllerScale = resource.NewScale(
-	func(c *corev1.ReplicationController) (autoscalingv1.ScaleSpec, autoscalingv1.ScaleStatus, error) {
-		return autoscalingv1.ScaleSpec{Replicas: ptr.Deref(c.Spec.Replicas, 0)}, autoscalingv1.ScaleStatus{
-			Replicas: c.Status.Replicas, Selector: labels.SelectorFromSet(c.Spec.Selector).String(),
-		}, nil
-	},
-	func(c *corev1.ReplicationController, replicas int32) { c.Spec.Replicas = &replicas },
-)
 
 var controllerFields = &resource.Fields{
 	Names: []string{"status.replicas"},

@@ -12,15 +12,3 @@ type Scale struct {
 	// Write sets the wanted number of an object.
 	Write func(obj runtime.Object, replicas int32)
 }
-
-// NewScale returns a Scale of functions on the Go type of a kind.
-func NewScale[T runtime.Object](
-	read func(obj T) (autoscalingv1.ScaleSpec, autoscalingv1.ScaleStatus, error), write func(obj T, replicas int32),
-) *Scale {
-	return &Scale{
-		Read: func(obj runtime.Object) (autoscalingv1.ScaleSpec, autoscalingv1.ScaleStatus, error) {
-			return read(obj.(T))
-		},
-		Write: func(obj runtime.Object, replicas int32) { write(obj.(T), replicas) },
-	}
-}
