@@ -9,6 +9,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,28 +22,17 @@ import (
 
 var jobTemplatePath = specPath.Child("jobTemplate", "spec")
 
-var cronStrategy = resource.Typed[*batchv1.CronJob]{
-	Prepare: resource.Begin[*batchv1.CronJob],
+var cronStrategy = podspec.WithWarnings(resource.Typed[*batchv1.CronJob]{
+	Name: apivalidation.NameIsDNSSubdomain, Prepare: resource.Begin[*batchv1.CronJob],
 	Check: func(c *batchv1.CronJob) field.ErrorList {
-		return slices.Concat(
-			resource.CheckMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain),
-			checkCron(&c.Spec, nil),
-			rules.When(len(c.Name) > maxCronName,
-				field.Invalid(field.NewPath("metadata", "name"), c.Name, "must be no more than 52 characters")),
-		)
-	},
-	Warn: func(c *batchv1.CronJob) []string {
-		return append(podspec.NameWarnings(c.Name),
-			podspec.TemplateWarnings(&c.Spec.JobTemplate.Spec.Template, jobTemplatePath.Child("template"))...)
+		return append(checkCron(&c.Spec, nil), rules.Invalid(len(c.Name) > maxCronName, field.NewPath("metadata", "name"),
+			c.Name, "must be no more than 52 characters")...)
 	},
 	PrepareUpdate: resource.Follow[*batchv1.CronJob],
-	CheckUpdate: func(c, old *batchv1.CronJob) field.ErrorList {
-		return append(resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta), checkCron(&c.Spec, &old.Spec)...)
-	},
-	WarnUpdate: resource.WhenChanged(func(c *batchv1.CronJob) []string {
-		return podspec.TemplateWarnings(&c.Spec.JobTemplate.Spec.Template, jobTemplatePath.Child("template"))
-	}),
-}
+	CheckUpdate:   func(c, old *batchv1.CronJob) field.ErrorList { return checkCron(&c.Spec, &old.Spec) },
+}, jobTemplatePath.Child("template"), func(c *batchv1.CronJob) *corev1.PodTemplateSpec {
+	return &c.Spec.JobTemplate.Spec.Template
+})
 
 var cronStatus = resource.Typed[*batchv1.CronJob]{PrepareUpdate: resource.KeepSpec[*batchv1.CronJob]}
 
@@ -51,9 +41,7 @@ const maxCronName = 52
 
 func defaultCronJob(obj runtime.Object) {
 	spec := &obj.(*batchv1.CronJob).Spec
-	if spec.ConcurrencyPolicy == "" {
-		spec.ConcurrencyPolicy = batchv1.AllowConcurrent
-	}
+	resource.DefaultValue(&spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
 	resource.Default(&spec.Suspend, false)
 	resource.Default(&spec.SuccessfulJobsHistoryLimit, 3)
 	resource.Default(&spec.FailedJobsHistoryLimit, 1)
@@ -63,7 +51,7 @@ func defaultCronJob(obj runtime.Object) {
 // checkCron checks a specification; old is that of the stored object, or nil.
 func checkCron(spec, old *batchv1.CronJobSpec) field.ErrorList {
 	errs := append(checkSchedule(spec, old != nil && strings.Contains(old.Schedule, "TZ"), specPath.Child("schedule")),
-		rules.NonNegative(ptr.Deref(spec.StartingDeadlineSeconds, 0), specPath.Child("startingDeadlineSeconds"))...)
+		rules.NonNegatives(spec, specPath, "startingDeadlineSeconds")...)
 	if zone := spec.TimeZone; zone != nil && (old == nil || !ptr.Equal(old.TimeZone, zone)) {
 		errs = append(errs, checkTimeZone(*zone, specPath.Child("timeZone"))...)
 	}
@@ -72,12 +60,11 @@ func checkCron(spec, old *batchv1.CronJobSpec) field.ErrorList {
 		rules.Known(spec.ConcurrencyPolicy, specPath.Child("concurrencyPolicy"),
 			batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent),
 		checkSpec(job, jobTemplatePath),
-		rules.When(job.Selector != nil,
-			field.Invalid(jobTemplatePath.Child("selector"), job.Selector, "`selector` will be auto-generated")),
+		rules.Invalid(job.Selector != nil, jobTemplatePath.Child("selector"), job.Selector,
+			"`selector` will be auto-generated"),
 		rules.When(ptr.Deref(job.ManualSelector, false),
 			field.NotSupported(jobTemplatePath.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"})),
-		rules.NonNegative(ptr.Deref(spec.SuccessfulJobsHistoryLimit, 0), specPath.Child("successfulJobsHistoryLimit")),
-		rules.NonNegative(ptr.Deref(spec.FailedJobsHistoryLimit, 0), specPath.Child("failedJobsHistoryLimit")),
+		rules.NonNegatives(spec, specPath, "successfulJobsHistoryLimit", "failedJobsHistoryLimit"),
 	)
 }
 
@@ -89,8 +76,8 @@ func checkSchedule(spec *batchv1.CronJobSpec, hadZone bool, path *field.Path) (e
 	if err := parseSchedule(spec.Schedule); err != nil {
 		errs = append(errs, field.Invalid(path, spec.Schedule, err.Error()))
 	}
-	return append(errs, rules.When(strings.Contains(spec.Schedule, "TZ") && !hadZone,
-		field.Invalid(path, spec.Schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))...)
+	return append(errs, rules.Invalid(strings.Contains(spec.Schedule, "TZ") && !hadZone, path, spec.Schedule,
+		"cannot use TZ or CRON_TZ in schedule, use timeZone field instead")...)
 }
 
 // parseSchedule returns the error of a schedule. The library panics on some, such as "TZ=0".
@@ -116,8 +103,8 @@ func checkTimeZone(zone string, path *field.Path) (errs field.ErrorList) {
 			return field.ErrorList{field.Invalid(path, zone, "unknown time zone "+zone)}
 		}
 	}
-	errs = rules.When(strings.EqualFold(zone, "Local"), field.Invalid(path, zone,
-		"timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"))
+	errs = rules.Invalid(strings.EqualFold(zone, "Local"), path, zone,
+		"timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
 	if _, err := time.LoadLocation(zone); err != nil {
 		errs = append(errs, field.Invalid(path, zone, err.Error()))
 	}
