@@ -1,20 +1,35 @@
 package core
 
 import (
-	"context"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // ConfigMapRules are the rules of ConfigMaps.
-type ConfigMapRules struct{ resource.Rules }
+var ConfigMapRules = resource.Typed[*corev1.ConfigMap]{
+	Name: apivalidation.NameIsDNSSubdomain, Check: checkConfigMap,
+	CheckUpdate: func(c, old *corev1.ConfigMap) (errs field.ErrorList) {
+		if ptr.Deref(old.Immutable, false) {
+			errs = slices.Concat(checkStays("immutable", ptr.Deref(c.Immutable, false)),
+				checkStays("data", reflect.DeepEqual(c.Data, old.Data)),
+				checkStays("binaryData", reflect.DeepEqual(c.BinaryData, old.BinaryData)))
+		}
+		return slices.Concat(errs, resource.CheckMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkConfigMap(c))
+	},
+}
 
 // DefaultConfigMap makes data that is left out equal to empty data, as it is compared when a ConfigMap is immutable.
 func DefaultConfigMap(obj runtime.Object) {
@@ -25,49 +40,49 @@ func DefaultConfigMap(obj runtime.Object) {
 	withoutNulls(configMap.BinaryData)
 }
 
-// Validate checks the metadata, and the keys and the size of the data.
-func (ConfigMapRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	configMap := obj.(*corev1.ConfigMap)
-	errs := resource.CheckMetadata(&configMap.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	size := 0
-	for _, key := range sorted(configMap.Data) {
-		path := field.NewPath("data")
-		errs = append(errs, validateKey(key, path)...)
-		if _, found := configMap.BinaryData[key]; found {
-			errs = append(errs, field.Invalid(path.Key(key), key, "duplicate of key present in binaryData"))
+// checkConfigMap checks the keys and the size of the data.
+func checkConfigMap(c *corev1.ConfigMap) (errs field.ErrorList) {
+	data, size := field.NewPath("data"), 0
+	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
+		_, isTwice := c.BinaryData[key]
+		errs = append(errs, slices.Concat(checkKey(key, data),
+			rules.Invalid(isTwice, data.Key(key), key, "duplicate of key present in binaryData"))...)
+		size += len(c.Data[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.BinaryData)) {
+		errs = append(errs, checkKey(key, field.NewPath("binaryData"))...)
+		size += len(c.BinaryData[key])
+	}
+	return append(errs, checkSize(size, field.NewPath(""))...)
+}
+
+// checkKey checks a key of the data of a ConfigMap or Secret.
+func checkKey(key string, path *field.Path) field.ErrorList {
+	return rules.Messages(path.Key(key), key, validation.IsConfigMapKey(key))
+}
+
+// checkSize checks the size of the data of a ConfigMap or Secret, which have the same limit.
+func checkSize(size int, path *field.Path) field.ErrorList {
+	return rules.When(size > corev1.MaxSecretSize, field.TooLong(path, "", corev1.MaxSecretSize))
+}
+
+// checkStays checks that a field of an immutable object is unchanged.
+func checkStays(name string, unchanged bool) field.ErrorList {
+	return rules.Forbidden(!unchanged, field.NewPath(name), "field is immutable when `immutable` is set")
+}
+
+// withoutNulls replaces nil values by empty ones. kube-apiserver stores protobuf, which does not tell them apart.
+func withoutNulls(data map[string][]byte) {
+	for key, value := range data {
+		if value == nil {
+			data[key] = []byte{}
 		}
-		size += len(configMap.Data[key])
 	}
-	for _, key := range sorted(configMap.BinaryData) {
-		errs = append(errs, validateKey(key, field.NewPath("binaryData"))...)
-		size += len(configMap.BinaryData[key])
-	}
-	if size > corev1.MaxSecretSize { // the limit of both kinds
-		errs = append(errs, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
-	}
-	return errs
 }
 
-// ValidateUpdate also checks that an immutable ConfigMap does not change.
-func (r ConfigMapRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	configMap, before := obj.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
-	errs := resource.CheckMetadataUpdate(&configMap.ObjectMeta, &before.ObjectMeta)
-	if isTrue(before.Immutable) {
-		errs = append(errs, validateUnchanged("immutable", isTrue(configMap.Immutable))...)
-		errs = append(errs, validateUnchanged("data", reflect.DeepEqual(configMap.Data, before.Data))...)
-		errs = append(errs, validateUnchanged("binaryData", reflect.DeepEqual(configMap.BinaryData, before.BinaryData))...)
-	}
-	return append(errs, r.Validate(ctx, obj)...)
-}
-
-func isTrue(b *bool) bool { return b != nil && *b }
-
-// validateUnchanged returns the error of a field of an immutable object, unless it is unchanged.
-func validateUnchanged(name string, unchanged bool) field.ErrorList {
-	if unchanged {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(field.NewPath(name), "field is immutable when `immutable` is set")}
+// unsupportedField is the error for a field selector of a kind that names its fields itself.
+func unsupportedField(name string) error {
+	return fmt.Errorf("field label not supported: %s", name)
 }
 
 // ConfigMapColumns are the printed columns of ConfigMaps.

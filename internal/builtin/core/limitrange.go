@@ -19,13 +19,10 @@ func LimitRange() *resource.Definition {
 		ShortNames: []string{"limits"}, Namespaced: true,
 		Object: &corev1.LimitRange{}, List: &corev1.LimitRangeList{}, Default: defaultLimitRange,
 		Strategy: resource.Typed[*corev1.LimitRange]{
-			Prepare: func(obj *corev1.LimitRange) {
-				if obj.Name == "" {
-					obj.Name = string(uuid.NewUUID())
-				}
+			Prepare: func(obj *corev1.LimitRange) { resource.DefaultValue(&obj.Name, string(uuid.NewUUID())) },
+			CheckBoth: func(obj *corev1.LimitRange) field.ErrorList {
+				return resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 			},
-			Check:           checkLimitRange,
-			CheckUpdate:     func(obj, _ *corev1.LimitRange) field.ErrorList { return checkLimitRange(obj) },
 			CreatesOnUpdate: true,
 		},
 	}
@@ -62,8 +59,4 @@ func withDefaults(list corev1.ResourceList, others ...corev1.ResourceList) corev
 		}
 	}
 	return list
-}
-
-func checkLimitRange(obj *corev1.LimitRange) field.ErrorList {
-	return resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 }

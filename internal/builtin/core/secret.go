@@ -1,29 +1,41 @@
 package core
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // SecretRules are the rules of Secrets. No message contains a value of a Secret.
-type SecretRules struct{ resource.Rules }
+var SecretRules = resource.Typed[*corev1.Secret]{
+	Name: apivalidation.NameIsDNSSubdomain, Check: checkSecret, Warn: warnAboutSecret,
+	CheckUpdate: func(s, old *corev1.Secret) field.ErrorList {
+		errs := apivalidation.ValidateImmutableField(s.Type, old.Type, field.NewPath("type"))
+		if ptr.Deref(old.Immutable, false) {
+			errs = slices.Concat(errs, checkStays("immutable", ptr.Deref(s.Immutable, false)),
+				checkStays("data", reflect.DeepEqual(s.Data, old.Data)))
+		}
+		return slices.Concat(errs, resource.CheckMetadata(&s.ObjectMeta, apivalidation.NameIsDNSSubdomain), checkSecret(s))
+	},
+	WarnUpdate: func(s, _ *corev1.Secret) []string { return warnAboutSecret(s) },
+}
 
 // DefaultSecret sets the type, and moves stringData into data.
 func DefaultSecret(obj runtime.Object) {
 	secret := obj.(*corev1.Secret)
-	if secret.Type == "" {
-		secret.Type = corev1.SecretTypeOpaque
-	}
+	resource.DefaultValue(&secret.Type, corev1.SecretTypeOpaque)
 	if len(secret.StringData) > 0 && secret.Data == nil {
 		secret.Data = make(map[string][]byte, len(secret.StringData))
 	}
@@ -34,42 +46,33 @@ func DefaultSecret(obj runtime.Object) {
 	withoutNulls(secret.Data)
 }
 
-// Validate checks the metadata, the keys and the size of the data, and the keys that the type requires.
-func (SecretRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	secret, path := obj.(*corev1.Secret), field.NewPath("data")
-	errs := resource.CheckMetadata(&secret.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	size := 0
-	for _, key := range sorted(secret.Data) {
-		errs = append(errs, validateKey(key, path)...)
+// checkSecret checks the keys and the size of the data, and the keys that the type requires.
+func checkSecret(secret *corev1.Secret) (errs field.ErrorList) {
+	path, size := field.NewPath("data"), 0
+	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
+		errs = append(errs, checkKey(key, path)...)
 		size += len(secret.Data[key])
 	}
-	if size > corev1.MaxSecretSize {
-		errs = append(errs, field.TooLong(path, "", corev1.MaxSecretSize))
-	}
-	return append(errs, validateSecretType(secret, path)...)
+	return slices.Concat(errs, checkSize(size, path), checkSecretType(secret, path))
 }
 
-// validateSecretType checks that a Secret has the keys of its type.
-func validateSecretType(secret *corev1.Secret, path *field.Path) field.ErrorList {
+// checkSecretType checks that a Secret has the keys of its type.
+func checkSecretType(secret *corev1.Secret, path *field.Path) field.ErrorList {
 	switch secret.Type {
 	case corev1.SecretTypeServiceAccountToken:
-		if secret.Annotations[corev1.ServiceAccountNameKey] == "" {
-			annotation := metadataPath.Child("annotations").Key(corev1.ServiceAccountNameKey)
-			return field.ErrorList{field.Required(annotation, "")}
-		}
+		return rules.Required(secret.Annotations[corev1.ServiceAccountNameKey],
+			field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey))
 	case corev1.SecretTypeDockercfg:
-		return validateJSONObject(secret, path, corev1.DockerConfigKey)
+		return checkJSONObject(secret, path, corev1.DockerConfigKey)
 	case corev1.SecretTypeDockerConfigJson:
-		return validateJSONObject(secret, path, corev1.DockerConfigJsonKey)
+		return checkJSONObject(secret, path, corev1.DockerConfigJsonKey)
 	case corev1.SecretTypeBasicAuth: // one of them is enough
 		errs := requireKeys(secret, path, corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
 		if len(errs) == 2 {
 			return errs
 		}
 	case corev1.SecretTypeSSHAuth:
-		if len(secret.Data[corev1.SSHAuthPrivateKey]) == 0 {
-			return field.ErrorList{field.Required(path.Key(corev1.SSHAuthPrivateKey), "")}
-		}
+		return rules.Required(string(secret.Data[corev1.SSHAuthPrivateKey]), path.Key(corev1.SSHAuthPrivateKey))
 	case corev1.SecretTypeTLS:
 		return requireKeys(secret, path, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}
@@ -85,7 +88,7 @@ func requireKeys(secret *corev1.Secret, path *field.Path, keys ...string) (errs 
 	return errs
 }
 
-func validateJSONObject(secret *corev1.Secret, path *field.Path, key string) field.ErrorList {
+func checkJSONObject(secret *corev1.Secret, path *field.Path, key string) field.ErrorList {
 	if errs := requireKeys(secret, path, key); errs != nil {
 		return errs
 	}
@@ -95,21 +98,8 @@ func validateJSONObject(secret *corev1.Secret, path *field.Path, key string) fie
 	return nil
 }
 
-// ValidateUpdate also checks that the type does not change, and an immutable Secret not at all.
-func (r SecretRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	secret, before := obj.(*corev1.Secret), old.(*corev1.Secret)
-	errs := resource.CheckMetadataUpdate(&secret.ObjectMeta, &before.ObjectMeta)
-	errs = append(errs, apivalidation.ValidateImmutableField(secret.Type, before.Type, field.NewPath("type"))...)
-	if isTrue(before.Immutable) {
-		errs = append(errs, validateUnchanged("immutable", isTrue(secret.Immutable))...)
-		errs = append(errs, validateUnchanged("data", reflect.DeepEqual(secret.Data, before.Data))...)
-	}
-	return append(errs, r.Validate(ctx, obj)...)
-}
-
-// WarningsOnCreate warns of a key that does not match its certificate.
-func (SecretRules) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	secret := obj.(*corev1.Secret)
+// warnAboutSecret warns of a key that does not match its certificate.
+func warnAboutSecret(secret *corev1.Secret) []string {
 	if secret.Type != corev1.SecretTypeTLS {
 		return nil
 	}
@@ -117,11 +107,6 @@ func (SecretRules) WarningsOnCreate(_ context.Context, obj runtime.Object) []str
 		return []string{err.Error()}
 	}
 	return nil
-}
-
-// WarningsOnUpdate is WarningsOnCreate.
-func (r SecretRules) WarningsOnUpdate(ctx context.Context, obj, _ runtime.Object) []string {
-	return r.WarningsOnCreate(ctx, obj)
 }
 
 // SecretFields are the fields that select Secrets.

@@ -1,8 +1,7 @@
 package core
 
 import (
-	"context"
-
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,51 +12,47 @@ import (
 )
 
 // ServiceAccountRules are the rules of service accounts.
-type ServiceAccountRules struct{ resource.Rules }
+var ServiceAccountRules = resource.Typed[*corev1.ServiceAccount]{
+	Name: apivalidation.ValidateServiceAccountName, Prepare: nameSecrets, Warn: warnAboutAccount,
+	PrepareUpdate: func(a, _ *corev1.ServiceAccount) { nameSecrets(a) },
+	CheckUpdate: func(a, _ *corev1.ServiceAccount) field.ErrorList {
+		return resource.CheckMetadata(&a.ObjectMeta, apivalidation.ValidateServiceAccountName)
+	},
+	WarnUpdate: func(a, old *corev1.ServiceAccount) []string {
+		if metav1.HasAnnotation(old.ObjectMeta, enforceMountableSecrets) {
+			return nil
+		}
+		return warnAboutAccount(a)
+	},
+}
 
-// PrepareForCreate reduces references to secrets to their names.
-func (ServiceAccountRules) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	account := obj.(*corev1.ServiceAccount)
+// nameSecrets reduces references to secrets to their names.
+func nameSecrets(account *corev1.ServiceAccount) {
 	for n, secret := range account.Secrets {
 		account.Secrets[n] = corev1.ObjectReference{Name: secret.Name}
 	}
 }
 
-// Validate checks the metadata.
-func (ServiceAccountRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return resource.CheckMetadata(&obj.(*corev1.ServiceAccount).ObjectMeta, apivalidation.ValidateServiceAccountName)
-}
-
-// PrepareForUpdate is PrepareForCreate.
-func (r ServiceAccountRules) PrepareForUpdate(ctx context.Context, obj, _ runtime.Object) {
-	r.PrepareForCreate(ctx, obj)
-}
-
-// ValidateUpdate checks the metadata.
-func (r ServiceAccountRules) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	account, before := obj.(*corev1.ServiceAccount), old.(*corev1.ServiceAccount)
-	errs := resource.CheckMetadataUpdate(&account.ObjectMeta, &before.ObjectMeta)
-	return append(errs, r.Validate(ctx, obj)...)
-}
-
 // enforceMountableSecrets is a deprecated annotation.
 const enforceMountableSecrets = "kubernetes.io/enforce-mountable-secrets"
 
-// WarningsOnCreate warns of a deprecated annotation.
-func (ServiceAccountRules) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	if !metav1.HasAnnotation(obj.(*corev1.ServiceAccount).ObjectMeta, enforceMountableSecrets) {
+func warnAboutAccount(account *corev1.ServiceAccount) []string {
+	if !metav1.HasAnnotation(account.ObjectMeta, enforceMountableSecrets) {
 		return nil
 	}
 	return []string{"metadata.annotations[" + enforceMountableSecrets + "]: deprecated in v1.32+; " +
 		"prefer separate namespaces to isolate access to mounted secrets"}
 }
 
-// WarningsOnUpdate warns of a deprecated annotation that is new.
-func (r ServiceAccountRules) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
-	if metav1.HasAnnotation(old.(*corev1.ServiceAccount).ObjectMeta, enforceMountableSecrets) {
-		return nil
-	}
-	return r.WarningsOnCreate(ctx, obj)
+// TokenSubresource is the subresource that issues tokens of service accounts. A request may name the account.
+func TokenSubresource() resource.Subresource {
+	return resource.Subresource{Name: "token", Verbs: []string{"create"}, Action: &resource.Action{
+		GroupVersion: authenticationv1.SchemeGroupVersion, Kind: "TokenRequest", Object: &authenticationv1.TokenRequest{},
+		KeepsSystemFields: true,
+		Default: func(obj runtime.Object) {
+			resource.Default(&obj.(*authenticationv1.TokenRequest).Spec.ExpirationSeconds, 60*60)
+		},
+	}}
 }
 
 // ServiceAccountColumns are the printed columns of service accounts.
