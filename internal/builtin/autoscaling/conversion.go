@@ -3,12 +3,15 @@ package autoscaling
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // The annotations that have what v1 lacks.
@@ -88,7 +91,7 @@ func toV1(h *autoscalingv2.HorizontalPodAutoscaler) (*autoscalingv1.HorizontalPo
 	for n := range h.Spec.Metrics {
 		metric := &h.Spec.Metrics[n]
 		if !isUtilization(metric) {
-			others = append(others, metricToV1(metric))
+			others = append(others, rename[autoscalingv1.MetricSpec](metric, targetFields, true))
 		} else if out.Spec.TargetCPUUtilizationPercentage == nil {
 			out.Spec.TargetCPUUtilizationPercentage = metric.Resource.Target.AverageUtilization
 		}
@@ -103,7 +106,7 @@ func toV1(h *autoscalingv2.HorizontalPodAutoscaler) (*autoscalingv1.HorizontalPo
 		parts[behaviorAnnotation] = behavior{annotatedRules(b.ScaleUp), annotatedRules(b.ScaleDown)}
 	}
 	if conditions := h.Status.Conditions; len(conditions) > 0 {
-		parts[conditionsAnnotation] = conditionsToV1(conditions)
+		parts[conditionsAnnotation] = conditions // which have the same fields in v1
 	}
 	return out, annotate(&out.ObjectMeta, parts)
 }
@@ -113,10 +116,8 @@ func annotate(m *metav1.ObjectMeta, values map[string]any) error {
 	if len(values) == 0 {
 		return nil
 	}
-	all := maps.Clone(m.Annotations)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, m.Annotations)
 	for name, value := range values {
 		text, err := json.Marshal(value)
 		if err != nil {
@@ -128,22 +129,10 @@ func annotate(m *metav1.ObjectMeta, values map[string]any) error {
 	return nil
 }
 
-func conditionsToV1(
-	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
-) (out []autoscalingv1.HorizontalPodAutoscalerCondition) {
-	for _, c := range conditions {
-		out = append(out, autoscalingv1.HorizontalPodAutoscalerCondition{
-			Type: autoscalingv1.HorizontalPodAutoscalerConditionType(c.Type), Status: c.Status,
-			LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
-			ObservedGeneration: c.ObservedGeneration,
-		})
-	}
-	return out
-}
-
-// fromV1 converts an object of v1. It shares parts with h. An annotation that cannot be read is dropped, as
+// fromV1 converts an object of v1. It shares parts with obj. An annotation that cannot be read is dropped, as
 // kube-apiserver does.
-func fromV1(h *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
+func fromV1(obj runtime.Object) *autoscalingv2.HorizontalPodAutoscaler {
+	h := obj.(*autoscalingv1.HorizontalPodAutoscaler)
 	out := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: h.ObjectMeta}
 	out.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference(h.Spec.ScaleTargetRef),
@@ -186,30 +175,110 @@ func statusFromV1(h *autoscalingv1.HorizontalPodAutoscaler, out *autoscalingv2.H
 	if read(h, currentAnnotation, &current) {
 		out.CurrentMetrics = nil
 		for n := range current {
-			out.CurrentMetrics = append(out.CurrentMetrics, statusOfV1(&current[n]))
+			out.CurrentMetrics = append(out.CurrentMetrics,
+				rename[autoscalingv2.MetricStatus](&current[n], currentFields, false))
 		}
 	}
-	var conditions []autoscalingv1.HorizontalPodAutoscalerCondition
-	read(h, conditionsAnnotation, &conditions)
-	for _, c := range conditions {
-		out.Conditions = append(out.Conditions, autoscalingv2.HorizontalPodAutoscalerCondition{
-			Type: autoscalingv2.HorizontalPodAutoscalerConditionType(c.Type), Status: c.Status,
-			LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
-			ObservedGeneration: c.ObservedGeneration,
-		})
-	}
+	read(h, conditionsAnnotation, &out.Conditions)
 }
 
 // read decodes an annotation, and reports whether there is one that can be read.
 func read[T any](h *autoscalingv1.HorizontalPodAutoscaler, name string, to *T) bool {
-	text, found := h.Annotations[name]
-	if !found {
-		return false
-	}
 	var value T
-	if json.Unmarshal([]byte(text), &value) != nil {
+	if json.Unmarshal([]byte(h.Annotations[name]), &value) != nil {
 		return false
 	}
 	*to = value
 	return true
+}
+
+// names are the name of a field in v1, and its path in v2.
+type names struct{ old, now string }
+
+// targetFields are the fields of metrics by their sources, currentFields those of their current values.
+var targetFields, currentFields = fieldsOf("target"), fieldsOf("current")
+
+// fieldsOf returns the fields of metrics that have their values below one.
+func fieldsOf(value string) map[string][]names {
+	metric, selector := names{"metricName", "metric.name"}, names{"selector", "metric.selector"}
+	average := names{value + "AverageValue", value + ".averageValue"}
+	utilization := names{value + "AverageUtilization", value + ".averageUtilization"}
+	return map[string][]names{
+		"object": {{"target", "describedObject"}, metric, selector,
+			{value + "Value", value + ".value"}, {"averageValue", value + ".averageValue"}},
+		"pods":              {metric, selector, average},
+		"resource":          {{"name", "name"}, utilization, average},
+		"containerResource": {{"name", "name"}, {"container", "container"}, utilization, average},
+		"external":          {metric, {"metricSelector", "metric.selector"}, {value + "Value", value + ".value"}, average},
+	}
+}
+
+// rename converts a metric, or its current value, by the names of its fields: to v1, or back.
+func rename[To any](from any, fields map[string][]names, toV1 bool) (to To) {
+	// Metrics have no values that cannot be converted.
+	metric, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(from)
+	converted := map[string]any{"type": metric["type"]}
+	for source, list := range fields {
+		content, found := metric[source].(map[string]any)
+		if !found {
+			continue
+		}
+		renamed := map[string]any{}
+		for _, n := range list {
+			path, target := []string{n.old}, strings.Split(n.now, ".")
+			if toV1 {
+				path, target = target, path
+			}
+			if value, found, _ := unstructured.NestedFieldNoCopy(content, path...); found {
+				_ = unstructured.SetNestedField(renamed, value, target...)
+			}
+		}
+		converted[source] = renamed
+	}
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(converted, &to)
+	return to
+}
+
+// metricFromV1 also finds the types of targets, which v1 does not have.
+func metricFromV1(m *autoscalingv1.MetricSpec) autoscalingv2.MetricSpec {
+	out := rename[autoscalingv2.MetricSpec](m, targetFields, false)
+	setType := func(target *autoscalingv2.MetricTarget, name autoscalingv2.MetricTargetType, applies bool) {
+		if target.Type = autoscalingv2.AverageValueMetricType; applies {
+			target.Type = name
+		}
+	}
+	if s := out.Object; s != nil {
+		setType(&s.Target, autoscalingv2.ValueMetricType, s.Target.AverageValue == nil)
+		if s.Target.AverageValue != nil && s.Target.Value != nil && s.Target.Value.IsZero() {
+			s.Target.Value = nil // v1 writes zero for none
+		}
+	}
+	if s := out.Pods; s != nil {
+		setType(&s.Target, "", false)
+	}
+	if s := out.Resource; s != nil {
+		setType(&s.Target, autoscalingv2.UtilizationMetricType, s.Target.AverageUtilization != nil)
+	}
+	if s := out.ContainerResource; s != nil {
+		setType(&s.Target, autoscalingv2.UtilizationMetricType, s.Target.AverageUtilization != nil)
+	}
+	if s := out.External; s != nil {
+		setType(&s.Target, autoscalingv2.ValueMetricType, s.Target.Value != nil)
+	}
+	return out
+}
+
+// statusesToV1 converts the current values of metrics, and sets the field that v1 has for one of them.
+func statusesToV1(
+	current []autoscalingv2.MetricStatus, status *autoscalingv1.HorizontalPodAutoscalerStatus,
+) (out []autoscalingv1.MetricStatus) {
+	for n := range current {
+		m := &current[n]
+		out = append(out, rename[autoscalingv1.MetricStatus](m, currentFields, true))
+		if m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU &&
+			m.Resource.Current.AverageUtilization != nil {
+			status.CurrentCPUUtilizationPercentage = m.Resource.Current.AverageUtilization
+		}
+	}
+	return out
 }

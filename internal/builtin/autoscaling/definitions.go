@@ -15,17 +15,17 @@ func Definitions() []*resource.Definition {
 		List: &autoscalingv2.HorizontalPodAutoscalerList{}, Strategy: strategy, Default: setDefaults,
 		Subresources: statusOf(statusStrategy),
 		Upgrade: func(obj runtime.Object) (runtime.Object, error) {
-			return fromV1(obj.(*autoscalingv1.HorizontalPodAutoscaler)), nil // the only other version
+			return fromV1(obj), nil // the only other version
 		},
 	}
 	v1 := &resource.Definition{
 		GroupVersion: autoscalingv1.SchemeGroupVersion, Object: &autoscalingv1.HorizontalPodAutoscaler{},
-		List: &autoscalingv1.HorizontalPodAutoscalerList{}, Strategy: oldVersion(strategy), Default: setOldDefaults,
-		Subresources: statusOf(oldVersion(statusStrategy)),
+		List: &autoscalingv1.HorizontalPodAutoscalerList{}, Strategy: oldRules{strategy}, Default: setOldDefaults,
+		Subresources: statusOf(oldRules{statusStrategy}),
 		Storage: &resource.Storage{
 			GroupVersion: autoscalingv2.SchemeGroupVersion, Kind: kind, Object: &autoscalingv2.HorizontalPodAutoscaler{},
 			Encode: func(obj runtime.Object) (runtime.Object, error) {
-				return fromV1(obj.(*autoscalingv1.HorizontalPodAutoscaler)), nil
+				return fromV1(obj), nil
 			},
 			Decode: func(obj runtime.Object) (runtime.Object, error) {
 				return toV1(obj.(*autoscalingv2.HorizontalPodAutoscaler))
