@@ -1,3 +1,4 @@
+// Package policy has the rules of PodDisruptionBudgets. No controller computes their status; clients write it.
 package policy
 
 import (
@@ -5,11 +6,12 @@ import (
 
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/rules"
@@ -17,15 +19,12 @@ import (
 
 var budgetStrategy = resource.Typed[*policyv1.PodDisruptionBudget]{
 	Prepare: func(b *policyv1.PodDisruptionBudget) {
-		b.Status, b.Generation = policyv1.PodDisruptionBudgetStatus{}, 1
+		resource.Begin(b)
 		dropBetaLabel(b.Spec.Selector)
 	},
 	Check: func(b *policyv1.PodDisruptionBudget) field.ErrorList { return checkBudget(&b.Spec, false) },
 	PrepareUpdate: func(b, old *policyv1.PodDisruptionBudget) {
-		b.Status = old.Status
-		if !equality.Semantic.DeepEqual(b.Spec, old.Spec) {
-			b.Generation = old.Generation + 1
-		}
+		resource.Follow(b, old)
 		if !equality.Semantic.DeepEqual(b.Spec.Selector, old.Spec.Selector) {
 			dropBetaLabel(b.Spec.Selector)
 		}
@@ -37,20 +36,11 @@ var budgetStrategy = resource.Typed[*policyv1.PodDisruptionBudget]{
 }
 
 var budgetStatus = resource.Typed[*policyv1.PodDisruptionBudget]{
-	PrepareUpdate: func(b, old *policyv1.PodDisruptionBudget) { b.Spec = old.Spec },
+	PrepareUpdate: resource.KeepSpec[*policyv1.PodDisruptionBudget],
 	CheckUpdate: func(b, _ *policyv1.PodDisruptionBudget) field.ErrorList {
-		path, s := field.NewPath("status"), &b.Status
-		errs := metav1validation.ValidateConditions(s.Conditions, path.Child("conditions"))
-		for _, count := range []struct {
-			name  string
-			value int32
-		}{
-			{"disruptionsAllowed", s.DisruptionsAllowed}, {"currentHealthy", s.CurrentHealthy},
-			{"desiredHealthy", s.DesiredHealthy}, {"expectedPods", s.ExpectedPods},
-		} {
-			errs = append(errs, apivalidation.ValidateNonnegativeField(int64(count.value), path.Child(count.name))...)
-		}
-		return errs
+		path := field.NewPath("status")
+		return append(metav1validation.ValidateConditions(b.Status.Conditions, path.Child("conditions")), rules.NonNegatives(
+			&b.Status, path, "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")...)
 	},
 	RequiresVersion: true,
 }
@@ -61,27 +51,28 @@ const betaLabel = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
 // dropBetaLabel drops betaLabel from a selector that says something else, too.
 func dropBetaLabel(selector *metav1.LabelSelector) {
-	if selector == nil || len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 1 {
-		return
+	if selector != nil && (len(selector.MatchLabels) > 0 || len(selector.MatchExpressions) != 1) {
+		dropExpression(selector)
 	}
+}
+
+func dropExpression(selector *metav1.LabelSelector) {
 	selector.MatchExpressions = slices.DeleteFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
 		return r.Key == betaLabel
 	})
 }
 
-func checkBudget(spec *policyv1.PodDisruptionBudgetSpec, invalidSelector bool) (errs field.ErrorList) {
+func checkBudget(spec *policyv1.PodDisruptionBudgetSpec, invalidSelector bool) field.ErrorList {
 	path := field.NewPath("spec")
-	if spec.MinAvailable != nil && spec.MaxUnavailable != nil {
-		errs = append(errs, field.Invalid(path, budgetValue(*spec), "minAvailable and maxUnavailable cannot be both set"))
-	}
-	errs = append(errs, checkLimit(spec.MinAvailable, path.Child("minAvailable"))...)
-	errs = append(errs, checkLimit(spec.MaxUnavailable, path.Child("maxUnavailable"))...)
-	errs = append(errs, checkSelector(spec.Selector, invalidSelector)...)
-	known := []policyv1.UnhealthyPodEvictionPolicyType{policyv1.AlwaysAllow, policyv1.IfHealthyBudget}
-	if policy := spec.UnhealthyPodEvictionPolicy; policy != nil && !slices.Contains(known, *policy) {
-		errs = append(errs, field.NotSupported(path.Child("unhealthyPodEvictionPolicy"), *policy, known))
-	}
-	return errs
+	return slices.Concat(
+		rules.Invalid(spec.MinAvailable != nil && spec.MaxUnavailable != nil, path, budgetValue(*spec),
+			"minAvailable and maxUnavailable cannot be both set"),
+		checkLimit(spec.MinAvailable, path.Child("minAvailable")),
+		checkLimit(spec.MaxUnavailable, path.Child("maxUnavailable")),
+		checkSelector(spec.Selector, invalidSelector),
+		rules.Known(ptr.Deref(spec.UnhealthyPodEvictionPolicy, policyv1.AlwaysAllow),
+			path.Child("unhealthyPodEvictionPolicy"), policyv1.AlwaysAllow, policyv1.IfHealthyBudget),
+	)
 }
 
 // budgetValue is a specification as an error of kube-apiserver prints it.
@@ -100,4 +91,21 @@ func checkLimit(limit *intstr.IntOrString, path *field.Path) field.ErrorList {
 func checkSelector(selector *metav1.LabelSelector, invalidValues bool) field.ErrorList {
 	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: invalidValues}
 	return metav1validation.ValidateLabelSelector(selector, options, field.NewPath("spec", "selector"))
+}
+
+// upgrade returns a PodDisruptionBudget of v1beta1 in v1. An empty selector matches no Pod in v1beta1, and all in v1.
+func upgrade(obj runtime.Object) (runtime.Object, error) {
+	budget := &policyv1.PodDisruptionBudget{}
+	if err := resource.Transcode(obj, budget); err != nil {
+		return nil, err
+	}
+	selector := budget.Spec.Selector
+	if selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		selector.MatchExpressions = []metav1.LabelSelectorRequirement{
+			{Key: betaLabel, Operator: metav1.LabelSelectorOpExists},
+		}
+	} else if selector != nil {
+		dropExpression(selector)
+	}
+	return budget, nil
 }

@@ -1,3 +1,4 @@
+// Package scheduling has the rules of PriorityClasses, and the two classes that every server has.
 package scheduling
 
 import (
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // Definitions returns the row of PriorityClasses.
@@ -28,14 +30,11 @@ func Definitions() []*resource.Definition {
 
 var classStrategy = resource.Typed[*schedulingv1.PriorityClass]{
 	Prepare: func(c *schedulingv1.PriorityClass) { c.Generation = 1 },
-	Check:   checkClass,
+	Name:    apivalidation.NameIsDNSSubdomain, ClusterScoped: true, Check: checkClass,
 	CheckUpdate: func(c, old *schedulingv1.PriorityClass) field.ErrorList {
-		errs := resource.CheckMetadataUpdate(&c.ObjectMeta, &old.ObjectMeta)
-		if c.Value != old.Value {
-			errs = append(errs, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
-		}
-		return append(errs, apivalidation.ValidateImmutableField(
-			c.PreemptionPolicy, old.PreemptionPolicy, field.NewPath("preemptionPolicy"))...)
+		return append(rules.Forbidden(c.Value != old.Value, field.NewPath("value"), "may not be changed in an update."),
+			apivalidation.ValidateImmutableField(
+				c.PreemptionPolicy, old.PreemptionPolicy, field.NewPath("preemptionPolicy"))...)
 	},
 }
 
@@ -69,25 +68,19 @@ func System() []*schedulingv1.PriorityClass {
 	}
 }
 
-func checkClass(c *schedulingv1.PriorityClass) field.ErrorList {
-	errs := resource.CheckClusterMetadata(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	if strings.HasPrefix(c.Name, systemPrefix) {
+func checkClass(c *schedulingv1.PriorityClass) (errs field.ErrorList) {
+	isSystem := strings.HasPrefix(c.Name, systemPrefix)
+	if isSystem {
 		if err := checkSystem(c); err != nil {
 			errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"),
 				"priority class names with '"+systemPrefix+"' prefix are reserved for system use only. error: "+err.Error()))
 		}
-	} else if c.Value > maxUserValue {
-		errs = append(errs, field.Forbidden(field.NewPath("value"),
-			fmt.Sprintf("maximum allowed value of a user defined priority is %v", maxUserValue)))
 	}
-	known := []corev1.PreemptionPolicy{corev1.PreemptLowerPriority, corev1.PreemptNever}
-	switch policy, path := ptr.Deref(c.PreemptionPolicy, corev1.PreemptNever), field.NewPath("preemptionPolicy"); {
-	case policy == "":
-		errs = append(errs, field.Required(path, ""))
-	case !slices.Contains(known, policy):
-		errs = append(errs, field.NotSupported(path, policy, known))
-	}
-	return errs
+	return slices.Concat(errs,
+		rules.Forbidden(!isSystem && c.Value > maxUserValue, field.NewPath("value"),
+			fmt.Sprintf("maximum allowed value of a user defined priority is %v", maxUserValue)),
+		rules.OneOf(ptr.Deref(c.PreemptionPolicy, corev1.PreemptNever), field.NewPath("preemptionPolicy"),
+			corev1.PreemptLowerPriority, corev1.PreemptNever))
 }
 
 // checkSystem checks that a class is one of those that every server has.

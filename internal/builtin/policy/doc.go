@@ -1,2 +1,0 @@
-// Package policy has the rules of PodDisruptionBudgets. No controller computes their status; clients write it.
-package policy

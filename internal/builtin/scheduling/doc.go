@@ -1,2 +1,0 @@
-// Package scheduling has the rules of PriorityClasses, and the two classes that every server has.
-package scheduling
