@@ -1,7 +1,9 @@
+// Package node has RuntimeClasses, the ways in which the containers of a Pod are run.
 package node
 
 import (
 	nodev1 "k8s.io/api/node/v1"
+	nodev1alpha1 "k8s.io/api/node/v1alpha1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,20 +19,31 @@ func Definitions() []*resource.Definition {
 		Singular: "runtimeclass", Object: &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
 		Columns: columns, Upgrade: upgrade,
 		Strategy: resource.Typed[*nodev1.RuntimeClass]{
-			Check: check,
-			CheckUpdate: func(obj, old *nodev1.RuntimeClass) field.ErrorList {
-				errs := resource.CheckConstant(field.NewPath("handler"), obj.Handler, old.Handler)
-				errs = append(errs, check(obj)...)
-				return append(errs, resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)...)
+			CheckBoth: func(obj *nodev1.RuntimeClass) field.ErrorList {
+				return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 			},
-
+			CheckUpdate: func(obj, old *nodev1.RuntimeClass) field.ErrorList {
+				return append(resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta),
+					resource.CheckConstant(field.NewPath("handler"), obj.Handler, old.Handler)...)
+			},
 			CreatesOnUpdate: true, RequiresVersion: true,
 		},
 	}}
 }
 
-func check(obj *nodev1.RuntimeClass) field.ErrorList {
-	return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+// upgrade returns a RuntimeClass of an older version in v1. The fields were in a spec in v1alpha1.
+func upgrade(obj runtime.Object) (runtime.Object, error) {
+	class := &nodev1.RuntimeClass{}
+	if err := resource.Transcode(obj, class); err != nil {
+		return nil, err
+	}
+	if old, ok := obj.(*nodev1alpha1.RuntimeClass); ok {
+		if err := resource.Transcode(old.Spec, class); err != nil {
+			return nil, err
+		}
+		class.Handler = old.Spec.RuntimeHandler
+	}
+	return class, nil
 }
 
 var columns = &resource.Columns{

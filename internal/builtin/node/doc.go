@@ -1,2 +1,0 @@
-// Package node has RuntimeClasses, the ways in which the containers of a Pod are run.
-package node
