@@ -118,7 +118,8 @@ func checkStatefulSet(spec *appsv1.StatefulSetSpec, part statefulPart) field.Err
 	return slices.Concat(
 		checkManagementPolicy(spec.PodManagementPolicy, specPath.Child("podManagementPolicy")),
 		checkStatefulStrategy(&spec.UpdateStrategy, specPath.Child("updateStrategy")),
-		checkRetention(spec.PersistentVolumeClaimRetentionPolicy, specPath.Child("persistentVolumeClaimRetentionPolicy")),
+		rules.Optional(spec.PersistentVolumeClaimRetentionPolicy, specPath.Child("persistentVolumeClaimRetentionPolicy"),
+			checkRetention),
 		claims,
 		rules.NonNegatives(spec, specPath, "replicas", "minReadySeconds"),
 		rules.NonNegative(ptr.Deref(spec.Ordinals, appsv1.StatefulSetOrdinals{}).Start, specPath.Child("ordinals.start")),
@@ -160,16 +161,13 @@ func checkStatefulStrategy(strategy *appsv1.StatefulSetUpdateStrategy, path *fie
 		return rules.Invalid(strategy.RollingUpdate != nil, rolling, strategy.RollingUpdate,
 			"only allowed for updateStrategy 'RollingUpdate'")
 	case appsv1.RollingUpdateStatefulSetStrategyType:
-		return checkRollingStatefulSet(strategy.RollingUpdate, rolling)
+		return rules.Optional(strategy.RollingUpdate, rolling, checkRollingStatefulSet)
 	}
 	return field.ErrorList{field.Invalid(path, strategyValue{string(strategy.Type), strategy.RollingUpdate},
 		"must be 'RollingUpdate' or 'OnDelete'")}
 }
 
-func checkRollingStatefulSet(rolling *appsv1.RollingUpdateStatefulSetStrategy, path *field.Path) field.ErrorList {
-	if rolling == nil {
-		return nil
-	}
+func checkRollingStatefulSet(rolling appsv1.RollingUpdateStatefulSetStrategy, path *field.Path) field.ErrorList {
 	unavailable, most := path.Child("maxUnavailable"), rolling.MaxUnavailable
 	return slices.Concat(
 		rules.NonNegative(ptr.Deref(rolling.Partition, 0), path.Child("partition")),
@@ -180,11 +178,8 @@ func checkRollingStatefulSet(rolling *appsv1.RollingUpdateStatefulSetStrategy, p
 }
 
 func checkRetention(
-	policy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy, path *field.Path,
-) (errs field.ErrorList) {
-	if policy == nil {
-		return nil
-	}
+	policy appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy, path *field.Path,
+) field.ErrorList {
 	keep := appsv1.RetainPersistentVolumeClaimRetentionPolicyType
 	remove := appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	return append(rules.Known(policy.WhenDeleted, path.Child("whenDeleted"), keep, remove),

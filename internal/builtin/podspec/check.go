@@ -61,7 +61,7 @@ func (c *checker) check(path *field.Path) field.ErrorList {
 		c.checkContainers(path.Child("containers")),
 		c.checkInitContainers(path.Child("initContainers")),
 		c.checkEphemeralContainers(path.Child("ephemeralContainers")),
-		c.checkPodResources(path.Child("resources")),
+		rules.Optional(spec.Resources, path.Child("resources"), c.checkPodResources),
 		c.checkHostPorts(path.Child("containers")),
 		rules.OneOf(spec.RestartPolicy, path.Child("restartPolicy"),
 			corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever),

@@ -95,7 +95,7 @@ func (c *checker) checkContainer(container *corev1.Container, path *field.Path) 
 		checkPullPolicy(container.ImagePullPolicy, path.Child("imagePullPolicy")),
 		checkRequirements(&container.Resources, checkContainerResourceName, path.Child("resources")),
 		c.checkResizePolicy(container.ResizePolicy, path.Child("resizePolicy")),
-		c.checkSecurity(container.SecurityContext, path.Child("securityContext")),
+		rules.Optional(container.SecurityContext, path.Child("securityContext"), c.checkSecurity),
 	)
 }
 

@@ -16,27 +16,27 @@ import (
 
 // checkLifecycle checks the hooks and the probes of a container.
 func (c *checker) checkLifecycle(container *corev1.Container, path *field.Path) field.ErrorList {
-	hooks, readiness := ptr.Deref(container.Lifecycle, corev1.Lifecycle{}), container.ReadinessProbe
-	once := func(probe *corev1.Probe, path *field.Path) field.ErrorList {
-		return append(checkProbe(probe, path), rules.Invalid(probe != nil && probe.SuccessThreshold != 1,
-			path.Child("successThreshold"), ptr.Deref(probe, corev1.Probe{}).SuccessThreshold, "must be 1")...)
+	hooks := ptr.Deref(container.Lifecycle, corev1.Lifecycle{})
+	once := func(probe corev1.Probe, path *field.Path) field.ErrorList {
+		return append(checkProbe(&probe, path), rules.Invalid(probe.SuccessThreshold != 1,
+			path.Child("successThreshold"), probe.SuccessThreshold, "must be 1")...)
 	}
 	return slices.Concat(
-		c.checkHook(hooks.PostStart, path.Child("lifecycle", "postStart")),
-		c.checkHook(hooks.PreStop, path.Child("lifecycle", "preStop")),
-		once(container.LivenessProbe, path.Child("livenessProbe")),
-		checkProbe(readiness, path.Child("readinessProbe")),
-		rules.Invalid(readiness != nil && readiness.TerminationGracePeriodSeconds != nil,
-			path.Child("readinessProbe", "terminationGracePeriodSeconds"),
-			ptr.Deref(readiness, corev1.Probe{}).TerminationGracePeriodSeconds, "must not be set for readinessProbes"),
-		once(container.StartupProbe, path.Child("startupProbe")),
+		rules.Optional(hooks.PostStart, path.Child("lifecycle", "postStart"), c.checkHook),
+		rules.Optional(hooks.PreStop, path.Child("lifecycle", "preStop"), c.checkHook),
+		rules.Optional(container.LivenessProbe, path.Child("livenessProbe"), once),
+		rules.Optional(container.ReadinessProbe, path.Child("readinessProbe"), checkReadiness),
+		rules.Optional(container.StartupProbe, path.Child("startupProbe"), once),
 	)
 }
 
+func checkReadiness(probe corev1.Probe, path *field.Path) field.ErrorList {
+	return append(checkProbe(&probe, path), rules.Invalid(probe.TerminationGracePeriodSeconds != nil,
+		path.Child("terminationGracePeriodSeconds"), probe.TerminationGracePeriodSeconds,
+		"must not be set for readinessProbes")...)
+}
+
 func checkProbe(probe *corev1.Probe, path *field.Path) field.ErrorList {
-	if probe == nil {
-		return nil
-	}
 	seconds := ptr.Deref(probe.TerminationGracePeriodSeconds, 1)
 	return slices.Concat(
 		checkHandler(path, execAction(probe.Exec), httpAction(probe.HTTPGet), tcpAction(probe.TCPSocket),
@@ -49,10 +49,7 @@ func checkProbe(probe *corev1.Probe, path *field.Path) field.ErrorList {
 	)
 }
 
-func (c *checker) checkHook(hook *corev1.LifecycleHandler, path *field.Path) field.ErrorList {
-	if hook == nil {
-		return nil
-	}
+func (c *checker) checkHook(hook corev1.LifecycleHandler, path *field.Path) field.ErrorList {
 	return checkHandler(path, execAction(hook.Exec), httpAction(hook.HTTPGet), tcpAction(hook.TCPSocket),
 		action{"sleep", hook.Sleep != nil, func(path *field.Path) field.ErrorList {
 			seconds, grace := hook.Sleep.Seconds, ptr.Deref(c.spec.TerminationGracePeriodSeconds, math.MaxInt64)

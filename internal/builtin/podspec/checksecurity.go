@@ -29,8 +29,8 @@ func checkPodSecurity(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorL
 		checkSysctls(spec, path.Child("sysctls")),
 		rules.Known(ptr.Deref(security.FSGroupChangePolicy, corev1.FSGroupChangeAlways),
 			path.Child("fsGroupChangePolicy"), corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch),
-		checkSeccomp(security.SeccompProfile, path.Child("seccompProfile")),
-		checkAppArmor(security.AppArmorProfile, path.Child("appArmorProfile")),
+		rules.Optional(security.SeccompProfile, path.Child("seccompProfile"), checkSeccomp),
+		rules.Optional(security.AppArmorProfile, path.Child("appArmorProfile"), checkAppArmor),
 		rules.Known(ptr.Deref(security.SupplementalGroupsPolicy, corev1.SupplementalGroupsPolicyMerge),
 			path.Child("supplementalGroupsPolicy"),
 			corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict),
@@ -74,10 +74,7 @@ func checkGroup(group *int64, path *field.Path) field.ErrorList {
 	return rules.Messages(path, group, validation.IsValidGroupID(ptr.Deref(group, 0)))
 }
 
-func (c *checker) checkSecurity(security *corev1.SecurityContext, path *field.Path) field.ErrorList {
-	if security == nil {
-		return nil
-	}
+func (c *checker) checkSecurity(security corev1.SecurityContext, path *field.Path) field.ErrorList {
 	mount := ptr.Deref(security.ProcMount, corev1.DefaultProcMount)
 	return slices.Concat(
 		checkUser(security.RunAsUser, path.Child("runAsUser")),
@@ -85,9 +82,9 @@ func (c *checker) checkSecurity(security *corev1.SecurityContext, path *field.Pa
 		rules.OneOf(mount, path.Child("procMount"), corev1.DefaultProcMount, corev1.UnmaskedProcMount),
 		rules.Invalid(mount == corev1.UnmaskedProcMount && ptr.Deref(c.spec.HostUsers, true), path.Child("procMount"), mount,
 			"`hostUsers` must be false to use `Unmasked`"),
-		checkSeccomp(security.SeccompProfile, path.Child("seccompProfile")),
-		checkEscalation(security, path),
-		checkAppArmor(security.AppArmorProfile, path.Child("appArmorProfile")),
+		rules.Optional(security.SeccompProfile, path.Child("seccompProfile"), checkSeccomp),
+		checkEscalation(&security, path),
+		rules.Optional(security.AppArmorProfile, path.Child("appArmorProfile"), checkAppArmor),
 	)
 }
 
@@ -104,10 +101,7 @@ func checkEscalation(security *corev1.SecurityContext, path *field.Path) field.E
 			"cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN")...)
 }
 
-func checkSeccomp(profile *corev1.SeccompProfile, path *field.Path) field.ErrorList {
-	if profile == nil {
-		return nil
-	}
+func checkSeccomp(profile corev1.SeccompProfile, path *field.Path) field.ErrorList {
 	p := localProfile{"seccompProfile", "seccomp", string(profile.Type), profile.LocalhostProfile, profile}
 	errs := p.check(path)
 	if profile.Type == corev1.SeccompProfileTypeLocalhost {
@@ -116,10 +110,7 @@ func checkSeccomp(profile *corev1.SeccompProfile, path *field.Path) field.ErrorL
 	return errs
 }
 
-func checkAppArmor(profile *corev1.AppArmorProfile, path *field.Path) field.ErrorList {
-	if profile == nil {
-		return nil
-	}
+func checkAppArmor(profile corev1.AppArmorProfile, path *field.Path) field.ErrorList {
 	file := profile.LocalhostProfile
 	p := localProfile{"appArmorProfile", "AppArmor", string(profile.Type), file, file}
 	return p.check(path)

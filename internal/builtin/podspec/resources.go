@@ -204,12 +204,8 @@ func checkContainerResourceName(name corev1.ResourceName, path *field.Path) fiel
 }
 
 // checkPodResources checks the resources of the whole pod.
-func (c *checker) checkPodResources(path *field.Path) field.ErrorList {
-	r := c.spec.Resources
-	if r == nil {
-		return nil
-	}
-	errs := checkRequirements(r, checkPodResourceName, path)
+func (c *checker) checkPodResources(r corev1.ResourceRequirements, path *field.Path) field.ErrorList {
+	errs := checkRequirements(&r, checkPodResourceName, path)
 	pod := &corev1.Pod{Spec: *c.spec}
 	sums := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
 	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
