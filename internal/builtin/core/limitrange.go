@@ -1,6 +1,8 @@
 package core
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,8 +37,8 @@ func defaultLimitRange(obj runtime.Object) {
 	for n := range limits {
 		limit := &limits[n]
 		if limit.Type == corev1.LimitTypeContainer {
-			limit.Default = withDefaults(limit.Default, limit.Max)
-			limit.DefaultRequest = withDefaults(limit.DefaultRequest, limit.Default, limit.Min)
+			limit.Default = merged(limit.Max, limit.Default)
+			limit.DefaultRequest = merged(limit.Min, limit.Default, limit.DefaultRequest)
 		}
 		for _, list := range []corev1.ResourceList{
 			limit.Max, limit.Min, limit.Default, limit.DefaultRequest, limit.MaxLimitRequestRatio,
@@ -46,17 +48,11 @@ func defaultLimitRange(obj runtime.Object) {
 	}
 }
 
-// withDefaults adds the quantities of others that a list does not have.
-func withDefaults(list corev1.ResourceList, others ...corev1.ResourceList) corev1.ResourceList {
-	if list == nil {
-		list = corev1.ResourceList{}
+// merged returns the quantities of lists. Those of later lists win.
+func merged(lists ...corev1.ResourceList) corev1.ResourceList {
+	all := corev1.ResourceList{}
+	for _, list := range lists {
+		maps.Copy(all, list)
 	}
-	for _, other := range others {
-		for name, quantity := range other {
-			if _, found := list[name]; !found {
-				list[name] = quantity.DeepCopy()
-			}
-		}
-	}
-	return list
+	return all
 }
