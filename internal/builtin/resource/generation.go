@@ -12,13 +12,13 @@ import (
 
 // Begin makes a new object one of the first generation, without a status.
 func Begin[T metav1.Object](obj T) {
-	fieldOf(obj, "Status").SetZero()
+	dropStatus(obj)
 	obj.SetGeneration(1)
 }
 
 // Follow keeps the status of an object that is updated, and counts a change of its specification.
 func Follow[T metav1.Object](obj, old T) {
-	fieldOf(obj, "Status").Set(fieldOf(old, "Status"))
+	keepStatus(obj, old)
 	if !equality.Semantic.DeepEqual(fieldOf(obj, "Spec").Interface(), fieldOf(old, "Spec").Interface()) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}

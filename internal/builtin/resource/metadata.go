@@ -13,23 +13,23 @@ import (
 var metadataPath = field.NewPath("metadata")
 
 // CheckMetadata returns the errors of the metadata of an object in a namespace.
-func CheckMetadata(m *metav1.ObjectMeta, name apivalidation.ValidateNameFunc) field.ErrorList {
-	return append(apivalidation.ValidateObjectMeta(m, true, name, metadataPath), CheckFinalizers(m)...)
+func CheckMetadata(m metav1.Object, name apivalidation.ValidateNameFunc) field.ErrorList {
+	return append(apivalidation.ValidateObjectMetaAccessor(m, true, name, metadataPath), CheckFinalizers(m)...)
 }
 
 // CheckClusterMetadata returns the errors of the metadata of a cluster-scoped object.
-func CheckClusterMetadata(m *metav1.ObjectMeta, name apivalidation.ValidateNameFunc) field.ErrorList {
-	return append(apivalidation.ValidateObjectMeta(m, false, name, metadataPath), CheckFinalizers(m)...)
+func CheckClusterMetadata(m metav1.Object, name apivalidation.ValidateNameFunc) field.ErrorList {
+	return append(apivalidation.ValidateObjectMetaAccessor(m, false, name, metadataPath), CheckFinalizers(m)...)
 }
 
 // CheckMetadataUpdate returns the errors of an update of metadata.
-func CheckMetadataUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
-	return append(apivalidation.ValidateObjectMetaUpdate(m, old, metadataPath), CheckFinalizers(m)...)
+func CheckMetadataUpdate(m, old metav1.Object) field.ErrorList {
+	return append(apivalidation.ValidateObjectMetaAccessorUpdate(m, old, metadataPath), CheckFinalizers(m)...)
 }
 
 // CheckFinalizers checks the finalizers of metadata more strictly than apimachinery does for all kinds.
-func CheckFinalizers(m *metav1.ObjectMeta) (errs field.ErrorList) {
-	for n, finalizer := range m.Finalizers {
+func CheckFinalizers(m metav1.Object) (errs field.ErrorList) {
+	for n, finalizer := range m.GetFinalizers() {
 		errs = append(errs, CheckFinalizerDomain(finalizer, metadataPath.Child("finalizers").Index(n))...)
 	}
 	return errs
