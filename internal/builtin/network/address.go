@@ -17,25 +17,9 @@ func checkPort(port int32, path *field.Path) field.ErrorList {
 	return rules.Messages(path, port, validation.IsValidPortNum(int(port)))
 }
 
-// checkProtocol returns the errors of the protocol of a port.
-func checkProtocol(protocol corev1.Protocol, path *field.Path) field.ErrorList {
-	return rules.OneOf(protocol, path, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)
-}
-
-// checkAppProtocol returns the errors of the protocol that an application speaks at a port.
-func checkAppProtocol(protocol *string, path *field.Path) field.ErrorList {
-	if protocol == nil {
-		return nil
-	}
-	return rules.QualifiedName(*protocol, path.Child("appProtocol"))
-}
-
-// checkEndpointIP returns the errors of an address that others connect to.
+// checkEndpointIP returns the errors of an address that others connect to, besides that it must be one.
 func checkEndpointIP(address string, path *field.Path) field.ErrorList {
 	ip := netutils.ParseIPSloppy(address)
-	if ip == nil {
-		return field.ErrorList{field.Invalid(path, address, "must be a valid IP address")}
-	}
 	refuse := func(is bool, message string) field.ErrorList {
 		return rules.When(is, field.Invalid(path, address, message))
 	}
@@ -47,44 +31,60 @@ func checkEndpointIP(address string, path *field.Path) field.ErrorList {
 	)
 }
 
-// checkHostname returns the errors of the host name of a load balancer.
-func checkHostname(name string, path *field.Path) field.ErrorList {
-	return append(rules.Subdomain(name, path), refuseIP(name, path)...)
-}
-
 // refuseIP returns the error of a name that is an address.
 func refuseIP(name string, path *field.Path) field.ErrorList {
 	return rules.When(netutils.ParseIPSloppy(name) != nil,
 		field.Invalid(path, name, "must be a DNS name, not an IP address"))
 }
 
-// checkIPUnless returns the errors of an address, unless it was stored before: old objects may have been checked by
-// other rules.
-func checkIPUnless(stored []string, ip string, path *field.Path) field.ErrorList {
-	if slices.Contains(stored, ip) {
+// checkNew returns the errors of an address or a range of addresses, unless it was stored before: old objects may have
+// been checked by other rules.
+func checkNew(
+	value string, stored []string, path *field.Path, check func(*field.Path, string) field.ErrorList,
+) field.ErrorList {
+	if slices.Contains(stored, value) {
 		return nil
 	}
-	return validation.IsValidIP(path, ip)
+	return check(path, value)
 }
 
-// checkCIDRUnless is checkIPUnless for a range of addresses.
-func checkCIDRUnless(stored []string, cidr string, path *field.Path) field.ErrorList {
-	if slices.Contains(stored, cidr) {
-		return nil
+// warnEach returns the warnings about all values of a list.
+func warnEach(values []string, path *field.Path, warn func(*field.Path, string) []string) (warnings []string) {
+	for n, value := range values {
+		warnings = append(warnings, warn(path.Index(n), value)...)
 	}
-	return validation.IsValidCIDR(path, cidr)
+	return warnings
 }
 
-// point is an address of a load balancer.
-type point struct{ ip, hostname string }
+var balancerPath = field.NewPath("status", "loadBalancer", "ingress")
 
-// checkPoint returns the errors of an address of a load balancer.
-func checkPoint(p point, stored []string, path *field.Path) (errs field.ErrorList) {
-	if p.ip != "" {
-		errs = checkIPUnless(stored, p.ip, path.Child("ip"))
+// checkPoints returns the errors of the addresses of a load balancer. checkMode checks their modes.
+func checkPoints(
+	points, old []corev1.LoadBalancerIngress,
+	checkMode func(point *corev1.LoadBalancerIngress, path *field.Path) field.ErrorList,
+) field.ErrorList {
+	var stored []string
+	for _, point := range old {
+		stored = append(stored, point.IP)
 	}
-	if p.hostname != "" {
-		errs = append(errs, checkHostname(p.hostname, path.Child("hostname"))...)
+	return rules.Each(points, balancerPath, func(p *corev1.LoadBalancerIngress, path *field.Path) (errs field.ErrorList) {
+		if p.IP != "" {
+			errs = checkNew(p.IP, stored, path.Child("ip"), validation.IsValidIP)
+		}
+		errs = append(errs, checkMode(p, path.Child("ipMode"))...)
+		if at := path.Child("hostname"); p.Hostname != "" {
+			errs = append(errs, slices.Concat(rules.Subdomain(p.Hostname, at), refuseIP(p.Hostname, at))...)
+		}
+		return errs
+	})
+}
+
+// pointWarnings returns the warnings about the addresses of a load balancer.
+func pointWarnings(points []corev1.LoadBalancerIngress) (warnings []string) {
+	for n, point := range points {
+		if point.IP != "" {
+			warnings = append(warnings, validation.GetWarningsForIP(balancerPath.Index(n), point.IP)...)
+		}
 	}
-	return errs
+	return warnings
 }

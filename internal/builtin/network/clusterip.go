@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
@@ -20,31 +21,34 @@ var (
 // CheckClusterIPs returns the errors of the addresses of a Service and of their families. Addresses that old had are
 // not checked.
 func CheckClusterIPs(obj, old *corev1.Service) (errs field.ErrorList) {
-	spec := &obj.Spec
 	if !NeedsClusterIP(obj) {
 		return nil // checkOfType excludes these fields
 	}
-	switch {
-	case spec.ClusterIP != "" && len(spec.ClusterIPs) == 0:
-		errs = append(errs, field.Required(clusterIPsPath, ""))
-	case spec.ClusterIP != "" && spec.ClusterIPs[0] != spec.ClusterIP:
-		errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs, "first value must match `clusterIP`"))
-	case spec.ClusterIP == "" && len(spec.ClusterIPs) > 0:
-		errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs,
-			"must be empty when `clusterIP` is not specified"))
+	ip, ips := obj.Spec.ClusterIP, obj.Spec.ClusterIPs
+	refuse := func(is bool, message string) {
+		errs = append(errs, rules.When(is, field.Invalid(clusterIPsPath, ips, message))...)
 	}
-	errs = append(errs, checkFamilies(spec)...)
-	invalid, isInvalid := checkAddressesOf(spec, old.Spec.ClusterIPs)
-	errs = append(errs, invalid...)
+	errs = rules.When(ip != "" && len(ips) == 0, field.Required(clusterIPsPath, ""))
+	refuse(ip != "" && len(ips) > 0 && ips[0] != ip, "first value must match `clusterIP`")
+	refuse(ip == "" && len(ips) > 0, "must be empty when `clusterIP` is not specified")
+	errs = append(errs, checkFamilies(&obj.Spec)...)
+
+	isNone := len(ips) > 0 && ips[0] == corev1.ClusterIPNone
+	isInvalid := isNone && len(ips) > 1
+	refuse(isInvalid, "'None' must be the first and only value")
+	for n, ip := range ips {
+		if n > 0 || !isNone {
+			wrong := checkNew(ip, old.Spec.ClusterIPs, clusterIPsPath.Index(n), validation.IsValidIP)
+			isInvalid = isInvalid || len(wrong) > 0
+			errs = append(errs, wrong...)
+		}
+	}
+	refuse(len(ips) > 2, "may only hold up to 2 values")
 	if isInvalid {
 		return errs
 	}
-	if len(spec.ClusterIPs) > 1 {
-		if dual, err := netutils.IsDualStackIPStrings(spec.ClusterIPs); err != nil || !dual {
-			errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs,
-				"may specify no more than one IP for each IP family"))
-		}
-	}
+	isDual, err := netutils.IsDualStackIPStrings(ips)
+	refuse(len(ips) > 1 && (err != nil || !isDual), "may specify no more than one IP for each IP family")
 	return append(errs, checkFamiliesOfAddresses(obj)...)
 }
 
@@ -63,27 +67,6 @@ func checkFamilies(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 	return errs
 }
 
-// checkAddressesOf returns the errors of the addresses. isInvalid says that one of them is no address, so that nothing
-// else can be checked of them.
-func checkAddressesOf(spec *corev1.ServiceSpec, stored []string) (errs field.ErrorList, isInvalid bool) {
-	for n, ip := range spec.ClusterIPs {
-		if n == 0 && ip == corev1.ClusterIPNone {
-			if len(spec.ClusterIPs) > 1 {
-				isInvalid = true
-				errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs, "'None' must be the first and only value"))
-			}
-			continue
-		}
-		wrong := checkIPUnless(stored, ip, clusterIPsPath.Index(n))
-		isInvalid = isInvalid || len(wrong) > 0
-		errs = append(errs, wrong...)
-	}
-	if len(spec.ClusterIPs) > 2 {
-		errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs, "may only hold up to 2 values"))
-	}
-	return errs, isInvalid
-}
-
 func checkFamiliesOfAddresses(obj *corev1.Service) (errs field.ErrorList) {
 	if IsHeadless(obj) {
 		return nil
@@ -100,43 +83,32 @@ func checkFamiliesOfAddresses(obj *corev1.Service) (errs field.ErrorList) {
 
 const unchangeable = "may not change once set"
 
-// checkClusterIPsUpdate returns the errors of a change of the addresses of a Service. It may get a second one, and give
-// it up again.
+// checkClusterIPsUpdate returns the errors of a change of the addresses of a Service and of their families. It may get
+// a second one, and give it up again.
 func checkClusterIPsUpdate(obj, old *corev1.Service) (errs field.ErrorList) {
-	if !NeedsClusterIP(obj) || !NeedsClusterIP(old) || IsHeadless(old) && IsHeadless(obj) {
+	if !NeedsClusterIP(obj) || !NeedsClusterIP(old) {
 		return nil
 	}
-	after, before, first := obj.Spec.ClusterIPs, old.Spec.ClusterIPs, clusterIPsPath.Index(0)
-	if len(after) == len(before) {
-		for n, ip := range before {
-			if ip != after[n] {
-				errs = append(errs, field.Invalid(clusterIPsPath.Index(n), after, unchangeable))
-			}
+	ips, families := obj.Spec.ClusterIPs, obj.Spec.IPFamilies
+	if !IsHeadless(old) || !IsHeadless(obj) {
+		for _, n := range changed(ips, old.Spec.ClusterIPs) {
+			errs = append(errs, field.Invalid(clusterIPsPath.Index(n), ips, unchangeable))
 		}
-		return errs
 	}
-	if len(after) > 0 && len(before) > 0 && after[0] != before[0] {
-		errs = append(errs, field.Invalid(first, after, unchangeable))
+	if !IsHeadless(old) && !IsHeadless(obj) {
+		for range changed(families, old.Spec.IPFamilies) {
+			errs = append(errs, field.Invalid(ipFamiliesPath.Index(0), families, unchangeable))
+		}
 	}
 	return errs
 }
 
-// checkIPFamiliesUpdate is checkClusterIPsUpdate for the families of the addresses.
-func checkIPFamiliesUpdate(obj, old *corev1.Service) (errs field.ErrorList) {
-	if !NeedsClusterIP(obj) || !NeedsClusterIP(old) || IsHeadless(old) || IsHeadless(obj) {
-		return nil
-	}
-	after, before, first := obj.Spec.IPFamilies, old.Spec.IPFamilies, ipFamiliesPath.Index(0)
-	if len(after) == len(before) {
-		for n, family := range before {
-			if family != after[n] {
-				errs = append(errs, field.Invalid(first, after, unchangeable))
-			}
+// changed returns the indexes of the values that have changed and are neither added nor removed.
+func changed[T comparable](after, before []T) (indexes []int) {
+	for n := range min(len(after), len(before)) {
+		if after[n] != before[n] {
+			indexes = append(indexes, n)
 		}
-		return errs
 	}
-	if len(after) > 0 && len(before) > 0 && after[0] != before[0] {
-		errs = append(errs, field.Invalid(first, obj.Spec.ClusterIPs, unchangeable))
-	}
-	return errs
+	return indexes
 }

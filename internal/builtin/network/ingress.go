@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -22,23 +21,18 @@ func ingressDefinition() *resource.Definition {
 		Object: &networkingv1.Ingress{}, List: &networkingv1.IngressList{},
 		Columns: ingressColumns, Resets: status, Upgrade: upgradeIngress,
 		Strategy: resource.Typed[*networkingv1.Ingress]{
-			Prepare: func(obj *networkingv1.Ingress) { obj.Status, obj.Generation = networkingv1.IngressStatus{}, 1 },
-			Check:   checkIngressCreate,
-			Warn:    ingressWarnings,
-			PrepareUpdate: func(obj, old *networkingv1.Ingress) {
-				obj.Status = old.Status
-				if !apiequality.Semantic.DeepEqual(obj.Spec, old.Spec) {
-					obj.Generation = old.Generation + 1
-				}
-			},
-			CheckUpdate: checkIngressUpdate,
+			Prepare:       resource.Begin[*networkingv1.Ingress],
+			Check:         checkIngressCreate,
+			Warn:          ingressWarnings,
+			PrepareUpdate: resource.Follow[*networkingv1.Ingress],
+			CheckUpdate:   checkIngressUpdate,
 		},
 		Subresources: []resource.Subresource{{
 			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
 			Strategy: resource.Typed[*networkingv1.Ingress]{
-				PrepareUpdate: func(obj, old *networkingv1.Ingress) { obj.Spec = old.Spec },
+				PrepareUpdate: resource.KeepSpec[*networkingv1.Ingress],
 				CheckUpdate:   checkIngressStatus,
-				WarnUpdate:    func(obj, _ *networkingv1.Ingress) []string { return ingressStatusWarnings(obj) },
+				WarnUpdate:    func(obj, _ *networkingv1.Ingress) []string { return pointWarnings(pointsOf(obj)) },
 			},
 		}},
 	}
@@ -55,27 +49,18 @@ func ingressWarnings(obj *networkingv1.Ingress) []string {
 	return []string{fmt.Sprintf(format, IngressClassAnnotation)}
 }
 
-var balancerPath = field.NewPath("status", "loadBalancer", "ingress")
-
-func ingressStatusWarnings(obj *networkingv1.Ingress) (warnings []string) {
-	for n, ingress := range obj.Status.LoadBalancer.Ingress {
-		if ingress.IP != "" {
-			warnings = append(warnings, validation.GetWarningsForIP(balancerPath.Index(n), ingress.IP)...)
-		}
-	}
-	return warnings
+func checkIngressStatus(obj, old *networkingv1.Ingress) field.ErrorList {
+	errs := resource.CheckMetadataUpdate(obj, old)
+	noMode := func(*corev1.LoadBalancerIngress, *field.Path) field.ErrorList { return nil }
+	return append(errs, checkPoints(pointsOf(obj), pointsOf(old), noMode)...)
 }
 
-func checkIngressStatus(obj, old *networkingv1.Ingress) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
-	var stored []string
-	for _, ingress := range old.Status.LoadBalancer.Ingress {
-		stored = append(stored, ingress.IP)
+// pointsOf returns the addresses of an Ingress as those of a Service.
+func pointsOf(obj *networkingv1.Ingress) (points []corev1.LoadBalancerIngress) {
+	for _, point := range obj.Status.LoadBalancer.Ingress {
+		points = append(points, corev1.LoadBalancerIngress{IP: point.IP, Hostname: point.Hostname})
 	}
-	for n, p := range obj.Status.LoadBalancer.Ingress {
-		errs = append(errs, checkPoint(point{p.IP, p.Hostname}, stored, balancerPath.Index(n))...)
-	}
-	return errs
+	return points
 }
 
 var ingressColumns = &resource.Columns{

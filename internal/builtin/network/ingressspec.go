@@ -28,26 +28,21 @@ func checkIngressCreate(obj *networkingv1.Ingress) field.ErrorList {
 }
 
 func checkIngressUpdate(obj, old *networkingv1.Ingress) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
+	errs := resource.CheckMetadataUpdate(obj, old)
 	return append(errs, checkIngress(obj)...)
 }
 
 func checkIngress(obj *networkingv1.Ingress) field.ErrorList {
-	spec, path := &obj.Spec, field.NewPath("spec")
-	errs := slices.Concat(
-		resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain),
+	spec := &obj.Spec
+	return slices.Concat(
+		resource.CheckMetadata(obj, apivalidation.NameIsDNSSubdomain),
 		rules.When(len(spec.Rules) == 0 && spec.DefaultBackend == nil,
-			field.Invalid(path, spec.Rules, "either `defaultBackend` or `rules` must be specified")),
+			field.Invalid(specPath, spec.Rules, "either `defaultBackend` or `rules` must be specified")),
+		rules.Optional(spec.DefaultBackend, specPath.Child("defaultBackend"), checkBackend),
+		rules.Each(spec.Rules, specPath.Child("rules"), checkIngressRule),
+		rules.Each(spec.TLS, specPath.Child("tls"), checkTLS),
+		rules.Optional(spec.IngressClassName, specPath.Child("ingressClassName"), rules.Subdomain),
 	)
-	if spec.DefaultBackend != nil {
-		errs = append(errs, checkBackend(spec.DefaultBackend, path.Child("defaultBackend"))...)
-	}
-	errs = append(errs, rules.Each(spec.Rules, path.Child("rules"), checkIngressRule)...)
-	errs = append(errs, rules.Each(spec.TLS, path.Child("tls"), checkTLS)...)
-	if class := spec.IngressClassName; class != nil {
-		errs = append(errs, rules.Subdomain(*class, path.Child("ingressClassName"))...)
-	}
-	return errs
 }
 
 func checkTLS(tls *networkingv1.IngressTLS, path *field.Path) (errs field.ErrorList) {
@@ -113,10 +108,10 @@ func checkHTTPPath(http *networkingv1.HTTPIngressPath, path *field.Path) (errs f
 		errs = rules.Known(*http.PathType, path.Child("pathType"),
 			networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific, networkingv1.PathTypePrefix)
 	}
-	return append(errs, checkBackend(&http.Backend, path.Child("backend"))...)
+	return append(errs, checkBackend(http.Backend, path.Child("backend"))...)
 }
 
-func checkBackend(backend *networkingv1.IngressBackend, path *field.Path) field.ErrorList {
+func checkBackend(backend networkingv1.IngressBackend, path *field.Path) field.ErrorList {
 	switch {
 	case backend.Resource != nil && backend.Service != nil:
 		return field.ErrorList{field.Invalid(path, "", "cannot set both resource and service backends")}
@@ -131,18 +126,10 @@ func checkBackend(backend *networkingv1.IngressBackend, path *field.Path) field.
 func checkResourceBackend(ref *corev1.TypedLocalObjectReference, path *field.Path) field.ErrorList {
 	segment := func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 	return slices.Concat(
-		checkGroup(ref.APIGroup, path.Child("apiGroup")),
+		rules.Optional(ref.APIGroup, path.Child("apiGroup"), rules.Subdomain),
 		rules.RequiredName(ref.Kind, path.Child("kind"), segment),
 		rules.RequiredName(ref.Name, path.Child("name"), segment),
 	)
-}
-
-// checkGroup returns the errors of the group of a reference, if there is one.
-func checkGroup(group *string, path *field.Path) field.ErrorList {
-	if group == nil {
-		return nil
-	}
-	return rules.Subdomain(*group, path)
 }
 
 func checkServiceBackend(service *networkingv1.IngressServiceBackend, path *field.Path) field.ErrorList {

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -16,19 +15,10 @@ func ipAddressDefinition() *resource.Definition {
 		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "IPAddress", Plural: "ipaddresses", Singular: "ipaddress",
 		ShortNames: []string{"ip"}, Object: &networkingv1.IPAddress{}, List: &networkingv1.IPAddressList{},
 		Columns: ipAddressColumns,
-		Strategy: resource.Typed[*networkingv1.IPAddress]{
-			Check: checkIPAddress,
-			CheckUpdate: func(obj, old *networkingv1.IPAddress) field.ErrorList {
-				errs := append(checkIPAddress(obj), resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)...)
-				path := field.NewPath("spec", "parentRef")
-				return append(errs, resource.CheckConstant(path, obj.Spec.ParentRef, old.Spec.ParentRef)...)
-			},
-		},
+		Strategy: resource.Plain[*networkingv1.IPAddress]{
+			Name: ipAddressName, Declared: []string{"spec.parentRef"},
+		}.Rules(),
 	}
-}
-
-func checkIPAddress(obj *networkingv1.IPAddress) field.ErrorList {
-	return resource.CheckClusterMetadata(&obj.ObjectMeta, ipAddressName)
 }
 
 // ipAddressName returns what is wrong with the name of an IPAddress: it must be an address in its canonical form.

@@ -1,8 +1,8 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,9 +36,11 @@ func serviceDefinition() *resource.Definition {
 		Subresources: []resource.Subresource{resource.NewProxy(&corev1.ServiceProxyOptions{}), {
 			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
 			Strategy: resource.Typed[*corev1.Service]{
-				PrepareUpdate: func(obj, old *corev1.Service) { obj.Spec = old.Spec },
+				PrepareUpdate: resource.KeepSpec[*corev1.Service],
 				CheckUpdate:   checkServiceStatus,
-				WarnUpdate:    func(obj, _ *corev1.Service) []string { return serviceStatusWarnings(obj) },
+				WarnUpdate: func(obj, _ *corev1.Service) []string {
+					return pointWarnings(obj.Status.LoadBalancer.Ingress)
+				},
 			},
 		}},
 	}
@@ -48,14 +50,10 @@ func defaultService(obj runtime.Object) {
 	service := obj.(*corev1.Service)
 	spec := &service.Spec
 	defaultAffinity(spec)
-	if spec.Type == "" {
-		spec.Type = corev1.ServiceTypeClusterIP
-	}
+	spec.Type = cmp.Or(spec.Type, corev1.ServiceTypeClusterIP)
 	for n := range spec.Ports {
 		port := &spec.Ports[n]
-		if port.Protocol == "" {
-			port.Protocol = corev1.ProtocolTCP
-		}
+		port.Protocol = cmp.Or(port.Protocol, corev1.ProtocolTCP)
 		if port.TargetPort == intstr.FromInt32(0) || port.TargetPort == intstr.FromString("") {
 			port.TargetPort = intstr.FromInt32(port.Port)
 		}
@@ -63,15 +61,13 @@ func defaultService(obj runtime.Object) {
 	if ReachableFromOutside(service) && spec.ExternalTrafficPolicy == "" {
 		spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
 	}
-	if spec.InternalTrafficPolicy == nil && slices.Contains(clusterTypes, spec.Type) {
-		spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyCluster)
+	if NeedsClusterIP(service) {
+		resource.Default(&spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
 	}
 	if spec.Type != corev1.ServiceTypeLoadBalancer {
 		return
 	}
-	if spec.AllocateLoadBalancerNodePorts == nil {
-		spec.AllocateLoadBalancerNodePorts = new(true)
-	}
+	resource.Default(&spec.AllocateLoadBalancerNodePorts, true)
 	for n := range service.Status.LoadBalancer.Ingress {
 		if point := &service.Status.LoadBalancer.Ingress[n]; point.IP != "" && point.IPMode == nil {
 			point.IPMode = new(corev1.LoadBalancerIPModeVIP)
@@ -79,16 +75,9 @@ func defaultService(obj runtime.Object) {
 	}
 }
 
-// clusterTypes are the types of Services that have an address in the cluster.
-var clusterTypes = []corev1.ServiceType{
-	corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort,
-}
-
 func defaultAffinity(spec *corev1.ServiceSpec) {
+	spec.SessionAffinity = cmp.Or(spec.SessionAffinity, corev1.ServiceAffinityNone)
 	switch spec.SessionAffinity {
-	case "":
-		spec.SessionAffinity = corev1.ServiceAffinityNone
-		spec.SessionAffinityConfig = nil
 	case corev1.ServiceAffinityNone:
 		spec.SessionAffinityConfig = nil
 	case corev1.ServiceAffinityClientIP:

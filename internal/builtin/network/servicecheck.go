@@ -22,7 +22,7 @@ var specPath = field.NewPath("spec")
 const onlyForBalancers = "may only be used when `type` is 'LoadBalancer'"
 
 func checkServiceCreate(obj *corev1.Service) field.ErrorList {
-	errs := resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSLabel)
+	errs := resource.CheckMetadata(obj, apivalidation.NameIsDNSLabel)
 	return append(errs, checkService(obj, &corev1.Service{})...)
 }
 
@@ -54,11 +54,8 @@ func checkService(obj, old *corev1.Service) field.ErrorList {
 func checkExternalIPs(ips, stored []string) (errs field.ErrorList) {
 	for n, ip := range ips {
 		at := specPath.Child("externalIPs").Index(n)
-		wrong := checkIPUnless(stored, ip, at)
-		if len(wrong) == 0 {
-			wrong = checkEndpointIP(ip, at)
-		}
-		errs = append(errs, wrong...)
+		errs = append(errs, checkNew(ip, stored, at, validation.IsValidIP)...)
+		errs = append(errs, checkEndpointIP(ip, at)...)
 	}
 	return errs
 }
@@ -104,12 +101,13 @@ func checkServicePorts(ports []corev1.ServicePort, path *field.Path) field.Error
 		isDouble := port.Name != "" && names.Has(port.Name)
 		names.Insert(port.Name)
 		return slices.Concat(
-			checkPortName(port.Name, len(ports) > 1, path.Child("name")),
+			rules.When(port.Name == "" && len(ports) > 1, field.Required(path.Child("name"), "")),
+			rules.Name(port.Name, path.Child("name"), apivalidation.NameIsDNSLabel),
 			rules.When(isDouble, field.Duplicate(path.Child("name"), port.Name)),
 			checkPort(port.Port, path.Child("port")),
-			checkProtocol(port.Protocol, path.Child("protocol")),
+			rules.OneOf(port.Protocol, path.Child("protocol"), corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP),
 			rules.Port(port.TargetPort, path.Child("targetPort")),
-			checkAppProtocol(port.AppProtocol, path),
+			rules.Optional(port.AppProtocol, path.Child("appProtocol"), rules.QualifiedName),
 		)
 	})
 }
@@ -174,7 +172,7 @@ func checkSourceRanges(obj, old *corev1.Service) (errs field.ErrorList) {
 		}
 		stored := trimmed(old.Spec.LoadBalancerSourceRanges)
 		for n, cidr := range trimmed(ranges) {
-			errs = append(errs, checkCIDRUnless(stored, cidr, path.Index(n))...)
+			errs = append(errs, checkNew(cidr, stored, path.Index(n), validation.IsValidCIDR)...)
 		}
 		return errs
 	}
@@ -212,13 +210,10 @@ func checkNodePortAllocation(spec *corev1.ServiceSpec) field.ErrorList {
 
 func checkBalancerClass(spec *corev1.ServiceSpec) field.ErrorList {
 	path := specPath.Child("loadBalancerClass")
-	switch {
-	case spec.LoadBalancerClass == nil:
-		return nil
-	case spec.Type == corev1.ServiceTypeLoadBalancer:
-		return rules.QualifiedName(*spec.LoadBalancerClass, path)
+	if spec.Type == corev1.ServiceTypeLoadBalancer {
+		return rules.Optional(spec.LoadBalancerClass, path, rules.QualifiedName)
 	}
-	return field.ErrorList{field.Forbidden(path, onlyForBalancers)}
+	return rules.When(spec.LoadBalancerClass != nil, field.Forbidden(path, onlyForBalancers))
 }
 
 func checkExternalTraffic(obj *corev1.Service) (errs field.ErrorList) {

@@ -17,44 +17,20 @@ func serviceCIDRDefinition() *resource.Definition {
 		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "ServiceCIDR", Plural: "servicecidrs",
 		Singular: "servicecidr", Object: &networkingv1.ServiceCIDR{}, List: &networkingv1.ServiceCIDRList{},
 		Columns: serviceCIDRColumns, Resets: status,
-		Strategy: resource.Typed[*networkingv1.ServiceCIDR]{
-			Prepare:       func(obj *networkingv1.ServiceCIDR) { obj.Status = networkingv1.ServiceCIDRStatus{} },
-			Check:         checkServiceCIDR,
-			PrepareUpdate: func(obj, old *networkingv1.ServiceCIDR) { obj.Status = old.Status },
-			CheckUpdate:   checkServiceCIDRUpdate,
-		},
-		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: metadataAndSpec,
-			Strategy: resource.Typed[*networkingv1.ServiceCIDR]{
-				PrepareUpdate: func(obj, old *networkingv1.ServiceCIDR) {
-					obj.Spec = old.Spec
-					metav1.ResetObjectMetaForStatus(&obj.ObjectMeta, &old.ObjectMeta)
-				},
-				CheckUpdate: func(obj, old *networkingv1.ServiceCIDR) field.ErrorList {
-					return resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
-				},
-			},
-		}},
+		Strategy: serviceCIDRRules.Rules(), Subresources: []resource.Subresource{serviceCIDRRules.Status()},
 	}
 }
 
-var cidrsPath = field.NewPath("spec", "cidrs")
-
-func checkServiceCIDR(obj *networkingv1.ServiceCIDR) field.ErrorList {
-	return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-}
+var serviceCIDRRules = resource.Plain[*networkingv1.ServiceCIDR]{CheckUpdate: checkServiceCIDRUpdate}
 
 // checkServiceCIDRUpdate lets a second range be added, and nothing else be changed.
-func checkServiceCIDRUpdate(obj, old *networkingv1.ServiceCIDR) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
-	after, before := obj.Spec.CIDRs, old.Spec.CIDRs
-	if added := len(before) == 1 && len(after) == 2; len(after) != len(before) && !added {
-		return append(errs, field.Invalid(cidrsPath, after, apivalidation.FieldImmutableErrorMsg))
+func checkServiceCIDRUpdate(obj, old *networkingv1.ServiceCIDR) (errs field.ErrorList) {
+	path, after, before := field.NewPath("spec", "cidrs"), obj.Spec.CIDRs, old.Spec.CIDRs
+	if isAdded := len(before) == 1 && len(after) == 2; len(after) != len(before) && !isAdded {
+		return field.ErrorList{field.Invalid(path, after, apivalidation.FieldImmutableErrorMsg)}
 	}
 	for n, cidr := range before {
-		if cidr != after[n] {
-			errs = append(errs, field.Invalid(cidrsPath.Index(n), after[n], apivalidation.FieldImmutableErrorMsg))
-		}
+		errs = append(errs, apivalidation.ValidateImmutableField(after[n], cidr, path.Index(n))...)
 	}
 	return errs
 }

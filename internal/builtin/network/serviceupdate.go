@@ -83,9 +83,8 @@ func NodePorts(obj *corev1.Service) sets.Set[int32] {
 }
 
 func checkServiceUpdate(obj, old *corev1.Service) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
+	errs := resource.CheckMetadataUpdate(obj, old)
 	errs = append(errs, checkClusterIPsUpdate(obj, old)...)
-	errs = append(errs, checkIPFamiliesUpdate(obj, old)...)
 	balancer := corev1.ServiceTypeLoadBalancer
 	if class := obj.Spec.LoadBalancerClass; obj.Spec.Type == balancer && old.Spec.Type == balancer &&
 		!ptr.Equal(class, old.Spec.LoadBalancerClass) {
@@ -99,22 +98,12 @@ func checkServiceUpdate(obj, old *corev1.Service) field.ErrorList {
 }
 
 func checkServiceStatus(obj, old *corev1.Service) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
+	errs := resource.CheckMetadataUpdate(obj, old)
 	points := obj.Status.LoadBalancer.Ingress
 	if obj.Spec.Type != corev1.ServiceTypeLoadBalancer && len(points) > 0 {
 		return append(errs, field.Forbidden(balancerPath, "may only be used when `spec.type` is 'LoadBalancer'"))
 	}
-	var stored []string
-	for _, point := range old.Status.LoadBalancer.Ingress {
-		stored = append(stored, point.IP)
-	}
-	for n, p := range points {
-		at := balancerPath.Index(n)
-		errs = append(errs, checkPoint(point{ip: p.IP}, stored, at)...)
-		errs = append(errs, checkIPMode(&p, at.Child("ipMode"))...)
-		errs = append(errs, checkPoint(point{hostname: p.Hostname}, stored, at)...)
-	}
-	return errs
+	return append(errs, checkPoints(points, old.Status.LoadBalancer.Ingress, checkIPMode)...)
 }
 
 func checkIPMode(point *corev1.LoadBalancerIngress, path *field.Path) field.ErrorList {
@@ -140,40 +129,26 @@ func serviceWarnings(obj *corev1.Service) (warnings []string) {
 	isHeadless := spec.Type == corev1.ServiceTypeClusterIP && spec.ClusterIP == corev1.ClusterIPNone
 	isName := spec.Type == corev1.ServiceTypeExternalName
 	if spec.ClusterIP != "" && spec.ClusterIP != corev1.ClusterIPNone {
-		for n, ip := range spec.ClusterIPs {
-			warnings = append(warnings, validation.GetWarningsForIP(clusterIPsPath.Index(n), ip)...)
-		}
+		warnings = append(warnings, warnEach(spec.ClusterIPs, clusterIPsPath, validation.GetWarningsForIP)...)
 	}
 	warn(isHeadless && spec.LoadBalancerIP != "", "spec.loadBalancerIP is ignored for headless services")
 	warn(isHeadless && len(spec.ExternalIPs) > 0, "spec.externalIPs is ignored for headless services")
 	warn(isHeadless && spec.SessionAffinity != corev1.ServiceAffinityNone,
 		"spec.SessionAffinity is ignored for headless services")
-	for n, ip := range spec.ExternalIPs {
-		warnings = append(warnings, validation.GetWarningsForIP(specPath.Child("externalIPs").Index(n), ip)...)
-	}
+	warnings = append(warnings,
+		warnEach(spec.ExternalIPs, specPath.Child("externalIPs"), validation.GetWarningsForIP)...)
 	warn(len(spec.ExternalIPs) > 0 && !isHeadless && !isName,
 		"spec.externalIPs is deprecated and may no longer be implemented in some clusters")
 	if spec.LoadBalancerIP != "" {
 		warnings = append(warnings, validation.GetWarningsForIP(specPath.Child("loadBalancerIP"), spec.LoadBalancerIP)...)
 	}
-	for n, cidr := range spec.LoadBalancerSourceRanges {
-		path := specPath.Child("loadBalancerSourceRanges").Index(n)
-		warnings = append(warnings, validation.GetWarningsForCIDR(path, cidr)...)
-	}
+	warnings = append(warnings, warnEach(spec.LoadBalancerSourceRanges, specPath.Child("loadBalancerSourceRanges"),
+		validation.GetWarningsForCIDR)...)
 	warn(isName && len(spec.ExternalIPs) > 0, "spec.externalIPs is ignored when spec.type is %q", spec.Type)
 	warn(!isName && spec.ExternalName != "", "spec.externalName is ignored when spec.type is not %q",
 		corev1.ServiceTypeExternalName)
 	warn(ptr.Deref(spec.TrafficDistribution, "") == corev1.ServiceTrafficDistributionPreferClose,
 		"spec.trafficDistribution: %q is deprecated; use %q",
 		corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone)
-	return warnings
-}
-
-func serviceStatusWarnings(obj *corev1.Service) (warnings []string) {
-	for n, point := range obj.Status.LoadBalancer.Ingress {
-		if point.IP != "" {
-			warnings = append(warnings, validation.GetWarningsForIP(balancerPath.Index(n), point.IP)...)
-		}
-	}
 	return warnings
 }
