@@ -2,10 +2,8 @@ package storage
 
 import (
 	storagev1 "k8s.io/api/storage/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -21,36 +19,11 @@ func attachmentDefinition() *resource.Definition {
 				defaultVolumeSpec(inline)
 			}
 		},
-		Strategy: resource.Typed[*storagev1.VolumeAttachment]{
-			Prepare:       func(obj *storagev1.VolumeAttachment) { obj.Status = storagev1.VolumeAttachmentStatus{} },
-			Check:         checkAttachment,
-			PrepareUpdate: func(obj, old *storagev1.VolumeAttachment) { obj.Status = old.Status },
-			CheckUpdate:   checkAttachmentUpdate,
-
-			RequiresVersion: true,
-		},
-		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: metadataAndSpec,
-			Strategy: resource.Typed[*storagev1.VolumeAttachment]{
-				PrepareUpdate: func(obj, old *storagev1.VolumeAttachment) {
-					obj.Spec = old.Spec
-					metav1.ResetObjectMetaForStatus(&obj.ObjectMeta, &old.ObjectMeta)
-				},
-				CheckUpdate: checkAttachmentUpdate,
-
-				RequiresVersion: true,
-			},
-		}},
+		Strategy: attachmentRules.Rules(), Subresources: []resource.Subresource{attachmentRules.Status()},
 	}
 }
 
-func checkAttachment(obj *storagev1.VolumeAttachment) field.ErrorList {
-	return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-}
-
-func checkAttachmentUpdate(obj, old *storagev1.VolumeAttachment) field.ErrorList {
-	return append(checkAttachment(obj), resource.CheckConstant(field.NewPath("spec"), obj.Spec, old.Spec)...)
-}
+var attachmentRules = resource.Plain[*storagev1.VolumeAttachment]{Declared: []string{"spec"}, RequiresVersion: true}
 
 var attachmentColumns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{

@@ -1,15 +1,15 @@
 package storage
 
 import (
-	"reflect"
+	"maps"
 
 	storagev1 "k8s.io/api/storage/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 func attributesClassDefinition() *resource.Definition {
@@ -18,22 +18,16 @@ func attributesClassDefinition() *resource.Definition {
 		Singular: "volumeattributesclass", ShortNames: []string{"vac"},
 		Object: &storagev1.VolumeAttributesClass{}, List: &storagev1.VolumeAttributesClassList{},
 		Columns: attributesClassColumns, ReturnsDeleted: true,
-		Strategy: resource.Typed[*storagev1.VolumeAttributesClass]{
-			Check: func(obj *storagev1.VolumeAttributesClass) field.ErrorList {
-				return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-			},
-			CheckUpdate: func(obj, old *storagev1.VolumeAttributesClass) field.ErrorList {
-				errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
-				if obj.DriverName != old.DriverName {
-					errs = append(errs, field.Forbidden(field.NewPath("driverName"), "updates to driverName are forbidden."))
-				}
-				if !reflect.DeepEqual(obj.Parameters, old.Parameters) {
-					errs = append(errs, field.Forbidden(field.NewPath("parameters"), "updates to parameters are forbidden."))
-				}
-				return errs
-			},
-		},
+		Strategy: resource.Plain[*storagev1.VolumeAttributesClass]{CheckUpdate: checkAttributesClassUpdate}.Rules(),
 	}
+}
+
+func checkAttributesClassUpdate(obj, old *storagev1.VolumeAttributesClass) field.ErrorList {
+	return append(
+		rules.When(obj.DriverName != old.DriverName,
+			field.Forbidden(field.NewPath("driverName"), "updates to driverName are forbidden.")),
+		rules.When(!maps.Equal(obj.Parameters, old.Parameters),
+			field.Forbidden(field.NewPath("parameters"), "updates to parameters are forbidden."))...)
 }
 
 var attributesClassColumns = &resource.Columns{

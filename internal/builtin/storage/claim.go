@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,9 +43,7 @@ func claimDefinition() *resource.Definition {
 
 func defaultClaim(obj runtime.Object) {
 	claim := obj.(*corev1.PersistentVolumeClaim)
-	if claim.Status.Phase == "" {
-		claim.Status.Phase = corev1.ClaimPending
-	}
+	claim.Status.Phase = cmp.Or(claim.Status.Phase, corev1.ClaimPending)
 	podspec.DefaultClaimSpec(&claim.Spec)
 	podspec.DefaultQuantities(claim.Status.Capacity)
 	podspec.DefaultQuantities(claim.Status.AllocatedResources)
@@ -90,10 +89,14 @@ func copyDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 	source, ref := spec.DataSource, spec.DataSourceRef
 	switch {
 	case source != nil && ref == nil:
-		spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
+		spec.DataSourceRef = new(referenceTo(source))
 	case source == nil && ref != nil && ptr.Deref(ref.Namespace, "") == "":
 		spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name}
 	}
+}
+
+func referenceTo(source *corev1.TypedLocalObjectReference) corev1.TypedObjectReference {
+	return corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
 }
 
 func claimWarnings(obj *corev1.PersistentVolumeClaim) (warnings []string) {

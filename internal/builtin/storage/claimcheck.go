@@ -10,7 +10,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -24,69 +23,46 @@ const claimKind = "PersistentVolumeClaim"
 
 // checkClaim returns the errors of a claim.
 func checkClaim(obj *corev1.PersistentVolumeClaim) field.ErrorList {
-	errs := resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	spec, path := &obj.Spec, field.NewPath("spec")
-	if spec.Selector != nil {
-		strict := metavalidation.LabelSelectorValidationOptions{}
-		errs = append(errs, metavalidation.ValidateLabelSelector(spec.Selector, strict, path.Child("selector"))...)
-	}
-	errs = append(errs, podspec.CheckClaimSpec(spec, path)...)
-	errs = append(errs, checkDataSources(spec, path)...)
-	if class := ptr.Deref(spec.VolumeAttributesClassName, ""); class != "" {
-		at := path.Child("volumeAttributesClassName")
-		errs = append(errs, rules.Messages(at, class, apivalidation.NameIsDNSSubdomain(class, false))...)
-	}
-	return errs
+	return slices.Concat(
+		resource.CheckMetadata(obj, apivalidation.NameIsDNSSubdomain),
+		metavalidation.ValidateLabelSelector(
+			spec.Selector, metavalidation.LabelSelectorValidationOptions{}, path.Child("selector")),
+		podspec.CheckClaimSpec(spec, path),
+		checkDataSources(spec, path),
+		rules.Name(ptr.Deref(spec.VolumeAttributesClassName, ""), path.Child("volumeAttributesClassName"),
+			apivalidation.NameIsDNSSubdomain),
+	)
 }
 
-func checkDataSources(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) (errs field.ErrorList) {
+func checkDataSources(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
 	source, ref := spec.DataSource, spec.DataSourceRef
-	if source != nil {
-		at := path.Child("dataSource")
-		errs = append(errs, checkDataSource(dataSource{source.APIGroup, source.Kind, source.Name}, at)...)
-	}
-	if ref != nil {
-		at := path.Child("dataSourceRef")
-		errs = append(errs, checkDataSource(dataSource{ref.APIGroup, ref.Kind, ref.Name}, at)...)
-	}
-	if source == nil || ref == nil {
+	errs := rules.Optional(ref, path.Child("dataSourceRef"), checkDataSource)
+	if source == nil {
 		return errs
 	}
-	if !ptr.Equal(source.APIGroup, ref.APIGroup) || source.Kind != ref.Kind || source.Name != ref.Name {
-		errs = append(errs, field.Invalid(path, path.Child("dataSource"), "must match dataSourceRef"))
-	}
-	return errs
+	errs = append(checkDataSource(referenceTo(source), path.Child("dataSource")), errs...)
+	isOther := ref != nil &&
+		(!ptr.Equal(source.APIGroup, ref.APIGroup) || source.Kind != ref.Kind || source.Name != ref.Name)
+	return append(errs,
+		rules.When(isOther, field.Invalid(path, path.Child("dataSource"), "must match dataSourceRef"))...)
 }
 
-// dataSource is what a new volume is filled from.
-type dataSource struct {
-	group      *string
-	kind, name string
-}
-
-func checkDataSource(source dataSource, path *field.Path) (errs field.ErrorList) {
-	if source.name == "" {
-		errs = append(errs, field.Required(path.Child("name"), ""))
-	}
-	if source.kind == "" {
-		errs = append(errs, field.Required(path.Child("kind"), ""))
-	}
-	group := ptr.Deref(source.group, "")
-	if group == "" && source.kind != claimKind {
-		errs = append(errs, field.Invalid(path, source.kind,
-			"must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
-	}
-	if group != "" {
-		errs = append(errs, rules.Messages(path.Child("apiGroup"), group, validation.IsDNS1123Subdomain(group))...)
-	}
-	return errs
+func checkDataSource(source corev1.TypedObjectReference, path *field.Path) field.ErrorList {
+	group := ptr.Deref(source.APIGroup, "")
+	return slices.Concat(
+		rules.Required(source.Name, path.Child("name")),
+		rules.Required(source.Kind, path.Child("kind")),
+		rules.When(group == "" && source.Kind != claimKind, field.Invalid(path, source.Kind,
+			"must be 'PersistentVolumeClaim' when referencing the default apiGroup")),
+		rules.Name(group, path.Child("apiGroup"), apivalidation.NameIsDNSSubdomain),
+	)
 }
 
 // checkClaimUpdate lets a claim be bound to a volume, get a class, and, once it is bound, ask for another size and
 // other attributes. Nothing else may change.
 func checkClaimUpdate(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
-	errs = append(errs, checkClaim(obj)...)
+	errs := append(resource.CheckMetadataUpdate(obj, old), checkClaim(obj)...)
 	after, before := obj.Spec.DeepCopy(), old.Spec.DeepCopy()
 	if before.VolumeName == "" {
 		before.VolumeName = after.VolumeName
@@ -146,21 +122,16 @@ func checkAttributesUpdate(obj, old *corev1.PersistentVolumeClaim) field.ErrorLi
 }
 
 func checkClaimStatus(obj, old *corev1.PersistentVolumeClaim) field.ErrorList {
-	errs := checkStatusMetadata(&obj.ObjectMeta, &old.ObjectMeta)
-	if len(obj.Spec.AccessModes) == 0 {
-		errs = append(errs, field.Required(field.NewPath("Spec", "accessModes"), ""))
-	}
+	errs := resource.CheckMetadataUpdate(obj, old)
 	capacity := field.NewPath("status", "capacity")
 	for _, name := range slices.Sorted(maps.Keys(obj.Status.Capacity)) {
 		errs = append(errs, checkQuantity(obj.Status.Capacity[name], capacity.Key(string(name)))...)
 	}
 	resizing := field.NewPath("status", "allocatedResourceStatuses")
 	for _, name := range slices.Sorted(maps.Keys(obj.Status.AllocatedResourceStatuses)) {
+		isKnown := slices.Contains(resizeStates, obj.Status.AllocatedResourceStatuses[name])
 		errs = append(errs, checkClaimResource(name, resizing)...)
-		state := obj.Status.AllocatedResourceStatuses[name]
-		if wrong := rules.Known(state, resizing, resizeStates...); len(wrong) > 0 {
-			errs = append(errs, field.NotSupported(resizing, name, resizeStates))
-		}
+		errs = append(errs, rules.When(!isKnown, field.NotSupported(resizing, name, resizeStates))...)
 	}
 	allocated := field.NewPath("status", "allocatedResources")
 	for _, name := range slices.Sorted(maps.Keys(obj.Status.AllocatedResources)) {
@@ -182,7 +153,7 @@ var resizeStates = []corev1.ClaimResourceStatus{
 
 // checkClaimResource returns the errors of the name of a resource of a claim: storage, or a name with a domain.
 func checkClaimResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	if errs := rules.Messages(path, string(name), validation.IsQualifiedName(string(name))); len(errs) > 0 {
+	if errs := rules.QualifiedName(name, path); len(errs) > 0 {
 		return errs
 	}
 	text := string(name)

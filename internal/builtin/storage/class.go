@@ -3,10 +3,8 @@ package storage
 import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -18,7 +16,9 @@ func classDefinition() *resource.Definition {
 		Singular: "storageclass", ShortNames: []string{"sc"},
 		Object: &storagev1.StorageClass{}, List: &storagev1.StorageClassList{},
 		Default: defaultClass, Columns: classColumns, ReturnsDeleted: true,
-		Strategy: resource.Typed[*storagev1.StorageClass]{Check: checkClass, CheckUpdate: checkClassUpdate},
+		Strategy: resource.Plain[*storagev1.StorageClass]{
+			Declared: []string{"provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"},
+		}.Rules(),
 	}
 }
 
@@ -26,22 +26,6 @@ func defaultClass(obj runtime.Object) {
 	class := obj.(*storagev1.StorageClass)
 	resource.Default(&class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 	resource.Default(&class.VolumeBindingMode, storagev1.VolumeBindingImmediate)
-}
-
-func checkClass(obj *storagev1.StorageClass) field.ErrorList {
-	return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-}
-
-func checkClassUpdate(obj, old *storagev1.StorageClass) field.ErrorList {
-	errs := append(checkClass(obj), resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)...)
-	constant := func(name string, after, before any) {
-		errs = append(errs, resource.CheckConstant(field.NewPath(name), after, before)...)
-	}
-	constant("provisioner", obj.Provisioner, old.Provisioner)
-	constant("parameters", obj.Parameters, old.Parameters)
-	constant("reclaimPolicy", obj.ReclaimPolicy, old.ReclaimPolicy)
-	constant("volumeBindingMode", obj.VolumeBindingMode, old.VolumeBindingMode)
-	return errs
 }
 
 // isDefaultAnnotations mark the class of claims that name none.

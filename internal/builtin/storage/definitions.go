@@ -15,9 +15,8 @@ func Definitions() []*resource.Definition {
 
 // Top-level fields, for Resets.
 var (
-	spec            = []string{"spec"}
-	status          = []string{"status"}
-	metadataAndSpec = []string{"metadata", "spec"}
+	spec   = []string{"spec"}
+	status = []string{"status"}
 )
 
 // unset is the cell of a value that is not there.

@@ -4,11 +4,8 @@ import (
 	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -19,19 +16,17 @@ func driverDefinition() *resource.Definition {
 		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSIDriver", Plural: "csidrivers", Singular: "csidriver",
 		Object: &storagev1.CSIDriver{}, List: &storagev1.CSIDriverList{},
 		Default: defaultDriver, Columns: driverColumns, ReturnsDeleted: true,
-		Strategy: resource.Typed[*storagev1.CSIDriver]{
-			Check: func(obj *storagev1.CSIDriver) field.ErrorList {
-				return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-			},
-			PrepareUpdate: func(obj, old *storagev1.CSIDriver) {
-				if !apiequality.Semantic.DeepEqual(obj.Spec, old.Spec) {
-					obj.Generation = old.Generation + 1
-				}
-			},
-			CheckUpdate:     checkDriverUpdate,
-			RequiresVersion: true,
-		},
+		Strategy: driverRules(),
 	}
+}
+
+// driverRules returns the rules of CSIDrivers. A new one has no generation, but changes are counted.
+func driverRules() resource.Strategy {
+	rules := resource.Plain[*storagev1.CSIDriver]{
+		Constant: []string{"spec.attachRequired", "spec.volumeLifecycleModes"}, RequiresVersion: true,
+	}.Rules()
+	rules.PrepareUpdate = resource.Follow[*storagev1.CSIDriver]
+	return rules
 }
 
 func defaultDriver(obj runtime.Object) {
@@ -47,15 +42,6 @@ func defaultDriver(obj runtime.Object) {
 	if len(spec.VolumeLifecycleModes) == 0 {
 		spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
 	}
-}
-
-func checkDriverUpdate(obj, old *storagev1.CSIDriver) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
-	path := field.NewPath("spec")
-	errs = append(errs, apivalidation.ValidateImmutableField(
-		obj.Spec.AttachRequired, old.Spec.AttachRequired, path.Child("attachedRequired"))...)
-	return append(errs, apivalidation.ValidateImmutableField(
-		obj.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes, path.Child("volumeLifecycleModes"))...)
 }
 
 var driverColumns = &resource.Columns{

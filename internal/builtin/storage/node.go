@@ -15,43 +15,14 @@ func nodeDefinition() *resource.Definition {
 		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSINode", Plural: "csinodes", Singular: "csinode",
 		Object: &storagev1.CSINode{}, List: &storagev1.CSINodeList{},
 		Columns: nodeColumns, Resets: status, ReturnsDeleted: true,
-		Strategy: resource.Typed[*storagev1.CSINode]{
-			Prepare:       func(obj *storagev1.CSINode) { obj.Status = storagev1.CSINodeStatus{} },
-			Check:         checkNode,
-			PrepareUpdate: func(obj, old *storagev1.CSINode) { obj.Status = old.Status },
-			CheckUpdate:   checkNodeUpdate,
-
-			RequiresVersion: true,
-		},
-		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: metadataAndSpec,
-			Strategy: resource.Typed[*storagev1.CSINode]{
-				PrepareUpdate: prepareNodeStatus,
-				CheckUpdate: func(obj, old *storagev1.CSINode) field.ErrorList {
-					return resource.CheckMetadataUpdate(&obj.ObjectMeta, &old.ObjectMeta)
-				},
-				RequiresVersion: true,
-			},
-		}},
+		Strategy: nodeRules.Rules(), Subresources: []resource.Subresource{nodeRules.Status()},
 	}
 }
 
-// prepareNodeStatus keeps everything but the status. It drops the health of storage, a feature that is off.
-func prepareNodeStatus(obj, old *storagev1.CSINode) {
-	obj.Spec = old.Spec
-	metav1.ResetObjectMetaForStatus(&obj.ObjectMeta, &old.ObjectMeta)
-	if len(old.Status.StorageHealth) == 0 {
-		obj.Status.StorageHealth = nil
-	}
-}
-
-func checkNode(obj *storagev1.CSINode) field.ErrorList {
-	return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-}
+var nodeRules = resource.Plain[*storagev1.CSINode]{CheckUpdate: checkNodeUpdate, RequiresVersion: true}
 
 // checkNodeUpdate lets drivers come and go, but not change, except for the number of volumes that they allow.
-func checkNodeUpdate(obj, old *storagev1.CSINode) field.ErrorList {
-	errs := checkNode(obj)
+func checkNodeUpdate(obj, old *storagev1.CSINode) (errs field.ErrorList) {
 	drivers := map[string]storagev1.CSINodeDriver{}
 	for _, driver := range obj.Spec.Drivers {
 		drivers[driver.Name] = driver

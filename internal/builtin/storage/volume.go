@@ -1,16 +1,21 @@
 package storage
 
 import (
+	"cmp"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 func volumeDefinition() *resource.Definition {
@@ -37,7 +42,7 @@ func volumeDefinition() *resource.Definition {
 			Strategy: resource.Typed[*corev1.PersistentVolume]{
 				PrepareUpdate: prepareVolumeStatus,
 				CheckUpdate: func(obj, old *corev1.PersistentVolume) field.ErrorList {
-					return checkStatusMetadata(&obj.ObjectMeta, &old.ObjectMeta)
+					return resource.CheckMetadataUpdate(obj, old)
 				},
 			},
 		}},
@@ -46,16 +51,11 @@ func volumeDefinition() *resource.Definition {
 
 func defaultVolume(obj runtime.Object) {
 	volume := obj.(*corev1.PersistentVolume)
-	if volume.Status.Phase == "" {
-		volume.Status.Phase = corev1.VolumePending
-	}
+	volume.Status.Phase = cmp.Or(volume.Status.Phase, corev1.VolumePending)
 	spec := &volume.Spec
-	if spec.PersistentVolumeReclaimPolicy == "" {
-		spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	}
-	if spec.VolumeMode == nil {
-		spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
-	}
+	spec.PersistentVolumeReclaimPolicy = cmp.Or(
+		spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
+	resource.Default(&spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 	defaultVolumeSpec(spec)
 }
 
@@ -74,19 +74,12 @@ func prepareVolumeStatus(obj, old *corev1.PersistentVolume) {
 	}
 }
 
-// checkStatusMetadata returns the errors of the metadata in an update of a status.
-func checkStatusMetadata(m, old *metav1.ObjectMeta) field.ErrorList {
-	errs := resource.CheckMetadataUpdate(m, old)
-	if m.ResourceVersion == "" {
-		errs = append(errs, field.Required(field.NewPath("resourceVersion"), ""))
-	}
-	return errs
-}
-
 func checkVolume(obj *corev1.PersistentVolume) field.ErrorList {
-	errs := resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	errs = append(errs, (&volumeCheck{path: field.NewPath("spec")}).run(&obj.Spec)...)
-	return append(errs, checkMountOptions(obj)...)
+	return slices.Concat(
+		resource.CheckClusterMetadata(obj, apivalidation.NameIsDNSSubdomain),
+		checkVolumeSpec(&obj.Spec, field.NewPath("spec")),
+		checkMountOptions(obj),
+	)
 }
 
 func checkVolumeUpdate(obj, old *corev1.PersistentVolume) (errs field.ErrorList) {
@@ -122,17 +115,16 @@ const (
 	optionsAnnotation = corev1.MountOptionAnnotation
 )
 
+// takeOptions are the sources of volumes that can be mounted with options.
+var takeOptions = sets.New("gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi",
+	"cinder", "cephfs", "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk")
+
 // checkMountOptions returns the error of a volume that cannot be mounted with options.
 func checkMountOptions(obj *corev1.PersistentVolume) field.ErrorList {
-	s := &obj.Spec.PersistentVolumeSource
-	takesOptions := s.GCEPersistentDisk != nil || s.AWSElasticBlockStore != nil || s.Glusterfs != nil || s.NFS != nil ||
-		s.RBD != nil || s.Quobyte != nil || s.ISCSI != nil || s.Cinder != nil || s.CephFS != nil || s.AzureFile != nil ||
-		s.VsphereVolume != nil || s.AzureDisk != nil || s.PhotonPersistentDisk != nil
-	if _, found := obj.Annotations[optionsAnnotation]; takesOptions || !found {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations", optionsAnnotation),
-		"may not specify mount options for this volume type")}
+	_, found := obj.Annotations[optionsAnnotation]
+	return rules.When(found && !takeOptions.HasAny(sourcesOf(&obj.Spec)...),
+		field.Forbidden(field.NewPath("metadata", "annotations", optionsAnnotation),
+			"may not specify mount options for this volume type"))
 }
 
 func volumeWarnings(obj *corev1.PersistentVolume) (warnings []string) {

@@ -1,109 +1,72 @@
 package storage
 
 import (
+	"reflect"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-// source is one of the kinds of volumes.
-type source struct {
-	name string
-	set  bool
-	// check returns what is wrong with it; nil if nothing is checked.
-	check func(path *field.Path) field.ErrorList
-}
-
-// sourcesOf returns all kinds of volumes, in the order in which they are checked.
-func sourcesOf(spec *corev1.PersistentVolumeSpec) []source {
-	return []source{
-		{"hostPath", spec.HostPath != nil,
-			func(path *field.Path) field.ErrorList { return podspec.CheckHostPath(spec.HostPath, path) }},
-		{"gcePersistentDisk", spec.GCEPersistentDisk != nil, nil},
-		{"awsElasticBlockStore", spec.AWSElasticBlockStore != nil, nil},
-		{"glusterfs", spec.Glusterfs != nil, nil},
-		{"flocker", spec.Flocker != nil, nil},
-		{"nfs", spec.NFS != nil, func(path *field.Path) field.ErrorList { return podspec.CheckNFS(spec.NFS, path) }},
-		{"rbd", spec.RBD != nil, nil},
-		{"quobyte", spec.Quobyte != nil, nil},
-		{"cephFS", spec.CephFS != nil, nil},
-		{"iscsi", spec.ISCSI != nil, nil},
-		{"cinder", spec.Cinder != nil, nil},
-		{"fc", spec.FC != nil, nil},
-		{"flexVolume", spec.FlexVolume != nil, nil},
-		{"azureFile", spec.AzureFile != nil, nil},
-		{"vsphereVolume", spec.VsphereVolume != nil, nil},
-		{"photonPersistentDisk", spec.PhotonPersistentDisk != nil, nil},
-		{"portworxVolume", spec.PortworxVolume != nil, nil},
-		{"azureDisk", spec.AzureDisk != nil, nil},
-		{"scaleIO", spec.ScaleIO != nil, nil},
-		{"local", spec.Local != nil, func(path *field.Path) field.ErrorList { return checkLocal(spec.Local, path) }},
-		{"storageos", spec.StorageOS != nil, nil},
-		{"csi", spec.CSI != nil, func(path *field.Path) field.ErrorList { return checkCSI(spec.CSI, path) }},
-	}
-}
-
-// source checks that a volume has one kind, and that one.
-func (c *volumeCheck) source(spec *corev1.PersistentVolumeSpec) {
-	found := false
-	for _, s := range sourcesOf(spec) {
-		switch {
-		case !s.set:
-			continue
-		case found && s.name != "flexVolume":
-			c.add(field.Forbidden(c.path.Child(s.name), "may not specify more than 1 volume type"))
-		case s.check != nil:
-			c.add(s.check(c.path.Child(s.name))...)
+// sourcesOf returns the names of the sources of a volume, of which it should have one.
+func sourcesOf(spec *corev1.PersistentVolumeSpec) (names []string) {
+	for source, value := range reflect.ValueOf(spec.PersistentVolumeSource).Fields() {
+		if !value.IsNil() {
+			name, _, _ := strings.Cut(source.Tag.Get("json"), ",")
+			names = append(names, name)
 		}
-		if s.name == "local" && !found && spec.NodeAffinity == nil {
-			c.require("nodeAffinity", "Local volume requires node affinity")
-		}
-		found = true
 	}
-	if !found {
-		c.add(field.Required(c.path, "must specify a volume type"))
-	}
+	return names
 }
 
-func checkLocal(local *corev1.LocalVolumeSource, path *field.Path) field.ErrorList {
-	if local.Path == "" {
-		return field.ErrorList{field.Required(path.Child("path"), "")}
+// checkVolumeSource checks that a volume has one source, and that one.
+func checkVolumeSource(spec *corev1.PersistentVolumeSpec, path *field.Path) (errs field.ErrorList) {
+	names := sourcesOf(spec)
+	if len(names) == 0 {
+		return field.ErrorList{field.Required(path, "must specify a volume type")}
 	}
-	return podspec.CheckNoBacksteps(local.Path, path.Child("path"))
+	switch at := path.Child(names[0]); names[0] {
+	case "hostPath":
+		errs = podspec.CheckHostPath(spec.HostPath, at)
+	case "nfs":
+		errs = podspec.CheckNFS(spec.NFS, at)
+	case "csi":
+		errs = checkCSI(spec.CSI, at)
+	case "local":
+		errs = rules.Required(spec.Local.Path, at.Child("path"))
+		errs = append(errs, podspec.CheckNoBacksteps(spec.Local.Path, at.Child("path"))...)
+		errs = append(errs, rules.When(spec.NodeAffinity == nil,
+			field.Required(path.Child("nodeAffinity"), "Local volume requires node affinity"))...)
+	}
+	for _, name := range names[1:] {
+		errs = append(errs, field.Forbidden(path.Child(name), "may not specify more than 1 volume type"))
+	}
+	return errs
 }
 
 func checkCSI(csi *corev1.CSIPersistentVolumeSource, path *field.Path) field.ErrorList {
-	errs := podspec.CheckDriverName(csi.Driver, path.Child("driver"))
-	if csi.VolumeHandle == "" {
-		errs = append(errs, field.Required(path.Child("volumeHandle"), ""))
-	}
-	errs = append(errs, checkSecretReference(csi.ControllerPublishSecretRef, path.Child("controllerPublishSecretRef"))...)
-	errs = append(errs, checkSecretReference(csi.ControllerExpandSecretRef, path.Child("controllerExpandSecretRef"))...)
-	errs = append(errs, checkSecretReference(csi.NodePublishSecretRef, path.Child("nodePublishSecretRef"))...)
-	return append(errs, checkSecretReference(csi.NodeExpandSecretRef, path.Child("nodeExpandSecretRef"))...)
+	return slices.Concat(
+		podspec.CheckDriverName(csi.Driver, path.Child("driver")),
+		rules.Required(csi.VolumeHandle, path.Child("volumeHandle")),
+		rules.Optional(csi.ControllerPublishSecretRef, path.Child("controllerPublishSecretRef"), checkSecretReference),
+		rules.Optional(csi.ControllerExpandSecretRef, path.Child("controllerExpandSecretRef"), checkSecretReference),
+		rules.Optional(csi.NodePublishSecretRef, path.Child("nodePublishSecretRef"), checkSecretReference),
+		rules.Optional(csi.NodeExpandSecretRef, path.Child("nodeExpandSecretRef"), checkSecretReference),
+	)
 }
 
-func checkSecretReference(ref *corev1.SecretReference, path *field.Path) (errs field.ErrorList) {
-	if ref == nil {
-		return nil
-	}
-	if ref.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), ""))
-	} else {
-		errs = append(errs, rules.Messages(path.Child("name"), ref.Name, validation.IsDNS1123Subdomain(ref.Name))...)
-	}
-	if ref.Namespace == "" {
-		return append(errs, field.Required(path.Child("namespace"), ""))
-	}
-	return append(errs, rules.Messages(path.Child("namespace"), ref.Namespace,
-		validation.IsDNS1123Label(ref.Namespace))...)
+func checkSecretReference(ref corev1.SecretReference, path *field.Path) field.ErrorList {
+	return append(rules.RequiredName(ref.Name, path.Child("name"), apivalidation.NameIsDNSSubdomain),
+		rules.RequiredLabel(ref.Namespace, path.Child("namespace"))...)
 }
 
 // checkVolumeAffinity returns the errors of the nodes that a volume is on.
-func checkVolumeAffinity(affinity *corev1.VolumeNodeAffinity, path *field.Path) (errs field.ErrorList) {
+func checkVolumeAffinity(affinity corev1.VolumeNodeAffinity, path *field.Path) (errs field.ErrorList) {
 	path = path.Child("required")
 	if affinity.Required == nil {
 		return field.ErrorList{field.Required(path, "must specify required node constraints")}
