@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -33,26 +34,27 @@ type Access struct {
 func (a Access) Plugins() []resource.Plugin {
 	claims, templates := resourcev1.Resource("resourceclaims"), resourcev1.Resource("resourceclaimtemplates")
 	return []resource.Plugin{
-		{Resource: claims, Check: a.checkClaim},
+		{Resource: claims, Check: a.checkNew(func(obj runtime.Object) *resourcev1.ResourceClaimSpec {
+			return &obj.(*resourcev1.ResourceClaim).Spec
+		})},
 		{Resource: claims, Subresource: "status", Check: a.checkStatus},
-		{Resource: templates, Check: a.checkTemplate},
+		{Resource: templates, Check: a.checkNew(func(obj runtime.Object) *resourcev1.ResourceClaimSpec {
+			return &obj.(*resourcev1.ResourceClaimTemplate).Spec.Spec
+		})},
 	}
 }
 
-func (a Access) checkClaim(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
-	if old != nil {
-		return errs
-	}
-	claim := obj.(*resourcev1.ResourceClaim)
-	return append(a.checkAdmin(ctx, claim.Namespace, adminRequest(&claim.Spec)), errs...)
-}
+// check is the function of a plugin.
+type check = func(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList
 
-func (a Access) checkTemplate(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
-	if old != nil {
-		return errs
+// checkNew returns the check of new objects that contain the specification of a claim.
+func (a Access) checkNew(specOf func(obj runtime.Object) *resourcev1.ResourceClaimSpec) check {
+	return func(ctx context.Context, obj, old runtime.Object, errs field.ErrorList) field.ErrorList {
+		if old != nil {
+			return errs
+		}
+		return append(a.checkAdmin(ctx, obj.(metav1.Object).GetNamespace(), adminRequest(specOf(obj))), errs...)
 	}
-	template := obj.(*resourcev1.ResourceClaimTemplate)
-	return append(a.checkAdmin(ctx, template.Namespace, adminRequest(&template.Spec.Spec)), errs...)
 }
 
 // adminRequest returns the path of the first request for administrative access; nil if there is none.
@@ -99,57 +101,58 @@ func (a Access) checkAdmin(ctx context.Context, namespace string, path *field.Pa
 }
 
 func (a Access) checkStatus(ctx context.Context, obj, old runtime.Object, found field.ErrorList) field.ErrorList {
-	return append(a.checkStatusAccess(ctx, obj, old), found...)
-}
-
-func (a Access) checkStatusAccess(ctx context.Context, obj, old runtime.Object) (errs field.ErrorList) {
+	var errs field.ErrorList
 	claim, before := obj.(*resourcev1.ResourceClaim), old.(*resourcev1.ResourceClaim)
 	if adminResult(&before.Status) == nil {
 		errs = a.checkAdmin(ctx, claim.Namespace, adminResult(&claim.Status))
 	}
-	attributes, err := filters.GetAuthorizerAttributes(ctx)
+	request, err := filters.GetAuthorizerAttributes(ctx)
 	if err != nil {
-		return append(errs, field.InternalError(statusPath, fmt.Errorf("cannot build authorizer attributes: %w", err)))
+		err = fmt.Errorf("cannot build authorizer attributes: %w", err)
+		return append(append(errs, field.InternalError(statusPath, err)), found...)
 	}
-	errs = append(errs, a.checkBinding(ctx, attributes, &claim.Status, &before.Status)...)
+	asked := authorizer.AttributesRecord{
+		User: request.GetUser(), Verb: request.GetVerb(), Namespace: request.GetNamespace(),
+		APIGroup: request.GetAPIGroup(), APIVersion: request.GetAPIVersion(), Resource: request.GetResource(),
+		ResourceRequest: true,
+	}
+	errs = append(errs, a.checkBinding(ctx, asked, &claim.Status, &before.Status)...)
 	if claim.Status.Allocation != nil { // else there is no status of devices
-		errs = append(errs, a.checkDrivers(ctx, attributes, &claim.Status, &before.Status)...)
+		errs = append(errs, a.checkDrivers(ctx, asked, &claim.Status, &before.Status)...)
 	}
-	return errs
+	return append(errs, found...)
 }
 
 // checkBinding requires resourceclaims/binding, in all namespaces, to change the allocation or the consumers.
 func (a Access) checkBinding(
-	ctx context.Context, attributes authorizer.Attributes, status, old *resourcev1.ResourceClaimStatus,
+	ctx context.Context, asked authorizer.AttributesRecord, status, old *resourcev1.ResourceClaimStatus,
 ) field.ErrorList {
 	if equality.Semantic.DeepEqual(status.Allocation, old.Allocation) &&
 		equality.Semantic.DeepEqual(status.ReservedFor, old.ReservedFor) {
 		return nil
 	}
-	verb := attributes.GetVerb()
-	err := a.allows(ctx, part{Attributes: attributes, verb: verb, subresource: resourcev1.SubresourceBinding})
+	asked.Namespace, asked.Subresource = "", resourcev1.SubresourceBinding
+	err := a.allows(ctx, asked, asked.Verb)
 	if err == nil {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(statusPath.Child("allocation"), fmt.Sprintf("changing status.allocation or "+
-		`status.reservedFor requires resource="resourceclaims/binding", verb="%s" permission: %s`, verb, err))}
+		`status.reservedFor requires resource="resourceclaims/binding", verb="%s" permission: %s`, asked.Verb, err))}
 }
 
 // checkDrivers requires resourceclaims/driver for each driver whose devices have another status. An account of the node
 // of the claim has a verb of its own.
 func (a Access) checkDrivers(
-	ctx context.Context, attributes authorizer.Attributes, status, old *resourcev1.ResourceClaimStatus,
+	ctx context.Context, asked authorizer.AttributesRecord, status, old *resourcev1.ResourceClaimStatus,
 ) (errs field.ErrorList) {
-	verbs := []string{resourcev1.VerbPrefixArbitraryNode + attributes.GetVerb()}
-	if isOnNode(attributes.GetUser(), nodeOf(status.Allocation)) {
-		verbs = []string{resourcev1.VerbPrefixAssociatedNode + attributes.GetVerb(), verbs[0]}
+	verbs := []string{resourcev1.VerbPrefixArbitraryNode + asked.Verb}
+	if isOnNode(asked.User, nodeOf(status.Allocation)) {
+		verbs = []string{resourcev1.VerbPrefixAssociatedNode + asked.Verb, verbs[0]}
 	}
+	asked.Subresource = resourcev1.SubresourceDriver
 	for _, driver := range sets.List(changedDrivers(status.Devices, old.Devices)) {
-		err := a.allowsOne(ctx, verbs, part{
-			Attributes: attributes, subresource: resourcev1.SubresourceDriver, namespace: attributes.GetNamespace(),
-			name: driver,
-		})
-		if err != nil {
+		asked.Name = driver
+		if err := a.allows(ctx, asked, verbs...); err != nil {
 			errs = append(errs, field.Forbidden(statusPath.Child("devices"), fmt.Sprintf("changing status.devices requires "+
 				`resource="resourceclaims/driver", verb="%s" permission: %s`, verbs, err)))
 		}
@@ -157,29 +160,14 @@ func (a Access) checkDrivers(
 	return errs
 }
 
-// allowsOne returns the first error unless the authorizer allows one of the verbs.
-func (a Access) allowsOne(ctx context.Context, verbs []string, asked part) (first error) {
-	for _, verb := range verbs {
-		asked.verb = verb
-		err := a.allows(ctx, asked)
-		if err == nil {
-			return nil
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return first
-}
-
 // changedDrivers returns the drivers of devices whose status was added, changed or removed.
 func changedDrivers(devices, old []resourcev1.AllocatedDeviceStatus) sets.Set[string] {
 	drivers, before := sets.New[string](), map[deviceID]*resourcev1.AllocatedDeviceStatus{}
 	for n := range old {
-		before[idOf(&old[n])] = &old[n]
+		before[idOf(old[n])] = &old[n]
 	}
 	for n := range devices {
-		id := idOf(&devices[n])
+		id := idOf(devices[n])
 		if was := before[id]; was == nil || !equality.Semantic.DeepEqual(was, &devices[n]) {
 			drivers.Insert(id.Driver)
 		}
@@ -217,35 +205,23 @@ func isOnNode(u user.Info, node string) bool {
 	return err == nil && len(nodes) == 1 && nodes[0] == node
 }
 
-// part is the attributes of a request, about a part of a claim: a subresource that only the authorizer knows.
-type part struct {
-	authorizer.Attributes
-	verb, subresource, namespace, name string
-}
-
-// GetVerb returns the verb.
-func (p part) GetVerb() string { return p.verb }
-
-// GetSubresource returns the subresource.
-func (p part) GetSubresource() string { return p.subresource }
-
-// GetNamespace returns the namespace; empty for all.
-func (p part) GetNamespace() string { return p.namespace }
-
-// GetName returns the name; empty for all.
-func (p part) GetName() string { return p.name }
-
-// allows returns an error unless the authorizer allows the request. The error of one of several authorizers does not
-// matter then.
-func (a Access) allows(ctx context.Context, asked part) error {
-	decision, reason, err := a.Authorizer.Authorize(ctx, asked)
-	if decision == authorizer.DecisionAllow {
-		return nil
+// allows returns the first error unless the authorizer allows one of the verbs. The error of one of several authorizers
+// does not matter then.
+func (a Access) allows(ctx context.Context, asked authorizer.AttributesRecord, verbs ...string) (first error) {
+	for _, verb := range verbs {
+		asked.Verb = verb
+		decision, reason, err := a.Authorizer.Authorize(ctx, asked)
+		if decision == authorizer.DecisionAllow {
+			return nil
+		}
+		if err != nil && reason != "" {
+			reason = fmt.Sprintf("%v: %s", err, reason)
+		} else if err != nil {
+			reason = err.Error()
+		}
+		if first == nil {
+			first = responsewriters.ForbiddenStatusError(asked, reason)
+		}
 	}
-	if err != nil && reason != "" {
-		reason = fmt.Sprintf("%v: %s", err, reason)
-	} else if err != nil {
-		reason = err.Error()
-	}
-	return responsewriters.ForbiddenStatusError(asked, reason)
+	return first
 }

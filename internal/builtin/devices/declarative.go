@@ -37,12 +37,9 @@ func declared[T any](rules validator[T], path *field.Path, obj, old *T) field.Er
 	return validate.FilterEnforcedDeclarativeErrors(ctx, rules(ctx, op, path, obj, old), true)
 }
 
-// same reports whether two values are equal. Parameters of drivers, which are JSON, may differ in white space: a stored
+// same reports whether two specs are equal. Parameters of drivers, which are JSON, may differ in white space: a stored
 // object has none.
 func same(a, b any) bool {
-	if equality.Semantic.DeepEqual(a, b) {
-		return true
-	}
 	first, err := json.Marshal(a)
 	if err != nil {
 		return false

@@ -17,14 +17,14 @@ func Definitions() []*resource.Definition {
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceClass", Plural: "deviceclasses", Singular: "deviceclass",
 			Object: &resourcev1.DeviceClass{}, List: &resourcev1.DeviceClassList{},
-			Strategy: classRules, Columns: nameAndAge, ReturnsDeleted: true,
+			Strategy: classRules.Rules(), Columns: nameAndAge, ReturnsDeleted: true,
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceTaintRule",
 			Plural: "devicetaintrules", Singular: "devicetaintrule",
 			Object: &resourcev1.DeviceTaintRule{}, List: &resourcev1.DeviceTaintRuleList{},
-			Strategy: taintRules, Default: defaultTaintRule, Resets: []string{"status"},
-			Subresources: []resource.Subresource{statusOf(taintStatusRules)}, Columns: taintColumns,
+			Strategy: taintStrategy(), Default: defaultTaintRule, Resets: []string{"status"},
+			Subresources: []resource.Subresource{taintRules.Status()}, Columns: taintColumns,
 			Storage: resource.NewStorage(resourcev1beta2.SchemeGroupVersion,
 				&resourcev1.DeviceTaintRule{}, &resourcev1beta2.DeviceTaintRule{}),
 		},
@@ -32,30 +32,24 @@ func Definitions() []*resource.Definition {
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaim",
 			Plural: "resourceclaims", Singular: "resourceclaim", Namespaced: true,
 			Object: &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
-			Strategy: claimRules, Default: defaultClaim, Resets: []string{"status"},
-			Subresources: []resource.Subresource{statusOf(claimStatusRules)}, Columns: claimColumns, ReturnsDeleted: true,
+			Strategy: claimRules.Rules(), Default: defaultClaim, Resets: []string{"status"},
+			Subresources: []resource.Subresource{claimRules.Status()}, Columns: claimColumns, ReturnsDeleted: true,
 			Upgrade: upgradeClaim,
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaimTemplate",
 			Plural: "resourceclaimtemplates", Singular: "resourceclaimtemplate", Namespaced: true,
 			Object: &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
-			Strategy: templateRules, Default: defaultTemplate, Columns: nameAndAge, ReturnsDeleted: true,
+			Strategy: templateRules.Rules(), Default: defaultTemplate, Columns: nameAndAge, ReturnsDeleted: true,
 			Upgrade: upgradeTemplate,
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceSlice",
 			Plural: "resourceslices", Singular: "resourceslice",
 			Object: &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
-			Strategy: sliceRules, Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields, ReturnsDeleted: true,
-			Upgrade: upgradeSlice,
+			Strategy: sliceRules.Rules(), Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields,
+			ReturnsDeleted: true, Upgrade: upgradeSlice,
 		},
-	}
-}
-
-func statusOf(strategy resource.Strategy) resource.Subresource {
-	return resource.Subresource{
-		Name: "status", Verbs: resource.SubresourceVerbs, Strategy: strategy, Resets: []string{"metadata", "spec"},
 	}
 }
 
