@@ -110,7 +110,7 @@ func controllers() []*resource.Definition {
 		{
 			GroupVersion: coordinationv1.SchemeGroupVersion, Kind: "Lease", Plural: "leases", Singular: "lease",
 			Namespaced: true, Object: &coordinationv1.Lease{}, List: &coordinationv1.LeaseList{},
-			Strategy: coordination.LeaseRules{}, Columns: coordination.LeaseColumns,
+			Strategy: coordination.LeaseRules, Columns: coordination.LeaseColumns,
 		},
 		events.V1(),
 		apiregistration.Definition(),

@@ -1,8 +1,6 @@
 package coordination
 
 import (
-	"context"
-
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,60 +9,41 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-var metadataPath = field.NewPath("metadata")
-
 // LeaseRules are the rules of leases. Coordinated leader election is off, as it is by default in kube-apiserver, so its
-// fields cannot be set. They stay in leases of a server where it is on.
-type LeaseRules struct{ resource.Rules }
-
-// PrepareForCreate clears the fields of coordinated leader election.
-func (LeaseRules) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	spec := &obj.(*coordinationv1.Lease).Spec
-	spec.Strategy, spec.PreferredHolder = nil, nil
+// fields cannot be set. They stay in leases of a server where it is on. An update needs a resourceVersion, so that two
+// holders do not overwrite each other's lease.
+var LeaseRules = resource.Typed[*coordinationv1.Lease]{
+	Prepare: func(lease *coordinationv1.Lease) { lease.Spec.Strategy, lease.Spec.PreferredHolder = nil, nil },
+	Check: func(lease *coordinationv1.Lease) field.ErrorList {
+		errs := apivalidation.ValidateObjectMeta(&lease.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
+		return append(errs, checkSpec(&lease.Spec)...)
+	},
+	PrepareUpdate: func(lease, old *coordinationv1.Lease) {
+		if old.Spec.Strategy == nil {
+			lease.Spec.Strategy = nil
+		}
+		if old.Spec.PreferredHolder == nil {
+			lease.Spec.PreferredHolder = nil
+		}
+	},
+	CheckUpdate: func(lease, old *coordinationv1.Lease) field.ErrorList {
+		errs := apivalidation.ValidateObjectMetaUpdate(&lease.ObjectMeta, &old.ObjectMeta, metadataPath)
+		return append(errs, checkSpec(&lease.Spec)...)
+	},
+	CreatesOnUpdate: true, RequiresVersion: true,
 }
 
-// Validate checks the metadata and the spec.
-func (LeaseRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	lease := obj.(*coordinationv1.Lease)
-	errs := apivalidation.ValidateObjectMeta(&lease.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
-	return append(errs, validateSpec(&lease.Spec, field.NewPath("spec"))...)
+var metadataPath, specPath = field.NewPath("metadata"), field.NewPath("spec")
+
+func checkSpec(spec *coordinationv1.LeaseSpec) field.ErrorList {
+	duration := ptr.Deref(spec.LeaseDurationSeconds, 1)
+	return append(
+		rules.When(duration <= 0, field.Invalid(specPath.Child("leaseDurationSeconds"), duration, "must be greater than 0")),
+		rules.NonNegative(ptr.Deref(spec.LeaseTransitions, 0), specPath.Child("leaseTransitions"))...)
 }
-
-func validateSpec(spec *coordinationv1.LeaseSpec, path *field.Path) (errs field.ErrorList) {
-	if seconds := spec.LeaseDurationSeconds; seconds != nil && *seconds <= 0 {
-		errs = append(errs, field.Invalid(path.Child("leaseDurationSeconds"), *seconds, "must be greater than 0"))
-	}
-	if transitions := spec.LeaseTransitions; transitions != nil && *transitions < 0 {
-		errs = append(errs, field.Invalid(path.Child("leaseTransitions"), *transitions, apivalidation.IsNegativeErrorMsg))
-	}
-	return errs
-}
-
-// PrepareForUpdate clears the fields of coordinated leader election that are new.
-func (LeaseRules) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	spec, before := &obj.(*coordinationv1.Lease).Spec, &old.(*coordinationv1.Lease).Spec
-	if before.Strategy == nil {
-		spec.Strategy = nil
-	}
-	if before.PreferredHolder == nil {
-		spec.PreferredHolder = nil
-	}
-}
-
-// ValidateUpdate checks the metadata and the spec.
-func (LeaseRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	lease, before := obj.(*coordinationv1.Lease), old.(*coordinationv1.Lease)
-	errs := apivalidation.ValidateObjectMetaUpdate(&lease.ObjectMeta, &before.ObjectMeta, metadataPath)
-	return append(errs, validateSpec(&lease.Spec, field.NewPath("spec"))...)
-}
-
-// AllowCreateOnUpdate returns true.
-func (LeaseRules) AllowCreateOnUpdate(context.Context) bool { return true }
-
-// AllowUnconditionalUpdate returns false, so that two holders do not overwrite each other's lease.
-func (LeaseRules) AllowUnconditionalUpdate(context.Context) bool { return false }
 
 // LeaseColumns are the printed columns of leases.
 var LeaseColumns = &resource.Columns{

@@ -16,7 +16,7 @@ func Core() *resource.Definition {
 		GroupVersion: corev1.SchemeGroupVersion, Kind: "Event", Plural: "events", Singular: "event",
 		ShortNames: []string{"ev"}, Namespaced: true,
 		Object: &corev1.Event{}, List: &corev1.EventList{},
-		Strategy: legacyRules{}, Columns: columns, Fields: &coreFields, Expires: true,
+		Strategy: legacyRules, Columns: columns, Fields: &coreFields, Expires: true,
 		Upgrade: upgrade,
 	}
 }
@@ -27,7 +27,7 @@ func V1() *resource.Definition {
 		GroupVersion: eventsv1.SchemeGroupVersion, Kind: "Event", Plural: "events", Singular: "event",
 		ShortNames: []string{"ev"}, Namespaced: true,
 		Object: &eventsv1.Event{}, List: &eventsv1.EventList{},
-		Strategy: strictRules{}, Columns: columns, Fields: &v1Fields, Expires: true,
+		Strategy: strictRules, Columns: columns, Fields: &v1Fields, Expires: true,
 		Upgrade: upgrade,
 		Storage: &resource.Storage{
 			GroupVersion: corev1.SchemeGroupVersion, Kind: "Event", Object: &corev1.Event{},

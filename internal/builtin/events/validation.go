@@ -3,14 +3,16 @@ package events
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 // The longest values of fields, in bytes.
@@ -29,16 +31,15 @@ func validateLegacy(event *corev1.Event, reporter string) (errs field.ErrorList)
 		return errs // of an old client, which knows none of the fields below
 	}
 	path := field.NewPath(reporter)
-	if event.ReportingController == "" {
-		errs = append(errs, field.Required(path, ""))
-	}
-	for _, message := range validation.IsQualifiedName(event.ReportingController) {
-		errs = append(errs, field.Invalid(path, event.ReportingController, message))
-	}
-	errs = append(errs, validateShort("reportingInstance", event.ReportingInstance)...)
-	errs = append(errs, validateShort("action", event.Action)...)
-	errs = append(errs, validateShort("reason", event.Reason)...)
-	return append(errs, validateLength("message", event.Message, maxNote)...)
+	return slices.Concat(
+		errs,
+		rules.Required(event.ReportingController, path),
+		rules.QualifiedName(event.ReportingController, path),
+		validateShort("reportingInstance", event.ReportingInstance),
+		validateShort("action", event.Action),
+		validateShort("reason", event.Reason),
+		validateLength("message", event.Message, maxNote),
+	)
 }
 
 // inNamespaceOfObject reports whether an event is in the namespace of the object that it is about, or in one that is
@@ -57,54 +58,37 @@ func inNamespaceOfObject(event *corev1.Event) bool {
 }
 
 func validateShort(name, value string) field.ErrorList {
-	if value == "" {
-		return field.ErrorList{field.Required(field.NewPath(name), "")}
-	}
-	return validateLength(name, value, maxShort)
+	return append(rules.Required(value, field.NewPath(name)), validateLength(name, value, maxShort)...)
 }
 
 func validateLength(name, value string, limit int) field.ErrorList {
-	if len(value) <= limit {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(field.NewPath(name), "", fmt.Sprintf("can have at most %d characters", limit))}
+	return rules.When(len(value) > limit,
+		field.Invalid(field.NewPath(name), "", fmt.Sprintf("can have at most %d characters", limit)))
 }
 
 // validateNew checks what events.k8s.io/v1 requires of new events.
-func validateNew(event *corev1.Event) (errs field.ErrorList) {
-	if event.EventTime.IsZero() {
-		errs = append(errs, field.Required(field.NewPath("eventTime"), ""))
+func validateNew(event *corev1.Event) field.ErrorList {
+	refuse := func(isSet bool, name string) field.ErrorList {
+		return rules.When(isSet, field.Invalid(field.NewPath(name), "", "needs to be unset"))
 	}
-	if event.Type != corev1.EventTypeNormal && event.Type != corev1.EventTypeWarning {
-		errs = append(errs, field.Invalid(field.NewPath("type"), "", fmt.Sprintf("has invalid value: %v", event.Type)))
-	}
-	for _, deprecated := range []struct {
-		name  string
-		isSet bool
-	}{
-		{"firstTimestamp", !event.FirstTimestamp.IsZero()},
-		{"lastTimestamp", !event.LastTimestamp.IsZero()},
-		{"count", event.Count != 0},
-		{"source", event.Source != corev1.EventSource{}},
-	} {
-		if deprecated.isSet {
-			errs = append(errs, field.Invalid(field.NewPath(deprecated.name), "", "needs to be unset"))
-		}
-	}
-	return errs
+	return slices.Concat(
+		rules.When(event.EventTime.IsZero(), field.Required(field.NewPath("eventTime"), "")),
+		rules.When(event.Type != corev1.EventTypeNormal && event.Type != corev1.EventTypeWarning,
+			field.Invalid(field.NewPath("type"), "", fmt.Sprintf("has invalid value: %v", event.Type))),
+		refuse(!event.FirstTimestamp.IsZero(), "firstTimestamp"),
+		refuse(!event.LastTimestamp.IsZero(), "lastTimestamp"),
+		refuse(event.Count != 0, "count"),
+		refuse(event.Source != corev1.EventSource{}, "source"),
+	)
 }
 
-func validateSeries(series *corev1.EventSeries) (errs field.ErrorList) {
+func validateSeries(series *corev1.EventSeries) field.ErrorList {
 	if series == nil {
 		return nil
 	}
-	if series.Count < 2 {
-		errs = append(errs, field.Invalid(field.NewPath("series.count"), "", "should be at least 2"))
-	}
-	if series.LastObservedTime.IsZero() {
-		errs = append(errs, field.Required(field.NewPath("series.lastObservedTime"), ""))
-	}
-	return errs
+	return append(
+		rules.When(series.Count < 2, field.Invalid(field.NewPath("series.count"), "", "should be at least 2")),
+		rules.When(series.LastObservedTime.IsZero(), field.Required(field.NewPath("series.lastObservedTime"), ""))...)
 }
 
 // validateChanges checks that old was changed only where events.k8s.io/v1 allows it.
