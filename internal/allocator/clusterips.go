@@ -105,15 +105,17 @@ func (r *request) takeIP(ctx context.Context, n int) error {
 // nextIP takes a free address. In a dry run it returns the address of the network, as kube-apiserver does.
 func (r *request) nextIP(ctx context.Context, ips *ipRange) (netip.Addr, error) {
 	if r.dryRun {
-		return ips.prefix.Masked().Addr(), nil
+		return ips.at(0), nil
 	}
-	return takeNext(ctx, r, r.addresses, ips.candidates())
+	itemOf := func(number uint64) item { return item{r.addresses, ips.at(number).String()} }
+	number, err := r.takeNext(ctx, itemOf, candidates(1, ips.dynamic, ips.last))
+	return ips.at(number), err
 }
 
 // namedIP takes the address that a Service names.
 func (r *request) namedIP(ctx context.Context, ips *ipRange, wanted string) error {
 	address, err := netip.ParseAddr(wanted)
-	if err != nil || address.Less(ips.first) || ips.last.Less(address) {
+	if err != nil || !ips.has(address) {
 		return errForeign
 	}
 	if r.dryRun {

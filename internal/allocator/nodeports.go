@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,11 +19,6 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// nodePort is a node port.
-type nodePort int32
-
-func (p nodePort) String() string { return strconv.Itoa(int(p)) }
-
 // DefaultNodePorts is the range of node ports in kube-apiserver.
 var DefaultNodePorts = utilnet.PortRange{Base: 30000, Size: 2768}
 
@@ -32,26 +26,24 @@ var DefaultNodePorts = utilnet.PortRange{Base: 30000, Size: 2768}
 // An entry for each port says whose it is, and writes of different ports do not wait for each other.
 const PortsFolder = "ranges/servicenodeports"
 
-// portClaim is the stored claim on a node port.
-type portClaim struct {
-	Metadata metav1.ObjectMeta          `json:"metadata"`
-	Spec     networkingv1.IPAddressSpec `json:"spec"`
-}
+func portName(number uint64) string { return strconv.FormatUint(number, 10) }
 
-// newPorts returns the claims on node ports.
+func (r *request) port(number uint64) item { return item{r.ports, portName(number)} }
+
+// newPorts returns the claims on node ports. They have the form of IPAddresses.
 func newPorts(entries *dynamicstorage.Resource, services *services) *claims {
 	return &claims{
 		entries: entries, services: services, namesOf: portsOf,
 		encode: func(_ context.Context, name string, o owner) ([]byte, error) {
-			return json.Marshal(portClaim{
-				Metadata: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IPAddressSpec{ParentRef: &o},
+			return json.Marshal(networkingv1.IPAddress{
+				ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IPAddressSpec{ParentRef: &o},
 			})
 		},
 		decode: func(entry *dynamicstorage.Entry) (owner, error) {
 			if entry.Err != nil {
 				return owner{}, entry.Err
 			}
-			var stored portClaim
+			var stored networkingv1.IPAddress
 			err := json.Unmarshal(entry.Value, &stored)
 			return serviceOf(stored.Spec.ParentRef), err
 		},
@@ -65,39 +57,18 @@ func portsOf(service *corev1.Service) (names []string) {
 		ports.Insert(health)
 	}
 	for number := range ports {
-		names = append(names, nodePort(number).String())
+		names = append(names, portName(uint64(number)))
 	}
 	return names
 }
 
-// Bounds of the number of ports at the beginning of the range that Services are not given unless they name one.
-const (
-	minReservedPorts = 16
-	maxReservedPorts = 128
-)
-
 // portCandidates returns the ports to try for a Service that names none: those at the beginning of the range are last.
-// Both parts begin at a random port.
-func portCandidates(ports utilnet.PortRange) iter.Seq[nodePort] {
-	reserved := 0
-	if ports.Size > minReservedPorts {
-		reserved = min(max(ports.Size/32, minReservedPorts), maxReservedPorts)
+func portCandidates(ports utilnet.PortRange) iter.Seq[uint64] {
+	first, reserved := uint64(ports.Base), 0
+	if ports.Size > minReserved {
+		reserved = min(max(ports.Size/32, minReserved), maxReservedPorts)
 	}
-	return func(yield func(nodePort) bool) {
-		for _, part := range []utilnet.PortRange{
-			{Base: ports.Base + reserved, Size: ports.Size - reserved}, {Base: ports.Base, Size: reserved},
-		} {
-			if part.Size <= 0 {
-				continue
-			}
-			start := rand.IntN(part.Size)
-			for n := range part.Size {
-				if !yield(nodePort(part.Base + (start+n)%part.Size)) {
-					return
-				}
-			}
-		}
-	}
+	return candidates(first, first+uint64(reserved), first+uint64(ports.Size)-1)
 }
 
 // namedPort takes the port that a Service names.
@@ -105,7 +76,7 @@ func (r *request) namedPort(ctx context.Context, number int32) error {
 	if !r.portRange.Contains(int(number)) {
 		return refusal("provided port is not in the valid range. The range of valid ports is " + r.portRange.String())
 	}
-	err := r.take(ctx, item{r.ports, nodePort(number).String()})
+	err := r.take(ctx, r.port(uint64(number)))
 	if errors.Is(err, errTaken) {
 		return refusal("provided port is already allocated")
 	}
@@ -114,7 +85,7 @@ func (r *request) namedPort(ctx context.Context, number int32) error {
 
 // nextPort takes a free port.
 func (r *request) nextPort(ctx context.Context) (int32, error) {
-	number, err := takeNext(ctx, r, r.ports, portCandidates(r.portRange))
+	number, err := r.takeNext(ctx, r.port, portCandidates(r.portRange))
 	return int32(number), err
 }
 

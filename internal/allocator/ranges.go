@@ -3,7 +3,6 @@ package allocator
 import (
 	"fmt"
 	"iter"
-	"math/big"
 	"math/rand/v2"
 	"net/netip"
 	"strings"
@@ -11,15 +10,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ipRange is a range of cluster IPs.
+// ipRange is a range of cluster IPs. Numbers count its addresses from that of the network, which is 0.
 type ipRange struct {
 	prefix netip.Prefix
-	// first and last are the addresses that Services may have. Those from dynamic on are given to Services that name
-	// none, while there are any.
-	first, dynamic, last netip.Addr
+	// dynamic and last are numbers. Services may have the addresses from 1 to last. Those from dynamic on are given to
+	// Services that name none, while there are any.
+	dynamic, last uint64
 }
 
-// minIPv6Bits is the shortest prefix of a range of IPv6, as in kube-apiserver.
+// minIPv6Bits is the shortest prefix of a range of IPv6, as in kube-apiserver. So numbers of addresses have 64 bits.
 const minIPv6Bits = 64
 
 // ParseRanges returns the ranges of a flag: one, or two of both IP families, comma separated.
@@ -35,9 +34,9 @@ func ParseRanges(flag string) ([]netip.Prefix, error) {
 			return nil, fmt.Errorf("%q is no range of addresses such as 10.0.0.0/24", part)
 		}
 		ranges[n] = prefix.Masked()
-		if is4 := prefix.Addr().Is4(); is4 && prefix.Bits() > 30 || !is4 && prefix.Bits() > 126 {
+		if prefix.Bits() > prefix.Addr().BitLen()-2 {
 			return nil, fmt.Errorf("%q has too few addresses", part)
-		} else if !is4 && prefix.Bits() < minIPv6Bits {
+		} else if !prefix.Addr().Is4() && prefix.Bits() < minIPv6Bits {
 			return nil, fmt.Errorf("the shortest prefix of IPv6 is /%d, not that of %q", minIPv6Bits, part)
 		}
 	}
@@ -51,39 +50,39 @@ func ParseRanges(flag string) ([]netip.Prefix, error) {
 func FirstAddress(prefix netip.Prefix) netip.Addr { return prefix.Masked().Addr().Next() }
 
 func newRange(prefix netip.Prefix) *ipRange {
-	r := &ipRange{prefix: prefix, first: FirstAddress(prefix)}
-	size := new(big.Int).Lsh(big.NewInt(1), uint(prefix.Addr().BitLen()-prefix.Bits()))
-	r.last = addressAt(prefix.Masked().Addr(), new(big.Int).Sub(size, big.NewInt(1)))
+	bits := prefix.Addr().BitLen() - prefix.Bits()
+	r := &ipRange{prefix: prefix.Masked(), dynamic: 1, last: 1<<bits - 1}
 	if prefix.Addr().Is4() {
-		r.last = r.last.Prev() // the last one is for broadcasts
+		r.last-- // the last one is for broadcasts
 	}
-	r.dynamic = r.first
-	if size.Cmp(big.NewInt(minReservedIPs)) > 0 {
-		r.dynamic = addressAt(r.first, big.NewInt(reserved(size)))
+	if bits > 4 {
+		r.dynamic += min(max(uint64(1)<<(bits-4), minReserved), maxReservedIPs)
 	}
 	return r
 }
 
-// Bounds of the number of addresses at the beginning of a range that Services are not given unless they name one.
+// Bounds of the number of addresses or ports at the beginning of a range that Services are not given unless they name
+// one.
 const (
-	minReservedIPs = 16
-	maxReservedIPs = 256
+	minReserved      = 16
+	maxReservedIPs   = 256
+	maxReservedPorts = 128
 )
 
-func reserved(size *big.Int) int64 {
-	part := new(big.Int).Rsh(size, 4) // a sixteenth
-	if !part.IsInt64() {
-		return maxReservedIPs
+// at returns the address with a number.
+func (r *ipRange) at(number uint64) netip.Addr {
+	bytes := r.prefix.Addr().AsSlice()
+	for n := len(bytes) - 1; number > 0; n-- {
+		bytes[n] |= byte(number)
+		number >>= 8
 	}
-	return min(max(part.Int64(), minReservedIPs), maxReservedIPs)
-}
-
-// addressAt returns the address at a distance from another one. It must not be beyond the last one of the family.
-func addressAt(from netip.Addr, distance *big.Int) netip.Addr {
-	bytes := from.AsSlice()
-	new(big.Int).Add(new(big.Int).SetBytes(bytes), distance).FillBytes(bytes)
 	address, _ := netip.AddrFromSlice(bytes)
 	return address
+}
+
+// has reports whether a Service may have an address.
+func (r *ipRange) has(address netip.Addr) bool {
+	return !address.Less(r.at(1)) && !r.at(r.last).Less(address)
 }
 
 // family returns the IP family of the range.
@@ -96,38 +95,22 @@ func familyOf(address netip.Addr) corev1.IPFamily {
 	return corev1.IPv6Protocol
 }
 
-// candidates returns the addresses to try for a Service that names none: all from dynamic on, and then those before it.
-// Both parts begin at a random address.
-func (r *ipRange) candidates() iter.Seq[netip.Addr] {
-	return func(yield func(netip.Addr) bool) {
-		if between(r.dynamic, r.last, yield) && r.dynamic != r.first {
-			between(r.first, r.dynamic.Prev(), yield)
+// candidates returns the numbers to try for a Service that names none: those from dynamic to last, and then those from
+// first on. Both parts begin at a random number.
+func candidates(first, dynamic, last uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for _, part := range [][2]uint64{{dynamic, last + 1}, {first, dynamic}} {
+			size := part[1] - part[0] // also if last + 1 has overflowed
+			if size == 0 {
+				continue
+			}
+			number := rand.Uint64N(size)
+			for range size {
+				if !yield(part[0] + number) {
+					return
+				}
+				number = (number + 1) % size
+			}
 		}
 	}
-}
-
-// between yields the addresses from first to last, beginning at a random one. It returns false if yield has.
-func between(first, last netip.Addr, yield func(netip.Addr) bool) bool {
-	start := randomBetween(first, last)
-	for address := start; ; {
-		if !yield(address) {
-			return false
-		}
-		if address == last {
-			address = first
-		} else {
-			address = address.Next()
-		}
-		if address == start {
-			return true
-		}
-	}
-}
-
-func randomBetween(first, last netip.Addr) netip.Addr {
-	distance := new(big.Int).Sub(new(big.Int).SetBytes(last.AsSlice()), new(big.Int).SetBytes(first.AsSlice()))
-	if !distance.IsUint64() || distance.Uint64() == 1<<64-1 {
-		return addressAt(first, new(big.Int).SetUint64(rand.Uint64()))
-	}
-	return addressAt(first, new(big.Int).SetUint64(rand.Uint64N(distance.Uint64()+1)))
 }

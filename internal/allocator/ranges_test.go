@@ -48,46 +48,44 @@ func TestRange(t *testing.T) {
 		"fd00:1::/112": {"fd00:1::1", "fd00:1::101", "fd00:1::ffff"},
 	} {
 		r := newRange(netip.MustParsePrefix(prefix))
-		if got := [3]string{r.first.String(), r.dynamic.String(), r.last.String()}; got != want {
+		if got := [3]string{r.at(1).String(), r.at(r.dynamic).String(), r.at(r.last).String()}; got != want {
 			t.Errorf("%s: %v, want %v", prefix, got, want)
 		}
 		if strings.HasSuffix(prefix, "/64") {
 			continue
 		}
-		seen, dynamic := sets.New[netip.Addr](), size(r.dynamic, r.last)
-		for address := range r.candidates() {
-			isDynamic, complete := !address.Less(r.dynamic), seen.Len() >= dynamic
-			if seen.Has(address) || address.Less(r.first) || r.last.Less(address) || isDynamic == complete {
-				t.Fatalf("%s: candidate %s after %d", prefix, address, seen.Len())
+		seen, dynamic := sets.New[uint64](), int(r.last-r.dynamic)+1
+		for number := range candidates(1, r.dynamic, r.last) {
+			isDynamic, complete := number >= r.dynamic, seen.Len() >= dynamic
+			if seen.Has(number) || !r.has(r.at(number)) || isDynamic == complete {
+				t.Fatalf("%s: candidate %d after %d", prefix, number, seen.Len())
 			}
-			seen.Insert(address)
+			seen.Insert(number)
 		}
-		if all := size(r.first, r.last); seen.Len() != all {
-			t.Errorf("%s: %d candidates of %d addresses", prefix, seen.Len(), all)
+		if seen.Len() != int(r.last) {
+			t.Errorf("%s: %d candidates of %d addresses", prefix, seen.Len(), r.last)
+		}
+		for _, number := range []uint64{0, r.last + 1} { // those beside them
+			if address := r.at(number); r.has(address) {
+				t.Errorf("%s has %s", prefix, address)
+			}
 		}
 	}
 	for range 100 { // a range whose size is no uint64 of the number of addresses
 		r := newRange(netip.MustParsePrefix("fd00::/64"))
-		for address := range r.candidates() {
-			if !r.prefix.Contains(address) || address.Less(r.dynamic) {
-				t.Fatalf("candidate %s", address)
+		for number := range candidates(1, r.dynamic, r.last) {
+			if !r.has(r.at(number)) || number < r.dynamic {
+				t.Fatalf("candidate %d", number)
 			}
 			break
 		}
 	}
 }
 
-func size(first, last netip.Addr) (count int) {
-	for address := first; !last.Less(address); address = address.Next() {
-		count++
-	}
-	return count
-}
-
 // TestPortCandidates checks that the candidates are all ports of a range, those at its beginning last.
 func TestPortCandidates(t *testing.T) {
 	t.Parallel()
-	seen := sets.New[nodePort]()
+	seen := sets.New[uint64]()
 	for port := range portCandidates(net.PortRange{Base: 100, Size: 40}) {
 		if inReserved := port < 116; port < 100 || port > 139 || seen.Has(port) || inReserved != (seen.Len() >= 24) {
 			t.Fatalf("port %d after %d others", port, seen.Len())

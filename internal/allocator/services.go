@@ -3,7 +3,6 @@ package allocator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/netip"
 	"time"
@@ -186,15 +185,17 @@ func (r *request) take(ctx context.Context, i item) error {
 
 // hasTaken reports whether the request has taken a node port.
 func (r *request) hasTaken(port int32) bool {
-	return r.taken.Has(claim{item{r.ports, nodePort(port).String()}, ownerOf(r.service)})
+	return r.taken.Has(claim{r.port(uint64(port)), ownerOf(r.service)})
 }
 
 // takeNext takes the first candidate that is free. The cache may show as taken what was just given back, so it is
 // brought up to date before the range counts as full.
-func takeNext[T fmt.Stringer](ctx context.Context, r *request, c *claims, candidates iter.Seq[T]) (T, error) {
+func (r *request) takeNext(
+	ctx context.Context, itemOf func(number uint64) item, candidates iter.Seq[uint64],
+) (uint64, error) {
 	for _, mode := range []dynamicstorage.ReadMode{dynamicstorage.Any, dynamicstorage.Consistent} {
 		for candidate := range candidates {
-			i := item{c, candidate.String()}
+			i := itemOf(candidate)
 			taken, err := i.isTaken(ctx, mode)
 			if err != nil {
 				return candidate, err
@@ -208,8 +209,7 @@ func takeNext[T fmt.Stringer](ctx context.Context, r *request, c *claims, candid
 			}
 		}
 	}
-	var none T
-	return none, errFull
+	return 0, errFull
 }
 
 // Conditions implements resource.Allocation: the claims exist.
