@@ -142,13 +142,12 @@ func (c *Codec) served(obj runtime.Object) (runtime.Object, error) {
 	if d.Storage != nil {
 		storage = d.Storage.Object
 	}
-	var err error
-	if d.Upgrade != nil && reflect.TypeOf(obj) != reflect.TypeOf(storage) {
-		if obj, err = d.Upgrade(obj); err != nil {
-			return nil, err
-		}
+	old := obj
+	obj, err := resource.As(old, storage)
+	if err == nil && d.Upgrade != nil && obj != old {
+		err = d.Upgrade(old, obj)
 	}
-	if obj, err = resource.As(obj, storage); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if d.Storage != nil {

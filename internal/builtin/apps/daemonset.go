@@ -130,18 +130,6 @@ func checkRollingDaemonSet(rolling *appsv1.RollingUpdateDaemonSet, path *field.P
 	)
 }
 
-// upgradeDaemonSet returns a DaemonSet of an older version in v1.
-func upgradeDaemonSet(obj runtime.Object) (runtime.Object, error) {
-	daemon := &appsv1.DaemonSet{}
-	if err := resource.Transcode(obj, daemon); err != nil {
-		return nil, err
-	}
-	if old, ok := obj.(*extensionsv1beta1.DaemonSet); ok {
-		setTemplateGeneration(daemon, old.Spec.TemplateGeneration)
-	}
-	return daemon, nil
-}
-
 var daemonColumns = &resource.Columns{
 	Definitions: columnsWith([]metav1.TableColumnDefinition{
 		{Name: "Desired", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["desiredNumberScheduled"]},

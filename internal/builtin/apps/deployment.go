@@ -98,22 +98,6 @@ func checkRollingDeployment(rolling *appsv1.RollingUpdateDeployment, path *field
 	)
 }
 
-// upgradeDeployment returns a Deployment of an older version in v1, which has an annotation instead of a field for the
-// revision to return to.
-func upgradeDeployment(obj runtime.Object) (runtime.Object, error) {
-	var old struct {
-		Spec struct{ RollbackTo *struct{ Revision int64 } }
-	}
-	deployment := &appsv1.Deployment{}
-	if err := errors.Join(resource.Transcode(obj, deployment), resource.Transcode(obj, &old)); err != nil {
-		return nil, err
-	}
-	if to := old.Spec.RollbackTo; to != nil {
-		metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, appsv1.DeprecatedRollbackTo, strconv.FormatInt(to.Revision, 10))
-	}
-	return deployment, nil
-}
-
 var deploymentColumns = &resource.Columns{
 	Definitions: columnsWith([]metav1.TableColumnDefinition{
 		{Name: "Ready", Type: "string", Description: "Number of the pod with ready state"},

@@ -14,8 +14,10 @@ func Definitions() []*resource.Definition {
 		GroupVersion: autoscalingv2.SchemeGroupVersion, Object: &autoscalingv2.HorizontalPodAutoscaler{},
 		List: &autoscalingv2.HorizontalPodAutoscalerList{}, Strategy: strategy, Default: setDefaults,
 		Subresources: statusOf(statusStrategy),
-		Upgrade: func(obj runtime.Object) (runtime.Object, error) {
-			return fromV1(obj), nil // the only other version
+		Upgrade: func(old, obj runtime.Object) error {
+			// There is no other version than v1.
+			*obj.(*autoscalingv2.HorizontalPodAutoscaler) = *fromV1(old)
+			return nil
 		},
 	}
 	v1 := &resource.Definition{

@@ -34,21 +34,21 @@ func Definitions() []*resource.Definition {
 			Object: &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
 			Strategy: claimRules.Rules(), Default: defaultClaim, Resets: []string{"status"},
 			Subresources: []resource.Subresource{claimRules.Status()}, Columns: claimColumns, ReturnsDeleted: true,
-			Upgrade: upgradeClaim,
+			Upgrade: upgrade,
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaimTemplate",
 			Plural: "resourceclaimtemplates", Singular: "resourceclaimtemplate", Namespaced: true,
 			Object: &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
 			Strategy: templateRules.Rules(), Default: defaultTemplate, Columns: nameAndAge, ReturnsDeleted: true,
-			Upgrade: upgradeTemplate,
+			Upgrade: upgrade,
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceSlice",
 			Plural: "resourceslices", Singular: "resourceslice",
 			Object: &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
 			Strategy: sliceRules.Rules(), Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields,
-			ReturnsDeleted: true, Upgrade: upgradeSlice,
+			ReturnsDeleted: true, Upgrade: upgrade,
 		},
 	}
 }

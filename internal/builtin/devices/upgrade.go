@@ -10,63 +10,36 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// upgradeClaim returns a ResourceClaim of a beta version in v1.
-func upgradeClaim(obj runtime.Object) (runtime.Object, error) {
-	claim := &resourcev1.ResourceClaim{}
-	if err := resource.Transcode(obj, claim); err != nil {
-		return nil, err
-	}
-	if old, ok := obj.(*resourcev1beta1.ResourceClaim); ok {
-		return claim, upgradeRequests(old.Spec.Devices.Requests, claim.Spec.Devices.Requests)
-	}
-	return claim, nil
-}
-
-// upgradeTemplate returns a ResourceClaimTemplate of a beta version in v1.
-func upgradeTemplate(obj runtime.Object) (runtime.Object, error) {
-	template := &resourcev1.ResourceClaimTemplate{}
-	if err := resource.Transcode(obj, template); err != nil {
-		return nil, err
-	}
-	if old, ok := obj.(*resourcev1beta1.ResourceClaimTemplate); ok {
-		return template, upgradeRequests(old.Spec.Spec.Devices.Requests, template.Spec.Spec.Devices.Requests)
-	}
-	return template, nil
-}
-
-// upgradeRequests moves the fields of requests of v1beta1 to where v1 has them, below "exactly".
-func upgradeRequests(old []resourcev1beta1.DeviceRequest, requests []resourcev1.DeviceRequest) error {
-	for n := range old {
-		exactly := old[n]
-		exactly.Name, exactly.FirstAvailable = "", nil
-		if reflect.ValueOf(exactly).IsZero() {
-			continue // one of several alternatives is requested
-		}
-		requests[n].Exactly = &resourcev1.ExactDeviceRequest{}
-		if err := resource.Transcode(exactly, requests[n].Exactly); err != nil {
-			return err
+// upgrade completes an object of v1beta1, in which some fields were at other places.
+func upgrade(old, obj runtime.Object) error {
+	switch old := old.(type) {
+	case *resourcev1beta1.ResourceClaim:
+		return upgradeRequests(&old.Spec, &obj.(*resourcev1.ResourceClaim).Spec)
+	case *resourcev1beta1.ResourceClaimTemplate:
+		return upgradeRequests(&old.Spec.Spec, &obj.(*resourcev1.ResourceClaimTemplate).Spec.Spec)
+	case *resourcev1beta1.ResourceSlice:
+		devices := obj.(*resourcev1.ResourceSlice).Spec.Devices
+		for n, device := range old.Spec.Devices {
+			if err := resource.Transcode(device.Basic, &devices[n]); err != nil { // nothing if there is no basic
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// upgradeSlice returns a ResourceSlice of a beta version in v1. In v1beta1 the fields of a device are below "basic".
-func upgradeSlice(obj runtime.Object) (runtime.Object, error) {
-	slice := &resourcev1.ResourceSlice{}
-	if err := resource.Transcode(obj, slice); err != nil {
-		return nil, err
-	}
-	old, ok := obj.(*resourcev1beta1.ResourceSlice)
-	if !ok {
-		return slice, nil
-	}
-	for n, device := range old.Spec.Devices {
-		if device.Basic == nil {
-			continue
+// upgradeRequests moves the fields of requests to where v1 has them, below "exactly".
+func upgradeRequests(old *resourcev1beta1.ResourceClaimSpec, spec *resourcev1.ResourceClaimSpec) error {
+	for n, exactly := range old.Devices.Requests {
+		exactly.Name, exactly.FirstAvailable = "", nil
+		if reflect.ValueOf(exactly).IsZero() {
+			continue // one of several alternatives is requested
 		}
-		if err := resource.Transcode(device.Basic, &slice.Spec.Devices[n]); err != nil {
-			return nil, err
+		request := &spec.Devices.Requests[n]
+		request.Exactly = &resourcev1.ExactDeviceRequest{}
+		if err := resource.Transcode(exactly, request.Exactly); err != nil {
+			return err
 		}
 	}
-	return slice, nil
+	return nil
 }

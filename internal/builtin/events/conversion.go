@@ -33,13 +33,13 @@ func asCore(obj runtime.Object) *corev1.Event {
 	}
 }
 
-// upgrade returns an event of any version of events.k8s.io as one of core/v1.
-func upgrade(obj runtime.Object) (runtime.Object, error) {
-	event, err := resource.As(obj, &eventsv1.Event{})
-	if err != nil {
-		return nil, err
+// upgrade sets an event of core/v1 to one of any version of events.k8s.io.
+func upgrade(old, obj runtime.Object) error {
+	event, err := resource.As(old, &eventsv1.Event{})
+	if err == nil {
+		*obj.(*corev1.Event) = *asCore(event)
 	}
-	return asCore(event), nil
+	return err
 }
 
 // fromCore is the reverse of asCore.

@@ -10,21 +10,17 @@ import (
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// upgradeIngress returns an Ingress of networking.k8s.io/v1beta1 or extensions/v1beta1, which have the same fields, in
-// v1.
-func upgradeIngress(obj runtime.Object) (runtime.Object, error) {
-	old, ingress := &networkingv1beta1.Ingress{}, &networkingv1.Ingress{}
-	if err := resource.Transcode(obj, old); err != nil {
-		return nil, err
+// upgradeIngress completes an Ingress of networking.k8s.io/v1beta1 or extensions/v1beta1, which have the same fields.
+func upgradeIngress(stored, obj runtime.Object) error {
+	stored, err := resource.As(stored, &networkingv1beta1.Ingress{})
+	if err != nil {
+		return err
 	}
-	if err := resource.Transcode(old, ingress); err != nil {
-		return nil, err
-	}
+	old, ingress := stored.(*networkingv1beta1.Ingress), obj.(*networkingv1.Ingress)
 	if old.Spec.Backend != nil {
 		ingress.Spec.DefaultBackend = upgradeBackend(old.Spec.Backend)
 	}
@@ -35,12 +31,10 @@ func upgradeIngress(obj runtime.Object) (runtime.Object, error) {
 		for p := range rule.HTTP.Paths {
 			path := &ingress.Spec.Rules[r].HTTP.Paths[p]
 			path.Backend = *upgradeBackend(&rule.HTTP.Paths[p].Backend)
-			if path.PathType == nil {
-				path.PathType = ptr.To(networkingv1.PathTypeImplementationSpecific)
-			}
+			resource.Default(&path.PathType, networkingv1.PathTypeImplementationSpecific)
 		}
 	}
-	return ingress, nil
+	return nil
 }
 
 func upgradeBackend(old *networkingv1beta1.IngressBackend) *networkingv1.IngressBackend {
@@ -55,17 +49,10 @@ func upgradeBackend(old *networkingv1beta1.IngressBackend) *networkingv1.Ingress
 	return backend
 }
 
-// upgradeEndpointSlice returns an EndpointSlice of v1beta1 in v1, which has fields for what was in the topology.
-func upgradeEndpointSlice(obj runtime.Object) (runtime.Object, error) {
-	old, slice := &discoveryv1beta1.EndpointSlice{}, &discoveryv1.EndpointSlice{}
-	if err := resource.Transcode(obj, old); err != nil {
-		return nil, err
-	}
-	if err := resource.Transcode(old, slice); err != nil {
-		return nil, err
-	}
-	for n := range old.Endpoints {
-		endpoint, topology := &slice.Endpoints[n], maps.Clone(old.Endpoints[n].Topology)
+// upgradeEndpointSlice completes an EndpointSlice of v1beta1. In v1 there are fields for what was in the topology.
+func upgradeEndpointSlice(old, obj runtime.Object) error {
+	for n, before := range old.(*discoveryv1beta1.EndpointSlice).Endpoints {
+		endpoint, topology := &obj.(*discoveryv1.EndpointSlice).Endpoints[n], maps.Clone(before.Topology)
 		if zone, ok := topology[corev1.LabelTopologyZone]; ok {
 			endpoint.Zone = &zone
 			delete(topology, corev1.LabelTopologyZone)
@@ -77,5 +64,5 @@ func upgradeEndpointSlice(obj runtime.Object) (runtime.Object, error) {
 			endpoint.DeprecatedTopology = topology
 		}
 	}
-	return slice, nil
+	return nil
 }

@@ -31,21 +31,6 @@ func Definitions() []*resource.Definition {
 	}}
 }
 
-// upgrade returns a RuntimeClass of an older version in v1. The fields were in a spec in v1alpha1.
-func upgrade(obj runtime.Object) (runtime.Object, error) {
-	class := &nodev1.RuntimeClass{}
-	if err := resource.Transcode(obj, class); err != nil {
-		return nil, err
-	}
-	if old, ok := obj.(*nodev1alpha1.RuntimeClass); ok {
-		if err := resource.Transcode(old.Spec, class); err != nil {
-			return nil, err
-		}
-		class.Handler = old.Spec.RuntimeHandler
-	}
-	return class, nil
-}
-
 var columns = &resource.Columns{
 	Definitions: []metav1.TableColumnDefinition{
 		resource.NameColumn,

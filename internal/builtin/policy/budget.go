@@ -92,20 +92,3 @@ func checkSelector(selector *metav1.LabelSelector, invalidValues bool) field.Err
 	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: invalidValues}
 	return metav1validation.ValidateLabelSelector(selector, options, field.NewPath("spec", "selector"))
 }
-
-// upgrade returns a PodDisruptionBudget of v1beta1 in v1. An empty selector matches no Pod in v1beta1, and all in v1.
-func upgrade(obj runtime.Object) (runtime.Object, error) {
-	budget := &policyv1.PodDisruptionBudget{}
-	if err := resource.Transcode(obj, budget); err != nil {
-		return nil, err
-	}
-	selector := budget.Spec.Selector
-	if selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-		selector.MatchExpressions = []metav1.LabelSelectorRequirement{
-			{Key: betaLabel, Operator: metav1.LabelSelectorOpExists},
-		}
-	} else if selector != nil {
-		dropExpression(selector)
-	}
-	return budget, nil
-}

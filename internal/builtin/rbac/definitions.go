@@ -14,7 +14,7 @@ func Definitions() []*resource.Definition {
 			Singular: "clusterrolebinding", Object: &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
 			Strategy: bindingRules{grantOf: clusterRoleBindingGrant}, Default: defaultClusterRoleBinding,
 			Columns: clusterRoleBindingColumns,
-			Upgrade: Upgrade,
+			Upgrade: upgradeBinding,
 		},
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindClusterRole, Plural: "clusterroles",
@@ -26,7 +26,7 @@ func Definitions() []*resource.Definition {
 			Singular: "rolebinding", Namespaced: true,
 			Object: &rbacv1.RoleBinding{}, List: &rbacv1.RoleBindingList{},
 			Strategy: bindingRules{grantOf: roleBindingGrant}, Default: defaultRoleBinding, Columns: roleBindingColumns,
-			Upgrade: Upgrade,
+			Upgrade: upgradeBinding,
 		},
 		{
 			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindRole, Plural: "roles",

@@ -14,28 +14,34 @@ import (
 )
 
 // Upgrade returns a role or a binding of any version in v1.
-func Upgrade(obj runtime.Object) (runtime.Object, error) {
-	switch old := obj.(type) {
+func Upgrade(old runtime.Object) (obj runtime.Object, err error) {
+	switch old.(type) {
 	case *rbacv1.ClusterRole, *rbacv1alpha1.ClusterRole, *rbacv1beta1.ClusterRole:
-		return resource.As(obj, &rbacv1.ClusterRole{})
+		return resource.As(old, &rbacv1.ClusterRole{})
 	case *rbacv1.Role, *rbacv1alpha1.Role, *rbacv1beta1.Role:
-		return resource.As(obj, &rbacv1.Role{})
-	case *rbacv1.ClusterRoleBinding, *rbacv1beta1.ClusterRoleBinding:
-		return resource.As(obj, &rbacv1.ClusterRoleBinding{})
-	case *rbacv1.RoleBinding, *rbacv1beta1.RoleBinding:
-		return resource.As(obj, &rbacv1.RoleBinding{})
-	case *rbacv1alpha1.ClusterRoleBinding:
-		binding := &rbacv1.ClusterRoleBinding{}
-		err := resource.Transcode(old, binding)
-		binding.Subjects = upgradeSubjects(old.Subjects)
-		return binding, err
-	case *rbacv1alpha1.RoleBinding:
-		binding := &rbacv1.RoleBinding{}
-		err := resource.Transcode(old, binding)
-		binding.Subjects = upgradeSubjects(old.Subjects)
-		return binding, err
+		return resource.As(old, &rbacv1.Role{})
+	case *rbacv1.ClusterRoleBinding, *rbacv1alpha1.ClusterRoleBinding, *rbacv1beta1.ClusterRoleBinding:
+		obj, err = resource.As(old, &rbacv1.ClusterRoleBinding{})
+	case *rbacv1.RoleBinding, *rbacv1alpha1.RoleBinding, *rbacv1beta1.RoleBinding:
+		obj, err = resource.As(old, &rbacv1.RoleBinding{})
+	default:
+		return nil, fmt.Errorf("%T is no role or binding", old)
 	}
-	return nil, fmt.Errorf("%T is no role or binding", obj)
+	if err != nil {
+		return nil, err
+	}
+	return obj, upgradeBinding(old, obj)
+}
+
+// upgradeBinding completes a binding of v1alpha1.
+func upgradeBinding(old, obj runtime.Object) error {
+	switch old := old.(type) {
+	case *rbacv1alpha1.ClusterRoleBinding:
+		obj.(*rbacv1.ClusterRoleBinding).Subjects = upgradeSubjects(old.Subjects)
+	case *rbacv1alpha1.RoleBinding:
+		obj.(*rbacv1.RoleBinding).Subjects = upgradeSubjects(old.Subjects)
+	}
+	return nil
 }
 
 // upgradeSubjects returns subjects of v1alpha1, which have the version of an object instead of its group. There the

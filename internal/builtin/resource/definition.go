@@ -50,10 +50,10 @@ type Definition struct {
 	Folder string
 	// Storage converts objects to another version in which they are stored; nil if they are stored as they are served.
 	Storage *Storage
-	// Upgrade, if set, converts an object that is stored in another version of Kubernetes' types to the version in which
-	// the kind is stored now. It is needed for versions whose fields have other names or meanings. It may share parts with
-	// its argument.
-	Upgrade func(obj runtime.Object) (runtime.Object, error)
+	// Upgrade, if set, completes an object that was stored in another version of Kubernetes' types, old, in the version in
+	// which the kind is stored now. obj has the fields that have the same names in JSON already, so Upgrade is for versions
+	// whose fields have other names or meanings. obj may share parts with old.
+	Upgrade func(old, obj runtime.Object) error
 	// Expires says that objects are deleted after the time that the server sets for events.
 	Expires bool
 
