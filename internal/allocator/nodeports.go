@@ -91,15 +91,12 @@ func (r *request) nextPort(ctx context.Context) (int32, error) {
 
 // setPorts takes the node ports that a Service does not have yet.
 func (r *request) setPorts(ctx context.Context) error {
-	needsHealth := network.NeedsHealthCheck(r.service) && !network.NeedsHealthCheck(r.old)
 	switch r.service.Spec.Type {
 	case corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer:
 	default:
 		return nil
 	}
-	if !needsHealth && !r.lacksPorts() {
-		return nil
-	}
+	needsHealth := network.NeedsHealthCheck(r.service) && !network.NeedsHealthCheck(r.old)
 	if err := r.choosePorts(ctx); err != nil || !needsHealth {
 		return err
 	}
@@ -108,17 +105,6 @@ func (r *request) setPorts(ctx context.Context) error {
 		return apierrors.NewInternalError(err)
 	}
 	return err
-}
-
-// lacksPorts reports whether a Service has to take node ports.
-func (r *request) lacksPorts() bool {
-	had := network.NodePorts(r.old)
-	for _, port := range r.service.Spec.Ports {
-		if port.NodePort == 0 && network.NeedsNodePorts(r.service) || port.NodePort != 0 && !had.Has(port.NodePort) {
-			return true
-		}
-	}
-	return false
 }
 
 // choosePorts sets the node ports of the ports of a Service. Ports of the same number, which differ by their protocols,
@@ -155,7 +141,8 @@ func (r *request) choosePorts(ctx context.Context) error {
 				chosen[port.Port] = next
 			}
 		case had.Has(port.NodePort):
-		case r.hasTaken(port.NodePort) && (r.updates || given[port.Port] == port.NodePort):
+		case r.taken.Has(claim{r.port(uint64(port.NodePort)), ownerOf(r.service)}) &&
+			(r.updates || given[port.Port] == port.NodePort):
 		default:
 			err := r.namedPort(ctx, port.NodePort)
 			if isRefusal(err) {

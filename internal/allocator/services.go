@@ -183,11 +183,6 @@ func (r *request) take(ctx context.Context, i item) error {
 	return err
 }
 
-// hasTaken reports whether the request has taken a node port.
-func (r *request) hasTaken(port int32) bool {
-	return r.taken.Has(claim{r.port(uint64(port)), ownerOf(r.service)})
-}
-
 // takeNext takes the first candidate that is free. The cache may show as taken what was just given back, so it is
 // brought up to date before the range counts as full.
 func (r *request) takeNext(
