@@ -73,9 +73,7 @@ const (
 
 func checkNodeAffinity(affinity corev1.NodeAffinity, path *field.Path) (errs field.ErrorList) {
 	if selector := affinity.RequiredDuringSchedulingIgnoredDuringExecution; selector != nil {
-		terms := path.Child(required, "nodeSelectorTerms")
-		errs = append(rules.Missing(len(selector.NodeSelectorTerms) == 0, terms, "must have at least one node selector term"),
-			rules.Each(selector.NodeSelectorTerms, terms, checkRequiredTerm)...)
+		errs = CheckNodeSelector(selector, path.Child(required))
 	}
 	return append(errs, rules.Each(affinity.PreferredDuringSchedulingIgnoredDuringExecution, path.Child(preferred),
 		func(term *corev1.PreferredSchedulingTerm, path *field.Path) field.ErrorList {
@@ -87,6 +85,13 @@ func checkRequiredTerm(term *corev1.NodeSelectorTerm, path *field.Path) field.Er
 	return checkNodeTerm(term, true, path)
 }
 
+// CheckNodeSelector returns the errors of the nodes that a Pod or a volume can be on.
+func CheckNodeSelector(selector *corev1.NodeSelector, path *field.Path) field.ErrorList {
+	terms := path.Child("nodeSelectorTerms")
+	return append(rules.Missing(len(selector.NodeSelectorTerms) == 0, terms, "must have at least one node selector term"),
+		rules.Each(selector.NodeSelectorTerms, terms, checkRequiredTerm)...)
+}
+
 func checkWeight(weight int32, path *field.Path) field.ErrorList {
 	return rules.Invalid(weight < 1 || weight > 100, path.Child("weight"), weight, "must be in the range 1-100")
 }
@@ -95,14 +100,14 @@ func checkWeight(weight int32, path *field.Path) field.ErrorList {
 func checkNodeTerm(term *corev1.NodeSelectorTerm, values bool, path *field.Path) field.ErrorList {
 	return append(rules.Each(term.MatchExpressions, path.Child("matchExpressions"),
 		func(r *corev1.NodeSelectorRequirement, path *field.Path) field.ErrorList {
-			return CheckNodeRequirement(r, values, path)
+			return checkNodeRequirement(r, values, path)
 		}),
 		rules.Each(term.MatchFields, path.Child("matchFields"), checkFieldRequirement)...)
 }
 
-// CheckNodeRequirement returns the errors of a requirement on the labels of a node. values says whether its values must
+// checkNodeRequirement returns the errors of a requirement on the labels of a node. values says whether its values must
 // be valid values of labels.
-func CheckNodeRequirement(r *corev1.NodeSelectorRequirement, values bool, path *field.Path) (errs field.ErrorList) {
+func checkNodeRequirement(r *corev1.NodeSelectorRequirement, values bool, path *field.Path) (errs field.ErrorList) {
 	switch list := path.Child("values"); r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
 		errs = rules.Missing(len(r.Values) == 0, list, "must be specified when `operator` is 'In' or 'NotIn'")

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"cmp"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -10,12 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/diff"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
-	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
 func volumeDefinition() *resource.Definition {
@@ -75,11 +72,8 @@ func prepareVolumeStatus(obj, old *corev1.PersistentVolume) {
 }
 
 func checkVolume(obj *corev1.PersistentVolume) field.ErrorList {
-	return slices.Concat(
-		resource.CheckClusterMetadata(obj, apivalidation.NameIsDNSSubdomain),
-		checkVolumeSpec(&obj.Spec, field.NewPath("spec")),
-		checkMountOptions(obj),
-	)
+	return append(resource.CheckClusterMetadata(obj, apivalidation.NameIsDNSSubdomain),
+		checkVolumeSpec(&obj.Spec, field.NewPath("spec"))...)
 }
 
 func checkVolumeUpdate(obj, old *corev1.PersistentVolume) (errs field.ErrorList) {
@@ -114,18 +108,6 @@ const (
 	classAnnotation   = corev1.BetaStorageClassAnnotation
 	optionsAnnotation = corev1.MountOptionAnnotation
 )
-
-// takeOptions are the sources of volumes that can be mounted with options.
-var takeOptions = sets.New("gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi",
-	"cinder", "cephfs", "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk")
-
-// checkMountOptions returns the error of a volume that cannot be mounted with options.
-func checkMountOptions(obj *corev1.PersistentVolume) field.ErrorList {
-	_, found := obj.Annotations[optionsAnnotation]
-	return rules.When(found && !takeOptions.HasAny(sourcesOf(&obj.Spec)...),
-		field.Forbidden(field.NewPath("metadata", "annotations", optionsAnnotation),
-			"may not specify mount options for this volume type"))
-}
 
 func volumeWarnings(obj *corev1.PersistentVolume) (warnings []string) {
 	warn := func(is bool, text string) {

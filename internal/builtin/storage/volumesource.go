@@ -66,20 +66,10 @@ func checkSecretReference(ref corev1.SecretReference, path *field.Path) field.Er
 }
 
 // checkVolumeAffinity returns the errors of the nodes that a volume is on.
-func checkVolumeAffinity(affinity corev1.VolumeNodeAffinity, path *field.Path) (errs field.ErrorList) {
+func checkVolumeAffinity(affinity corev1.VolumeNodeAffinity, path *field.Path) field.ErrorList {
 	path = path.Child("required")
 	if affinity.Required == nil {
 		return field.ErrorList{field.Required(path, "must specify required node constraints")}
 	}
-	terms := path.Child("nodeSelectorTerms")
-	if len(affinity.Required.NodeSelectorTerms) == 0 {
-		return field.ErrorList{field.Required(terms, "must have at least one node selector term")}
-	}
-	for n, term := range affinity.Required.NodeSelectorTerms {
-		for m := range term.MatchExpressions {
-			at := terms.Index(n).Child("matchExpressions").Index(m)
-			errs = append(errs, podspec.CheckNodeRequirement(&term.MatchExpressions[m], true, at)...)
-		}
-	}
-	return errs
+	return podspec.CheckNodeSelector(affinity.Required, path)
 }
