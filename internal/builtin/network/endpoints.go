@@ -3,6 +3,7 @@
 package network
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 
@@ -36,9 +37,7 @@ func endpointsDefinition() *resource.Definition {
 func defaultEndpoints(obj runtime.Object) {
 	for _, subset := range obj.(*corev1.Endpoints).Subsets {
 		for n := range subset.Ports {
-			if port := &subset.Ports[n]; port.Protocol == "" {
-				port.Protocol = corev1.ProtocolTCP
-			}
+			subset.Ports[n].Protocol = cmp.Or(subset.Ports[n].Protocol, corev1.ProtocolTCP)
 		}
 	}
 }

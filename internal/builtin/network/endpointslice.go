@@ -29,13 +29,8 @@ func endpointSliceDefinition() *resource.Definition {
 func defaultEndpointSlice(obj runtime.Object) {
 	slice := obj.(*discoveryv1.EndpointSlice)
 	for n := range slice.Ports {
-		port := &slice.Ports[n]
-		if port.Name == nil {
-			port.Name = new("")
-		}
-		if port.Protocol == nil {
-			port.Protocol = new(corev1.ProtocolTCP)
-		}
+		resource.Default(&slice.Ports[n].Name, "")
+		resource.Default(&slice.Ports[n].Protocol, corev1.ProtocolTCP)
 	}
 }
 

@@ -83,27 +83,21 @@ func checkHTTPPath(http *networkingv1.HTTPIngressPath, path *field.Path) (errs f
 		return field.ErrorList{field.Required(path.Child("pathType"), "pathType must be specified")}
 	}
 	at := path.Child("path")
-	refuse := func(message string) { errs = append(errs, field.Invalid(at, http.Path, message)) }
+	refuse := func(is bool, message string) {
+		errs = append(errs, rules.When(is, field.Invalid(at, http.Path, message))...)
+	}
 	isAbsolute := strings.HasPrefix(http.Path, "/")
 	switch *http.PathType {
 	case networkingv1.PathTypeExact, networkingv1.PathTypePrefix:
-		if !isAbsolute {
-			refuse("must be an absolute path")
-		}
+		refuse(!isAbsolute, "must be an absolute path")
 		for _, part := range ambiguousParts {
-			if strings.Contains(http.Path, part) {
-				refuse(fmt.Sprintf("must not contain '%s'", part))
-			}
+			refuse(strings.Contains(http.Path, part), fmt.Sprintf("must not contain '%s'", part))
 		}
 		for _, suffix := range ambiguousSuffixes {
-			if strings.HasSuffix(http.Path, suffix) {
-				refuse(fmt.Sprintf("cannot end with '%s'", suffix))
-			}
+			refuse(strings.HasSuffix(http.Path, suffix), fmt.Sprintf("cannot end with '%s'", suffix))
 		}
 	case networkingv1.PathTypeImplementationSpecific:
-		if http.Path != "" && !isAbsolute {
-			refuse("must be an absolute path")
-		}
+		refuse(http.Path != "" && !isAbsolute, "must be an absolute path")
 	default:
 		errs = rules.Known(*http.PathType, path.Child("pathType"),
 			networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific, networkingv1.PathTypePrefix)

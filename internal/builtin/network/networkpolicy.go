@@ -21,11 +21,12 @@ func networkPolicyDefinition() *resource.Definition {
 
 func defaultNetworkPolicy(obj runtime.Object) {
 	spec := &obj.(*networkingv1.NetworkPolicy).Spec
-	forEachPort(spec, func(port *networkingv1.NetworkPolicyPort) {
-		if port.Protocol == nil {
-			port.Protocol = new(corev1.ProtocolTCP)
-		}
-	})
+	for _, rule := range spec.Ingress {
+		defaultPorts(rule.Ports)
+	}
+	for _, rule := range spec.Egress {
+		defaultPorts(rule.Ports)
+	}
 	if len(spec.PolicyTypes) > 0 {
 		return
 	}
@@ -35,16 +36,9 @@ func defaultNetworkPolicy(obj runtime.Object) {
 	}
 }
 
-func forEachPort(spec *networkingv1.NetworkPolicySpec, do func(port *networkingv1.NetworkPolicyPort)) {
-	for _, rule := range spec.Ingress {
-		for n := range rule.Ports {
-			do(&rule.Ports[n])
-		}
-	}
-	for _, rule := range spec.Egress {
-		for n := range rule.Ports {
-			do(&rule.Ports[n])
-		}
+func defaultPorts(ports []networkingv1.NetworkPolicyPort) {
+	for n := range ports {
+		resource.Default(&ports[n].Protocol, corev1.ProtocolTCP)
 	}
 }
 

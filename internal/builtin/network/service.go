@@ -64,7 +64,7 @@ func defaultService(obj runtime.Object) {
 	if NeedsClusterIP(service) {
 		resource.Default(&spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
 	}
-	if spec.Type != corev1.ServiceTypeLoadBalancer {
+	if !isBalancer(spec) {
 		return
 	}
 	resource.Default(&spec.AllocateLoadBalancerNodePorts, true)
@@ -81,13 +81,9 @@ func defaultAffinity(spec *corev1.ServiceSpec) {
 	case corev1.ServiceAffinityNone:
 		spec.SessionAffinityConfig = nil
 	case corev1.ServiceAffinityClientIP:
-		config := spec.SessionAffinityConfig
-		if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil {
-			timeout := corev1.DefaultClientIPServiceAffinitySeconds
-			spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{
-				ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout},
-			}
-		}
+		resource.Default(&spec.SessionAffinityConfig, corev1.SessionAffinityConfig{})
+		resource.Default(&spec.SessionAffinityConfig.ClientIP, corev1.ClientIPConfig{})
+		resource.Default(&spec.SessionAffinityConfig.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds)
 	}
 }
 
@@ -104,7 +100,7 @@ func ReachableFromOutside(service *corev1.Service) bool {
 
 // NeedsHealthCheck reports whether a Service has a node port for health checks.
 func NeedsHealthCheck(service *corev1.Service) bool {
-	return service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+	return isBalancer(&service.Spec) &&
 		service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/rules"
@@ -18,8 +19,13 @@ import (
 
 var specPath = field.NewPath("spec")
 
-// onlyForBalancers is the error of a field that only Services of the type LoadBalancer have.
-const onlyForBalancers = "may only be used when `type` is 'LoadBalancer'"
+func isBalancer(spec *corev1.ServiceSpec) bool { return spec.Type == corev1.ServiceTypeLoadBalancer }
+
+// forBalancers returns the error of a field that is set, although only Services of the type LoadBalancer have it.
+func forBalancers(isSet bool, spec *corev1.ServiceSpec, path *field.Path) field.ErrorList {
+	return rules.When(isSet && !isBalancer(spec),
+		field.Forbidden(path, "may only be used when `type` is 'LoadBalancer'"))
+}
 
 func checkServiceCreate(obj *corev1.Service) field.ErrorList {
 	errs := resource.CheckMetadata(obj, apivalidation.NameIsDNSLabel)
@@ -44,7 +50,7 @@ func checkService(obj, old *corev1.Service) field.ErrorList {
 			corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort),
 		checkUniquePorts(spec, specPath.Child("ports")),
 		checkSourceRanges(obj, old),
-		checkNodePortAllocation(spec),
+		forBalancers(spec.AllocateLoadBalancerNodePorts != nil, spec, specPath.Child("allocateLoadBalancerNodePorts")),
 		checkBalancerClass(spec),
 		checkExternalTraffic(obj),
 		checkInternalTraffic(spec),
@@ -120,11 +126,9 @@ func checkAffinity(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 		return errs
 	}
 	path := specPath.Child("sessionAffinityConfig", "clientIP", "timeoutSeconds")
-	if seconds := *config.ClientIP.TimeoutSeconds; seconds <= 0 || seconds > maxAffinityTimeout {
-		message := fmt.Sprintf("must be greater than 0 and less than %d", maxAffinityTimeout)
-		errs = append(errs, field.Invalid(path, seconds, message))
-	}
-	return errs
+	seconds := *config.ClientIP.TimeoutSeconds
+	return append(errs, rules.When(seconds <= 0 || seconds > maxAffinityTimeout,
+		field.Invalid(path, seconds, fmt.Sprintf("must be greater than 0 and less than %d", maxAffinityTimeout)))...)
 }
 
 // maxAffinityTimeout is the longest time that a client is sent to the same endpoint, in seconds.
@@ -164,12 +168,9 @@ func checkUniquePorts(spec *corev1.ServiceSpec, path *field.Path) (errs field.Er
 
 // checkSourceRanges returns the errors of the field for the clients of a load balancer, or of the annotation for them.
 func checkSourceRanges(obj, old *corev1.Service) (errs field.ErrorList) {
-	isBalancer := obj.Spec.Type == corev1.ServiceTypeLoadBalancer
 	if ranges := obj.Spec.LoadBalancerSourceRanges; len(ranges) > 0 {
 		path := specPath.Child("LoadBalancerSourceRanges")
-		if !isBalancer {
-			errs = append(errs, field.Forbidden(path, onlyForBalancers))
-		}
+		errs = forBalancers(true, &obj.Spec, path)
 		stored := trimmed(old.Spec.LoadBalancerSourceRanges)
 		for n, cidr := range trimmed(ranges) {
 			errs = append(errs, checkNew(cidr, stored, path.Index(n), validation.IsValidCIDR)...)
@@ -181,9 +182,7 @@ func checkSourceRanges(obj, old *corev1.Service) (errs field.ErrorList) {
 		return nil
 	}
 	path := field.NewPath("metadata", "annotations").Key(corev1.AnnotationLoadBalancerSourceRangesKey)
-	if !isBalancer {
-		errs = append(errs, field.Forbidden(path, onlyForBalancers))
-	}
+	errs = forBalancers(true, &obj.Spec, path)
 	if stored, found := old.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]; found && stored == value ||
 		strings.TrimSpace(value) == "" {
 		return errs
@@ -202,18 +201,12 @@ func trimmed(values []string) []string {
 	return all
 }
 
-func checkNodePortAllocation(spec *corev1.ServiceSpec) field.ErrorList {
-	isBalancer := spec.Type == corev1.ServiceTypeLoadBalancer // which has a default
-	return rules.When(!isBalancer && spec.AllocateLoadBalancerNodePorts != nil,
-		field.Forbidden(specPath.Child("allocateLoadBalancerNodePorts"), onlyForBalancers))
-}
-
 func checkBalancerClass(spec *corev1.ServiceSpec) field.ErrorList {
 	path := specPath.Child("loadBalancerClass")
-	if spec.Type == corev1.ServiceTypeLoadBalancer {
+	if isBalancer(spec) {
 		return rules.Optional(spec.LoadBalancerClass, path, rules.QualifiedName)
 	}
-	return rules.When(spec.LoadBalancerClass != nil, field.Forbidden(path, onlyForBalancers))
+	return forBalancers(spec.LoadBalancerClass != nil, spec, path)
 }
 
 func checkExternalTraffic(obj *corev1.Service) (errs field.ErrorList) {
@@ -237,15 +230,11 @@ func checkExternalTraffic(obj *corev1.Service) (errs field.ErrorList) {
 }
 
 // checkInternalTraffic returns the errors of the fields that choose an endpoint.
-func checkInternalTraffic(spec *corev1.ServiceSpec) (errs field.ErrorList) {
-	if policy := spec.InternalTrafficPolicy; policy != nil {
-		errs = rules.Known(*policy, specPath.Child("internalTrafficPolicy"),
-			corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)
-	}
-	if distribution := spec.TrafficDistribution; distribution != nil {
-		errs = append(errs, rules.Known(*distribution, specPath.Child("trafficDistribution"),
-			corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone,
-			corev1.ServiceTrafficDistributionPreferSameNode)...)
-	}
-	return errs
+func checkInternalTraffic(spec *corev1.ServiceSpec) field.ErrorList {
+	cluster, near := corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceTrafficDistributionPreferClose
+	return append(
+		rules.Known(ptr.Deref(spec.InternalTrafficPolicy, cluster), specPath.Child("internalTrafficPolicy"),
+			cluster, corev1.ServiceInternalTrafficPolicyLocal),
+		rules.Known(ptr.Deref(spec.TrafficDistribution, near), specPath.Child("trafficDistribution"),
+			near, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)...)
 }

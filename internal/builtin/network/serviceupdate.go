@@ -41,8 +41,7 @@ func prepareServiceUpdate(obj, old *corev1.Service) {
 	if NeedsHealthCheck(old) && !NeedsHealthCheck(obj) && after.HealthCheckNodePort == before.HealthCheckNodePort {
 		after.HealthCheckNodePort = 0
 	}
-	wasBalancer, isBalancer := before.Type == corev1.ServiceTypeLoadBalancer, after.Type == corev1.ServiceTypeLoadBalancer
-	if wasBalancer && !isBalancer {
+	if isBalancer(before) && !isBalancer(after) {
 		if ptr.Equal(after.AllocateLoadBalancerNodePorts, before.AllocateLoadBalancerNodePorts) {
 			after.AllocateLoadBalancerNodePorts = nil
 		}
@@ -54,7 +53,7 @@ func prepareServiceUpdate(obj, old *corev1.Service) {
 		after.ExternalTrafficPolicy == before.ExternalTrafficPolicy {
 		after.ExternalTrafficPolicy = ""
 	}
-	if !isBalancer {
+	if !isBalancer(after) {
 		obj.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 	}
 }
@@ -85,8 +84,7 @@ func NodePorts(obj *corev1.Service) sets.Set[int32] {
 func checkServiceUpdate(obj, old *corev1.Service) field.ErrorList {
 	errs := resource.CheckMetadataUpdate(obj, old)
 	errs = append(errs, checkClusterIPsUpdate(obj, old)...)
-	balancer := corev1.ServiceTypeLoadBalancer
-	if class := obj.Spec.LoadBalancerClass; obj.Spec.Type == balancer && old.Spec.Type == balancer &&
+	if class := obj.Spec.LoadBalancerClass; isBalancer(&obj.Spec) && isBalancer(&old.Spec) &&
 		!ptr.Equal(class, old.Spec.LoadBalancerClass) {
 		errs = append(errs, field.Invalid(specPath.Child("loadBalancerClass"), class, unchangeable))
 	}
@@ -100,7 +98,7 @@ func checkServiceUpdate(obj, old *corev1.Service) field.ErrorList {
 func checkServiceStatus(obj, old *corev1.Service) field.ErrorList {
 	errs := resource.CheckMetadataUpdate(obj, old)
 	points := obj.Status.LoadBalancer.Ingress
-	if obj.Spec.Type != corev1.ServiceTypeLoadBalancer && len(points) > 0 {
+	if !isBalancer(&obj.Spec) && len(points) > 0 {
 		return append(errs, field.Forbidden(balancerPath, "may only be used when `spec.type` is 'LoadBalancer'"))
 	}
 	return append(errs, checkPoints(points, old.Status.LoadBalancer.Ingress, checkIPMode)...)

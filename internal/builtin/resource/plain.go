@@ -22,7 +22,7 @@ type Plain[T interface {
 	Counts bool
 	// Constant are the paths of the fields that an update cannot change, such as "spec.driver".
 	Constant []string
-	// Declared are those of them whose rule is declared.
+	// Declared are further ones, whose rule is declared.
 	Declared []string
 	// Check, CheckUpdate and CheckStatus, if they are set, return further errors of a new object, of an update, and of an
 	// update of the status.
