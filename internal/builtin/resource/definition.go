@@ -1,7 +1,8 @@
 // Package resource says what a built-in resource is, as a CustomResourceDefinition says it of a custom resource. The
 // rows of the table in package builtin are its Definitions.
 //
-// Begin at definition.go. strategy.go has the rules for writes, columns.go the printed columns.
+// Begin at definition.go. strategy.go has the rules for writes, plain.go those of kinds with few rules, columns.go the
+// printed columns.
 package resource
 
 import (
@@ -50,9 +51,9 @@ type Definition struct {
 	Folder string
 	// Storage converts objects to another version in which they are stored; nil if they are stored as they are served.
 	Storage *Storage
-	// Upgrade, if set, completes obj, an object in the version in which the kind is stored now. old is the object as it was
-	// stored, in another version of Kubernetes' types. obj has the fields already that have the same names in JSON, so
-	// Upgrade is for versions whose fields have other names or meanings. obj may share parts with old.
+	// Upgrade, if set, completes obj, an object in the version in which the kind is stored now. old is the object as it
+	// was stored, in another version of Kubernetes' types. obj has the fields already that have the same names in JSON,
+	// so Upgrade is for versions whose fields have other names or meanings. obj may share parts with old.
 	Upgrade func(old, obj runtime.Object) error
 	// Expires says that objects are deleted after the time that the server sets for events.
 	Expires bool
