@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -25,16 +26,11 @@ func (r *request) setFamilies() error {
 		return nil
 	}
 	headless := spec.ClusterIP == corev1.ClusterIPNone && len(spec.Selector) == 0
-	if spec.IPFamilyPolicy == nil {
-		switch {
-		case r.old.Spec.IPFamilyPolicy != nil:
-			spec.IPFamilyPolicy = r.old.Spec.IPFamilyPolicy
-		case headless: // the client makes its endpoints, which may have addresses of both families
-			spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack)
-		default:
-			spec.IPFamilyPolicy = new(corev1.IPFamilyPolicySingleStack)
-		}
+	policy := corev1.IPFamilyPolicySingleStack
+	if headless { // the client makes its endpoints, which may have addresses of both families
+		policy = corev1.IPFamilyPolicyRequireDualStack
 	}
+	spec.IPFamilyPolicy = cmp.Or(spec.IPFamilyPolicy, r.old.Spec.IPFamilyPolicy, &policy)
 	// Later steps rely on addresses and families that fit.
 	if errs := network.CheckClusterIPs(r.service, r.old); len(errs) > 0 {
 		return r.invalid(errs)

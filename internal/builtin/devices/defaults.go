@@ -1,11 +1,14 @@
 package devices
 
 import (
+	"cmp"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 func defaultTaintRule(obj runtime.Object) {
@@ -13,9 +16,7 @@ func defaultTaintRule(obj runtime.Object) {
 }
 
 func defaultTaint(taint *resourcev1.DeviceTaint) {
-	if taint.TimeAdded == nil {
-		taint.TimeAdded = now()
-	}
+	resource.Default(&taint.TimeAdded, *now())
 }
 
 // now returns the present second, the precision of stored times.
@@ -24,12 +25,10 @@ func now() *metav1.Time { return &metav1.Time{Time: time.Now().Truncate(time.Sec
 func defaultClaim(obj runtime.Object) {
 	claim := obj.(*resourcev1.ResourceClaim)
 	defaultRequests(&claim.Spec)
-	allocation := claim.Status.Allocation
-	if allocation == nil {
-		return
-	}
-	for n := range allocation.Devices.Results {
-		defaultTolerations(allocation.Devices.Results[n].Tolerations)
+	if allocation := claim.Status.Allocation; allocation != nil {
+		for n := range allocation.Devices.Results {
+			defaultTolerations(allocation.Devices.Results[n].Tolerations)
+		}
 	}
 }
 
@@ -53,19 +52,15 @@ func defaultRequests(spec *resourcev1.ResourceClaimSpec) {
 }
 
 func defaultCount(mode *resourcev1.DeviceAllocationMode, count *int64) {
-	if *mode == "" {
-		*mode = resourcev1.DeviceAllocationModeExactCount
-	}
-	if *mode == resourcev1.DeviceAllocationModeExactCount && *count == 0 {
-		*count = 1
+	*mode = cmp.Or(*mode, resourcev1.DeviceAllocationModeExactCount)
+	if *mode == resourcev1.DeviceAllocationModeExactCount {
+		*count = cmp.Or(*count, 1)
 	}
 }
 
 func defaultTolerations(tolerations []resourcev1.DeviceToleration) {
 	for n := range tolerations {
-		if tolerations[n].Operator == "" {
-			tolerations[n].Operator = resourcev1.DeviceTolerationOpEqual
-		}
+		tolerations[n].Operator = cmp.Or(tolerations[n].Operator, resourcev1.DeviceTolerationOpEqual)
 	}
 }
 

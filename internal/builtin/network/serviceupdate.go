@@ -38,20 +38,15 @@ func prepareServiceUpdate(obj, old *corev1.Service) {
 			after.Ports[n].NodePort = 0
 		}
 	}
-	if NeedsHealthCheck(old) && !NeedsHealthCheck(obj) && after.HealthCheckNodePort == before.HealthCheckNodePort {
-		after.HealthCheckNodePort = 0
+	if NeedsHealthCheck(old) && !NeedsHealthCheck(obj) {
+		clearSame(&after.HealthCheckNodePort, before.HealthCheckNodePort)
 	}
 	if isBalancer(before) && !isBalancer(after) {
-		if ptr.Equal(after.AllocateLoadBalancerNodePorts, before.AllocateLoadBalancerNodePorts) {
-			after.AllocateLoadBalancerNodePorts = nil
-		}
-		if ptr.Equal(after.LoadBalancerClass, before.LoadBalancerClass) {
-			after.LoadBalancerClass = nil
-		}
+		clearSame(&after.AllocateLoadBalancerNodePorts, before.AllocateLoadBalancerNodePorts)
+		clearSame(&after.LoadBalancerClass, before.LoadBalancerClass)
 	}
-	if ReachableFromOutside(old) && !ReachableFromOutside(obj) &&
-		after.ExternalTrafficPolicy == before.ExternalTrafficPolicy {
-		after.ExternalTrafficPolicy = ""
+	if ReachableFromOutside(old) && !ReachableFromOutside(obj) {
+		clearSame(&after.ExternalTrafficPolicy, before.ExternalTrafficPolicy)
 	}
 	if !isBalancer(after) {
 		obj.Status.LoadBalancer = corev1.LoadBalancerStatus{}
@@ -62,11 +57,14 @@ func clearClusterIPs(after, before *corev1.ServiceSpec) {
 	if after.ClusterIP == before.ClusterIP && slices.Equal(after.ClusterIPs, before.ClusterIPs) {
 		after.ClusterIP, after.ClusterIPs = "", nil
 	}
-	if reflect.DeepEqual(after.IPFamilies, before.IPFamilies) {
-		after.IPFamilies = nil
-	}
-	if ptr.Deref(after.IPFamilyPolicy, "") == ptr.Deref(before.IPFamilyPolicy, "") {
-		after.IPFamilyPolicy = nil
+	clearSame(&after.IPFamilies, before.IPFamilies)
+	clearSame(&after.IPFamilyPolicy, before.IPFamilyPolicy)
+}
+
+// clearSame clears a field that has the value that it had before.
+func clearSame[T any](field *T, before T) {
+	if reflect.DeepEqual(*field, before) {
+		*field = *new(T)
 	}
 }
 

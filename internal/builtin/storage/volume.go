@@ -60,13 +60,8 @@ func defaultVolume(obj runtime.Object) {
 func prepareVolumeStatus(obj, old *corev1.PersistentVolume) {
 	obj.Spec = old.Spec
 	after, before := &obj.Status, &old.Status
-	if after.Phase == before.Phase {
-		if after.LastPhaseTransitionTime == nil {
-			after.LastPhaseTransitionTime = before.LastPhaseTransitionTime
-		}
-		return
-	}
-	if after.LastPhaseTransitionTime == nil || after.LastPhaseTransitionTime.Equal(before.LastPhaseTransitionTime) {
+	after.LastPhaseTransitionTime = cmp.Or(after.LastPhaseTransitionTime, before.LastPhaseTransitionTime)
+	if after.Phase != before.Phase && after.LastPhaseTransitionTime.Equal(before.LastPhaseTransitionTime) {
 		after.LastPhaseTransitionTime = new(metav1.Now())
 	}
 }
