@@ -1,10 +1,8 @@
 package apps
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
