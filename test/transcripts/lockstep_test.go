@@ -74,8 +74,8 @@ type lockstep struct {
 	spaces atomic.Int64
 }
 
-// addLast creates an object that comes after those of all sequences, without labels. A full page has a continue token if
-// any object follows it, so without this one, tokens of cluster-scoped kinds would depend on the other sequences.
+// addLast creates an object that comes after those of all sequences, without labels. A full page has a continue token
+// if any object follows it, so without this one, tokens of cluster-scoped kinds would depend on the other sequences.
 func (l *lockstep) addLast(t *testing.T, k *kind) {
 	t.Helper()
 	place := place{kind: k, kindVersion: k.versions[0]}
