@@ -104,7 +104,7 @@ func controllers() []*resource.Definition {
 			GroupVersion: corev1.SchemeGroupVersion, Kind: "ServiceAccount", Plural: "serviceaccounts",
 			Singular: "serviceaccount", ShortNames: []string{"sa"}, Namespaced: true,
 			Object: &corev1.ServiceAccount{}, List: &corev1.ServiceAccountList{},
-			Strategy: core.ServiceAccountRules{}, Columns: core.ServiceAccountColumns, ReturnsDeleted: true,
+			Strategy: core.ServiceAccountRules{}, Columns: resource.NameAndAge, ReturnsDeleted: true,
 			Subresources: []resource.Subresource{core.TokenSubresource()},
 		},
 		{

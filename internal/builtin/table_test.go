@@ -56,13 +56,11 @@ func typeName(obj runtime.Object) string { return reflect.TypeOf(obj).Elem().Nam
 
 // checkColumns prints an empty object.
 func checkColumns(t *testing.T, d *resource.Definition) {
-	if d.Columns == nil {
-		return
+	table, err := d.Printer().ConvertToTable(t.Context(), d.Object, nil)
+	if err != nil || len(table.Rows[0].Cells) != len(table.ColumnDefinitions) {
+		t.Fatalf("%+v, error %v", table, err)
 	}
-	if cells := d.Columns.Cells(d.Object); len(cells) != len(d.Columns.Definitions) {
-		t.Errorf("%d cells in %d columns", len(cells), len(d.Columns.Definitions))
-	}
-	for _, column := range d.Columns.Definitions {
+	for _, column := range table.ColumnDefinitions {
 		noDescription := d.Plural == "runtimeclasses" && column.Name == "Handler" // as in kube-apiserver
 		if column.Name == "" || column.Type == "" || column.Description == "" && !noDescription {
 			t.Errorf("column %+v is incomplete", column)
@@ -111,7 +109,11 @@ func TestCells(t *testing.T) {
 		},
 	} {
 		d, _ := find(t, test.resource)
-		cells := d.Columns.Cells(decode(t, d, test.obj))
+		table, err := d.Printer().ConvertToTable(t.Context(), decode(t, d, test.obj), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells := table.Rows[0].Cells
 		want := test.cells
 		if !slices.Contains(want, "<unknown>") {
 			want = append(want, "<unknown>")

@@ -31,7 +31,7 @@ func Definitions() []*resource.Definition {
 			Plural: "mutatingwebhookconfigurations", Singular: "mutatingwebhookconfiguration", Categories: categories,
 			Object:   &admissionregistrationv1.MutatingWebhookConfiguration{},
 			List:     &admissionregistrationv1.MutatingWebhookConfigurationList{},
-			Strategy: mutatingWebhookRules, Default: DefaultMutatingWebhooks, Columns: mutatingWebhookColumns,
+			Strategy: mutatingWebhookRules, Default: DefaultMutatingWebhooks, Columns: webhookColumns,
 		},
 		{
 			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingAdmissionPolicyBinding",
@@ -57,7 +57,7 @@ func Definitions() []*resource.Definition {
 			Plural: "validatingwebhookconfigurations", Singular: "validatingwebhookconfiguration", Categories: categories,
 			Object:   &admissionregistrationv1.ValidatingWebhookConfiguration{},
 			List:     &admissionregistrationv1.ValidatingWebhookConfigurationList{},
-			Strategy: validatingWebhookRules, Default: DefaultValidatingWebhooks, Columns: validatingWebhookColumns,
+			Strategy: validatingWebhookRules, Default: DefaultValidatingWebhooks, Columns: webhookColumns,
 		},
 	}
 }

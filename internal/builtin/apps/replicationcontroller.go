@@ -9,7 +9,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -91,19 +90,13 @@ var controllerFields = &resource.Fields{
 	Error: func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
 }
 
-var controllerColumns = &resource.Columns{
-	Definitions: columnsWith([]metav1.TableColumnDefinition{
-		{Name: "Desired", Type: "integer", Description: corev1.ReplicationControllerSpec{}.SwaggerDoc()["replicas"]},
-		{Name: "Current", Type: "integer", Description: corev1.ReplicationControllerStatus{}.SwaggerDoc()["replicas"]},
-		{Name: "Ready", Type: "integer", Description: corev1.ReplicationControllerStatus{}.SwaggerDoc()["readyReplicas"]},
-	}, selectorColumn(corev1.ReplicationControllerSpec{}.SwaggerDoc()["selector"])),
-	Cells: func(obj runtime.Object) []any {
-		c := obj.(*corev1.ReplicationController)
-		template := ptr.Deref(c.Spec.Template, corev1.PodTemplateSpec{})
-		cells := append([]any{
-			c.Name, int64(ptr.Deref(c.Spec.Replicas, 0)), int64(c.Status.Replicas), int64(c.Status.ReadyReplicas),
-			resource.Age(c),
-		}, podspec.ContainerCells(&template.Spec)...)
-		return append(cells, labels.FormatLabels(c.Spec.Selector))
-	},
+var controllerColumns = resource.Columns[*corev1.ReplicationController]{
+	{Name: "Name"},
+	{Name: "Desired", Type: "integer", Field: "spec.replicas"},
+	{Name: "Current", Type: "integer", Field: "status.replicas"},
+	{Name: "Ready", Type: "integer", Field: "status.readyReplicas"},
+	{Name: "Age"},
+	{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
+	{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
+	{Name: "Selector", Wide: true, Field: "spec.selector"},
 }

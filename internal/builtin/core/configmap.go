@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -71,14 +70,10 @@ func validateUnchanged(name string, unchanged bool) field.ErrorList {
 }
 
 // ConfigMapColumns are the printed columns of ConfigMaps.
-var ConfigMapColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Data", Type: "string", Description: corev1.ConfigMap{}.SwaggerDoc()["data"]},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		configMap := obj.(*corev1.ConfigMap)
-		return []any{configMap.Name, int64(len(configMap.Data) + len(configMap.BinaryData)), resource.Age(configMap)}
-	},
+var ConfigMapColumns = resource.Columns[*corev1.ConfigMap]{
+	{Name: "Name"},
+	{Name: "Data", Field: "data", Cell: func(configMap *corev1.ConfigMap) any {
+		return int64(len(configMap.Data) + len(configMap.BinaryData))
+	}},
+	{Name: "Age"},
 }

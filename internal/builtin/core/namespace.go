@@ -135,14 +135,8 @@ var NamespaceFields = &resource.Fields{
 }
 
 // NamespaceColumns are the printed columns of namespaces.
-var NamespaceColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Status", Type: "string", Description: "The status of the namespace"},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		namespace := obj.(*corev1.Namespace)
-		return []any{namespace.Name, string(namespace.Status.Phase), resource.Age(namespace)}
-	},
+var NamespaceColumns = resource.Columns[*corev1.Namespace]{
+	{Name: "Name"},
+	{Name: "Status", Field: "status.phase", Doc: "The status of the namespace"},
+	{Name: "Age"},
 }

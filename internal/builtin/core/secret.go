@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -134,15 +133,9 @@ var SecretFields = &resource.Fields{
 }
 
 // SecretColumns are the printed columns of Secrets.
-var SecretColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Type", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["type"]},
-		{Name: "Data", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["data"]},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		secret := obj.(*corev1.Secret)
-		return []any{secret.Name, string(secret.Type), int64(len(secret.Data)), resource.Age(secret)}
-	},
+var SecretColumns = resource.Columns[*corev1.Secret]{
+	{Name: "Name"},
+	{Name: "Type", Field: "type"},
+	{Name: "Data", Field: "data"},
+	{Name: "Age"},
 }

@@ -59,12 +59,3 @@ func (r ServiceAccountRules) WarningsOnUpdate(ctx context.Context, obj, old runt
 	}
 	return r.WarningsOnCreate(ctx, obj)
 }
-
-// ServiceAccountColumns are the printed columns of service accounts.
-var ServiceAccountColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{resource.NameColumn, resource.AgeColumn},
-	Cells: func(obj runtime.Object) []any {
-		account := obj.(*corev1.ServiceAccount)
-		return []any{account.Name, resource.Age(account)}
-	},
-}

@@ -17,7 +17,7 @@ func Definitions() []*resource.Definition {
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceClass", Plural: "deviceclasses", Singular: "deviceclass",
 			Object: &resourcev1.DeviceClass{}, List: &resourcev1.DeviceClassList{},
-			Strategy: classRules, Columns: nameAndAge, ReturnsDeleted: true,
+			Strategy: classRules, Columns: resource.NameAndAge, ReturnsDeleted: true,
 		},
 		{
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceTaintRule",
@@ -40,7 +40,7 @@ func Definitions() []*resource.Definition {
 			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaimTemplate",
 			Plural: "resourceclaimtemplates", Singular: "resourceclaimtemplate", Namespaced: true,
 			Object: &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
-			Strategy: templateRules, Default: defaultTemplate, Columns: nameAndAge, ReturnsDeleted: true,
+			Strategy: templateRules, Default: defaultTemplate, Columns: resource.NameAndAge, ReturnsDeleted: true,
 			Upgrade: upgradeTemplate,
 		},
 		{

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,7 +49,7 @@ var coreFields = resource.Fields{
 		values := referenceFields("involvedObject", &event.InvolvedObject)
 		values["reason"] = event.Reason
 		values["reportingComponent"] = event.ReportingController
-		values["source"] = firstOf(event.Source.Component, event.ReportingController)
+		values["source"] = cmp.Or(event.Source.Component, event.ReportingController)
 		values["type"] = event.Type
 		return values
 	},
@@ -85,11 +86,4 @@ func referenceFields(path string, to *corev1.ObjectReference) map[string]string 
 
 func unsupportedField(name string) error {
 	return fmt.Errorf("field label not supported: %s", name)
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -140,7 +140,7 @@ func TestColumns(t *testing.T) {
 		event := oldEvent()
 		test.event(event)
 		for _, obj := range []runtime.Object{event, fromCore(event)} {
-			table, err := V1().Columns.ConvertToTable(t.Context(), obj, nil)
+			table, err := V1().Printer().ConvertToTable(t.Context(), obj, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

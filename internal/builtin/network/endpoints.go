@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -125,18 +124,14 @@ func endpointsWarnings(obj *corev1.Endpoints) (warnings []string) {
 	return warnings
 }
 
-var endpointsColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn, resource.TextColumn("Endpoints", corev1.Endpoints{}.SwaggerDoc()["subsets"]), resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		endpoints := obj.(*corev1.Endpoints)
-		return []any{endpoints.Name, endpointsCell(endpoints), resource.Age(endpoints)}
-	},
+var endpointsColumns = resource.Columns[*corev1.Endpoints]{
+	{Name: "Name"},
+	{Name: "Endpoints", Field: "subsets", Cell: endpointsCell},
+	{Name: "Age"},
 }
 
 // endpointsCell returns the first addresses of Endpoints with their ports.
-func endpointsCell(endpoints *corev1.Endpoints) string {
+func endpointsCell(endpoints *corev1.Endpoints) any {
 	if len(endpoints.Subsets) == 0 {
 		return none
 	}

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -214,25 +215,24 @@ func endpointSliceWarnings(obj *discoveryv1.EndpointSlice) (warnings []string) {
 	return warnings
 }
 
-var endpointSliceColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("AddressType", discoveryv1.EndpointSlice{}.SwaggerDoc()["addressType"]),
-		resource.TextColumn("Ports", discoveryv1.EndpointSlice{}.SwaggerDoc()["ports"]),
-		resource.TextColumn("Endpoints", discoveryv1.EndpointSlice{}.SwaggerDoc()["endpoints"]),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		slice := obj.(*discoveryv1.EndpointSlice)
-		var ports, addresses []string
+var endpointSliceColumns = resource.Columns[*discoveryv1.EndpointSlice]{
+	{Name: "Name"},
+	{Name: "AddressType", Field: "addressType"},
+	{Name: "Ports", Field: "ports", Cell: func(slice *discoveryv1.EndpointSlice) any {
+		var ports []string
 		for _, port := range slice.Ports {
 			ports = append(ports, slicePortCell(&port))
 		}
+		return cmp.Or(listWithMore(ports), "<unset>")
+	}},
+	{Name: "Endpoints", Field: "endpoints", Cell: func(slice *discoveryv1.EndpointSlice) any {
+		var addresses []string
 		for _, endpoint := range slice.Endpoints {
 			addresses = append(addresses, endpoint.Addresses...)
 		}
-		return []any{slice.Name, string(slice.AddressType), orUnset(ports), orUnset(addresses), resource.Age(slice)}
-	},
+		return cmp.Or(listWithMore(addresses), "<unset>")
+	}},
+	{Name: "Age"},
 }
 
 func slicePortCell(port *discoveryv1.EndpointPort) string {
@@ -243,11 +243,4 @@ func slicePortCell(port *discoveryv1.EndpointPort) string {
 		return *port.Name
 	}
 	return "*"
-}
-
-func orUnset(values []string) string {
-	if list := listWithMore(values); list != "" {
-		return list
-	}
-	return "<unset>"
 }

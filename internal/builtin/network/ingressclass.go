@@ -5,7 +5,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -92,26 +91,25 @@ func checkRequiredSegment(path *field.Path, value string) field.ErrorList {
 	return rules.Messages(path, value, content.IsPathSegmentName(value))
 }
 
-var ingressClassColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("Controller", "Controller that is responsible for handling this class"),
-		resource.TextColumn("Parameters", "A reference to a resource with additional parameters"),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		class := obj.(*networkingv1.IngressClass)
-		name, parameters := class.Name, none
+var ingressClassColumns = resource.Columns[*networkingv1.IngressClass]{
+	{Name: "Name", Cell: func(class *networkingv1.IngressClass) any {
 		if isDefaultClass(class) {
-			name += " (default)"
+			return class.Name + " (default)"
 		}
-		if ref := class.Spec.Parameters; ref != nil {
-			parameters = ref.Kind
-			if ref.APIGroup != nil {
-				parameters += "." + *ref.APIGroup
-			}
-			parameters += "/" + ref.Name
-		}
-		return []any{name, class.Spec.Controller, parameters, resource.Age(class)}
-	},
+		return class.Name
+	}},
+	{Name: "Controller", Field: "spec.controller", Doc: "Controller that is responsible for handling this class"},
+	{Name: "Parameters", Doc: "A reference to a resource with additional parameters", Cell: parametersCell},
+	{Name: "Age"},
+}
+
+func parametersCell(class *networkingv1.IngressClass) any {
+	ref := class.Spec.Parameters
+	switch {
+	case ref == nil:
+		return none
+	case ref.APIGroup != nil:
+		return ref.Kind + "." + *ref.APIGroup + "/" + ref.Name
+	}
+	return ref.Kind + "/" + ref.Name
 }

@@ -204,14 +204,8 @@ func (c *policyCheck) block(block *networkingv1.IPBlock, path *field.Path) field
 	return errs
 }
 
-var networkPolicyColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("Pod-Selector", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"]),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		policy := obj.(*networkingv1.NetworkPolicy)
-		return []any{policy.Name, metav1.FormatLabelSelector(&policy.Spec.PodSelector), resource.Age(policy)}
-	},
+var networkPolicyColumns = resource.Columns[*networkingv1.NetworkPolicy]{
+	{Name: "Name"},
+	{Name: "Pod-Selector", Field: "spec.podSelector"},
+	{Name: "Age"},
 }

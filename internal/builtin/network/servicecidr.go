@@ -1,12 +1,9 @@
 package network
 
 import (
-	"strings"
-
 	networkingv1 "k8s.io/api/networking/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -59,14 +56,8 @@ func checkServiceCIDRUpdate(obj, old *networkingv1.ServiceCIDR) field.ErrorList 
 	return errs
 }
 
-var serviceCIDRColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("CIDRs", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"]),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		cidr := obj.(*networkingv1.ServiceCIDR)
-		return []any{cidr.Name, strings.Join(cidr.Spec.CIDRs, ","), resource.Age(cidr)}
-	},
+var serviceCIDRColumns = resource.Columns[*networkingv1.ServiceCIDR]{
+	{Name: "Name"},
+	{Name: "CIDRs", Field: "spec.cidrs[*]"},
+	{Name: "Age"},
 }

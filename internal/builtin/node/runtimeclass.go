@@ -3,8 +3,6 @@ package node
 import (
 	nodev1 "k8s.io/api/node/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -33,14 +31,8 @@ func check(obj *nodev1.RuntimeClass) field.ErrorList {
 	return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 }
 
-var columns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Handler", Type: "string", Description: ""}, // kube-apiserver's has none either
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		class := obj.(*nodev1.RuntimeClass)
-		return []any{class.Name, class.Handler, resource.Age(class)}
-	},
+var columns = resource.Columns[*nodev1.RuntimeClass]{
+	{Name: "Name"},
+	{Name: "Handler", Cell: func(class *nodev1.RuntimeClass) any { return class.Handler }}, // described by nothing
+	{Name: "Age"},
 }

@@ -3,8 +3,6 @@ package pods
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -46,12 +44,9 @@ func checkTemplate(template *corev1.PodTemplate) field.ErrorList {
 	return append(errs, podspec.CheckTemplate(&template.Template, templatePath)...)
 }
 
-var templateColumns = &resource.Columns{
-	Definitions: append(append([]metav1.TableColumnDefinition{resource.NameColumn}, podspec.ContainerColumns(0)...),
-		metav1.TableColumnDefinition{Name: "Pod Labels", Type: "string", Description: "The labels for the pod template."}),
-	Cells: func(obj runtime.Object) []any {
-		template := obj.(*corev1.PodTemplate)
-		cells := append([]any{template.Name}, podspec.ContainerCells(&template.Template.Spec)...)
-		return append(cells, labels.FormatLabels(template.Template.Labels))
-	},
+var templateColumns = resource.Columns[*corev1.PodTemplate]{
+	{Name: "Name"},
+	{Name: "Containers", Field: "template.spec.containers[*].name", Doc: podspec.NamesDoc},
+	{Name: "Images", Field: "template.spec.containers[*].image", Doc: podspec.ImagesDoc},
+	{Name: "Pod Labels", Field: "template.metadata.labels", Doc: "The labels for the pod template."},
 }

@@ -41,7 +41,9 @@ type Definition struct {
 	Deprecated string
 
 	// Columns are printed by kubectl get. Nil means DefaultColumns.
-	Columns *Columns
+	Columns interface {
+		Printer(obj runtime.Object) *Printer
+	}
 	// Fields are the fields that field selectors may name, besides the name and the namespace.
 	Fields *Fields
 
@@ -147,6 +149,14 @@ var (
 	collectionVerbs = []string{"create", "deletecollection", "list", "watch"}
 	objectVerbs     = []string{"delete", "get", "list", "patch", "update", "watch"}
 )
+
+// Printer returns a printer of the objects.
+func (d *Definition) Printer() *Printer {
+	if d.Columns == nil {
+		return DefaultColumns.Printer(d.Object)
+	}
+	return d.Columns.Printer(d.Object)
+}
 
 // Allows reports whether a path has a verb. named says that the path names an object.
 func (d *Definition) Allows(verb, subresource string, named bool) bool {

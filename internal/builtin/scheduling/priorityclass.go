@@ -106,17 +106,10 @@ func checkSystem(c *schedulingv1.PriorityClass) error {
 	return fmt.Errorf("%v is not a known system priority class", c.Name)
 }
 
-var classColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Value", Type: "integer", Description: schedulingv1.PriorityClass{}.SwaggerDoc()["value"]},
-		{Name: "Global-Default", Type: "boolean", Description: schedulingv1.PriorityClass{}.SwaggerDoc()["globalDefault"]},
-		resource.AgeColumn,
-		{Name: "PreemptionPolicy", Type: "string",
-			Description: schedulingv1.PriorityClass{}.SwaggerDoc()["preemptionPolicy"]},
-	},
-	Cells: func(obj runtime.Object) []any {
-		c := obj.(*schedulingv1.PriorityClass)
-		return []any{c.Name, int64(c.Value), c.GlobalDefault, resource.Age(c), string(ptr.Deref(c.PreemptionPolicy, ""))}
-	},
+var classColumns = resource.Columns[*schedulingv1.PriorityClass]{
+	{Name: "Name"},
+	{Name: "Value", Type: "integer", Field: "value"},
+	{Name: "Global-Default", Type: "boolean", Field: "globalDefault"},
+	{Name: "Age"},
+	{Name: "PreemptionPolicy", Field: "preemptionPolicy"},
 }

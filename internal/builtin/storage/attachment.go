@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -52,23 +51,11 @@ func checkAttachmentUpdate(obj, old *storagev1.VolumeAttachment) field.ErrorList
 	return append(checkAttachment(obj), resource.CheckConstant(field.NewPath("spec"), obj.Spec, old.Spec)...)
 }
 
-var attachmentColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{
-			Name: "Attacher", Type: "string", Format: "name",
-			Description: storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["attacher"],
-		},
-		resource.TextColumn("PV", storagev1.VolumeAttachmentSource{}.SwaggerDoc()["persistentVolumeName"]),
-		resource.TextColumn("Node", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["nodeName"]),
-		{Name: "Attached", Type: "boolean", Description: storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"]},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		attachment := obj.(*storagev1.VolumeAttachment)
-		return []any{
-			attachment.Name, attachment.Spec.Attacher, ptr.Deref(attachment.Spec.Source.PersistentVolumeName, ""),
-			attachment.Spec.NodeName, attachment.Status.Attached, resource.Age(attachment),
-		}
-	},
+var attachmentColumns = resource.Columns[*storagev1.VolumeAttachment]{
+	{Name: "Name"},
+	{Name: "Attacher", Format: "name", Field: "spec.attacher"},
+	{Name: "PV", Field: "spec.source.persistentVolumeName"},
+	{Name: "Node", Field: "spec.nodeName"},
+	{Name: "Attached", Type: "boolean", Field: "status.attached"},
+	{Name: "Age"},
 }

@@ -5,8 +5,6 @@ import (
 
 	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -36,14 +34,8 @@ func attributesClassDefinition() *resource.Definition {
 	}
 }
 
-var attributesClassColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("DriverName", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"]),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		class := obj.(*storagev1.VolumeAttributesClass)
-		return []any{class.Name, class.DriverName, resource.Age(class)}
-	},
+var attributesClassColumns = resource.Columns[*storagev1.VolumeAttributesClass]{
+	{Name: "Name"},
+	{Name: "DriverName", Field: "driverName"},
+	{Name: "Age"},
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -122,39 +121,33 @@ func ClassOfClaim(claim *corev1.PersistentVolumeClaim) (name string, found bool)
 	return ptr.Deref(claim.Spec.StorageClassName, ""), claim.Spec.StorageClassName != nil
 }
 
-var claimColumns = &resource.Columns{Definitions: claimColumnDefinitions(), Cells: claimCells}
-
-func claimColumnDefinitions() []metav1.TableColumnDefinition {
-	fields := corev1.PersistentVolumeClaimSpec{}.SwaggerDoc()
-	statusFields := corev1.PersistentVolumeClaimStatus{}.SwaggerDoc()
-	mode := resource.TextColumn("VolumeMode", fields["volumeMode"])
-	mode.Priority = 1
-	return []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("Status", statusFields["phase"]),
-		resource.TextColumn("Volume", fields["volumeName"]),
-		resource.TextColumn("Capacity", statusFields["capacity"]),
-		resource.TextColumn("Access Modes", statusFields["accessModes"]),
-		resource.TextColumn("StorageClass", "StorageClass of the pvc"),
-		resource.TextColumn("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
-		resource.AgeColumn,
-		mode,
-	}
-}
-
-func claimCells(obj runtime.Object) []any {
-	claim := obj.(*corev1.PersistentVolumeClaim)
-	phase, capacity, modes := string(claim.Status.Phase), "", ""
-	if claim.DeletionTimestamp != nil {
-		phase = "Terminating"
-	}
-	if claim.Spec.VolumeName != "" {
-		capacity, modes = claim.Status.Capacity.Storage().String(), accessModesCell(claim.Status.AccessModes)
-	}
-	class, _ := ClassOfClaim(claim)
-	return []any{
-		claim.Name, phase, claim.Spec.VolumeName, capacity, modes, class,
-		ptr.Deref(claim.Spec.VolumeAttributesClassName, unset), resource.Age(claim),
-		string(ptr.Deref(claim.Spec.VolumeMode, unset)),
-	}
+var claimColumns = resource.Columns[*corev1.PersistentVolumeClaim]{
+	{Name: "Name"},
+	{Name: "Status", Field: "status.phase", Cell: func(claim *corev1.PersistentVolumeClaim) any {
+		if claim.DeletionTimestamp != nil {
+			return "Terminating"
+		}
+		return string(claim.Status.Phase)
+	}},
+	{Name: "Volume", Field: "spec.volumeName"},
+	{Name: "Capacity", Field: "status.capacity", Cell: func(claim *corev1.PersistentVolumeClaim) any {
+		if claim.Spec.VolumeName == "" {
+			return ""
+		}
+		return claim.Status.Capacity.Storage().String()
+	}},
+	{Name: "Access Modes", Field: "status.accessModes", Cell: func(claim *corev1.PersistentVolumeClaim) any {
+		if claim.Spec.VolumeName == "" {
+			return ""
+		}
+		return accessModesCell(claim.Status.AccessModes)
+	}},
+	{Name: "StorageClass", Doc: "StorageClass of the pvc", Cell: func(claim *corev1.PersistentVolumeClaim) any {
+		class, _ := ClassOfClaim(claim)
+		return class
+	}},
+	{Name: "VolumeAttributesClass", Field: "spec.volumeAttributesClassName", Empty: unset,
+		Doc: "VolumeAttributesClass of the pvc"},
+	{Name: "Age"},
+	{Name: "VolumeMode", Wide: true, Field: "spec.volumeMode", Empty: unset},
 }

@@ -4,7 +4,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -67,17 +66,9 @@ func checkNodeUpdate(obj, old *storagev1.CSINode) field.ErrorList {
 	return errs
 }
 
-var nodeColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{
-			Name: "Drivers", Type: "integer",
-			Description: "Drivers indicates the number of CSI drivers registered on the node",
-		},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		node := obj.(*storagev1.CSINode)
-		return []any{node.Name, int64(len(node.Spec.Drivers)), resource.Age(node)}
-	},
+var nodeColumns = resource.Columns[*storagev1.CSINode]{
+	{Name: "Name"},
+	{Name: "Drivers", Type: "integer", Field: "spec.drivers",
+		Doc: "Drivers indicates the number of CSI drivers registered on the node"},
+	{Name: "Age"},
 }

@@ -7,7 +7,6 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -91,25 +90,23 @@ func is(m migration, condition storagemigrationv1.MigrationConditionType) bool {
 	return meta.IsStatusConditionTrue(m.Status.Conditions, string(condition))
 }
 
-var columns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Description: resource.NameColumn.Description},
-		{Name: "Resource", Type: "string", Description: "GroupResource to migrate"},
-		{Name: "Status", Type: "string", Description: "Status of the migration"},
-	},
-	Cells: func(obj runtime.Object) []any {
-		m := obj.(migration)
-		state := "Unknown"
-		for n := range m.Status.Conditions {
-			c := &m.Status.Conditions[n]
-			if c.Status != metav1.ConditionTrue {
-				continue
-			}
-			switch kind := storagemigrationv1.MigrationConditionType(c.Type); kind {
-			case storagemigrationv1.MigrationRunning, storagemigrationv1.MigrationFailed, storagemigrationv1.MigrationSucceeded:
-				state = c.Type
-			}
+var columns = resource.Columns[migration]{
+	{Name: "Name", Field: "metadata.name"}, // without the format of other names, as in kube-apiserver
+	{Name: "Resource", Field: "spec.resource", Doc: "GroupResource to migrate"},
+	{Name: "Status", Doc: "Status of the migration", Cell: stateCell},
+}
+
+func stateCell(m migration) any {
+	state := "Unknown"
+	for n := range m.Status.Conditions {
+		c := &m.Status.Conditions[n]
+		if c.Status != metav1.ConditionTrue {
+			continue
 		}
-		return []any{m.Name, m.Spec.Resource.String(), state}
-	},
+		switch kind := storagemigrationv1.MigrationConditionType(c.Type); kind {
+		case storagemigrationv1.MigrationRunning, storagemigrationv1.MigrationFailed, storagemigrationv1.MigrationSucceeded:
+			state = c.Type
+		}
+	}
+	return state
 }
