@@ -1,7 +1,6 @@
 package builtin_test
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -47,7 +46,6 @@ func TestRows(t *testing.T) {
 				t.Error("a write of the resource does not reset the status")
 			}
 			checkColumns(t, d)
-			checkFields(t, d)
 		})
 	}
 }
@@ -65,16 +63,6 @@ func checkColumns(t *testing.T, d *resource.Definition) {
 		if column.Name == "" || column.Type == "" || column.Description == "" && !noDescription {
 			t.Errorf("column %+v is incomplete", column)
 		}
-	}
-}
-
-func checkFields(t *testing.T, d *resource.Definition) {
-	if d.Fields == nil {
-		return
-	}
-	names := slices.Sorted(maps.Keys(d.Fields.Values(d.Object)))
-	if want := slices.Sorted(slices.Values(d.Fields.Names)); !slices.Equal(names, want) {
-		t.Errorf("fields %v, want %v", names, want)
 	}
 }
 
@@ -138,7 +126,7 @@ func TestFieldSelectors(t *testing.T) {
 	} {
 		d, _ := find(t, test.resource)
 		got := ""
-		if _, _, err := d.Fields.Convert(test.field, "x"); err != nil {
+		if _, _, err := d.ConvertField(test.field, "x"); err != nil {
 			got = err.Error()
 		}
 		if got != test.err {

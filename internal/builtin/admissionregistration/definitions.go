@@ -13,50 +13,32 @@ var categories = []string{"api-extensions"}
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "MutatingAdmissionPolicyBinding",
-			Plural: "mutatingadmissionpolicybindings", Singular: "mutatingadmissionpolicybinding", Categories: categories,
-			Object:   &admissionregistrationv1.MutatingAdmissionPolicyBinding{},
-			List:     &admissionregistrationv1.MutatingAdmissionPolicyBindingList{},
+			Object: &admissionregistrationv1.MutatingAdmissionPolicyBinding{}, Categories: categories,
 			Strategy: mutatingBindingRules, Default: DefaultMutatingBinding, Columns: mutatingBindingColumns,
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "MutatingAdmissionPolicy",
-			Plural: "mutatingadmissionpolicies", Singular: "mutatingadmissionpolicy", Categories: categories,
-			Object:   &admissionregistrationv1.MutatingAdmissionPolicy{},
-			List:     &admissionregistrationv1.MutatingAdmissionPolicyList{},
+			Object: &admissionregistrationv1.MutatingAdmissionPolicy{}, Categories: categories,
 			Strategy: mutatingPolicyRules, Default: DefaultMutatingPolicy, Columns: mutatingPolicyColumns,
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "MutatingWebhookConfiguration",
-			Plural: "mutatingwebhookconfigurations", Singular: "mutatingwebhookconfiguration", Categories: categories,
-			Object:   &admissionregistrationv1.MutatingWebhookConfiguration{},
-			List:     &admissionregistrationv1.MutatingWebhookConfigurationList{},
+			Object: &admissionregistrationv1.MutatingWebhookConfiguration{}, Categories: categories,
 			Strategy: mutatingWebhookRules, Default: DefaultMutatingWebhooks, Columns: webhookColumns,
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingAdmissionPolicyBinding",
-			Plural: "validatingadmissionpolicybindings", Singular: "validatingadmissionpolicybinding", Categories: categories,
-			Object:   &admissionregistrationv1.ValidatingAdmissionPolicyBinding{},
-			List:     &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
+			Object: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, Categories: categories,
 			Strategy: validatingBindingRules, Default: DefaultValidatingBinding, Columns: validatingBindingColumns,
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingAdmissionPolicy",
-			Plural: "validatingadmissionpolicies", Singular: "validatingadmissionpolicy", Categories: categories,
-			Object:   &admissionregistrationv1.ValidatingAdmissionPolicy{},
-			List:     &admissionregistrationv1.ValidatingAdmissionPolicyList{},
+			Object: &admissionregistrationv1.ValidatingAdmissionPolicy{}, Categories: categories,
 			Strategy: newValidatingPolicyRules(), Default: DefaultValidatingPolicy, Columns: validatingPolicyColumns,
 			Resets: []string{"status"},
 			Subresources: []resource.Subresource{{
-				Name: "status", Verbs: resource.SubresourceVerbs, Strategy: statusRules{newValidatingPolicyRules()},
+				Name: "status", Strategy: statusRules{newValidatingPolicyRules()},
 				Resets: []string{"metadata", "spec"},
 			}},
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingWebhookConfiguration",
-			Plural: "validatingwebhookconfigurations", Singular: "validatingwebhookconfiguration", Categories: categories,
-			Object:   &admissionregistrationv1.ValidatingWebhookConfiguration{},
-			List:     &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+			Object: &admissionregistrationv1.ValidatingWebhookConfiguration{}, Categories: categories,
 			Strategy: validatingWebhookRules, Default: DefaultValidatingWebhooks, Columns: webhookColumns,
 		},
 	}

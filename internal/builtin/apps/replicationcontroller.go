@@ -1,10 +1,8 @@
 package apps
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -80,15 +78,6 @@ var controllerScale = resource.NewScale(
 	},
 	func(c *corev1.ReplicationController, replicas int32) { c.Spec.Replicas = &replicas },
 )
-
-var controllerFields = &resource.Fields{
-	Names: []string{"status.replicas"},
-	Values: func(obj runtime.Object) map[string]string {
-		replicas := obj.(*corev1.ReplicationController).Status.Replicas
-		return map[string]string{"status.replicas": strconv.Itoa(int(replicas))}
-	},
-	Error: func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
-}
 
 var controllerColumns = resource.Columns[*corev1.ReplicationController]{
 	{Name: "Name"},

@@ -11,39 +11,29 @@ import (
 // Definitions returns the rows of HorizontalPodAutoscalers.
 func Definitions() []*resource.Definition {
 	v2 := &resource.Definition{
-		GroupVersion: autoscalingv2.SchemeGroupVersion, Object: &autoscalingv2.HorizontalPodAutoscaler{},
-		List: &autoscalingv2.HorizontalPodAutoscalerList{}, Strategy: strategy, Default: setDefaults,
+		Object: &autoscalingv2.HorizontalPodAutoscaler{}, Strategy: strategy, Default: setDefaults,
 		Subresources: statusOf(statusStrategy),
 		Upgrade: func(obj runtime.Object) (runtime.Object, error) {
 			return fromV1(obj.(*autoscalingv1.HorizontalPodAutoscaler)), nil // the only other version
 		},
 	}
 	v1 := &resource.Definition{
-		GroupVersion: autoscalingv1.SchemeGroupVersion, Object: &autoscalingv1.HorizontalPodAutoscaler{},
-		List: &autoscalingv1.HorizontalPodAutoscalerList{}, Strategy: oldVersion(strategy), Default: setOldDefaults,
+		Object: &autoscalingv1.HorizontalPodAutoscaler{}, Strategy: oldVersion(strategy), Default: setOldDefaults,
 		Subresources: statusOf(oldVersion(statusStrategy)),
 		Storage: &resource.Storage{
-			GroupVersion: autoscalingv2.SchemeGroupVersion, Kind: kind, Object: &autoscalingv2.HorizontalPodAutoscaler{},
-			Encode: func(obj runtime.Object) (runtime.Object, error) {
-				return fromV1(obj.(*autoscalingv1.HorizontalPodAutoscaler)), nil
-			},
+			Object: &autoscalingv2.HorizontalPodAutoscaler{}, Encode: v2.Upgrade,
 			Decode: func(obj runtime.Object) (runtime.Object, error) {
 				return toV1(obj.(*autoscalingv2.HorizontalPodAutoscaler))
 			},
 		},
 	}
 	for _, d := range []*resource.Definition{v2, v1} {
-		d.Kind, d.Plural, d.Singular = kind, "horizontalpodautoscalers", "horizontalpodautoscaler"
 		d.ShortNames, d.Categories, d.Namespaced = []string{"hpa"}, []string{"all"}, true
 		d.Columns, d.Resets = columns, []string{"status"}
 	}
 	return []*resource.Definition{v2, v1}
 }
 
-const kind = "HorizontalPodAutoscaler"
-
 func statusOf(strategy resource.Strategy) []resource.Subresource {
-	return []resource.Subresource{{
-		Name: "status", Verbs: resource.SubresourceVerbs, Strategy: strategy, Resets: []string{"spec"},
-	}}
+	return []resource.Subresource{{Name: "status", Strategy: strategy, Resets: []string{"spec"}}}
 }

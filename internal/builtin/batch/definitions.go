@@ -10,21 +10,18 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: batchv1.SchemeGroupVersion, Kind: "CronJob", Plural: "cronjobs", Singular: "cronjob",
-			ShortNames: []string{"cj"}, Categories: []string{"all"}, Namespaced: true,
-			Object: &batchv1.CronJob{}, List: &batchv1.CronJobList{},
+			Object: &batchv1.CronJob{}, ShortNames: []string{"cj"}, Categories: []string{"all"}, Namespaced: true,
 			Strategy: cronStrategy, Default: defaultCronJob, Resets: []string{"status"},
 			Subresources: []resource.Subresource{
-				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: cronStatus, Resets: []string{"spec"}},
+				{Name: "status", Strategy: cronStatus, Resets: []string{"spec"}},
 			},
 			Columns: cronColumns,
 		},
 		{
-			GroupVersion: batchv1.SchemeGroupVersion, Kind: "Job", Plural: "jobs", Singular: "job",
-			Categories: []string{"all"}, Namespaced: true, Object: &batchv1.Job{}, List: &batchv1.JobList{},
+			Object: &batchv1.Job{}, Categories: []string{"all"}, Namespaced: true,
 			Strategy: jobStrategy, Default: defaultJob, Resets: []string{"status"},
 			Subresources: []resource.Subresource{
-				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: jobStatus, Resets: []string{"spec"}},
+				{Name: "status", Strategy: jobStatus, Resets: []string{"spec"}},
 			},
 			Columns: jobColumns, Fields: jobFields, OrphansDependents: true, DeleteWarnings: deleteWarnings,
 		},

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -31,9 +30,4 @@ func withoutNulls(data map[string][]byte) {
 // sorted returns the keys of a map in order, so that errors have an order.
 func sorted[K ~string, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
-}
-
-// unsupportedField is the error for a field selector of a kind that names its fields itself.
-func unsupportedField(name string) error {
-	return fmt.Errorf("field label not supported: %s", name)
 }

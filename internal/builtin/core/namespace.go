@@ -124,16 +124,6 @@ func NamespaceHeld(obj runtime.Object) bool {
 	return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0
 }
 
-// NamespaceFields are the fields that select namespaces.
-var NamespaceFields = &resource.Fields{
-	Names: []string{"status.phase"},
-	Values: func(obj runtime.Object) map[string]string {
-		return map[string]string{"status.phase": string(obj.(*corev1.Namespace).Status.Phase)}
-	},
-	NoNamespace: true,
-	Error:       unsupportedField,
-}
-
 // NamespaceColumns are the printed columns of namespaces.
 var NamespaceColumns = resource.Columns[*corev1.Namespace]{
 	{Name: "Name"},

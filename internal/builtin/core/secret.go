@@ -123,15 +123,6 @@ func (r SecretRules) WarningsOnUpdate(ctx context.Context, obj, _ runtime.Object
 	return r.WarningsOnCreate(ctx, obj)
 }
 
-// SecretFields are the fields that select Secrets.
-var SecretFields = &resource.Fields{
-	Names: []string{"type"},
-	Values: func(obj runtime.Object) map[string]string {
-		return map[string]string{"type": string(obj.(*corev1.Secret).Type)}
-	},
-	Error: unsupportedField,
-}
-
 // SecretColumns are the printed columns of Secrets.
 var SecretColumns = resource.Columns[*corev1.Secret]{
 	{Name: "Name"},

@@ -9,9 +9,8 @@ import (
 
 // TokenSubresource is the subresource that issues tokens of service accounts.
 func TokenSubresource() resource.Subresource {
-	return resource.Subresource{Name: "token", Verbs: []string{"create"}, Action: &resource.Action{
-		GroupVersion: authenticationv1.SchemeGroupVersion, Kind: "TokenRequest", Object: &authenticationv1.TokenRequest{},
-		Default: defaultTokenRequest,
+	return resource.Subresource{Name: "token", Action: &resource.Action{
+		Object: &authenticationv1.TokenRequest{}, Default: defaultTokenRequest,
 		// A request may say for which account it is.
 		KeepsSystemFields: true,
 	}}

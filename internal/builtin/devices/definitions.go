@@ -1,12 +1,8 @@
 package devices
 
 import (
-	"fmt"
-
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -15,38 +11,28 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceClass", Plural: "deviceclasses", Singular: "deviceclass",
-			Object: &resourcev1.DeviceClass{}, List: &resourcev1.DeviceClassList{},
+			Object:   &resourcev1.DeviceClass{},
 			Strategy: classRules, Columns: resource.NameAndAge, ReturnsDeleted: true,
 		},
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceTaintRule",
-			Plural: "devicetaintrules", Singular: "devicetaintrule",
-			Object: &resourcev1.DeviceTaintRule{}, List: &resourcev1.DeviceTaintRuleList{},
+			Object:   &resourcev1.DeviceTaintRule{},
 			Strategy: taintRules, Default: defaultTaintRule, Resets: []string{"status"},
 			Subresources: []resource.Subresource{statusOf(taintStatusRules)}, Columns: taintColumns,
-			Storage: resource.NewStorage(resourcev1beta2.SchemeGroupVersion,
-				&resourcev1.DeviceTaintRule{}, &resourcev1beta2.DeviceTaintRule{}),
+			Storage: resource.NewStorage(&resourcev1.DeviceTaintRule{}, &resourcev1beta2.DeviceTaintRule{}),
 		},
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaim",
-			Plural: "resourceclaims", Singular: "resourceclaim", Namespaced: true,
-			Object: &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
+			Object: &resourcev1.ResourceClaim{}, Namespaced: true,
 			Strategy: claimRules, Default: defaultClaim, Resets: []string{"status"},
 			Subresources: []resource.Subresource{statusOf(claimStatusRules)}, Columns: claimColumns, ReturnsDeleted: true,
 			Upgrade: upgradeClaim,
 		},
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaimTemplate",
-			Plural: "resourceclaimtemplates", Singular: "resourceclaimtemplate", Namespaced: true,
-			Object: &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
+			Object: &resourcev1.ResourceClaimTemplate{}, Namespaced: true,
 			Strategy: templateRules, Default: defaultTemplate, Columns: resource.NameAndAge, ReturnsDeleted: true,
 			Upgrade: upgradeTemplate,
 		},
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceSlice",
-			Plural: "resourceslices", Singular: "resourceslice",
-			Object: &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
+			Object:   &resourcev1.ResourceSlice{},
 			Strategy: sliceRules, Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields, ReturnsDeleted: true,
 			Upgrade: upgradeSlice,
 		},
@@ -55,26 +41,13 @@ func Definitions() []*resource.Definition {
 
 func statusOf(strategy resource.Strategy) resource.Subresource {
 	return resource.Subresource{
-		Name: "status", Verbs: resource.SubresourceVerbs, Strategy: strategy, Resets: []string{"metadata", "spec"},
+		Name: "status", Strategy: strategy, Resets: []string{"metadata", "spec"},
 	}
 }
 
+// sliceFields may be named by field selectors.
 var sliceFields = resource.Fields{
-	Names: []string{
-		resourcev1.ResourceSliceSelectorNodeName, resourcev1.ResourceSliceSelectorDriver,
-		resourcev1.ResourceSliceSelectorPoolName,
-	},
-	Values: func(obj runtime.Object) map[string]string {
-		spec := &obj.(*resourcev1.ResourceSlice).Spec
-		return map[string]string{
-			resourcev1.ResourceSliceSelectorNodeName: ptr.Deref(spec.NodeName, ""),
-			resourcev1.ResourceSliceSelectorDriver:   spec.Driver,
-			resourcev1.ResourceSliceSelectorPoolName: spec.Pool.Name,
-		}
-	},
-	NoNamespace: true,
-	Error: func(name string) error {
-		kind := resourcev1.SchemeGroupVersion.WithKind("ResourceSlice")
-		return fmt.Errorf("field label not supported for %s: %s", kind, name)
-	},
+	Values: resource.Paths(&resourcev1.ResourceSlice{}, resourcev1.ResourceSliceSelectorNodeName,
+		resourcev1.ResourceSliceSelectorDriver, resourcev1.ResourceSliceSelectorPoolName),
+	Unsupported: "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: %s",
 }

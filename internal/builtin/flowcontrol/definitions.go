@@ -10,15 +10,12 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: flowcontrolv1.SchemeGroupVersion, Kind: "FlowSchema", Plural: "flowschemas", Singular: "flowschema",
-			Object: &flowcontrolv1.FlowSchema{}, List: &flowcontrolv1.FlowSchemaList{},
+			Object:   &flowcontrolv1.FlowSchema{},
 			Strategy: schemaRules, Default: defaultSchema, Resets: []string{"status"},
 			Subresources: []resource.Subresource{statusOf(schemaStatusRules)}, Columns: schemaColumns,
 		},
 		{
-			GroupVersion: flowcontrolv1.SchemeGroupVersion, Kind: "PriorityLevelConfiguration",
-			Plural: "prioritylevelconfigurations", Singular: "prioritylevelconfiguration",
-			Object: &flowcontrolv1.PriorityLevelConfiguration{}, List: &flowcontrolv1.PriorityLevelConfigurationList{},
+			Object:   &flowcontrolv1.PriorityLevelConfiguration{},
 			Strategy: levelRules, Default: defaultLevel, Resets: []string{"status"},
 			Subresources: []resource.Subresource{statusOf(levelStatusRules)}, Columns: levelColumns,
 			Upgrade: upgradeLevel,
@@ -28,6 +25,6 @@ func Definitions() []*resource.Definition {
 
 func statusOf(strategy resource.Strategy) resource.Subresource {
 	return resource.Subresource{
-		Name: "status", Verbs: resource.SubresourceVerbs, Strategy: strategy, Resets: []string{"metadata", "spec"},
+		Name: "status", Strategy: strategy, Resets: []string{"metadata", "spec"},
 	}
 }

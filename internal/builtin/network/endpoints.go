@@ -20,9 +20,7 @@ import (
 
 func endpointsDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "Endpoints", Plural: "endpoints", Singular: "endpoints",
-		ShortNames: []string{"ep"}, Namespaced: true, Folder: "services/endpoints",
-		Object: &corev1.Endpoints{}, List: &corev1.EndpointsList{},
+		Object: &corev1.Endpoints{}, ShortNames: []string{"ep"}, Namespaced: true, Folder: "services/endpoints",
 		Deprecated: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 		Default:    defaultEndpoints, Columns: endpointsColumns,
 		Strategy: resource.Typed[*corev1.Endpoints]{

@@ -31,9 +31,7 @@ const (
 
 func endpointSliceDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: discoveryv1.SchemeGroupVersion, Kind: "EndpointSlice", Plural: "endpointslices",
-		Singular: "endpointslice", Namespaced: true,
-		Object: &discoveryv1.EndpointSlice{}, List: &discoveryv1.EndpointSliceList{},
+		Object: &discoveryv1.EndpointSlice{}, Namespaced: true,
 		Default: defaultEndpointSlice, Columns: endpointSliceColumns, Upgrade: upgradeEndpointSlice,
 		Strategy: resource.Typed[*discoveryv1.EndpointSlice]{
 			Prepare: func(obj *discoveryv1.EndpointSlice) {

@@ -15,9 +15,7 @@ import (
 
 func ingressDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "Ingress", Plural: "ingresses", Singular: "ingress",
-		ShortNames: []string{"ing"}, Namespaced: true, Folder: "ingress",
-		Object: &networkingv1.Ingress{}, List: &networkingv1.IngressList{},
+		Object: &networkingv1.Ingress{}, ShortNames: []string{"ing"}, Namespaced: true, Folder: "ingress",
 		Columns: ingressColumns, Resets: status, Upgrade: upgradeIngress,
 		Strategy: resource.Typed[*networkingv1.Ingress]{
 			Prepare: func(obj *networkingv1.Ingress) { obj.Status, obj.Generation = networkingv1.IngressStatus{}, 1 },
@@ -32,7 +30,7 @@ func ingressDefinition() *resource.Definition {
 			CheckUpdate: checkIngressUpdate,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
+			Name: "status", Resets: spec,
 			Strategy: resource.Typed[*networkingv1.Ingress]{
 				PrepareUpdate: func(obj, old *networkingv1.Ingress) { obj.Spec = old.Spec },
 				CheckUpdate:   checkIngressStatus,

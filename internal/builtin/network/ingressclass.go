@@ -18,9 +18,7 @@ const maxControllerLength = 250
 
 func ingressClassDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "IngressClass", Plural: "ingressclasses",
-		Singular: "ingressclass", Object: &networkingv1.IngressClass{}, List: &networkingv1.IngressClassList{},
-		Default: defaultIngressClass, Columns: ingressClassColumns,
+		Object: &networkingv1.IngressClass{}, Default: defaultIngressClass, Columns: ingressClassColumns,
 		Strategy: resource.Typed[*networkingv1.IngressClass]{
 			Prepare: func(obj *networkingv1.IngressClass) { obj.Generation = 1 },
 			Check:   checkIngressClass,

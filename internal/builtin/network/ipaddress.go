@@ -11,9 +11,7 @@ import (
 
 func ipAddressDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "IPAddress", Plural: "ipaddresses", Singular: "ipaddress",
-		ShortNames: []string{"ip"}, Object: &networkingv1.IPAddress{}, List: &networkingv1.IPAddressList{},
-		Columns: ipAddressColumns,
+		Object: &networkingv1.IPAddress{}, ShortNames: []string{"ip"}, Columns: ipAddressColumns,
 		Strategy: resource.Typed[*networkingv1.IPAddress]{
 			Check: checkIPAddress,
 			CheckUpdate: func(obj, old *networkingv1.IPAddress) field.ErrorList {

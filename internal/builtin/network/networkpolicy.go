@@ -20,9 +20,7 @@ import (
 
 func networkPolicyDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "NetworkPolicy", Plural: "networkpolicies",
-		Singular: "networkpolicy", ShortNames: []string{"netpol"}, Namespaced: true,
-		Object: &networkingv1.NetworkPolicy{}, List: &networkingv1.NetworkPolicyList{},
+		Object: &networkingv1.NetworkPolicy{}, ShortNames: []string{"netpol"}, Namespaced: true,
 		Default: defaultNetworkPolicy, Columns: networkPolicyColumns,
 		Strategy: resource.Typed[*networkingv1.NetworkPolicy]{
 			Prepare: func(obj *networkingv1.NetworkPolicy) { obj.Generation = 1 },

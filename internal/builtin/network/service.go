@@ -18,10 +18,10 @@ import (
 
 func serviceDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "Service", Plural: "services", Singular: "service",
-		ShortNames: []string{"svc"}, Categories: []string{"all"}, Namespaced: true, Folder: "services/specs",
-		Object: &corev1.Service{}, List: &corev1.ServiceList{},
-		Default: defaultService, Resets: status, Columns: serviceColumns, Fields: serviceFields,
+		Object: &corev1.Service{}, ShortNames: []string{"svc"}, Categories: []string{"all"}, Namespaced: true,
+		Folder:  "services/specs",
+		Default: defaultService, Resets: status, Columns: serviceColumns,
+		Fields:         &resource.Fields{Values: resource.Paths(&corev1.Service{}, "spec.clusterIP", "spec.type")},
 		ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.Service]{
 			Prepare:       prepareService,
@@ -34,7 +34,7 @@ func serviceDefinition() *resource.Definition {
 			CreatesOnUpdate: true,
 		},
 		Subresources: []resource.Subresource{connect.ServiceProxy, {
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
+			Name: "status", Resets: spec,
 			Strategy: resource.Typed[*corev1.Service]{
 				PrepareUpdate: func(obj, old *corev1.Service) { obj.Spec = old.Spec },
 				CheckUpdate:   checkServiceStatus,
@@ -138,15 +138,6 @@ func NeedsNodePorts(service *corev1.Service) bool {
 // IsHeadless reports whether a Service says that it has no address in the cluster.
 func IsHeadless(service *corev1.Service) bool {
 	return len(service.Spec.ClusterIPs) == 1 && service.Spec.ClusterIPs[0] == corev1.ClusterIPNone
-}
-
-var serviceFields = &resource.Fields{
-	Names: []string{"spec.clusterIP", "spec.type"},
-	Values: func(obj runtime.Object) map[string]string {
-		spec := &obj.(*corev1.Service).Spec
-		return map[string]string{"spec.clusterIP": spec.ClusterIP, "spec.type": string(spec.Type)}
-	},
-	Error: func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
 }
 
 var serviceColumns = resource.Columns[*corev1.Service]{

@@ -11,9 +11,7 @@ import (
 
 func serviceCIDRDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "ServiceCIDR", Plural: "servicecidrs",
-		Singular: "servicecidr", Object: &networkingv1.ServiceCIDR{}, List: &networkingv1.ServiceCIDRList{},
-		Columns: serviceCIDRColumns, Resets: status,
+		Object: &networkingv1.ServiceCIDR{}, Columns: serviceCIDRColumns, Resets: status,
 		Strategy: resource.Typed[*networkingv1.ServiceCIDR]{
 			Prepare:       func(obj *networkingv1.ServiceCIDR) { obj.Status = networkingv1.ServiceCIDRStatus{} },
 			Check:         checkServiceCIDR,
@@ -21,7 +19,7 @@ func serviceCIDRDefinition() *resource.Definition {
 			CheckUpdate:   checkServiceCIDRUpdate,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: metadataAndSpec,
+			Name: "status", Resets: metadataAndSpec,
 			Strategy: resource.Typed[*networkingv1.ServiceCIDR]{
 				PrepareUpdate: func(obj, old *networkingv1.ServiceCIDR) {
 					obj.Spec = old.Spec

@@ -11,9 +11,7 @@ import (
 // Definitions returns the resources of the package.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
-		GroupVersion: nodev1.SchemeGroupVersion, Kind: "RuntimeClass", Plural: "runtimeclasses",
-		Singular: "runtimeclass", Object: &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
-		Columns: columns, Upgrade: upgrade,
+		Object: &nodev1.RuntimeClass{}, Columns: columns, Upgrade: upgrade,
 		Strategy: resource.Typed[*nodev1.RuntimeClass]{
 			Check: check,
 			CheckUpdate: func(obj, old *nodev1.RuntimeClass) field.ErrorList {

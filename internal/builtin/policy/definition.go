@@ -9,12 +9,10 @@ import (
 // Definitions returns the row of PodDisruptionBudgets.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
-		GroupVersion: policyv1.SchemeGroupVersion, Kind: "PodDisruptionBudget", Plural: "poddisruptionbudgets",
-		Singular: "poddisruptionbudget", ShortNames: []string{"pdb"}, Namespaced: true,
-		Object: &policyv1.PodDisruptionBudget{}, List: &policyv1.PodDisruptionBudgetList{},
+		Object: &policyv1.PodDisruptionBudget{}, ShortNames: []string{"pdb"}, Namespaced: true,
 		Strategy: budgetStrategy, Resets: []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Strategy: budgetStatus, Resets: []string{"spec"},
+			Name: "status", Strategy: budgetStatus, Resets: []string{"spec"},
 		}},
 		Columns: budgetColumns, Upgrade: upgrade,
 	}}

@@ -10,8 +10,8 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// Roles and ClusterRoles have the default columns, as in kube-apiserver. It describes those of bindings by the fields of
-// v1beta1.
+// Roles and ClusterRoles have the default columns, as in kube-apiserver. It describes those of bindings by the fields
+// of v1beta1.
 var (
 	roleBindingColumns = bindingColumns(
 		"roleBinding", rbacv1beta1.RoleBinding{}.SwaggerDoc()["roleRef"], roleBindingGrant)

@@ -12,16 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Definition is a built-in resource in one version. Only the first block is required. It does not change when it is
-// made. Plugins admit the writes of its endpoints besides.
+// Definition is a built-in resource in one version. Only Object is required of a type of k8s.io/api: Complete fills in
+// the rest of the first block. A definition does not change when it is complete. Plugins admit the writes of its
+// endpoints besides.
 type Definition struct {
+	// Object and List are empty objects of the Go types. A resource that is not stored has no List.
+	Object, List runtime.Object
 	// GroupVersion and the names are those of discovery. The group of core/v1 is empty.
 	GroupVersion           schema.GroupVersion
 	Kind, Plural, Singular string
+
 	ShortNames, Categories []string
 	Namespaced             bool
-	// Object and List are empty objects of the Go types. A resource that is not stored has no List.
-	Object, List runtime.Object
 
 	// Strategy has the rules for writes of the resource. Nil is Rules{}.
 	Strategy Strategy
@@ -44,7 +46,7 @@ type Definition struct {
 	Columns interface {
 		Printer(obj runtime.Object) *Printer
 	}
-	// Fields are the fields that field selectors may name, besides the name and the namespace.
+	// Fields may be named by field selectors. Nil means the name and the namespace.
 	Fields *Fields
 
 	// Folder is the part of a key in etcd between the prefix and the namespace or name. kube-apiserver's is the plural
@@ -85,7 +87,7 @@ var SubresourceVerbs = []string{"get", "patch", "update"}
 // Subresource is an endpoint for a part of an object, or for an action on it.
 type Subresource struct {
 	Name string
-	// Verbs that the endpoint has, of get, update, patch and create.
+	// Verbs that the endpoint has, of get, update, patch and create. Complete sets the usual ones.
 	Verbs    []string
 	Strategy Strategy
 	// Resets names the fields that a write of the endpoint cannot change.
@@ -108,29 +110,6 @@ type Storage struct {
 	Object       runtime.Object
 	// Encode returns the object to store for a served one, Decode the reverse. They may share parts with their argument.
 	Encode, Decode func(obj runtime.Object) (runtime.Object, error)
-}
-
-// Fields are the fields that field selectors may name.
-type Fields struct {
-	// Names in the order in which an error lists them, without metadata.name and metadata.namespace.
-	Names []string
-	// Values returns the values of all these fields.
-	Values func(obj runtime.Object) map[string]string
-	// NoNamespace says that metadata.namespace cannot be selected.
-	NoNamespace bool
-	// Error returns the error for another field. Nil means apimachinery's.
-	Error func(name string) error
-}
-
-// Convert returns a field and the value that a selector compares it with, or an error if it cannot be selected.
-func (f *Fields) Convert(name, value string) (string, string, error) {
-	if slices.Contains(f.Names, name) || name == "metadata.name" || name == "metadata.namespace" && !f.NoNamespace {
-		return name, value, nil
-	}
-	if f.Error != nil {
-		return "", "", f.Error(name)
-	}
-	return runtime.DefaultMetaV1FieldSelectorConversion(name, value)
 }
 
 // GroupVersionKind returns the kind of the objects.

@@ -19,9 +19,7 @@ import (
 // Definitions returns the row of PriorityClasses.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
-		GroupVersion: schedulingv1.SchemeGroupVersion, Kind: "PriorityClass", Plural: "priorityclasses",
-		Singular: "priorityclass", ShortNames: []string{"pc"},
-		Object: &schedulingv1.PriorityClass{}, List: &schedulingv1.PriorityClassList{},
+		Object: &schedulingv1.PriorityClass{}, ShortNames: []string{"pc"},
 		Strategy: classStrategy, Default: defaultClass, Columns: classColumns,
 	}}
 }

@@ -12,8 +12,7 @@ import (
 
 func attachmentDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: storagev1.SchemeGroupVersion, Kind: "VolumeAttachment", Plural: "volumeattachments",
-		Singular: "volumeattachment", Object: &storagev1.VolumeAttachment{}, List: &storagev1.VolumeAttachmentList{},
+		Object:  &storagev1.VolumeAttachment{},
 		Columns: attachmentColumns, Resets: status, ReturnsDeleted: true,
 		Default: func(obj runtime.Object) {
 			if inline := obj.(*storagev1.VolumeAttachment).Spec.Source.InlineVolumeSpec; inline != nil {
@@ -29,7 +28,7 @@ func attachmentDefinition() *resource.Definition {
 			RequiresVersion: true,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: metadataAndSpec,
+			Name: "status", Resets: metadataAndSpec,
 			Strategy: resource.Typed[*storagev1.VolumeAttachment]{
 				PrepareUpdate: func(obj, old *storagev1.VolumeAttachment) {
 					obj.Spec = old.Spec

@@ -12,9 +12,7 @@ import (
 
 func attributesClassDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: storagev1.SchemeGroupVersion, Kind: "VolumeAttributesClass", Plural: "volumeattributesclasses",
-		Singular: "volumeattributesclass", ShortNames: []string{"vac"},
-		Object: &storagev1.VolumeAttributesClass{}, List: &storagev1.VolumeAttributesClassList{},
+		Object: &storagev1.VolumeAttributesClass{}, ShortNames: []string{"vac"},
 		Columns: attributesClassColumns, ReturnsDeleted: true,
 		Strategy: resource.Typed[*storagev1.VolumeAttributesClass]{
 			Check: func(obj *storagev1.VolumeAttributesClass) field.ErrorList {

@@ -10,9 +10,7 @@ import (
 
 func capacityDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSIStorageCapacity", Plural: "csistoragecapacities",
-		Singular: "csistoragecapacity", Namespaced: true,
-		Object: &storagev1.CSIStorageCapacity{}, List: &storagev1.CSIStorageCapacityList{},
+		Object: &storagev1.CSIStorageCapacity{}, Namespaced: true,
 		Strategy: resource.Typed[*storagev1.CSIStorageCapacity]{
 			Check: func(obj *storagev1.CSIStorageCapacity) field.ErrorList {
 				return resource.CheckMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)

@@ -14,9 +14,7 @@ import (
 
 func claimDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "PersistentVolumeClaim", Plural: "persistentvolumeclaims",
-		Singular: "persistentvolumeclaim", ShortNames: []string{"pvc"}, Namespaced: true,
-		Object: &corev1.PersistentVolumeClaim{}, List: &corev1.PersistentVolumeClaimList{},
+		Object: &corev1.PersistentVolumeClaim{}, ShortNames: []string{"pvc"}, Namespaced: true,
 		Default: defaultClaim, Columns: claimColumns, Resets: status, ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.PersistentVolumeClaim]{
 			Prepare: func(obj *corev1.PersistentVolumeClaim) {
@@ -30,7 +28,7 @@ func claimDefinition() *resource.Definition {
 			WarnUpdate:    func(obj, _ *corev1.PersistentVolumeClaim) []string { return claimWarnings(obj) },
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
+			Name: "status", Resets: spec,
 			Strategy: resource.Typed[*corev1.PersistentVolumeClaim]{
 				PrepareUpdate: prepareClaimStatus, CheckUpdate: checkClaimStatus,
 			},

@@ -12,9 +12,7 @@ import (
 
 func classDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: storagev1.SchemeGroupVersion, Kind: "StorageClass", Plural: "storageclasses",
-		Singular: "storageclass", ShortNames: []string{"sc"},
-		Object: &storagev1.StorageClass{}, List: &storagev1.StorageClassList{},
+		Object: &storagev1.StorageClass{}, ShortNames: []string{"sc"},
 		Default: defaultClass, Columns: classColumns, ReturnsDeleted: true,
 		Strategy: resource.Typed[*storagev1.StorageClass]{Check: checkClass, CheckUpdate: checkClassUpdate},
 	}

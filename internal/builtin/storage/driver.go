@@ -12,8 +12,7 @@ import (
 
 func driverDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSIDriver", Plural: "csidrivers", Singular: "csidriver",
-		Object: &storagev1.CSIDriver{}, List: &storagev1.CSIDriverList{},
+		Object:  &storagev1.CSIDriver{},
 		Default: defaultDriver, Columns: driverColumns, ReturnsDeleted: true,
 		Strategy: resource.Typed[*storagev1.CSIDriver]{
 			Check: func(obj *storagev1.CSIDriver) field.ErrorList {

@@ -11,9 +11,7 @@ import (
 
 func nodeDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSINode", Plural: "csinodes", Singular: "csinode",
-		Object: &storagev1.CSINode{}, List: &storagev1.CSINodeList{},
-		Columns: nodeColumns, Resets: status, ReturnsDeleted: true,
+		Object: &storagev1.CSINode{}, Columns: nodeColumns, Resets: status, ReturnsDeleted: true,
 		Strategy: resource.Typed[*storagev1.CSINode]{
 			Prepare:       func(obj *storagev1.CSINode) { obj.Status = storagev1.CSINodeStatus{} },
 			Check:         checkNode,
@@ -23,7 +21,7 @@ func nodeDefinition() *resource.Definition {
 			RequiresVersion: true,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: metadataAndSpec,
+			Name: "status", Resets: metadataAndSpec,
 			Strategy: resource.Typed[*storagev1.CSINode]{
 				PrepareUpdate: prepareNodeStatus,
 				CheckUpdate: func(obj, old *storagev1.CSINode) field.ErrorList {

@@ -14,9 +14,7 @@ import (
 
 func volumeDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "PersistentVolume", Plural: "persistentvolumes",
-		Singular: "persistentvolume", ShortNames: []string{"pv"},
-		Object: &corev1.PersistentVolume{}, List: &corev1.PersistentVolumeList{},
+		Object: &corev1.PersistentVolume{}, ShortNames: []string{"pv"},
 		Default: defaultVolume, Columns: volumeColumns, Resets: status, ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.PersistentVolume]{
 			Prepare: func(obj *corev1.PersistentVolume) {
@@ -32,7 +30,7 @@ func volumeDefinition() *resource.Definition {
 			WarnUpdate: func(obj, _ *corev1.PersistentVolume) []string { return volumeWarnings(obj) },
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
+			Name: "status", Resets: spec,
 			Strategy: resource.Typed[*corev1.PersistentVolume]{
 				PrepareUpdate: prepareVolumeStatus,
 				CheckUpdate: func(obj, old *corev1.PersistentVolume) field.ErrorList {

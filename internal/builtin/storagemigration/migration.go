@@ -18,16 +18,13 @@ type migration = *storagemigrationv1.StorageVersionMigration
 // Definitions returns the resources of the group.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
-		GroupVersion: storagemigrationv1.SchemeGroupVersion, Kind: "StorageVersionMigration",
-		Plural: "storageversionmigrations", Singular: "storageversionmigration",
-		Object: &storagemigrationv1.StorageVersionMigration{}, List: &storagemigrationv1.StorageVersionMigrationList{},
-		Strategy: rules, Resets: []string{"status"},
+		Object: &storagemigrationv1.StorageVersionMigration{}, Strategy: rules, Resets: []string{"status"},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Strategy: statusRules,
+			Name: "status", Strategy: statusRules,
 			Resets: []string{"metadata", "spec"},
 		}},
 		Columns: columns,
-		Storage: resource.NewStorage(storagemigrationv1beta1.SchemeGroupVersion,
+		Storage: resource.NewStorage(
 			&storagemigrationv1.StorageVersionMigration{}, &storagemigrationv1beta1.StorageVersionMigration{}),
 	}}
 }
