@@ -44,18 +44,18 @@ func (f *inFlight) limit(next http.Handler) http.Handler {
 		}
 		kind, cost := f.cost(req, info)
 		caller, _ := request.UserFrom(req.Context())
+		name := ""
 		if f.isExempt(caller, info) {
-			kind.enter()
-			defer kind.leave()
-			next.ServeHTTP(w, req)
-			return
+			cost = 0
+		} else {
+			name = caller.GetName()
 		}
-		if !kind.acquire(caller.GetName(), cost) {
+		if !kind.acquire(name, cost) {
 			f.labels.refused(req, info, kind == f.writes)
 			refuse(w)
 			return
 		}
-		defer kind.release(caller.GetName(), cost)
+		defer kind.release(name, cost)
 		next.ServeHTTP(w, req)
 	})
 }
