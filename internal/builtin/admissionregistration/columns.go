@@ -36,28 +36,14 @@ var mutatingPolicyColumns = resource.Columns[*admissionregistrationv1.MutatingAd
 	{Name: "Age"},
 }
 
-func bindingColumns[T runtime.Object](
-	paramRef func(binding T) *admissionregistrationv1.ParamRef,
-) resource.Columns[T] {
-	return resource.Columns[T]{
-		{Name: "Name"},
-		{Name: "PolicyName", Field: "spec.policyName",
-			Doc: "PolicyName indicates the policy definition which the policy binding binded to"},
-		{Name: "ParamRef", Doc: "ParamRef indicates the param resource which sets the configuration param",
-			Cell: func(binding T) any { return printParamRef(paramRef(binding)) }},
-		{Name: "Age"},
-	}
+var bindingColumns = resource.Columns[runtime.Object]{
+	{Name: "Name"},
+	{Name: "PolicyName", Field: "spec.policyName",
+		Doc: "PolicyName indicates the policy definition which the policy binding binded to"},
+	{Name: "ParamRef", Doc: "ParamRef indicates the param resource which sets the configuration param",
+		Cell: paramRefCell},
+	{Name: "Age"},
 }
-
-var validatingBindingColumns = bindingColumns(
-	func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) *admissionregistrationv1.ParamRef {
-		return b.Spec.ParamRef
-	})
-
-var mutatingBindingColumns = bindingColumns(
-	func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) *admissionregistrationv1.ParamRef {
-		return b.Spec.ParamRef
-	})
 
 const unset = "<unset>"
 
@@ -68,8 +54,15 @@ func printParamKind(kind *admissionregistrationv1.ParamKind) string {
 	return kind.APIVersion + "/" + kind.Kind
 }
 
-// printParamRef prints the namespace "*" for a parameter without one, which may also be in no namespace.
-func printParamRef(ref *admissionregistrationv1.ParamRef) string {
+// paramRefCell prints the namespace "*" for a parameter without one, which may also be in no namespace.
+func paramRefCell(binding runtime.Object) any {
+	var ref *admissionregistrationv1.ParamRef
+	switch binding := binding.(type) {
+	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
+		ref = binding.Spec.ParamRef
+	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
+		ref = binding.Spec.ParamRef
+	}
 	switch {
 	case ref == nil:
 		return unset

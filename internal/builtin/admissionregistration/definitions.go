@@ -14,7 +14,7 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
 			Object: &admissionregistrationv1.MutatingAdmissionPolicyBinding{}, Categories: categories,
-			Strategy: mutatingBindingRules, Default: DefaultMutatingBinding, Columns: mutatingBindingColumns,
+			Strategy: mutatingBindingRules, Default: DefaultMutatingBinding, Columns: bindingColumns,
 		},
 		{
 			Object: &admissionregistrationv1.MutatingAdmissionPolicy{}, Categories: categories,
@@ -26,7 +26,7 @@ func Definitions() []*resource.Definition {
 		},
 		{
 			Object: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, Categories: categories,
-			Strategy: validatingBindingRules, Default: DefaultValidatingBinding, Columns: validatingBindingColumns,
+			Strategy: validatingBindingRules, Default: DefaultValidatingBinding, Columns: bindingColumns,
 		},
 		{
 			Object: &admissionregistrationv1.ValidatingAdmissionPolicy{}, Categories: categories,
