@@ -48,8 +48,8 @@ func customResource(record *crds.Record, version string) []metav1.APIResource {
 	return entries
 }
 
-// aggregatedResources returns the list of a version as the aggregated list has it. A kind without a version is of the version of
-// the list. As upstream does, only the list of a built-in version leaves it out.
+// aggregatedResources returns the list of a version as the aggregated list has it. A kind without a version is of the
+// version of the list. As upstream does, only the list of a built-in version leaves it out.
 func aggregatedResources(list *metav1.APIResourceList, builtin bool) (resources []apidiscoveryv2.APIResourceDiscovery) {
 	gv, _ := schema.ParseGroupVersion(list.GroupVersion)
 	for _, r := range list.APIResources {

@@ -34,8 +34,8 @@ var (
 )
 
 // pretty is a parameter of the routes of resources.
-var pretty = restful.QueryParameter("pretty", "If 'true', then the output is pretty printed. Defaults to 'false' unless "+
-	"the user-agent indicates a browser or command-line HTTP tool (curl and wget).")
+var pretty = restful.QueryParameter("pretty", "If 'true', then the output is pretty printed. Defaults to 'false' "+
+	"unless the user-agent indicates a browser or command-line HTTP tool (curl and wget).")
 
 // respond returns the responses with some codes, which have the same model.
 func respond(with model, codes ...int) map[int]restful.ResponseError {
