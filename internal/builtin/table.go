@@ -29,12 +29,6 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/storagemigration"
 )
 
-// Top-level fields, for Resets.
-var (
-	spec   = []string{"spec"}
-	status = []string{"status"}
-)
-
 // Essential returns the resources of the tier essential, which controllers need beside custom resources.
 func Essential() []*resource.Definition {
 	return resource.Complete(slices.Concat(controllers(), rbac.Definitions(), admissionregistration.Definitions()))
@@ -72,11 +66,14 @@ func controllers() []*resource.Definition {
 		events.Core(),
 		{
 			Object: &corev1.Namespace{}, ShortNames: []string{"ns"},
-			Strategy: core.NamespaceRules{}, Default: core.DefaultNamespace, Resets: status,
+			Strategy: core.NamespaceRules{}, Default: core.DefaultNamespace,
 			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 			Subresources: []resource.Subresource{
-				{Name: "finalize", Verbs: []string{"update"}, Strategy: core.NamespaceFinalizeRules{}, Resets: status},
-				{Name: "status", Strategy: core.NamespaceStatusRules{}, Resets: spec},
+				{
+					Name: "finalize", Verbs: []string{"update"}, Strategy: core.NamespaceFinalizeRules{},
+					Resets: []string{"status"},
+				},
+				{Name: "status", Strategy: core.NamespaceStatusRules{}},
 			},
 			Columns:       core.NamespaceColumns,
 			Fields:        &resource.Fields{Values: resource.Paths(&corev1.Namespace{}, "status.phase")},
@@ -84,11 +81,9 @@ func controllers() []*resource.Definition {
 		},
 		{
 			Object: &corev1.ResourceQuota{}, ShortNames: []string{"quota"}, Namespaced: true,
-			Strategy: core.ResourceQuotaRules{}, Default: core.DefaultResourceQuota, Resets: status,
-			Subresources: []resource.Subresource{
-				{Name: "status", Strategy: core.ResourceQuotaStatusRules{}, Resets: spec},
-			},
-			Columns: core.ResourceQuotaColumns, ReturnsDeleted: true,
+			Strategy: core.ResourceQuotaRules{}, Default: core.DefaultResourceQuota,
+			Subresources: []resource.Subresource{{Name: "status", Strategy: core.ResourceQuotaStatusRules{}}},
+			Columns:      core.ResourceQuotaColumns, ReturnsDeleted: true,
 		},
 		{
 			Object: &corev1.Secret{}, Namespaced: true,

@@ -12,10 +12,10 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
 			Object: &corev1.ReplicationController{}, ShortNames: []string{"rc"}, Categories: all, Namespaced: true,
-			Folder: "controllers", Strategy: controllerStrategy, Default: defaultController, Resets: status,
+			Folder: "controllers", Strategy: controllerStrategy, Default: defaultController,
 			Subresources: []resource.Subresource{
 				{Name: "scale", Scale: controllerScale},
-				{Name: "status", Strategy: controllerStatus, Resets: spec},
+				{Name: "status", Strategy: controllerStatus},
 			},
 			Columns: controllerColumns, OrphansDependents: true,
 			Fields: &resource.Fields{Values: resource.Paths(&corev1.ReplicationController{}, "status.replicas")},
@@ -26,15 +26,13 @@ func Definitions() []*resource.Definition {
 		},
 		{
 			Object: &appsv1.DaemonSet{}, ShortNames: []string{"ds"}, Categories: all, Namespaced: true,
-			Strategy: daemonStrategy, Default: defaultDaemonSet, Resets: status,
-			Subresources: []resource.Subresource{
-				{Name: "status", Strategy: daemonStatus, Resets: spec},
-			},
-			Columns: daemonColumns, Upgrade: upgradeDaemonSet,
+			Strategy: daemonStrategy, Default: defaultDaemonSet,
+			Subresources: []resource.Subresource{{Name: "status", Strategy: daemonStatus}},
+			Columns:      daemonColumns, Upgrade: upgradeDaemonSet,
 		},
 		{
 			Object: &appsv1.Deployment{}, ShortNames: []string{"deploy"}, Categories: all, Namespaced: true,
-			Strategy: deploymentStrategy, Default: defaultDeployment, Resets: status,
+			Strategy: deploymentStrategy, Default: defaultDeployment,
 			Subresources: []resource.Subresource{
 				{Name: "scale", Scale: deploymentScale},
 				{
@@ -46,27 +44,23 @@ func Definitions() []*resource.Definition {
 		},
 		{
 			Object: &appsv1.ReplicaSet{}, ShortNames: []string{"rs"}, Categories: all, Namespaced: true,
-			Strategy: replicaSetStrategy, Default: defaultReplicaSet, Resets: status,
+			Strategy: replicaSetStrategy, Default: defaultReplicaSet,
 			Subresources: []resource.Subresource{
 				{Name: "scale", Scale: replicaSetScale},
-				{Name: "status", Strategy: replicaSetStatus, Resets: spec},
+				{Name: "status", Strategy: replicaSetStatus},
 			},
 			Columns: replicaSetColumns,
 		},
 		{
 			Object: &appsv1.StatefulSet{}, ShortNames: []string{"sts"}, Categories: all, Namespaced: true,
-			Strategy: statefulStrategy, Default: defaultStatefulSet, Resets: status,
+			Strategy: statefulStrategy, Default: defaultStatefulSet,
 			Subresources: []resource.Subresource{
 				{Name: "scale", Scale: statefulScale},
-				{Name: "status", Strategy: statefulStatus, Resets: spec},
+				{Name: "status", Strategy: statefulStatus},
 			},
 			Columns: statefulColumns,
 		},
 	}
 }
 
-var (
-	all    = []string{"all"}
-	spec   = []string{"spec"}
-	status = []string{"status"}
-)
+var all = []string{"all"}

@@ -12,14 +12,14 @@ import (
 func Definitions() []*resource.Definition {
 	v2 := &resource.Definition{
 		Object: &autoscalingv2.HorizontalPodAutoscaler{}, Strategy: strategy, Default: setDefaults,
-		Subresources: statusOf(statusStrategy),
+		Subresources: []resource.Subresource{{Name: "status", Strategy: statusStrategy}},
 		Upgrade: func(obj runtime.Object) (runtime.Object, error) {
 			return fromV1(obj.(*autoscalingv1.HorizontalPodAutoscaler)), nil // the only other version
 		},
 	}
 	v1 := &resource.Definition{
 		Object: &autoscalingv1.HorizontalPodAutoscaler{}, Strategy: oldVersion(strategy), Default: setOldDefaults,
-		Subresources: statusOf(oldVersion(statusStrategy)),
+		Subresources: []resource.Subresource{{Name: "status", Strategy: oldVersion(statusStrategy)}},
 		Storage: &resource.Storage{
 			Object: &autoscalingv2.HorizontalPodAutoscaler{}, Encode: v2.Upgrade,
 			Decode: func(obj runtime.Object) (runtime.Object, error) {
@@ -29,11 +29,7 @@ func Definitions() []*resource.Definition {
 	}
 	for _, d := range []*resource.Definition{v2, v1} {
 		d.ShortNames, d.Categories, d.Namespaced = []string{"hpa"}, []string{"all"}, true
-		d.Columns, d.Resets = columns, []string{"status"}
+		d.Columns = columns
 	}
 	return []*resource.Definition{v2, v1}
-}
-
-func statusOf(strategy resource.Strategy) []resource.Subresource {
-	return []resource.Subresource{{Name: "status", Strategy: strategy, Resets: []string{"spec"}}}
 }

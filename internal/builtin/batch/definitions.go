@@ -11,19 +11,15 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
 			Object: &batchv1.CronJob{}, ShortNames: []string{"cj"}, Categories: []string{"all"}, Namespaced: true,
-			Strategy: cronStrategy, Default: defaultCronJob, Resets: []string{"status"},
-			Subresources: []resource.Subresource{
-				{Name: "status", Strategy: cronStatus, Resets: []string{"spec"}},
-			},
-			Columns: cronColumns,
+			Strategy: cronStrategy, Default: defaultCronJob,
+			Subresources: []resource.Subresource{{Name: "status", Strategy: cronStatus}},
+			Columns:      cronColumns,
 		},
 		{
 			Object: &batchv1.Job{}, Categories: []string{"all"}, Namespaced: true,
-			Strategy: jobStrategy, Default: defaultJob, Resets: []string{"status"},
-			Subresources: []resource.Subresource{
-				{Name: "status", Strategy: jobStatus, Resets: []string{"spec"}},
-			},
-			Columns: jobColumns, Fields: jobFields, OrphansDependents: true, DeleteWarnings: deleteWarnings,
+			Strategy: jobStrategy, Default: defaultJob,
+			Subresources: []resource.Subresource{{Name: "status", Strategy: jobStatus}},
+			Columns:      jobColumns, Fields: jobFields, OrphansDependents: true, DeleteWarnings: deleteWarnings,
 		},
 	}
 }

@@ -24,10 +24,10 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
 		Object: &corev1.Node{}, ShortNames: []string{"no"}, Folder: "minions",
-		Strategy: nodeStrategy, Default: defaultNode, Resets: []string{"status"},
+		Strategy: nodeStrategy, Default: defaultNode,
 		Subresources: []resource.Subresource{
 			connect.NodeProxy,
-			{Name: "status", Strategy: nodeStatus, Resets: []string{"spec"}},
+			{Name: "status", Strategy: nodeStatus},
 		},
 		Columns: nodeColumns,
 		Fields:  &resource.Fields{Values: resource.Paths(&corev1.Node{}, "spec.unschedulable")},

@@ -12,7 +12,7 @@ import (
 )
 
 var podColumns = resource.Converted[*summary]{Convert: summarize, Columns: resource.Columns[*summary]{
-	{Name: "Name"},
+	{Name: "Name", Format: "name", Field: "pod.metadata.name"},
 	{Name: "Ready", Doc: "The aggregate readiness state of this pod for accepting traffic.", Cell: func(s *summary) any {
 		return fmt.Sprintf("%d/%d", s.ready, s.containers)
 	}},
@@ -21,16 +21,16 @@ var podColumns = resource.Converted[*summary]{Convert: summarize, Columns: resou
 	}},
 	{Name: "Restarts", Cell: restartCell, Doc: "The number of times the containers in this pod have been restarted and " +
 		"when the last container in this pod has restarted."},
-	{Name: "Age"},
-	{Name: "IP", Wide: true, Field: "status.podIP", Cell: func(s *summary) any {
-		if len(s.Status.PodIPs) == 0 {
+	{Name: "Age", Field: "pod.metadata.creationTimestamp"},
+	{Name: "IP", Wide: true, Field: "pod.status.podIP", Cell: func(s *summary) any {
+		if len(s.Pod.Status.PodIPs) == 0 {
 			return none
 		}
-		return cmp.Or(s.Status.PodIPs[0].IP, none)
+		return cmp.Or(s.Pod.Status.PodIPs[0].IP, none)
 	}},
-	{Name: "Node", Wide: true, Field: "spec.nodeName", Empty: none},
-	{Name: "Nominated Node", Wide: true, Field: "status.nominatedNodeName", Empty: none},
-	{Name: "Readiness Gates", Wide: true, Field: "spec.readinessGates", Cell: gateCell},
+	{Name: "Node", Wide: true, Field: "pod.spec.nodeName", Empty: none},
+	{Name: "Nominated Node", Wide: true, Field: "pod.status.nominatedNodeName", Empty: none},
+	{Name: "Readiness Gates", Wide: true, Field: "pod.spec.readinessGates", Cell: gateCell},
 }}
 
 const none = "<none>"
@@ -43,7 +43,8 @@ func restartCell(s *summary) any {
 }
 
 // gateCell says how many of the conditions are true that a pod waits for.
-func gateCell(pod *summary) any {
+func gateCell(s *summary) any {
+	pod := s.Pod
 	if len(pod.Spec.ReadinessGates) == 0 {
 		return none
 	}

@@ -10,7 +10,7 @@ import (
 
 // summary is a pod, and what the columns say about its containers.
 type summary struct {
-	*corev1.Pod
+	Pod               *corev1.Pod `json:"pod"`
 	ready, containers int
 	// restarts counts those of containers that may run now, and restarted is when the last of them ended.
 	restarts  int

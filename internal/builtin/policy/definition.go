@@ -10,11 +10,9 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
 		Object: &policyv1.PodDisruptionBudget{}, ShortNames: []string{"pdb"}, Namespaced: true,
-		Strategy: budgetStrategy, Resets: []string{"status"},
-		Subresources: []resource.Subresource{{
-			Name: "status", Strategy: budgetStatus, Resets: []string{"spec"},
-		}},
-		Columns: budgetColumns, Upgrade: upgrade,
+		Strategy:     budgetStrategy,
+		Subresources: []resource.Subresource{{Name: "status", Strategy: budgetStatus}},
+		Columns:      budgetColumns, Upgrade: upgrade,
 	}}
 }
 

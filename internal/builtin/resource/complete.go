@@ -10,7 +10,8 @@ import (
 )
 
 // Complete fills in what follows from the Go types of Kubernetes by its conventions: the versions, the kinds, the types
-// of lists, and the names and verbs that a definition leaves out. It returns its argument.
+// of lists, and the names and verbs that a definition leaves out. A status is written at an endpoint of its own, which
+// resets the spec if the definition does not say what. It returns its argument.
 func Complete(definitions []*Definition) []*Definition {
 	for _, d := range definitions {
 		if kind := kindOf(d.Object); !kind.Empty() {
@@ -26,16 +27,29 @@ func Complete(definitions []*Definition) []*Definition {
 			d.Storage.GroupVersion, d.Storage.Kind = kind.GroupVersion(), kind.Kind
 		}
 		for n := range d.Subresources {
-			switch sub := &d.Subresources[n]; {
-			case sub.Verbs != nil:
-			case sub.Action != nil:
-				sub.Verbs = []string{"create"}
-			default:
-				sub.Verbs = SubresourceVerbs
-			}
+			d.completeSubresource(&d.Subresources[n])
 		}
 	}
 	return definitions
+}
+
+func (d *Definition) completeSubresource(sub *Subresource) {
+	switch {
+	case sub.Verbs != nil:
+	case sub.Action != nil:
+		sub.Verbs = []string{"create"}
+	default:
+		sub.Verbs = SubresourceVerbs
+	}
+	if sub.Name != "status" {
+		return
+	}
+	if sub.Resets == nil {
+		sub.Resets = []string{"spec"}
+	}
+	if d.Resets == nil {
+		d.Resets = []string{"status"}
+	}
 }
 
 // kindOf returns the kind of a type of k8s.io/api, or nothing.

@@ -26,9 +26,11 @@ func findField(in reflect.Type, path string) (found fieldPath, doc string) {
 		if in.Kind() == reflect.Pointer {
 			in = in.Elem()
 		}
+		if documented, ok := reflect.New(in).Interface().(interface{ SwaggerDoc() map[string]string }); ok {
+			doc = documented.SwaggerDoc()[name]
+		}
 		field := fieldNamed(in, name)
-		found.indices, doc = append(found.indices, field.Index...), docOf(in, field, name)
-		in = field.Type
+		found.indices, in = append(found.indices, field.Index...), field.Type
 	}
 	found.of = in
 	if isList {
@@ -41,8 +43,8 @@ func findField(in reflect.Type, path string) (found fieldPath, doc string) {
 	return found, doc
 }
 
-// fieldNamed returns the field of a struct that has a name in JSON. It may be one of an embedded struct. A column of a
-// field that does not exist is a mistake in the code.
+// fieldNamed returns the field of a struct that has a name in JSON. A column of a field that does not exist is a mistake
+// in the code.
 func fieldNamed(in reflect.Type, name string) reflect.StructField {
 	for _, field := range reflect.VisibleFields(in) {
 		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name {
@@ -50,22 +52,6 @@ func fieldNamed(in reflect.Type, name string) reflect.StructField {
 		}
 	}
 	panic(in.String() + "." + name)
-}
-
-// docOf returns the documentation of a field, which the struct has that declares it.
-func docOf(in reflect.Type, field reflect.StructField, name string) string {
-	if depth := len(field.Index) - 1; depth > 0 {
-		in = in.FieldByIndex(field.Index[:depth]).Type
-	}
-	declared := reflect.New(in).Elem()
-	if in.Kind() == reflect.Pointer {
-		declared = reflect.New(in.Elem()).Elem()
-	}
-	documented, ok := declared.Interface().(interface{ SwaggerDoc() map[string]string })
-	if !ok {
-		return ""
-	}
-	return documented.SwaggerDoc()[name]
 }
 
 // in returns the value of the field in an object. It is a zero value if a pointer on the way is nil. The elements of a
