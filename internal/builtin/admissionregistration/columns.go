@@ -8,7 +8,6 @@ import (
 )
 
 var webhookColumns = resource.Columns[runtime.Object]{
-	{Name: "Name"},
 	{Name: "Webhooks", Type: "integer", Field: "webhooks",
 		Doc: "Webhooks indicates the number of webhooks registered in this configuration"},
 	{Name: "Age"},
@@ -17,7 +16,6 @@ var webhookColumns = resource.Columns[runtime.Object]{
 const paramKindDoc = "ParamKind specifies the kind of resources used to parameterize this policy"
 
 var validatingPolicyColumns = resource.Columns[*admissionregistrationv1.ValidatingAdmissionPolicy]{
-	{Name: "Name"},
 	{Name: "Validations", Type: "integer", Field: "spec.validations",
 		Doc: "Validations indicates the number of validation rules defined in this configuration"},
 	{Name: "ParamKind", Doc: paramKindDoc, Cell: func(p *admissionregistrationv1.ValidatingAdmissionPolicy) any {
@@ -27,7 +25,6 @@ var validatingPolicyColumns = resource.Columns[*admissionregistrationv1.Validati
 }
 
 var mutatingPolicyColumns = resource.Columns[*admissionregistrationv1.MutatingAdmissionPolicy]{
-	{Name: "Name"},
 	{Name: "Mutations", Type: "integer", Field: "spec.mutations",
 		Doc: "Mutation indicates the number of mutations rules defined in this configuration"},
 	{Name: "ParamKind", Doc: paramKindDoc, Cell: func(p *admissionregistrationv1.MutatingAdmissionPolicy) any {
@@ -37,7 +34,6 @@ var mutatingPolicyColumns = resource.Columns[*admissionregistrationv1.MutatingAd
 }
 
 var bindingColumns = resource.Columns[runtime.Object]{
-	{Name: "Name"},
 	{Name: "PolicyName", Field: "spec.policyName",
 		Doc: "PolicyName indicates the policy definition which the policy binding binded to"},
 	{Name: "ParamRef", Doc: "ParamRef indicates the param resource which sets the configuration param",

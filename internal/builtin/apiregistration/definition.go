@@ -26,7 +26,6 @@ func Definition() *resource.Definition {
 }
 
 var columns = resource.Columns[*apiregistrationv1.APIService]{
-	{Name: "Name"},
 	{Name: "Service", Cell: serviceCell, Doc: "The reference to the service that hosts this API endpoint."},
 	{Name: "Available", Cell: availableCell, Doc: "Whether this service is available."},
 	{Name: "Age"},

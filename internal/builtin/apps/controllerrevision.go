@@ -44,7 +44,6 @@ func checkData(r *appsv1.ControllerRevision) field.ErrorList {
 }
 
 var revisionColumns = resource.Columns[*appsv1.ControllerRevision]{
-	{Name: "Name"},
 	{Name: "Controller", Doc: "Controller of the object", Cell: func(r *appsv1.ControllerRevision) any {
 		owner := metav1.GetControllerOf(r)
 		if owner == nil {

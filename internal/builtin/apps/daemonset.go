@@ -135,7 +135,6 @@ func checkRollingDaemonSet(rolling *appsv1.RollingUpdateDaemonSet, path *field.P
 }
 
 var daemonColumns = resource.Columns[*appsv1.DaemonSet]{
-	{Name: "Name"},
 	{Name: "Desired", Type: "integer", Field: "status.desiredNumberScheduled"},
 	{Name: "Current", Type: "integer", Field: "status.currentNumberScheduled"},
 	{Name: "Ready", Type: "integer", Field: "status.numberReady"},

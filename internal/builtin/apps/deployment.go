@@ -126,7 +126,6 @@ var deploymentScale = resource.NewScale(
 const readyDoc = "Number of the pod with ready state"
 
 var deploymentColumns = resource.Columns[*appsv1.Deployment]{
-	{Name: "Name"},
 	{Name: "Ready", Doc: readyDoc, Cell: func(d *appsv1.Deployment) any {
 		return fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, ptr.Deref(d.Spec.Replicas, 0))
 	}},

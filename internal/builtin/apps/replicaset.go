@@ -71,7 +71,6 @@ var replicaSetScale = resource.NewScale(
 )
 
 var replicaSetColumns = resource.Columns[*appsv1.ReplicaSet]{
-	{Name: "Name"},
 	{Name: "Desired", Type: "integer", Field: "spec.replicas"},
 	{Name: "Current", Type: "integer", Field: "status.replicas"},
 	{Name: "Ready", Type: "integer", Field: "status.readyReplicas"},

@@ -80,7 +80,6 @@ var controllerScale = resource.NewScale(
 )
 
 var controllerColumns = resource.Columns[*corev1.ReplicationController]{
-	{Name: "Name"},
 	{Name: "Desired", Type: "integer", Field: "spec.replicas"},
 	{Name: "Current", Type: "integer", Field: "status.replicas"},
 	{Name: "Ready", Type: "integer", Field: "status.readyReplicas"},

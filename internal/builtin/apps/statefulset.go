@@ -108,7 +108,6 @@ var statefulScale = resource.NewScale(
 )
 
 var statefulColumns = resource.Columns[*appsv1.StatefulSet]{
-	{Name: "Name"},
 	{Name: "Ready", Doc: readyDoc, Cell: func(s *appsv1.StatefulSet) any {
 		return fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, ptr.Deref(s.Spec.Replicas, 0))
 	}},

@@ -23,7 +23,6 @@ var columns = resource.Converted[*autoscalingv2.HorizontalPodAutoscaler]{
 		return obj.(*autoscalingv2.HorizontalPodAutoscaler)
 	},
 	Columns: resource.Columns[*autoscalingv2.HorizontalPodAutoscaler]{
-		{Name: "Name"},
 		{Name: "Reference", Field: "spec.scaleTargetRef", Cell: func(h *autoscalingv2.HorizontalPodAutoscaler) any {
 			return h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name
 		}},

@@ -14,7 +14,6 @@ import (
 )
 
 var jobColumns = resource.Columns[*batchv1.Job]{
-	{Name: "Name"},
 	{Name: "Status", Doc: "Status of the job.", Cell: jobState},
 	{Name: "Completions", Field: "status.succeeded", Cell: completionsCell},
 	{Name: "Duration", Doc: "Time required to complete the job.", Cell: durationCell},
@@ -73,7 +72,6 @@ func durationCell(job *batchv1.Job) any {
 }
 
 var cronColumns = resource.Columns[*batchv1.CronJob]{
-	{Name: "Name"},
 	{Name: "Schedule", Field: "spec.schedule"},
 	{Name: "Timezone", Field: "spec.timeZone", Empty: "<none>"},
 	{Name: "Suspend", Type: "boolean", Field: "spec.suspend", Cell: suspendCell},

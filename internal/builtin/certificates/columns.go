@@ -19,7 +19,6 @@ var (
 )
 
 var requestColumns = resource.Columns[*certificatesv1.CertificateSigningRequest]{
-	{Name: "Name"},
 	{Name: "Age"},
 	{Name: "SignerName", Field: "spec.signerName", Empty: none, Doc: requestDocs["signerName"]},
 	{Name: "Requestor", Field: "spec.username", Doc: requestDocs["request"]},
@@ -53,12 +52,10 @@ func requestState(csr *certificatesv1.CertificateSigningRequest) any {
 }
 
 var bundleColumns = resource.Columns[*certificatesv1.ClusterTrustBundle]{
-	{Name: "Name"},
 	{Name: "SignerName", Field: "spec.signerName", Empty: none},
 }
 
 var podRequestColumns = resource.Columns[*certificatesv1.PodCertificateRequest]{
-	{Name: "Name"},
 	{Name: "PodName", Field: "spec.podName"},
 	{Name: "ServiceAccountName", Field: "spec.serviceAccountName"},
 	{Name: "NodeName", Field: "spec.nodeName"},

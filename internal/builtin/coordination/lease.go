@@ -66,7 +66,6 @@ func (LeaseRules) AllowUnconditionalUpdate(context.Context) bool { return false 
 
 // LeaseColumns are the printed columns of leases.
 var LeaseColumns = resource.Columns[*coordinationv1.Lease]{
-	{Name: "Name"},
 	{Name: "Holder", Field: "spec.holderIdentity"},
 	{Name: "Age"},
 }

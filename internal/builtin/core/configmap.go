@@ -71,7 +71,6 @@ func validateUnchanged(name string, unchanged bool) field.ErrorList {
 
 // ConfigMapColumns are the printed columns of ConfigMaps.
 var ConfigMapColumns = resource.Columns[*corev1.ConfigMap]{
-	{Name: "Name"},
 	{Name: "Data", Field: "data", Cell: func(configMap *corev1.ConfigMap) any {
 		return int64(len(configMap.Data) + len(configMap.BinaryData))
 	}},

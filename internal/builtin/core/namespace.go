@@ -126,7 +126,6 @@ func NamespaceHeld(obj runtime.Object) bool {
 
 // NamespaceColumns are the printed columns of namespaces.
 var NamespaceColumns = resource.Columns[*corev1.Namespace]{
-	{Name: "Name"},
 	{Name: "Status", Field: "status.phase", Doc: "The status of the namespace"},
 	{Name: "Age"},
 }

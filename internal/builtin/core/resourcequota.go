@@ -96,7 +96,6 @@ func (ResourceQuotaStatusRules) ValidateUpdate(_ context.Context, obj, old runti
 
 // ResourceQuotaColumns are the printed columns of resource quotas.
 var ResourceQuotaColumns = resource.Columns[*corev1.ResourceQuota]{
-	{Name: "Name"},
 	{Name: "Request", Cell: func(quota *corev1.ResourceQuota) any { return usedCell(&quota.Status, false) },
 		Doc: "Request represents a minimum amount of cpu/memory that a container may consume."},
 	{Name: "Limit", Cell: func(quota *corev1.ResourceQuota) any { return usedCell(&quota.Status, true) },

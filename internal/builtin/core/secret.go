@@ -125,7 +125,6 @@ func (r SecretRules) WarningsOnUpdate(ctx context.Context, obj, _ runtime.Object
 
 // SecretColumns are the printed columns of Secrets.
 var SecretColumns = resource.Columns[*corev1.Secret]{
-	{Name: "Name"},
 	{Name: "Type", Field: "type"},
 	{Name: "Data", Field: "data"},
 	{Name: "Age"},

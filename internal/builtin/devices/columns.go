@@ -9,7 +9,6 @@ import (
 )
 
 var claimColumns = resource.Columns[*resourcev1.ResourceClaim]{
-	{Name: "Name"},
 	{Name: "State", Doc: "A summary of the current state (allocated, pending, reserved, etc.).", Cell: claimState},
 	{Name: "Age"},
 }
@@ -32,7 +31,6 @@ func claimState(claim *resourcev1.ResourceClaim) any {
 }
 
 var sliceColumns = resource.Columns[*resourcev1.ResourceSlice]{
-	{Name: "Name"},
 	{Name: "Node", Field: "spec.nodeName"},
 	{Name: "Driver", Field: "spec.driver"},
 	{Name: "Pool", Field: "spec.pool.name"},
@@ -40,7 +38,6 @@ var sliceColumns = resource.Columns[*resourcev1.ResourceSlice]{
 }
 
 var taintColumns = resource.Columns[*resourcev1.DeviceTaintRule]{
-	{Name: "Name"},
 	{Name: "Key", Field: "spec.taint.key"},
 	{Name: "Value", Field: "spec.taint.value"},
 	{Name: "Effect", Field: "spec.taint.effect"},

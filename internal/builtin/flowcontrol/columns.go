@@ -9,7 +9,6 @@ import (
 const none = "<none>"
 
 var schemaColumns = resource.Columns[*flowcontrolv1.FlowSchema]{
-	{Name: "Name"},
 	{Name: "PriorityLevel", Field: "spec.priorityLevelConfiguration.name"},
 	{Name: "MatchingPrecedence", Field: "spec.matchingPrecedence"},
 	{Name: "DistinguisherMethod", Field: "spec.distinguisherMethod", Cell: func(s *flowcontrolv1.FlowSchema) any {
@@ -32,7 +31,6 @@ func danglingCell(s *flowcontrolv1.FlowSchema) any {
 }
 
 var levelColumns = resource.Columns[*flowcontrolv1.PriorityLevelConfiguration]{
-	{Name: "Name"},
 	{Name: "Type", Field: "spec.type"},
 	{Name: "NominalConcurrencyShares", Field: "spec.limited.nominalConcurrencyShares", Empty: none},
 	{Name: "Queues", Field: "spec.limited.limitResponse.queuing.queues", Empty: none},

@@ -123,7 +123,6 @@ func endpointsWarnings(obj *corev1.Endpoints) (warnings []string) {
 }
 
 var endpointsColumns = resource.Columns[*corev1.Endpoints]{
-	{Name: "Name"},
 	{Name: "Endpoints", Field: "subsets", Cell: endpointsCell},
 	{Name: "Age"},
 }

@@ -214,7 +214,6 @@ func endpointSliceWarnings(obj *discoveryv1.EndpointSlice) (warnings []string) {
 }
 
 var endpointSliceColumns = resource.Columns[*discoveryv1.EndpointSlice]{
-	{Name: "Name"},
 	{Name: "AddressType", Field: "addressType"},
 	{Name: "Ports", Field: "ports", Cell: func(slice *discoveryv1.EndpointSlice) any {
 		var ports []string

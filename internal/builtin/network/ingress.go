@@ -75,7 +75,6 @@ func checkIngressStatus(obj, old *networkingv1.Ingress) field.ErrorList {
 }
 
 var ingressColumns = resource.Columns[*networkingv1.Ingress]{
-	{Name: "Name"},
 	{Name: "Class", Field: "spec.ingressClassName", Empty: none,
 		Doc: "The name of the IngressClass resource that should be used for additional configuration"},
 	{Name: "Hosts", Cell: hostsCell, Doc: "Hosts that incoming requests are matched against before the ingress rule"},

@@ -36,7 +36,6 @@ func ipAddressName(name string, _ bool) (messages []string) {
 }
 
 var ipAddressColumns = resource.Columns[*networkingv1.IPAddress]{
-	{Name: "Name"},
 	{Name: "ParentRef", Field: "spec.parentRef", Cell: parentCell},
 }
 

@@ -203,7 +203,6 @@ func (c *policyCheck) block(block *networkingv1.IPBlock, path *field.Path) field
 }
 
 var networkPolicyColumns = resource.Columns[*networkingv1.NetworkPolicy]{
-	{Name: "Name"},
 	{Name: "Pod-Selector", Field: "spec.podSelector"},
 	{Name: "Age"},
 }

@@ -141,7 +141,6 @@ func IsHeadless(service *corev1.Service) bool {
 }
 
 var serviceColumns = resource.Columns[*corev1.Service]{
-	{Name: "Name"},
 	{Name: "Type", Field: "spec.type"},
 	{Name: "Cluster-IP", Field: "spec.clusterIP", Cell: func(service *corev1.Service) any {
 		if len(service.Spec.ClusterIPs) == 0 {

@@ -55,7 +55,6 @@ func checkServiceCIDRUpdate(obj, old *networkingv1.ServiceCIDR) field.ErrorList 
 }
 
 var serviceCIDRColumns = resource.Columns[*networkingv1.ServiceCIDR]{
-	{Name: "Name"},
 	{Name: "CIDRs", Field: "spec.cidrs[*]"},
 	{Name: "Age"},
 }

@@ -30,7 +30,6 @@ func check(obj *nodev1.RuntimeClass) field.ErrorList {
 }
 
 var columns = resource.Columns[*nodev1.RuntimeClass]{
-	{Name: "Name"},
 	{Name: "Handler", Cell: func(class *nodev1.RuntimeClass) any { return class.Handler }}, // described by nothing
 	{Name: "Age"},
 }

@@ -14,7 +14,6 @@ import (
 const unknown = "<unknown>"
 
 var nodeColumns = resource.Columns[*corev1.Node]{
-	{Name: "Name"},
 	{Name: "Status", Doc: "The status of the node", Cell: statusCell},
 	{Name: "Roles", Doc: "The roles of the node", Cell: rolesCell},
 	{Name: "Age"},

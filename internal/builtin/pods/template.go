@@ -45,7 +45,6 @@ func checkTemplate(template *corev1.PodTemplate) field.ErrorList {
 }
 
 var templateColumns = resource.Columns[*corev1.PodTemplate]{
-	{Name: "Name"},
 	{Name: "Containers", Field: "template.spec.containers[*].name", Doc: podspec.NamesDoc},
 	{Name: "Images", Field: "template.spec.containers[*].image", Doc: podspec.ImagesDoc},
 	{Name: "Pod Labels", Field: "template.metadata.labels", Doc: "The labels for the pod template."},

@@ -17,7 +17,6 @@ func Definitions() []*resource.Definition {
 }
 
 var budgetColumns = resource.Columns[*policyv1.PodDisruptionBudget]{
-	{Name: "Name"},
 	{Name: "Min Available", Field: "spec.minAvailable", Empty: "N/A",
 		Doc: "The minimum number of pods that must be available."},
 	{Name: "Max Unavailable", Field: "spec.maxUnavailable", Empty: "N/A",

@@ -26,7 +26,6 @@ func bindingColumns(
 		return func(obj runtime.Object) any { return grantOf(obj).names(kind) }
 	}
 	return resource.Columns[runtime.Object]{
-		{Name: "Name"},
 		{Name: "Role", Doc: role, Cell: func(obj runtime.Object) any {
 			role := grantOf(obj).role
 			return role.Kind + "/" + role.Name

@@ -10,13 +10,13 @@ import (
 )
 
 // Columns are the printed columns of objects of the type T. Objects of several types have the same columns if T is an
-// interface.
+// interface. The name comes first, as with custom resources, unless a column of that name is among them.
 type Columns[T any] []Column[T]
 
 // Column is a printed column, as those of a CustomResourceDefinition. Its cells are the values of a field, unless a
 // function returns them.
 type Column[T any] struct {
-	// Name is the heading. The columns Name and Age need nothing else.
+	// Name is the heading. The column Age needs nothing else.
 	Name string
 	// Type and Format are those of OpenAPI. An empty type is string.
 	Type, Format string
@@ -36,14 +36,13 @@ type Column[T any] struct {
 
 // DefaultColumns are the columns of a resource that has none of its own.
 var DefaultColumns = Columns[metav1.Object]{
-	{Name: "Name"},
 	{Name: "Created At", Type: "date", Field: "metadata.creationTimestamp", Cell: func(obj metav1.Object) any {
 		return obj.GetCreationTimestamp().UTC().Format(time.RFC3339)
 	}},
 }
 
 // NameAndAge are the columns of some resources.
-var NameAndAge = Columns[metav1.Object]{{Name: "Name"}, {Name: "Age"}}
+var NameAndAge = Columns[metav1.Object]{{Name: "Age"}}
 
 // Printer returns a printer of objects that have the type of obj. It panics if a field does not exist.
 func (c Columns[T]) Printer(obj runtime.Object) *Printer {
@@ -59,6 +58,9 @@ type Converted[T any] struct {
 // Printer returns a printer of objects that have the type of obj. It panics if a field does not exist.
 func (c Converted[T]) Printer(obj runtime.Object) *Printer {
 	p, columns := &Printer{}, slices.Clone(c.Columns)
+	if !slices.ContainsFunc(columns, func(column Column[T]) bool { return column.Name == "Name" }) {
+		columns = slices.Insert(columns, 0, Column[T]{Name: "Name"})
+	}
 	for n := range columns {
 		p.definitions = append(p.definitions, columns[n].complete(reflect.TypeOf(c.Convert(obj))))
 	}

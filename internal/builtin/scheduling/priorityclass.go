@@ -105,7 +105,6 @@ func checkSystem(c *schedulingv1.PriorityClass) error {
 }
 
 var classColumns = resource.Columns[*schedulingv1.PriorityClass]{
-	{Name: "Name"},
 	{Name: "Value", Type: "integer", Field: "value"},
 	{Name: "Global-Default", Type: "boolean", Field: "globalDefault"},
 	{Name: "Age"},

@@ -51,7 +51,6 @@ func checkAttachmentUpdate(obj, old *storagev1.VolumeAttachment) field.ErrorList
 }
 
 var attachmentColumns = resource.Columns[*storagev1.VolumeAttachment]{
-	{Name: "Name"},
 	{Name: "Attacher", Format: "name", Field: "spec.attacher"},
 	{Name: "PV", Field: "spec.source.persistentVolumeName"},
 	{Name: "Node", Field: "spec.nodeName"},

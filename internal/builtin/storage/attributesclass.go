@@ -33,7 +33,6 @@ func attributesClassDefinition() *resource.Definition {
 }
 
 var attributesClassColumns = resource.Columns[*storagev1.VolumeAttributesClass]{
-	{Name: "Name"},
 	{Name: "DriverName", Field: "driverName"},
 	{Name: "Age"},
 }

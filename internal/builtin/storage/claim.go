@@ -120,7 +120,6 @@ func ClassOfClaim(claim *corev1.PersistentVolumeClaim) (name string, found bool)
 }
 
 var claimColumns = resource.Columns[*corev1.PersistentVolumeClaim]{
-	{Name: "Name"},
 	{Name: "Status", Field: "status.phase", Cell: func(claim *corev1.PersistentVolumeClaim) any {
 		if claim.DeletionTimestamp != nil {
 			return "Terminating"

@@ -54,7 +54,6 @@ func checkDriverUpdate(obj, old *storagev1.CSIDriver) field.ErrorList {
 }
 
 var driverColumns = resource.Columns[*storagev1.CSIDriver]{
-	{Name: "Name"},
 	{Name: "AttachRequired", Type: "boolean", Field: "spec.attachRequired"},
 	{Name: "PodInfoOnMount", Type: "boolean", Field: "spec.podInfoOnMount"},
 	{Name: "StorageCapacity", Type: "boolean", Field: "spec.storageCapacity"},

@@ -65,7 +65,6 @@ func checkNodeUpdate(obj, old *storagev1.CSINode) field.ErrorList {
 }
 
 var nodeColumns = resource.Columns[*storagev1.CSINode]{
-	{Name: "Name"},
 	{Name: "Drivers", Type: "integer", Field: "spec.drivers",
 		Doc: "Drivers indicates the number of CSI drivers registered on the node"},
 	{Name: "Age"},

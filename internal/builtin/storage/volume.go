@@ -150,7 +150,6 @@ func volumeWarnings(obj *corev1.PersistentVolume) (warnings []string) {
 }
 
 var volumeColumns = resource.Columns[*corev1.PersistentVolume]{
-	{Name: "Name"},
 	{Name: "Capacity", Field: "spec.capacity", Cell: func(volume *corev1.PersistentVolume) any {
 		return volume.Spec.Capacity.Storage().String()
 	}},
