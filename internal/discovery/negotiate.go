@@ -18,8 +18,8 @@ type media struct {
 
 var mediaV2, mediaV3 = mediaOf("v2"), mediaOf("v3")
 
-// mediaOf returns the media types of a version. The older name of the protobuf form has an @ in it, which is not allowed
-// in media types.
+// mediaOf returns the media types of a version. The older name of the protobuf form has an @ in it, which is not
+// allowed in media types.
 func mediaOf(version string) []media {
 	name := "com.github.proto-openapi.spec." + version
 	protobuf := "application/" + name + ".v1.0+protobuf"

@@ -1,7 +1,8 @@
 // Package resource says what a built-in resource is, as a CustomResourceDefinition says it of a custom resource. The
 // rows of the table in package builtin are its Definitions.
 //
-// Begin at definition.go. strategy.go has the rules for writes, columns.go the printed columns.
+// Begin at definition.go. complete.go fills in what follows from the Go types, strategy.go has the rules for writes,
+// columns.go the printed columns.
 package resource
 
 import (

@@ -43,8 +43,8 @@ func findField(in reflect.Type, path string) (found fieldPath, doc string) {
 	return found, doc
 }
 
-// fieldNamed returns the field of a struct that has a name in JSON. A column of a field that does not exist is a mistake
-// in the code.
+// fieldNamed returns the field of a struct that has a name in JSON. It panics if there is none, which is a mistake in
+// the code.
 func fieldNamed(in reflect.Type, name string) reflect.StructField {
 	for _, field := range reflect.VisibleFields(in) {
 		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name {
